@@ -1,0 +1,6 @@
+from . import core as core
+from . import mpe as mpe
+from .core import AlphaEstimate as AlphaEstimate
+from .core import Tails as Tails
+
+__version__: str

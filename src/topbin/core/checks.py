@@ -1,0 +1,114 @@
+"""Checks shared by every room: each returns a clean value or raises a coded error."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topbin.core.errors import InputError
+
+Scores = NDArray[np.floating[Any]]
+
+
+def check_scores(scores: Any, name: str, *, allow_empty: bool = False) -> Scores:
+    """Return `scores` as a finite one-dimensional float32 or float64 array, copied only if needed.
+
+    Only the order of scores matters to the tail methods, so any real values are fine.
+
+    >>> check_scores([3, 1], "scores_p")
+    array([3., 1.])
+    """
+    array = _as_array(scores, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(
+            "TB005", f"{name} must have one dimension, one score a row; got shape {array.shape}."
+        )
+    if array.size == 0 and not allow_empty:
+        raise InputError("TB001", f"{name} is empty; pass at least one score.")
+    bad = array.size - int(np.count_nonzero(np.isfinite(array)))
+    if bad:
+        raise InputError(
+            "TB004",
+            f"{name} has {bad:,} of {array.size:,} scores that are NaN or infinite. "
+            "Drop these rows, or score them again.",
+        )
+    return array
+
+
+def _as_array(scores: Any, name: str) -> Scores:
+    try:
+        array = np.asarray(scores)
+    except ValueError as error:
+        raise InputError("TB005", f"{name} is ragged: {error}") from error
+    if array.dtype == object:
+        array = _numbers_from_objects(array, name)
+    if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
+        raise InputError(
+            "TB006",
+            f"{name} must hold real numbers; got dtype {array.dtype}. "
+            "Convert them to float64 or float32 first.",
+        )
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
+    if array.dtype.newbyteorder("=") in (np.float32, np.float64):
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array.astype(np.float64)
+
+
+def _numbers_from_objects(array: NDArray[Any], name: str) -> NDArray[np.float64]:
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "TB006",
+            f"{name} holds objects that are not numbers ({error}). "
+            "Convert them to float64 or float32 first.",
+        ) from error
+
+
+def check_fraction(
+    value: Any, name: str, *, low_open: bool = True, high_open: bool = True
+) -> float:
+    """Return `value` as a float between 0 and 1, ends open or closed as asked.
+
+    >>> check_fraction(0.95, "confidence")
+    0.95
+    """
+    brackets = f"{'(' if low_open else '['}0, 1{')' if high_open else ']'}"
+    ok = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if ok:
+        above = value > 0 if low_open else value >= 0
+        below = value < 1 if high_open else value <= 1
+        ok = bool(above and below)
+    if not ok:
+        raise InputError("TB008", f"{name} must be a number in {brackets}; got {value!r}.")
+    return float(value)
+
+
+def check_count(value: Any, name: str, *, least: int = 1) -> int:
+    """Return `value` as an int of at least `least`.
+
+    >>> check_count(5, "cv")
+    5
+    """
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise InputError("TB008", f"{name} must be a whole number ≥ {least}; got {value!r}.")
+    return int(value)
+
+
+def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
+    """Return `value` as a finite float above 0 (or at 0, if `zero`).
+
+    >>> check_positive(0.01, "gamma")
+    0.01
+    """
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise InputError(
+            "TB008", f"{name} must be a finite number {'≥' if zero else '>'} 0; got {value!r}."
+        )
+    return float(value)

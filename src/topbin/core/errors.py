@@ -1,0 +1,44 @@
+"""Errors with a code: what happened, what was seen, what to do."""
+
+CODES = {
+    "TB001": "there are no rows where some are needed",
+    "TB002": "the label values are not understood",
+    "TB003": "positives or unlabeled rows are missing",
+    "TB004": "a score or feature is NaN or infinite",
+    "TB005": "an array has the wrong shape",
+    "TB006": "an array does not hold plain numbers",
+    "TB007": "the method is unknown, or does not take this kind of input",
+    "TB008": "a parameter is out of range",
+    "TB009": "the method needs scores that are probabilities",
+    "TB010": "tails of different positives cannot be added",
+    "TB011": "an optional package is not installed",
+    "TB012": "row weights are not usable",
+    "TB013": "the scorer cannot be used",
+    "TB014": "a computation did not converge",
+}
+
+
+class TopbinError(Exception):
+    """The base of all errors topbin raises; `code` names the page that explains it.
+
+    >>> raise InputError("TB001", "scores_p is empty; pass at least one positive score.")
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB001 scores_p is empty; pass at least one positive score.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code} {message}")
+        self.code = code
+        self.message = message
+
+    def __reduce__(self) -> tuple[type["TopbinError"], tuple[str, str]]:
+        # Errors cross process borders in parallel folds; the default would lose one argument.
+        return type(self), (self.code, self.message)
+
+
+class InputError(TopbinError, ValueError):
+    """What the caller passed cannot be used."""
+
+
+class MissingExtra(TopbinError, ImportError):
+    """An optional package is needed and absent."""

@@ -1,0 +1,102 @@
+"""The answer to "how many": a small frozen value that can explain itself."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Bias = Literal["up", "down", "either"]
+FEW_POSITIVES = 100
+RANGE_ONLY = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """A reason for doubt: a code, a sentence, and which way the estimate would be wrong.
+
+    >>> print(Alarm("ties", "40% of the scores share 3 values.", "up"))
+    ties: 40% of the scores share 3 values. (estimate may be too high)
+    """
+
+    code: str
+    message: str
+    bias: Bias
+
+    def __str__(self) -> str:
+        direction = {"up": "too high", "down": "too low", "either": "off either way"}[self.bias]
+        return f"{self.code}: {self.message} (estimate may be {direction})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlphaEstimate:
+    """α, the share of positives among the unlabeled, with its doubts.
+
+    `interval` is two-sided and assumes that some top bin holds (nearly) only positives;
+    `upper_bound` is one-sided and assumes nothing but independent rows. Both are at `confidence`.
+
+    >>> est = AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe")
+    >>> est.pi                 # (100 + 0.25 * 300) / 400
+    0.4375
+    """
+
+    alpha: float
+    n_p: int
+    n_u: int
+    method: str
+    cut: float | None = None
+    interval: tuple[float, float] | None = None
+    upper_bound: float | None = None
+    confidence: float | None = None
+    alarms: tuple[Alarm, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def pi(self) -> float:
+        """The share of positives among ALL rows, labeled ones included."""
+        return (self.n_p + self.alpha * self.n_u) / (self.n_p + self.n_u)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return {**asdict(self), "pi": self.pi}
+
+    def summary(self) -> str:
+        """The answer in the order people ask: how many, ± what, biased which way, trust it?"""
+        lines = [self._headline(), self._share_of_all()]
+        if self.interval is not None and self.confidence is not None:
+            level = f"{100 * self.confidence:g} %"
+            low, high = self.interval
+            lines.append(
+                f"{level} interval   {low:.3f} to {high:.3f}   if some top bin holds only positives"
+            )
+            if self.upper_bound is not None:
+                lines.append(f"{level} bound      α ≤ {self.upper_bound:.3f}   with no assumption")
+        lines.append("bias            if the top bin is impure, the truth is lower than α")
+        lines += [f"note            {note}" for note in self.notes]
+        lines += [f"alarm           {alarm}" for alarm in self.alarms]
+        if not self.alarms:
+            lines.append("alarms          no alarm (which is not a proof)")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        rows = self.alpha * self.n_u
+        if self.n_p < RANGE_ONLY and self.interval is not None:
+            low, high = self.interval
+            return (
+                f"α between {low:.2f} and {high:.2f} of the {self.n_u:,} unlabeled are positive; "
+                f"{self.n_p} positives are too few for one number"
+            )
+        if self.n_p < RANGE_ONLY:
+            return f"{self.n_p} positives are too few for one number; ask for an interval"
+        return (
+            f"α = {self.alpha:.3f} of the {self.n_u:,} unlabeled are positive "
+            f"(about {rows:,.0f} rows), by {self.method}"
+        )
+
+    def _share_of_all(self) -> str:
+        total = self.n_p + self.n_u
+        if self.n_p < RANGE_ONLY and self.interval is not None:
+            low, high = ((self.n_p + a * self.n_u) / total for a in self.interval)
+            return (
+                f"π between {low:.2f} and {high:.2f} of all {total:,} rows, labeled ones included"
+            )
+        if self.n_p < RANGE_ONLY:
+            return f"π unknown, of all {total:,} rows"
+        return f"π = {self.pi:.3f} of all {total:,} rows, the {self.n_p:,} labeled ones included"

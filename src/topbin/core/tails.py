@@ -1,0 +1,129 @@
+"""Tails: how many positives and how many unlabeled rows score at least each cut.
+
+Everything the paper's estimator, its bounds and its pictures need is in these counts
+(Garg et al. 2021, section 3), and counts of parts of the unlabeled data add.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topbin.core.checks import Scores, check_scores
+from topbin.core.errors import InputError
+
+Counts = NDArray[np.int64]
+Shares = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tails:
+    """Counts above each cut; a cut is a distinct positive score, ascending.
+
+    Between two neighbouring positive scores q_p does not change and q_u only grows as the cut
+    falls, so no other threshold can have a smaller ratio or a smaller bound.
+
+    >>> tails = Tails.from_scores([1.0, 2.0, 2.0], [0.0, 1.5, 2.0, 3.0])
+    >>> tails.cuts, tails.above_p, tails.above_u
+    (array([1., 2.]), array([3, 2]), array([3, 2]))
+    >>> tails.ratio            # (3/4)/(3/3) and (2/4)/(2/3)
+    array([0.75, 0.75])
+    """
+
+    cuts: Scores
+    above_p: Counts
+    above_u: Counts
+    n_p: int
+    n_u: int
+
+    @classmethod
+    def from_scores(cls, scores_p: Any, scores_u: Any) -> "Tails":
+        """Count both samples exactly; ties are kept together."""
+        return cls.of_positives(scores_p).count(scores_u)
+
+    @classmethod
+    def from_chunks(cls, scores_p: Any, chunks_u: Iterable[Any]) -> "Tails":
+        """Count unlabeled scores that arrive in chunks; memory does not grow with their number.
+
+        >>> Tails.from_chunks([1.0], [[0.0, 2.0], [], [1.0]]) == Tails.from_scores([1.0], [0, 2, 1])
+        True
+        """
+        total = cls.of_positives(scores_p)
+        for chunk in chunks_u:
+            total = total + total.count(chunk)
+        return total
+
+    @classmethod
+    def of_positives(cls, scores_p: Any) -> "Tails":
+        """Cuts and positive counts, with no unlabeled row counted yet."""
+        ranked = np.sort(check_scores(scores_p, "scores_p"))
+        first = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+        return cls(
+            ranked[first], ranked.size - first, np.zeros(first.size, np.int64), ranked.size, 0
+        )
+
+    def count(self, scores_u: Any) -> "Tails":
+        """Tails of these unlabeled scores alone, at this object's cuts."""
+        scores = check_scores(scores_u, "scores_u", allow_empty=True)
+        above_u = scores.size - np.searchsorted(np.sort(scores), self.cuts)
+        return Tails(self.cuts, self.above_p, above_u, self.n_p, scores.size)
+
+    def __add__(self, other: "Tails") -> "Tails":
+        """The same positives, the unlabeled rows of both."""
+        if not isinstance(other, Tails):
+            return NotImplemented
+        if not self.same_positives(other):
+            raise InputError(
+                "TB010",
+                "these tails have different positives, so their cuts differ. "
+                "Count every part with the same Tails.of_positives(scores_p).count(part).",
+            )
+        above_u, n_u = self.above_u + other.above_u, self.n_u + other.n_u
+        return Tails(self.cuts, self.above_p, above_u, self.n_p, n_u)
+
+    def __radd__(self, other: int) -> "Tails":
+        return self if other == 0 else NotImplemented  # what sum() starts with
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tails):
+            return NotImplemented
+        same_u = self.n_u == other.n_u and np.array_equal(self.above_u, other.above_u)
+        return same_u and self.same_positives(other)
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays
+
+    def same_positives(self, other: "Tails") -> bool:
+        """Whether both count against the same cuts and positives."""
+        return (
+            self.n_p == other.n_p
+            and np.array_equal(self.cuts, other.cuts)
+            and np.array_equal(self.above_p, other.above_p)
+        )
+
+    def at(self, index: Any) -> "Tails":
+        """The same samples seen only at some of the cuts."""
+        cuts, above_p, above_u = self.cuts[index], self.above_p[index], self.above_u[index]
+        return Tails(cuts, above_p, above_u, self.n_p, self.n_u)
+
+    @property
+    def q_p(self) -> Shares:
+        """Share of the positives at or above each cut."""
+        return self.above_p / self.n_p
+
+    @property
+    def q_u(self) -> Shares:
+        """Share of the unlabeled at or above each cut."""
+        self.require_unlabeled()
+        return self.above_u / self.n_u
+
+    @property
+    def ratio(self) -> Shares:
+        """q_u / q_p: at least α at every cut, and α where the top bin is pure."""
+        return self.q_u / self.q_p
+
+    def require_unlabeled(self) -> None:
+        """Refuse to answer anything about an unlabeled sample of no rows."""
+        if self.n_u == 0:
+            raise InputError("TB001", "scores_u is empty; pass at least one unlabeled score.")
