@@ -10,6 +10,8 @@ from topbin.core.errors import InputError
 
 Mask = NDArray[np.bool_]
 SHOWN = 8
+LOOKS_POSITIVE = {"1", "1.0", "true", "t", "yes", "y", "positive", "pos", "p"}
+LOOKS_NEGATIVE = {"-1", "-1.0", "false", "f", "no", "n", "negative", "neg"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +83,7 @@ def read_labels(s: Any, *, positive: Any = None, negative: Any = None) -> Labels
 
 def _distinct(s: Any) -> tuple[list[Any], NDArray[np.intp]]:
     """Distinct values, most positive-looking first, None for missing; and each row's index."""
-    array = np.asarray(s.to_numpy() if hasattr(s, "to_numpy") else s)
+    array = _as_column(s)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -102,6 +104,15 @@ def _distinct(s: Any) -> tuple[list[Any], NDArray[np.intp]]:
     return [values[i] for i in order], back[codes]
 
 
+def _as_column(s: Any) -> NDArray[Any]:
+    if hasattr(s, "to_pylist"):  # arrow, whose own conversion refuses columns with nulls
+        return np.array(s.to_pylist(), object)
+    try:
+        return np.asarray(s.to_numpy() if hasattr(s, "to_numpy") else s)
+    except ValueError as error:
+        raise InputError("TB005", f"labels must be one value a row: {error}") from error
+
+
 def _key(value: Any) -> Any:
     """One hashable key a value; None, NaN, NaT, pandas' NA and blanks are all missing."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
@@ -117,8 +128,9 @@ def _key(value: Any) -> Any:
     return value
 
 
-def _rank(value: Any) -> tuple[bool, bool, str]:
-    return (value is None, value != 1, str(value))
+def _rank(value: Any) -> tuple[bool, bool, bool, str]:
+    word = str(value).lower()
+    return (value is None, word not in LOOKS_POSITIVE, word not in LOOKS_NEGATIVE, word)
 
 
 def _roles(
@@ -151,11 +163,10 @@ def _plain(value: Any) -> bool:
 
 def _unclear(values: list[Any], counts: NDArray[np.intp]) -> InputError:
     named = [value for value in values if value is not None]
-    likely = f"positive={named[0]!r}" if named else ""
-    if len(values) > 2 and len(named) >= 2:
-        likely += f", negative={named[-1]!r}"
-        rest = [_show(value) for value in values if value not in (named[0], named[-1])]
-        likely += f"   ({', '.join(rest[:SHOWN])} = unlabeled)"
+    likely = f"positive={named[0]!r}"
+    if len(values) > 2 and len(named) > 1:
+        rest = [_show(value) for value in values[2:]]
+        likely += f", negative={named[1]!r}   ({', '.join(rest[:SHOWN])} = unlabeled)"
     return InputError(
         "TB002",
         f"the label column has {len(values):,} values: {_table(values, counts)}.\n"

@@ -1,0 +1,121 @@
+"""Labels: every way people mark positives, and a clear refusal of the rest."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topbin.core import InputError, read_labels
+
+TWO_OF_FIVE = [True, False, False, True, False]
+SPELLINGS = {
+    "ones and zeros": [1, 0, 0, 1, 0],
+    "ones and minus ones": [1, -1, -1, 1, -1],
+    "booleans": [True, False, False, True, False],
+    "one or NaN": [1.0, np.nan, np.nan, 1.0, np.nan],
+    "one or None": [1, None, None, 1, None],
+    "True or None": [True, None, None, True, None],
+    "int8": np.array([1, 0, 0, 1, 0], np.int8),
+    "object numbers": np.array([1, 0, 0, 1, 0], object),
+    "a column vector": np.array([[1], [0], [0], [1], [0]]),
+    "pandas": pd.Series([1, 0, 0, 1, 0]),
+    "pandas nullable": pd.Series([1, None, None, 1, None], dtype="Int64"),
+    "pandas nullable booleans": pd.Series([True, None, None, True, None], dtype="boolean"),
+    "polars": pl.Series([1, 0, 0, 1, 0]),
+    "polars with nulls": pl.Series([1, None, None, 1, None]),
+    "arrow": pa.array([1, 0, 0, 1, 0]),
+}
+
+
+@pytest.mark.parametrize("s", SPELLINGS.values(), ids=SPELLINGS.keys())
+def test_every_spelling_reads_the_same(s):
+    labels = read_labels(s)
+    assert labels.is_positive.tolist() == TWO_OF_FIVE
+    assert labels.n_p == 2
+    assert labels.n_u == 3
+    assert not labels.is_negative.any()
+
+
+@pytest.mark.parametrize(
+    "s",
+    [
+        ["yes", "no", "no", "yes", "no"],
+        ["yes", None, "", "yes", "  "],
+        ["yes", "no", None, "yes", "maybe"],
+        pd.Series(["yes", "no", "no", "yes", "no"], dtype="category"),
+        pl.Series(["yes", None, None, "yes", None]),
+        pa.array(["yes", None, None, "yes", None]),
+    ],
+)
+def test_strings_need_positive_and_all_else_is_unlabeled(s):
+    assert read_labels(s, positive="yes").is_positive.tolist() == TWO_OF_FIVE
+    assert read_labels(s, positive="yes").n_u == 3
+
+
+def test_known_negatives_are_kept_apart():
+    labels = read_labels([1, 0, -1, 1, 0], positive=1, negative=-1)
+    assert labels.is_negative.tolist() == [False, False, True, False, False]
+    assert labels.is_unlabeled.tolist() == [False, True, False, False, True]
+    assert labels.unlabeled == (0,)
+    assert labels.note == (
+        "1 = positive (2 rows), -1 = known negative (1 row), 0 = unlabeled (2 rows)"
+    )
+
+
+def test_negative_alone_means_one_is_positive():
+    assert read_labels([1, 0, -1], negative=-1).n_u == 1
+
+
+def test_three_values_show_counts_and_the_likely_reading():
+    s = ["yes"] * 4 + ["no"] * 3 + [None] * 2
+    with pytest.raises(InputError, match="TB002") as caught:
+        read_labels(s)
+    assert "'yes' (4), 'no' (3), blank (2)" in caught.value.message
+    assert "positive='yes', negative='no'   (blank = unlabeled)" in caught.value.message
+
+
+def test_three_numbers_suggest_one_and_minus_one():
+    with pytest.raises(InputError, match=r"positive=1, negative=-1   \(0 = unlabeled\)"):
+        read_labels([1, 0, -1])
+
+
+def test_many_values_are_cut_short():
+    with pytest.raises(InputError, match="TB002 the label column has 30 values.*and 22 more"):
+        read_labels([f"v{i}" for i in range(30)])
+
+
+@pytest.mark.parametrize(
+    ("s", "options", "code"),
+    [
+        ([], {}, "TB001"),
+        ([[1, 0], [0, 1]], {}, "TB005"),
+        ([1, 1], {}, "TB003"),
+        ([0, 0], {}, "TB003"),
+        ([None, None], {}, "TB003"),
+        ([0, -1], {}, "TB003"),
+        ([2, 0], {}, "TB002"),
+        (["a", "b"], {}, "TB002"),
+        (["a", "b"], {"positive": "c"}, "TB003"),
+        (["a", "b"], {"positive": "a", "negative": "c"}, "TB003"),
+        (["a", "b"], {"positive": "a", "negative": "a"}, "TB002"),
+        (["a", "b"], {"positive": "a", "negative": "b"}, "TB003"),
+        ([[1], [0, 1]], {}, "TB005"),
+        (np.array([[1], {}], dtype=object), {}, "TB006"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_code(s, options, code):
+    with pytest.raises(InputError) as caught:
+        read_labels(s, **options)
+    assert caught.value.code == code
+
+
+@given(st.lists(st.sampled_from([1, 0]), min_size=2).filter(lambda s: len(set(s)) == 2))
+def test_row_order_and_spelling_do_not_matter(s):
+    labels = read_labels(s)
+    assert read_labels(s[::-1]).is_positive.tolist() == labels.is_positive.tolist()[::-1]
+    as_words = ["p" if value else "u" for value in s]
+    assert (read_labels(as_words, positive="p").is_positive == labels.is_positive).all()
+    assert labels.n_p + labels.n_u == len(s)
