@@ -15,6 +15,9 @@ CODES = {
     "TB012": "row weights are not usable",
     "TB013": "the scorer cannot be used",
     "TB014": "a computation did not converge",
+    "TB015": "training stopped, for the loss is not finite",
+    "TB016": "a Dataset could not give a row",
+    "TB017": "a checkpoint cannot be used",
 }
 
 

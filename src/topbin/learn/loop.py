@@ -1,0 +1,225 @@
+"""The one training loop: algorithms 2 and 3 of Garg et al. 2021, and every plainer learner.
+
+The loop chooses α, the rows of U to keep and the risk; a backend turns them into a better model.
+It yields a record an epoch and stops only at its cap: when to stop sooner is the caller's choice.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Any, Protocol
+
+import numpy as np
+
+from topbin.core.checks import Scores, check_count, check_fraction
+from topbin.core.errors import InputError, TopbinError
+from topbin.core.estimate import Alarm, AlphaEstimate
+from topbin.core.tails import Tails
+from topbin.learn.pvu import PVU
+from topbin.learn.risk import Learner, Risk
+from topbin.learn.select import Rows, keep_lowest, n_rows
+from topbin.mpe.bbe import bbe
+
+WARM_START = "warm-start"
+NEAR_ONE = 0.95  # an estimate this high would discard nearly all of U; it says "not learned yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What one epoch of training saw: its mean loss, and error on P plus error on the kept U."""
+
+    loss: float
+    training_error: float
+
+
+class Backend(Protocol):
+    """A model that can score rows and improve itself by one epoch."""
+
+    def scores(self, X: Any) -> Scores:
+        """One logit a row, higher is more positive; nothing random, nothing learned."""
+        ...
+
+    def epoch(self, X_p: Any, X_u: Any, risk: Risk, kept: Rows | None = None) -> Pass:
+        """Train once over P and the kept rows of U (all, if None).
+
+        A backend whose loss is not finite goes back to where it was, and returns that loss.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One epoch: `alpha` is what it trained with, `estimate` what the hold-out says after it."""
+
+    epoch: int
+    phase: str
+    loss: float
+    training_error: float
+    n_kept: int
+    alpha: float | None = None
+    estimate: AlphaEstimate | None = None
+    settled: bool = False
+    alarms: tuple[Alarm, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """When training has settled: means over two neighbouring windows of epochs nearly agree.
+
+    Both the training error (within `error`) and α̂ (within `alpha`) must; learners without an
+    estimate are judged by the training error alone. Warm-start epochs do not count.
+    """
+
+    window: int = 20
+    error: float = 0.005
+    alpha: float = 0.005
+
+    def reached(self, history: Sequence[Epoch]) -> bool:
+        """Whether the last 2·window epochs after the warm start have settled."""
+        last = [e for e in history[-2 * self.window :] if e.phase != WARM_START]
+        if len(last) < 2 * self.window:
+            return False
+        alphas = [e.estimate.alpha for e in last if e.estimate is not None]
+        return (
+            self._moved([e.training_error for e in last]) <= self.error
+            and self._moved(alphas or [0.0] * len(last)) <= self.alpha
+        )
+
+    def _moved(self, values: list[float]) -> float:
+        before, after = values[: self.window], values[self.window :]
+        return abs(float(np.mean(after)) - float(np.mean(before)))
+
+
+class Diverged(TopbinError, ArithmeticError):
+    """The loss is not finite; the model is as it was after the last good epoch."""
+
+
+def train(
+    model: Backend,
+    learner: Learner,
+    X_p: Any,
+    X_u: Any,
+    *,
+    alpha: float | None = None,
+    holdout: tuple[Any, Any] | None = None,
+    epochs: int,
+    warm_start: int = 0,
+    estimator: Callable[[Tails], AlphaEstimate] = bbe,
+    settle: Settle = Settle(),  # noqa: B008  (frozen)
+    least_kept: int = 10,
+    done: Sequence[Epoch] = (),
+) -> Iterator[Epoch]:
+    """Run `warm_start` epochs of PvU, then `epochs` of the learner, yielding a record after each.
+
+    `holdout` is (P, U) rows kept from training; with it α̂ is estimated after every epoch.
+    `done` is the history of an interrupted run whose model state has been restored.
+    """
+    check_count(epochs, "epochs")
+    check_count(warm_start, "warm_start", least=0)
+    check_count(least_kept, "least_kept")
+    _check_samples(X_p, X_u, holdout)
+    _check_alpha(learner, alpha, holdout)
+
+    def run() -> Iterator[Epoch]:
+        history = list(done)
+        latest = history[-1].estimate if history else None
+        for number in range(len(history) + 1, warm_start + epochs + 1):
+            stage = learner if number > warm_start else _warm_start_of(learner)
+            if stage.estimates_alpha and latest is None:
+                latest = _estimate(model, holdout, estimator)
+            used = latest.alpha if stage.estimates_alpha and latest is not None else alpha
+            record = _one_epoch(model, stage, X_p, X_u, used, least_kept, number)
+            latest = _estimate(model, holdout, estimator)
+            history.append(replace(record, estimate=latest))
+            history[-1] = replace(history[-1], settled=settle.reached(history))
+            yield history[-1]
+
+    return run()
+
+
+def _one_epoch(
+    model: Backend,
+    stage: Learner,
+    X_p: Any,
+    X_u: Any,
+    alpha: float | None,
+    least_kept: int,
+    number: int,
+) -> Epoch:
+    kept: Rows | None = None
+    alarms: tuple[Alarm, ...] = ()
+    if stage.discard and alpha is not None:
+        if stage.estimates_alpha and alpha >= NEAR_ONE:
+            alarms = (_near_one(alpha, number),)
+        else:
+            clipped = min(1.0, max(0.0, alpha))
+            kept = keep_lowest(model.scores(X_u), clipped, least=least_kept)
+    result = model.epoch(X_p, X_u, stage.at(alpha), kept)
+    if not isfinite(result.loss):
+        raise Diverged(
+            "TB015",
+            f"the loss is {result.loss} in epoch {number} ({stage.name}); the model is as it was "
+            f"after epoch {number - 1}. Lower the learning rate, or look for extreme values in X.",
+        )
+    return Epoch(
+        epoch=number,
+        phase=stage.name,
+        loss=result.loss,
+        training_error=result.training_error,
+        n_kept=n_rows(X_u) if kept is None else kept.size,
+        alpha=alpha,
+        alarms=alarms,
+    )
+
+
+def _warm_start_of(learner: Learner) -> Learner:
+    return replace(PVU, name=WARM_START, loss=learner.loss)
+
+
+def _estimate(
+    model: Backend,
+    holdout: tuple[Any, Any] | None,
+    estimator: Callable[[Tails], AlphaEstimate],
+) -> AlphaEstimate | None:
+    if holdout is None:
+        return None
+    scores_p, scores_u = (model.scores(X) for X in holdout)
+    return estimator(Tails.from_scores(scores_p, scores_u))
+
+
+def _near_one(alpha: float, number: int) -> Alarm:
+    return Alarm(
+        "alpha-near-one",
+        f"α̂ = {alpha:.3f} before epoch {number}, at or above {NEAR_ONE}: the model does not tell "
+        "positives from the rest, or nearly all of U is positive. Nothing was discarded.",
+        "up",
+    )
+
+
+def _check_samples(X_p: Any, X_u: Any, holdout: tuple[Any, Any] | None) -> None:
+    held_p, held_u = holdout or (X_p, X_u)
+    samples = {"X_p": X_p, "X_u": X_u, "the hold-out of P": held_p, "the hold-out of U": held_u}
+    for name, X in samples.items():
+        if n_rows(X) == 0:
+            raise InputError("TB001", f"{name} has no rows; pass at least one.")
+
+
+def _check_alpha(learner: Learner, alpha: float | None, holdout: Any) -> None:
+    if learner.needs_alpha and alpha is None:
+        raise InputError(
+            "TB008",
+            f"{learner.name} needs alpha, the share of positives among the unlabeled; got None. "
+            "Estimate it with topbin.estimate_alpha, or use tedn, which needs none.",
+        )
+    if alpha is not None:
+        check_fraction(alpha, "alpha")
+    if learner.estimates_alpha and alpha is not None:
+        raise InputError(
+            "TB008",
+            f"{learner.name} estimates alpha itself; got {alpha!r}. Use cvir for a known α.",
+        )
+    if learner.estimates_alpha and holdout is None:
+        raise InputError(
+            "TB001",
+            f"{learner.name} estimates alpha on rows kept from training; pass holdout=(P, U).",
+        )

@@ -1,0 +1,107 @@
+"""What a learner minimises: p_pos·L⁺(P) + p_neg·L⁻(P) + u_neg·L⁻(U), with or without a clamp.
+
+L⁺ is the mean loss of calling rows positive, L⁻ of calling them negative. The five objectives of
+Garg et al. 2021 are five choices of the three weights; the clamp is that of Kiryo et al. 2017,
+"Positive-Unlabeled Learning with Non-Negative Risk Estimator", algorithm 1.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from topbin.core.checks import check_scores
+
+Loss = Literal["logistic", "sigmoid"]
+
+# Loss of a margin: the logit for L⁺, minus the logit for L⁻.
+LOSSES: dict[Loss, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "logistic": lambda margin: np.logaddexp(0.0, -margin),
+    "sigmoid": lambda margin: expit(-margin),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """Weights of the three mean losses, and the rule for a negative part below −β.
+
+    The methods take numbers of any kind (floats, tensors), so that every backend shares them.
+
+    >>> pu = Risk(p_pos=0.5, p_neg=-0.5, u_neg=1.0, clamp=True)
+    >>> pu.value(pos_p=0.2, neg_p=1.0, neg_u=0.75), pu.descent(pos_p=0.2, neg_p=1.0, neg_u=0.75)
+    (0.35, 0.35)
+    >>> pu.value(pos_p=0.2, neg_p=2.0, neg_u=0.75), pu.descent(pos_p=0.2, neg_p=2.0, neg_u=0.75)
+    (0.1, 0.25)
+    """
+
+    p_pos: float
+    p_neg: float
+    u_neg: float
+    clamp: bool = False
+    beta: float = 0.0
+    gamma: float = 1.0
+    loss: Loss = "logistic"
+
+    @property
+    def needs_gradient(self) -> bool:
+        """Whether a weight is negative, so that no refit with row weights can minimise this."""
+        return self.p_neg < 0
+
+    def negative_part(self, neg_p: Any, neg_u: Any) -> Any:
+        """The loss on what stands for the negatives; below 0 the model memorises U."""
+        return self.u_neg * neg_u + self.p_neg * neg_p
+
+    def value(self, pos_p: Any, neg_p: Any, neg_u: Any) -> Any:
+        """The loss to report: p_pos·L⁺(P) + max(negative part, −β) when clamped."""
+        part = self.negative_part(neg_p, neg_u)
+        return self.p_pos * pos_p + (-self.beta if self._too_low(part) else part)
+
+    def descent(self, pos_p: Any, neg_p: Any, neg_u: Any) -> Any:
+        """The quantity to step down along; not the reported loss when the clamp is active.
+
+        Below −β the step climbs back out of the memorised region, along −γ·(negative part).
+        """
+        part = self.negative_part(neg_p, neg_u)
+        return -self.gamma * part if self._too_low(part) else self.p_pos * pos_p + part
+
+    def _too_low(self, part: Any) -> bool:
+        return self.clamp and bool(part < -self.beta)
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """A named way to learn from P and U: its risk at a given α, and what it does with U.
+
+    `threshold` gives, for an α, the logit above which a row of U is called positive.
+    `discard` drops the top α of U before each epoch; `oracle` marks learners that are shown
+    true negatives in place of U and serve comparison only.
+    """
+
+    name: str
+    source: str
+    risk: Callable[[float], Risk]
+    threshold: Callable[[float], float]
+    loss: Loss = "logistic"
+    discard: bool = False
+    needs_alpha: bool = False
+    estimates_alpha: bool = False
+    oracle: bool = False
+
+    def at(self, alpha: float | None) -> Risk:
+        """The risk at this α, with this learner's loss; α may be None where it is not needed."""
+        return replace(self.risk(np.nan if alpha is None else alpha), loss=self.loss)
+
+
+def mean_risk(risk: Risk, scores_p: Any, scores_u: Any) -> float:
+    """The risk of logits that are already there, rows of each sample averaged.
+
+    >>> from math import log
+    >>> mean_risk(Risk(0.5, 0.0, 0.5), [0.0], [0.0, 0.0]) == log(2)
+    True
+    """
+    loss = LOSSES[risk.loss]
+    z_p, z_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
+    return float(risk.value(loss(z_p).mean(), loss(-z_p).mean(), loss(-z_u).mean()))

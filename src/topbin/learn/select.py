@@ -1,0 +1,63 @@
+"""Choosing rows: which of U an epoch keeps, and which rows are held out."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topbin.core.checks import check_count, check_fraction, check_scores
+from topbin.core.errors import InputError
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """Row numbers to train on and row numbers held out, each ascending."""
+
+    train: Rows
+    holdout: Rows
+
+
+def keep_lowest(scores_u: Any, alpha: float, *, least: int = 1) -> Rows:
+    """Rows of U left when the top α by score are discarded, in row order.
+
+    The loss of calling a row negative grows with its score, so ranking by score is the paper's
+    ranking by loss. At least `least` rows stay; of equal scores at the cut, the first rows stay.
+
+    >>> keep_lowest([0.9, 0.1, 0.8, 0.2], alpha=0.5)
+    array([1, 3])
+    >>> keep_lowest([0.9, 0.1, 0.8, 0.2], alpha=1.0, least=3)
+    array([1, 2, 3])
+    """
+    scores = check_scores(scores_u, "scores_u")
+    check_fraction(alpha, "alpha", low_open=False, high_open=False)
+    n_kept = max(min(least, scores.size), scores.size - round(alpha * scores.size))
+    return np.sort(np.argsort(scores, kind="stable")[:n_kept])
+
+
+def split_rows(n: int, rng: np.random.Generator, *, share: float = 0.2) -> Split:
+    """Hold out a random share of n rows, at least one, leaving at least one.
+
+    >>> split = split_rows(10, np.random.default_rng(0))
+    >>> len(split.train), len(split.holdout)
+    (8, 2)
+    """
+    check_fraction(share, "share")
+    if check_count(n, "n", least=0) < 2:
+        raise InputError("TB001", f"a hold-out needs at least 2 rows to divide; got {n}.")
+    n_out = min(n - 1, max(1, round(share * n)))
+    order = rng.permutation(n)
+    return Split(np.sort(order[n_out:]), np.sort(order[:n_out]))
+
+
+def n_rows(X: Any) -> int:
+    """How many rows: arrays, tensors, sparse matrices, Datasets, or a tuple of such.
+
+    >>> n_rows(np.zeros((3, 2))), n_rows((np.zeros((3, 2)), np.zeros(3))), n_rows([5, 6])
+    (3, 3, 2)
+    """
+    if isinstance(X, tuple):
+        return n_rows(X[0])
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
