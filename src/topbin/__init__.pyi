@@ -1,7 +1,12 @@
 from . import core as core
-from . import learn as learn
 from . import mpe as mpe
+from . import plots as plots
 from .core import AlphaEstimate as AlphaEstimate
 from .core import Tails as Tails
+from .core import read_labels as read_labels
+from .mpe.estimate import estimate_alpha as estimate_alpha
+from .mpe.estimator import AlphaEstimator as AlphaEstimator
+from .plots.scores import ScoreDisplay as ScoreDisplay
+from .plots.top_bin import TopBinDisplay as TopBinDisplay
 
 __version__: str

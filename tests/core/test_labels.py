@@ -83,7 +83,7 @@ def test_three_numbers_suggest_one_and_minus_one():
 
 
 def test_many_values_are_cut_short():
-    with pytest.raises(InputError, match="TB002 the label column has 30 values.*and 22 more"):
+    with pytest.raises(InputError, match=r"TB002 the label column has 30 values.*and 22 more"):
         read_labels([f"v{i}" for i in range(30)])
 
 

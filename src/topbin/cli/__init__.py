@@ -1,0 +1,40 @@
+"""The `topbin` command: a verb a file, each loaded only when it is called."""
+
+from importlib import import_module
+
+import click
+
+VERBS = {
+    "demo": "The main job on real data, with the truth shown beside.",
+}
+
+
+class Verbs(click.Group):
+    """A group that knows its verbs by name and imports one only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All verbs, in the order of the table."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the verb's module and return the command of the same name."""
+        if cmd_name not in VERBS:
+            return None
+        found = getattr(import_module(f"topbin.cli.{cmd_name}"), cmd_name)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without importing them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong use, 3 a stated threshold was passed.",
+)
+@click.version_option(package_name="topbin")
+def main() -> None:
+    """How many of your unlabeled rows are positive, and which ones?"""

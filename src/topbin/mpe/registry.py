@@ -8,13 +8,18 @@ from typing import Literal
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.mpe.bbe import bbe
+from topbin.mpe.bbe_cp import bbe_cp
 
-Needs = Literal["tails", "scores", "features"]
+Needs = Literal["tails", "scores", "probabilities", "features"]
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A named estimator and what it reads: tails, two score samples, or two feature tables."""
+    """A named estimator and what it reads.
+
+    Tails; two samples of scores; two samples of scores that are probabilities, with the
+    `share_p` of the data that trained the scorer; or two tables of features.
+    """
 
     estimate: Callable[..., AlphaEstimate]
     needs: Needs
@@ -23,7 +28,11 @@ class Method:
 
 METHODS = {
     "bbe": Method(bbe, "tails", "Garg et al. 2021, algorithm 1"),
+    "bbe_cp": Method(bbe_cp, "tails", "the same idea with exact binomial limits"),
 }
+
+# Chosen by measurement: benchmarks/results/default_method.md.
+DEFAULT_METHOD = "bbe_cp"
 
 
 def find_method(name: str) -> Method:

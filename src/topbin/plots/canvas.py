@@ -1,0 +1,20 @@
+"""What every display shares: its colours, and an axis that looks like the others."""
+
+from typing import Any
+
+from topbin.core.optional import require
+
+POSITIVE = "#0072b2"  # blue and orange stay apart for colour-blind readers
+UNLABELED = "#e69f00"
+CHOSEN = "#222222"
+BOUND = "#cc3311"
+
+
+def open_axis(ax: Any, caller: str, *, size: tuple[float, float] = (7.0, 4.2)) -> Any:
+    """The given axis, or a new one; no frame above and to the right."""
+    if ax is None:
+        plt = require("matplotlib.pyplot", extra=None, caller=caller)
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(alpha=0.25, linewidth=0.6)
+    return ax

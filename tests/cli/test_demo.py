@@ -1,0 +1,57 @@
+"""`topbin demo`: a table beside the truth, two pictures, or JSON alone."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from topbin.cli import main
+from topbin.mpe import METHODS
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "a folder"
+    return folder, CliRunner().invoke(main, ["demo", "-o", str(folder), "--json"])
+
+
+def test_json_has_every_method_beside_the_truth(ran):
+    _, result = ran
+    assert result.exit_code == 0
+    answer = json.loads(result.stdout)
+    assert [row["method"] for row in answer["methods"]] == list(METHODS)
+    assert answer["truth"] == pytest.approx(112 / 469)
+    best = next(row for row in answer["methods"] if row["method"] == "bbe_cp")
+    assert best["interval"][0] <= answer["truth"] <= best["interval"][1]
+
+
+def test_the_screen_goes_to_standard_error(ran):
+    _, result = ran
+    assert "α by method; truth 0.239" in result.stderr
+    assert "of the 469 unlabeled are positive" in result.stderr
+
+
+def test_both_pictures_are_written(ran):
+    folder, _ = ran
+    assert {path.name for path in folder.iterdir()} == {"top_bin.png", "scores.png"}
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in folder.iterdir())
+
+
+def test_help_lists_the_verbs_without_importing_them():
+    result = CliRunner().invoke(main, ["--help"])
+    assert result.exit_code == 0
+    assert "demo" in result.stdout
+    assert "Exit codes: 0 done" in result.stdout
+
+
+def test_an_unknown_verb_is_wrong_use():
+    assert CliRunner().invoke(main, ["nope"]).exit_code == 2
+
+
+def test_the_module_can_be_run():
+    done = subprocess.run(
+        [sys.executable, "-m", "topbin", "--version"], capture_output=True, text=True, check=True
+    )
+    assert "0.1.0" in done.stdout

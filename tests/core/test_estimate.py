@@ -1,0 +1,51 @@
+"""AlphaEstimate: what the summary says, and to whom."""
+
+import json
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from topbin.core import Alarm, AlphaEstimate
+
+FULL = AlphaEstimate(
+    alpha=0.25, n_p=100, n_u=300, method="bbe", cut=0.5, interval=(0.2, 0.31),
+    upper_bound=0.3, confidence=0.95, alarms=(Alarm("ties", "many ties.", "up"),),
+    notes=("a stated subsample",),
+)  # fmt: skip
+
+
+def test_the_summary_names_both_shares_and_every_doubt():
+    text = FULL.summary()
+    for part in (
+        "α = 0.250 of the 300 unlabeled are positive (about 75 rows), by bbe",
+        "π = 0.438 of all 400 rows, the 100 labeled ones included",
+        "95 % interval   0.200 to 0.310   if some top bin holds only positives",
+        "95 % bound      α ≤ 0.300   with no assumption",
+        "if the top bin is impure, the truth is lower",
+        "ties: many ties. (estimate may be too high)",
+        "a stated subsample",
+    ):
+        assert part in text
+    assert "verif" not in text
+
+
+def test_few_positives_get_a_range_and_no_bare_point():
+    few = AlphaEstimate(
+        alpha=0.25, n_p=24, n_u=76, method="bbe", interval=(0.1, 0.6), confidence=0.95
+    )
+    text = few.summary()
+    assert text.startswith("α between 0.10 and 0.60 of the 76 unlabeled")
+    assert "π between 0.32 and 0.70 of all 100 rows" in text
+    assert "0.25" not in text
+
+
+def test_few_positives_without_an_interval_get_no_number():
+    few = AlphaEstimate(alpha=0.25, n_p=24, n_u=76, method="bbe")
+    assert "too few for one number" in few.summary()
+    assert "0.25" not in few.summary()
+
+
+def test_it_is_a_value():
+    assert json.loads(json.dumps(FULL.to_dict()))["pi"] == 0.4375
+    with pytest.raises(FrozenInstanceError):
+        FULL.alpha = 0.1

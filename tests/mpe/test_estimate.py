@@ -1,0 +1,99 @@
+"""`estimate_alpha`: one door for scores and tails, with interval, bound and alarms."""
+
+import numpy as np
+import pytest
+from gaussians import gaussians
+
+import topbin as tb
+from topbin.core import InputError, Tails
+from topbin.mpe import METHODS
+
+SCORE_METHODS = [name for name, method in METHODS.items() if method.needs != "features"]
+
+
+@pytest.mark.parametrize("name", SCORE_METHODS)
+def test_every_score_method_comes_with_interval_and_bound(name):
+    sample = gaussians(0.3, 500, 800)
+    est = tb.estimate_alpha(*sample.scores(), method=name)
+    low, high = est.interval
+    assert 0 <= low <= 0.3 <= high <= 1
+    assert est.upper_bound >= 0.3
+    assert (est.confidence, est.method) == (0.95, name)
+
+
+def test_without_confidence_there_is_no_interval():
+    est = tb.estimate_alpha([1.0, 2.0], [0.0, 1.0], confidence=None)
+    assert est.interval is None
+    assert est.upper_bound is None
+
+
+def test_tails_and_scores_give_the_same_answer():
+    scores = gaussians(0.3, 500, 800).scores()
+    assert tb.estimate_alpha(Tails.from_scores(*scores)) == tb.estimate_alpha(*scores)
+
+
+def test_only_the_order_of_scores_matters():
+    scores_p, scores_u = gaussians(0.3, 500, 800).scores()
+    est = tb.estimate_alpha(scores_p, scores_u)
+    moved = tb.estimate_alpha(100 * scores_p**3 - 7, 100 * scores_u**3 - 7)
+    assert (moved.alpha, moved.interval) == (est.alpha, est.interval)
+
+
+def test_a_balanced_scorer_says_so():
+    sample = gaussians(0.3, 500, 2000)
+    balanced = sample.scores(share_p=0.5)
+    est = tb.estimate_alpha(*balanced, method="elkan_noto", share_p=0.5)
+    assert est.alpha == pytest.approx(0.3, abs=0.06)
+
+
+def test_big_inputs_are_thinned_to_the_same_answer(monkeypatch):
+    scores_p, scores_u = gaussians(0.3, 3000, 5000).scores()
+    whole = [tb.estimate_alpha(scores_p, scores_u, method=m) for m in ("bbe", "bbe_cp")]
+    monkeypatch.setattr("topbin.mpe.estimate.THIN_ABOVE", 100)
+    assert [tb.estimate_alpha(scores_p, scores_u, method=m) for m in ("bbe", "bbe_cp")] == whole
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "code"),
+    [
+        (([1.0], [0.0]), {"method": "nope"}, "TB007"),
+        (([1.0], [0.0]), {"method": "km2"}, "TB007"),
+        ((Tails.from_scores([1.0], [0.0]), [0.0]), {}, "TB007"),
+        ((Tails.from_scores([1.0], [0.0]),), {"method": "dedpul"}, "TB007"),
+        (([1.0], [0.0]), {"confidence": 1.5}, "TB008"),
+        (([1.0], [0.0]), {"confidence": 0}, "TB008"),
+        (([1.0], [0.0]), {"pure_fraction": 2}, "TB008"),
+        (([1.0], [0.0]), {"kappa": 1}, "TB008"),
+        (([], [0.0]), {}, "TB001"),
+        (([1.0], []), {}, "TB001"),
+        (([1.0], None), {}, "TB006"),
+        (([np.nan], [0.0]), {}, "TB004"),
+        (([1.0], [np.inf]), {}, "TB004"),
+        (([[1.0, 2.0]], [0.0]), {}, "TB005"),
+        (([[1.0], [2.0, 3.0]], [0.0]), {}, "TB005"),
+        ((["a"], [0.0]), {}, "TB006"),
+        (([1j], [0.0]), {}, "TB006"),
+        ((np.array([object()]), [0.0]), {}, "TB006"),
+        (([2.0], [0.5]), {"method": "elkan_noto"}, "TB009"),
+    ],
+)
+def test_bad_input_is_refused_by_code(arguments, options, code):
+    with pytest.raises(InputError) as caught:
+        tb.estimate_alpha(*arguments, **options)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("scores_p", "scores_u", "alpha"),
+    [
+        (np.full(1000, 0.5), np.full(1000, 0.5), 1.0),  # all equal: nothing tells them apart
+        (np.ones(1000), np.zeros(1000), 0.0),  # no unlabeled row scores like a positive
+        (np.ones(10**6), np.repeat([1.0, 0.0], 5 * 10**5), 0.5),  # a million ties
+        (np.array([-5.0, 40.0] * 500), np.array([-50.0, -5.0, 40.0, -50.0] * 250), 0.5),
+        (np.array([1, 1, 1], object), np.array([0, 1, 0], object), 1 / 3),
+    ],
+)
+def test_extreme_input_has_its_right_answer(scores_p, scores_u, alpha):
+    est = tb.estimate_alpha(scores_p, scores_u)
+    assert est.alpha == pytest.approx(alpha)
+    assert est.interval[0] <= alpha <= est.interval[1]
