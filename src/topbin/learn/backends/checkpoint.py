@@ -1,0 +1,157 @@
+"""Checkpoints of a torch run: one safetensors file, its JSON header holding the history.
+
+One file, written beside its place and then moved onto it, is either the old epoch or the new one,
+never half of each. Nothing in it can run code.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from topbin.core.errors import InputError
+from topbin.core.estimate import Alarm, AlphaEstimate
+from topbin.core.optional import require
+from topbin.learn.backends.torch import State, TorchBackend
+from topbin.learn.loop import Epoch
+
+if TYPE_CHECKING:
+    import safetensors
+    import safetensors.torch
+    import torch
+else:
+    safetensors = require("safetensors", extra="torch", caller="a checkpoint")
+    require("safetensors.torch", extra="torch", caller="a checkpoint")
+    torch = require("torch", extra="torch", caller="a checkpoint")
+
+FORMAT = "topbin-checkpoint-1"
+
+
+def keep(
+    path: Path | str, model: TorchBackend, epochs: Iterable[Epoch], done: Sequence[Epoch] = ()
+) -> Iterator[Epoch]:
+    """Pass the epochs of `train` through, with a checkpoint on disk before each is handed on.
+
+    A run and its resumption are the same lines; `load` returns () when there is no file yet:
+
+        done = load(path, model)
+        for epoch in keep(path, model, train(model, ..., done=done), done): ...
+    """
+    history = list(done)
+    for epoch in epochs:
+        history.append(epoch)
+        save(path, model, history)
+        yield epoch
+
+
+def save(path: Path | str, model: TorchBackend, history: Sequence[Epoch]) -> None:
+    """Write the model's state and the history, all or nothing."""
+    state = model.state()
+    tensors = {f"net.{name}": value for name, value in state.net.items()} | {"rng": state.rng}
+    plain: dict[str, Any] = {}
+    for index, slots in state.optimizer["state"].items():
+        for slot, value in slots.items():
+            key = f"optimizer.{index}.{slot}"
+            (tensors if isinstance(value, torch.Tensor) else plain)[key] = value
+    header = {
+        "format": FORMAT,
+        "settings": json.dumps(_settings(model)),
+        "plain": json.dumps(plain),
+        "history": json.dumps([asdict(epoch) for epoch in history]),
+    }
+    contiguous = {key: value.contiguous() for key, value in tensors.items()}
+    _replace(Path(path), safetensors.torch.save(contiguous, header))
+
+
+def load(path: Path | str, model: TorchBackend) -> tuple[Epoch, ...]:
+    """Restore the model from a checkpoint and return its history; () if there is no file."""
+    if not Path(path).exists():
+        return ()
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except safetensors.SafetensorError as error:
+        raise InputError("TB017", f"{path} is not a safetensors file: {error}") from error
+    if header.get("format") != FORMAT:
+        raise InputError(
+            "TB017", f"{path} has format {header.get('format')!r}; this version reads {FORMAT!r}."
+        )
+    _check_settings(path, json.loads(header["settings"]), _settings(model))
+    model.restore(_state(path, model, tensors, json.loads(header["plain"])))
+    return tuple(_epoch(record) for record in json.loads(header["history"]))
+
+
+def _state(
+    path: Path | str, model: TorchBackend, tensors: "dict[str, torch.Tensor]", plain: dict[str, Any]
+) -> State:
+    net = {k.removeprefix("net."): v for k, v in tensors.items() if k.startswith("net.")}
+    now = model.net.state_dict()
+    wrong = sorted(
+        name
+        for name in now.keys() | net.keys()
+        if name not in now or name not in net or now[name].shape != net[name].shape
+    )
+    if wrong:
+        raise InputError(
+            "TB017", f"{path} is of another net: {', '.join(wrong[:3])} differ. Use the same net."
+        )
+    slots: dict[int, dict[str, Any]] = {}
+    for key, value in (tensors | plain).items():
+        if key.startswith("optimizer."):
+            _, index, slot = key.split(".", 2)
+            slots.setdefault(int(index), {})[slot] = value
+    groups = model.optimizer.state_dict()["param_groups"]
+    return State(net, {"state": slots, "param_groups": groups}, tensors["rng"])
+
+
+def _settings(model: TorchBackend) -> dict[str, Any]:
+    """What must not change between a run and its resumption."""
+    return {"optim": asdict(model.optim), "batch": model.batch, "accumulate": model.accumulate}
+
+
+def _check_settings(path: Path | str, saved: dict[str, Any], now: dict[str, Any]) -> None:
+    for name, value in now.items():
+        if saved.get(name) != value:
+            raise InputError(
+                "TB017",
+                f"{path} was trained with {name} = {saved.get(name)}; now it is {value}. "
+                "Resume with the same settings, or begin anew at another path.",
+            )
+
+
+def _epoch(record: dict[str, Any]) -> Epoch:
+    estimate = record["estimate"]
+    return Epoch(
+        **{
+            **record,
+            "estimate": None if estimate is None else _estimate(estimate),
+            "alarms": tuple(Alarm(**alarm) for alarm in record["alarms"]),
+        }
+    )
+
+
+def _estimate(record: dict[str, Any]) -> AlphaEstimate:
+    interval = record["interval"]
+    return AlphaEstimate(
+        **{
+            **record,
+            "interval": None if interval is None else tuple(interval),
+            "alarms": tuple(Alarm(**alarm) for alarm in record["alarms"]),
+            "notes": tuple(record["notes"]),
+        }
+    )
+
+
+def _replace(path: Path, content: bytes) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(beside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,49 @@
+"""From a net's output to a logit a row, and from logits to the three mean losses of a risk."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from topbin.core.errors import InputError
+from topbin.core.optional import require
+from topbin.learn.risk import Loss
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+else:
+    torch = require("torch", extra="torch", caller="the torch backend")
+    nn = torch.nn
+
+# Loss of a margin: the logit for L⁺, minus the logit for L⁻.
+LOSSES: dict[Loss, Callable[["Tensor"], "Tensor"]] = {
+    "logistic": lambda margin: -nn.functional.logsigmoid(margin),
+    "sigmoid": lambda margin: torch.sigmoid(-margin),
+}
+
+
+def mean_losses(z_p: "Tensor", z_u: "Tensor", loss: Loss) -> tuple["Tensor", "Tensor", "Tensor"]:
+    """L⁺(P), L⁻(P) and L⁻(U) of a mini-batch of logits, in the order that Risk takes them."""
+    of = LOSSES[loss]
+    return of(z_p).mean(), of(-z_p).mean(), of(-z_u).mean()
+
+
+def logit_of(out: Any, n: int) -> "Tensor":
+    """One logit a row from a net's output: two columns (negative, positive), or one.
+
+    Cross-entropy on two outputs is the logistic loss of their difference.
+
+    >>> logit_of(torch.tensor([[1.0, 3.0], [0.0, 0.5]]), 2)
+    tensor([2.0000, 0.5000])
+    """
+    shape = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
+    if shape == (n, 2):
+        logits: Tensor = out[:, 1] - out[:, 0]
+        return logits
+    if shape in ((n,), (n, 1)):
+        logits = out.reshape(n)
+        return logits
+    raise InputError(
+        "TB013",
+        f"the net gives {shape} for {n} rows. It must give one logit a row, shape (n,) or (n, 1), "
+        "or two outputs a row, (negative, positive).",
+    )

@@ -1,0 +1,140 @@
+"""Rows for torch: arrays, tensors, tuples of tensors and Datasets, read by row number.
+
+Data in memory stays one tensor and a batch is one indexing call; only a Dataset is read row by row.
+"""
+
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from topbin.core.errors import InputError
+from topbin.core.optional import require
+
+if TYPE_CHECKING:
+    import torch
+    from torch.utils.data import Dataset, default_collate
+else:
+    torch = require("torch", extra="torch", caller="the torch backend")
+    from torch.utils.data import Dataset, default_collate
+
+# What a user's Dataset may plausibly raise; an interrupt or a full memory must pass through.
+DATASET_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
+def as_rows(X: Any, name: str) -> Any:
+    """A tensor, tuple of tensors or Dataset; numbers checked, copied only if the type must change.
+
+    >>> as_rows(np.eye(2, dtype=np.int64), "X").dtype
+    torch.float32
+    """
+    if isinstance(X, tuple):
+        return tuple(as_rows(part, name) for part in X)
+    if isinstance(X, Dataset):
+        return X
+    rows = X if isinstance(X, torch.Tensor) else _from_array(X, name)
+    if rows.ndim == 0:
+        raise InputError("TB005", f"{name} is a single value; pass one row a sample.")
+    if rows.is_floating_point() and not bool(torch.isfinite(rows).all()):
+        bad = int((~torch.isfinite(rows)).reshape(len(rows), -1).any(1).sum())
+        raise InputError(
+            "TB004",
+            f"{name} has {bad:,} of {len(rows):,} rows with NaN or infinite values. "
+            "Fill them in or drop these rows; a net cannot take them.",
+        )
+    return rows
+
+
+def _from_array(X: Any, name: str) -> "torch.Tensor":
+    if hasattr(X, "toarray"):
+        raise InputError("TB006", f"{name} is sparse and a net takes dense rows; use X.toarray().")
+    array = np.asarray(X)
+    if array.dtype == np.uint8 and array.ndim >= 3:
+        return torch.from_numpy(np.ascontiguousarray(array))  # images stay small until batched
+    if array.dtype.kind not in "fiub":
+        raise InputError("TB006", f"{name} must hold numbers; got dtype {array.dtype}.")
+    dtype = np.float64 if array.dtype == np.float64 else np.float32
+    return torch.from_numpy(np.ascontiguousarray(array, dtype))
+
+
+def row_shape(X: Any) -> tuple[int, ...] | None:
+    """The shape of one row of a tensor; None for tuples and Datasets, which speak for themselves.
+
+    >>> row_shape(torch.zeros(5, 3, 8, 8))
+    (3, 8, 8)
+    """
+    return tuple(X.shape[1:]) if isinstance(X, torch.Tensor) else None
+
+
+def take(X: Any, rows: "torch.Tensor", name: str) -> Any:
+    """The batch of these rows: a tensor, or a tuple or dict of tensors, as the net takes it."""
+    if isinstance(X, torch.Tensor):
+        return X[rows.to(X.device)]
+    if isinstance(X, tuple):
+        return tuple(take(part, rows, name) for part in X)
+    return default_collate([_item(X, row, name) for row in rows.tolist()])
+
+
+def _item(X: Any, row: int, name: str) -> Any:
+    try:
+        item = X[row]
+    except DATASET_ERRORS as error:
+        raise InputError(
+            "TB016",
+            f"the Dataset {name} raised {type(error).__name__} for row {row} of {len(X):,}: "
+            f"{error}. Mend or leave out that row; the model is as it was before this epoch.",
+        ) from error
+    return tuple(item) if isinstance(item, list) else item
+
+
+def join(first: Any, second: Any) -> Any:
+    """Two batches of one kind as one, the first's rows in front."""
+    if isinstance(first, dict):
+        return {key: join(first[key], second[key]) for key in first}
+    if isinstance(first, list | tuple):
+        return tuple(join(a, b) for a, b in zip(first, second, strict=True))
+    return torch.cat([first, second])
+
+
+def place(batch: Any, device: "torch.device", dtype: "torch.dtype") -> Any:
+    """The batch on the net's device, real numbers in its type, bytes of images as 0 to 1.
+
+    Integers other than bytes are left alone: they are token ids.
+    """
+    if isinstance(batch, dict):
+        return {key: place(part, device, dtype) for key, part in batch.items()}
+    if isinstance(batch, list | tuple):
+        return tuple(place(part, device, dtype) for part in batch)
+    batch = batch.to(device)
+    if batch.dtype == torch.uint8:
+        return batch.to(dtype) / 255
+    return batch.to(dtype) if batch.is_floating_point() else batch
+
+
+def deal(n_p: int, n_u: int, batch: int) -> "list[tuple[torch.Tensor, torch.Tensor]]":
+    """Shuffle row numbers of P and of U into mini-batches with at most `batch` of each.
+
+    Both are dealt out evenly, so the shorter has fewer rows in each mini-batch, as in the paper;
+    only where that leaves it less than a tenth of `batch` are its rows dealt more than once.
+
+    >>> [(len(p), len(u)) for p, u in deal(400, 600, batch=200)]
+    [(134, 200), (133, 200), (133, 200)]
+    """
+    parts = ceil(max(n_p, n_u) / batch)
+    least = max(1, batch // 10)
+    return list(zip(_shuffled(n_p, parts, least), _shuffled(n_u, parts, least), strict=True))
+
+
+def _shuffled(n: int, parts: int, least: int) -> "tuple[torch.Tensor, ...]":
+    rounds = ceil(parts * min(least, n) / n)
+    return torch.cat([torch.randperm(n) for _ in range(rounds)]).tensor_split(parts)

@@ -1,0 +1,255 @@
+"""The torch backend: any nn.Module, trained by the loop with the paper's optimiser settings.
+
+Settings of Garg et al. 2021, appendix: batches of 200 P and 200 U, SGD with momentum 0.9 and
+weight decay 5e-4; Adam with rate 1e-4 where the loss is the sigmoid's.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from topbin.core.checks import Scores, check_count
+from topbin.core.errors import InputError
+from topbin.core.optional import require
+from topbin.learn.backends.losses import logit_of, mean_losses
+from topbin.learn.backends.optim import Optim, default_optim
+from topbin.learn.backends.tensors import as_rows, deal, join, place, row_shape, take
+from topbin.learn.loop import Pass
+from topbin.learn.nets import build_net
+from topbin.learn.risk import Learner, Risk
+from topbin.learn.select import Rows, n_rows
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+else:
+    torch = require("torch", extra="torch", caller="the torch backend")
+    nn = torch.nn
+
+SCORED_AT_ONCE = 1000
+SMALL = 1_000_000  # parameters; below it a second thread costs more than it brings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """All that the next epoch depends on: weights, optimiser and random numbers."""
+
+    net: dict[str, "Tensor"]
+    optimizer: dict[str, Any]
+    rng: "Tensor"
+
+
+class TorchBackend:
+    """A net that the loop can train: `scores` without randomness, `epoch` by mini-batches.
+
+    The net gives two outputs a row (negative, positive) or one logit. Its inputs are batches of
+    rows: one tensor, or the parts of a tuple or dict as arguments. A copy of it is trained.
+    """
+
+    def __init__(
+        self,
+        net: "nn.Module",
+        optim: Optim,
+        *,
+        batch: int = 200,
+        accumulate: int = 1,
+        augment: Callable[["Tensor"], "Tensor"] | None = None,
+        seed: int = 0,
+        device: str = "auto",
+        mixed: bool | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.device = find_device(device)
+        self.net = deepcopy(net).to(self.device)
+        self.optim = optim
+        self.optimizer = optim.build(self.net, self.device)
+        self.batch = check_count(batch, "batch")
+        self.accumulate = check_count(accumulate, "accumulate")
+        self.augment = augment
+        self.mixed = self.device.type == "cuda" if mixed is None else mixed
+        self.threads = _few_threads(self.net) if threads is None else threads
+        self.rng = torch.Generator().manual_seed(seed).get_state()
+        self.row_shape: tuple[int, ...] | None = None
+
+    def scores(self, X: Any) -> Scores:
+        """One logit a row, in evaluation mode and without augmentation."""
+        X = self._rows(X, "X")
+        self.net.eval()
+        with self._threads(), torch.inference_mode():
+            parts = torch.split(torch.arange(n_rows(X)), SCORED_AT_ONCE)
+            logits = [self._logits(take(X, rows, "X"), rows.numel()) for rows in parts]
+        found: Scores = torch.cat(logits).to(self._dtype()).cpu().numpy()
+        return found
+
+    def epoch(self, X_p: Any, X_u: Any, risk: Risk, kept: Rows | None = None) -> Pass:
+        """Shuffle P and the kept U into mini-batches and step down the risk of each.
+
+        Whatever stops the epoch (a loss that is not finite, an error, an interrupt), the net,
+        the optimiser and the random numbers are then as they were before it.
+        """
+        X_p, X_u = self._rows(X_p, "X_p"), self._rows(X_u, "X_u")
+        before, good = self.state(), False
+        try:
+            with self._threads(), self._randomness():
+                self.net.train()
+                result = self._train(X_p, X_u, risk, kept)
+            good = isfinite(result.loss) and self._finite()
+            return result if good else Pass(float("nan"), result.training_error)
+        finally:
+            if not good:
+                self.restore(before)
+
+    def _train(self, X_p: Any, X_u: Any, risk: Risk, kept: Rows | None) -> Pass:
+        rows_u = torch.arange(n_rows(X_u)) if kept is None else torch.from_numpy(kept)
+        batches = deal(n_rows(X_p), rows_u.numel(), self.batch)
+        loss, wrong_p, wrong_u = torch.zeros(3, dtype=torch.float64, device=self.device)
+        seen_p = seen_u = 0
+        for start in range(0, len(batches), self.accumulate):
+            group = batches[start : start + self.accumulate]
+            self.optimizer.zero_grad()
+            for part_p, part_u in group:
+                z_p, z_u = self._pair(X_p, part_p, X_u, rows_u[part_u])
+                terms = mean_losses(z_p, z_u, risk.loss)
+                (risk.descent(*terms) / len(group)).backward()
+                loss += risk.value(*terms).detach()
+                wrong_p += (z_p <= 0).sum()
+                wrong_u += (z_u > 0).sum()
+                seen_p, seen_u = seen_p + part_p.numel(), seen_u + part_u.numel()
+            self.optimizer.step()
+        return Pass(float(loss) / len(batches), float(wrong_p / seen_p + wrong_u / seen_u))
+
+    def _pair(
+        self, X_p: Any, rows_p: "Tensor", X_u: Any, rows_u: "Tensor"
+    ) -> tuple["Tensor", "Tensor"]:
+        """Logits of a mini-batch; P and U go through the net together, as batch norm needs."""
+        both = join(take(X_p, rows_p, "X_p"), take(X_u, rows_u, "X_u"))
+        n_p, n_u = rows_p.numel(), rows_u.numel()
+        z = self._logits(both, n_p + n_u, augment=self.augment)
+        return z[:n_p], z[n_p:]
+
+    def _logits(
+        self, batch: Any, n: int, *, augment: Callable[["Tensor"], "Tensor"] | None = None
+    ) -> "Tensor":
+        batch = place(batch, self.device, self._dtype())
+        if augment is not None:
+            batch = augment(batch)
+        kind = self.device.type
+        try:
+            with torch.autocast(kind, torch.bfloat16, enabled=self.mixed):
+                if isinstance(batch, dict):
+                    out = self.net(**batch)
+                else:
+                    out = self.net(*batch) if isinstance(batch, tuple) else self.net(batch)
+        except (RuntimeError, TypeError) as error:
+            raise InputError(
+                "TB013", f"the net does not take these rows: {error}. Check the shape of a row."
+            ) from error
+        return logit_of(getattr(out, "logits", out), n).to(self._dtype())
+
+    def _rows(self, X: Any, name: str) -> Any:
+        rows = as_rows(X, name)
+        shape = row_shape(rows)
+        if self.row_shape is not None and shape is not None and shape != self.row_shape:
+            raise InputError(
+                "TB005", f"a row of {name} has shape {shape}; the net has seen {self.row_shape}."
+            )
+        self.row_shape = shape or self.row_shape
+        return rows
+
+    def state(self) -> State:
+        """A copy of weights, optimiser and random numbers, to go back to."""
+        net = {name: value.clone() for name, value in self.net.state_dict().items()}
+        return State(net, deepcopy(self.optimizer.state_dict()), self.rng.clone())
+
+    def restore(self, state: State) -> None:
+        """Go back to a state; it is copied, so it can be gone back to again."""
+        self.net.load_state_dict(state.net)
+        self.optimizer.load_state_dict(deepcopy(state.optimizer))
+        self.rng = state.rng.clone()
+
+    def _dtype(self) -> "torch.dtype":
+        floats = (p.dtype for p in self.net.parameters() if p.is_floating_point())
+        return next(floats, torch.float32)
+
+    def _finite(self) -> bool:
+        return all(bool(torch.isfinite(p).all()) for p in self.net.parameters())
+
+    @contextmanager
+    def _randomness(self) -> Iterator[None]:
+        """Draw from this model's own stream; the caller's random state is left alone."""
+        cuda = [self.device] if self.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=cuda):
+            torch.set_rng_state(self.rng)
+            if self.device.type != "cpu":
+                getattr(torch, self.device.type).manual_seed(int(torch.randint(2**62, ())))
+            yield
+            self.rng = torch.get_rng_state()
+
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.threads or before)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+def torch_backend(
+    learner: Learner,
+    X: Any,
+    *,
+    net: "str | nn.Module" = "auto",
+    optim: Optim | None = None,
+    augment: Callable[["Tensor"], "Tensor"] | None = None,
+    batch: int = 200,
+    seed: int = 0,
+    device: str = "auto",
+) -> TorchBackend:
+    """A backend for a learner, with the paper's net and optimiser for rows like those of X.
+
+    "auto" is the 512-512 net for tables, ResNet-18 for images (channels first), and the
+    5000-5000-50 net for anything else. Initial weights and batches both depend on `seed`.
+
+    >>> from topbin.learn import LEARNERS
+    >>> torch_backend(LEARNERS["tedn"], torch.zeros(4, 8)).optim.lr
+    0.1
+    """
+    name = None
+    if isinstance(net, str):
+        shape = row_shape(as_rows(X, "X"))
+        if shape is None:
+            raise InputError(
+                "TB013", "rows of a Dataset or a tuple have no one shape; pass net= a module."
+            )
+        name = {1: "uci-mlp", 3: "resnet18"}.get(len(shape), "mlp") if net == "auto" else net
+        net = build_net(name, shape, seed=seed)
+    optim = optim or default_optim(learner.loss, name)
+    return TorchBackend(net, optim, batch=batch, augment=augment, seed=seed, device=device)
+
+
+def find_device(name: str = "auto") -> "torch.device":
+    """The device of this name; "auto" takes cuda, then mps, then cpu.
+
+    >>> find_device("cpu")
+    device(type='cpu')
+    """
+    if name == "auto":
+        mps = torch.backends.mps.is_available()
+        name = "cuda" if torch.cuda.is_available() else "mps" if mps else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError("TB008", f"device {name!r} cannot be used: {error}") from error
+    return device
+
+
+def _few_threads(net: "nn.Module") -> int:
+    """1 for a small net without convolutions, else 0: leave the threads as they are."""
+    sizes = [(p.numel(), p.ndim) for p in net.parameters()]
+    small = sum(n for n, _ in sizes) < SMALL and all(ndim <= 2 for _, ndim in sizes)
+    return int(small)

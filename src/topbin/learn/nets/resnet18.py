@@ -1,0 +1,50 @@
+"""ResNet-18 of He et al. 2016, in its form for 32 × 32 images: a 3 × 3 stem and no max-pooling."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from topbin.core.optional import require
+from topbin.learn.nets.conv import conv
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+else:
+    nn = require("torch.nn", extra="torch", caller="topbin.learn.nets")
+
+
+def resnet18(shape: Sequence[int], width: int = 64) -> "nn.Sequential":
+    """Four stages of two residual blocks, `width` to 8·width channels, two outputs.
+
+    >>> net = resnet18((3, 32, 32), width=16)
+    >>> round(sum(p.numel() for p in net.parameters()) / 1e6, 1)
+    0.7
+    """
+    layers: list[nn.Module] = [conv(shape[0], width), nn.BatchNorm2d(width), nn.ReLU()]
+    wide_in = width
+    for wide_out, stride in ((width, 1), (2 * width, 2), (4 * width, 2), (8 * width, 2)):
+        layers += [Block(wide_in, wide_out, stride), Block(wide_out, wide_out, 1)]
+        wide_in = wide_out
+    head = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(wide_in, 2)]
+    return nn.Sequential(*layers, *head)
+
+
+class Block(nn.Module):
+    """Two 3 × 3 convolutions beside a shortcut, which is projected when the shape changes."""
+
+    def __init__(self, wide_in: int, wide_out: int, stride: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            conv(wide_in, wide_out, stride=stride),
+            nn.BatchNorm2d(wide_out),
+            nn.ReLU(),
+            conv(wide_out, wide_out),
+            nn.BatchNorm2d(wide_out),
+        )
+        self.shortcut: nn.Module = nn.Identity()
+        if stride != 1 or wide_in != wide_out:
+            project = conv(wide_in, wide_out, kernel=1, stride=stride)
+            self.shortcut = nn.Sequential(project, nn.BatchNorm2d(wide_out))
+
+    def forward(self, x: "Tensor") -> "Tensor":
+        """relu(body(x) + shortcut(x))."""
+        return nn.functional.relu(self.body(x) + self.shortcut(x))
