@@ -18,6 +18,20 @@ CODES = {
     "TB015": "training stopped, for the loss is not finite",
     "TB016": "a Dataset could not give a row",
     "TB017": "a checkpoint cannot be used",
+    "TB101": "a file or folder is not there",
+    "TB102": "a file cannot be read as a table",
+    "TB103": "a column is not in the table",
+    "TB104": "the output is there already",
+    "TB105": "a file cannot be written",
+    "TB106": "tables differ in columns or types",
+    "TB107": "another run is writing to this folder",
+    "TB108": "no usable feature is left, or a column cannot be one",
+    "TB109": "rows to score do not fit the model's columns",
+    "TB110": "a model folder is damaged or not one",
+    "TB111": "a model needs a type that is not on the list of safe ones",
+    "TB112": "a folder was written in a format this version does not read",
+    "TB113": "a query cannot be run",
+    "TB114": "a run folder is damaged or not one",
 }
 
 
@@ -45,3 +59,7 @@ class InputError(TopbinError, ValueError):
 
 class MissingExtra(TopbinError, ImportError):
     """An optional package is needed and absent."""
+
+
+class FileError(TopbinError, OSError):
+    """A file could not be written, or another run holds the folder."""

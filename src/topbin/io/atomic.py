@@ -1,0 +1,200 @@
+"""Files and folders that appear whole or not at all, and a lock for a folder in use.
+
+Everything is written beside its target under a hidden name, flushed to the disk and then renamed
+(`os.replace` is atomic on POSIX and Windows), so a reader never sees half a file.
+"""
+
+import errno
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from topbin.core.errors import FileError, InputError, TopbinError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+LOCK = ".lock"
+PART = ".part"
+REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than allowed",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "permission is denied",
+    errno.EPERM: "permission is denied",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+}
+
+
+@contextmanager
+def new_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
+    """Yield a path to write to; it becomes `path` when the block ends without an error.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "answer.txt"
+    >>> with new_file(target) as part:
+    ...     size = part.write_text("0.5")
+    >>> target.read_text(), len(list(target.parent.iterdir()))
+    ('0.5', 1)
+    """
+    target = Path(os.path.abspath(path))
+    refuse_existing(target, force=force)
+    part = _beside(target)
+    with write_errors(target):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            yield part
+            _flush(part)
+            os.replace(part, target)
+            _flush(target.parent)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
+    """Yield an empty folder to fill; it becomes `path` when the block ends without an error.
+
+    With `force` an older folder is set aside first and removed last, so that at every moment
+    either the old or the new one is on the disk, whole.
+    """
+    target = Path(os.path.abspath(path))
+    refuse_existing(target, force=force)
+    part = _beside(target)
+    with write_errors(target):
+        try:
+            part.mkdir(parents=True)
+            yield part
+            _flush_tree(part)
+            _swap(part, target)
+            _flush(target.parent)
+        finally:
+            _remove(part)
+
+
+def write_text(path: str | os.PathLike[str], text: str, *, force: bool = False) -> None:
+    """Write a UTF-8 text file atomically, with the line ends as given."""
+    with new_file(path, force=force) as part:
+        part.write_text(text, encoding="utf-8", newline="")
+
+
+def refuse_existing(path: Path, *, force: bool = False) -> None:
+    """Raise TB104 if something is at `path` already, unless `force`."""
+    if not force and (path.exists() or path.is_symlink()):
+        kind = "folder" if path.is_dir() else "file"
+        raise InputError(
+            "TB104",
+            f'the {kind} "{path}" is there already and is left as it was. '
+            "Choose another name, or replace it with --force (force=True).",
+        )
+
+
+@contextmanager
+def write_errors(path: Path) -> Iterator[None]:
+    """Turn what the operating system says about writing `path` into one coded sentence."""
+    try:
+        yield
+    except TopbinError:
+        raise
+    except OSError as error:
+        reason = REASONS.get(error.errno or 0, error.strerror or str(error))
+        raise FileError(
+            "TB105",
+            f'cannot write "{path}": {reason}. Nothing was left half-written. '
+            "Choose another place, or make room there.",
+        ) from error
+
+
+@contextmanager
+def lock(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold `folder` for this run; a second run into it is refused with TB107.
+
+    The operating system drops the lock when the process ends, however it ends, so a killed run
+    leaves nothing that must be cleaned up by hand.
+    """
+    path = Path(folder) / LOCK
+    with write_errors(path):
+        held = _take(path)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(held)
+
+
+def _take(path: Path) -> int:
+    while True:
+        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            _try_lock(held)
+        except OSError as error:
+            os.close(held)
+            raise FileError(
+                "TB107",
+                f'another run is writing to "{path.parent}". Wait for it to end, '
+                "or choose another output folder.",
+            ) from error
+        if path.exists() and os.path.samestat(os.fstat(held), path.stat()):
+            return held
+        os.close(held)  # the holder before us removed the file between our open and our lock
+
+
+def _try_lock(held: int) -> None:
+    if sys.platform == "win32":
+        msvcrt.locking(held, msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what a killed run left unfinished; call it only while holding the lock."""
+    for part in folder.glob(f".*{PART}"):
+        _remove(part)
+
+
+def _beside(target: Path) -> Path:
+    # Cut, because a name of 255 bytes is legal and the hidden one must not be longer.
+    return target.parent / f".{target.name[:40]}.{secrets.token_hex(6)}{PART}"
+
+
+def _swap(part: Path, target: Path) -> None:
+    old = _beside(target)
+    if target.exists():
+        os.replace(target, old)
+    try:
+        os.replace(part, target)
+    except OSError:
+        os.replace(old, target)
+        raise
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _flush_tree(folder: Path) -> None:
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            _flush(Path(parent) / name)
+        _flush(Path(parent))
+
+
+def _flush(path: Path) -> None:
+    if path.is_dir() and sys.platform == "win32":
+        return  # Windows cannot open a folder to flush it
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
