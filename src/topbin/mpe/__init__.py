@@ -1,7 +1,23 @@
 """How many: mixture-proportion estimators, one file a method, with intervals and alarms."""
 
+from topbin.mpe.alphamax import alphamax
 from topbin.mpe.bbe import bbe
 from topbin.mpe.bbe_cp import bbe_cp
+from topbin.mpe.dedpul import dedpul, dedpul_posterior
+from topbin.mpe.elkan_noto import elkan_noto
 from topbin.mpe.registry import DEFAULT_METHOD, METHODS, Method, find_method
+from topbin.mpe.scott import scott
 
-__all__ = ["DEFAULT_METHOD", "METHODS", "Method", "bbe", "bbe_cp", "find_method"]
+__all__ = [
+    "DEFAULT_METHOD",
+    "METHODS",
+    "Method",
+    "alphamax",
+    "bbe",
+    "bbe_cp",
+    "dedpul",
+    "dedpul_posterior",
+    "elkan_noto",
+    "find_method",
+    "scott",
+]

@@ -36,14 +36,15 @@ def bbe_cp(tails: Tails, *, level: float = 5e-4) -> AlphaEstimate:
     )
 
 
-def exact_upper(tails: Tails, level: float) -> Shares:
+def exact_upper(tails: Tails, level: float, level_p: float | None = None) -> Shares:
     """The upper limit of q_u over the lower limit of q_p, at every cut; ties go to larger bins."""
     tails.require_unlabeled()
+    level_p = level if level_p is None else level_p
     x, y = tails.above_p, tails.above_u
     below = tails.n_u - y
     # With no unlabeled row below the cut the upper limit is 1, which betaincinv calls undefined.
     high_u = np.where(below > 0, betaincinv(y + 1, np.maximum(below, 1), 1 - level), 1.0)
-    low_p = betaincinv(x, tails.n_p - x + 1, level)
+    low_p = betaincinv(x, tails.n_p - x + 1, level_p)
     return np.asarray(high_u / low_p, np.float64)
 
 

@@ -7,8 +7,12 @@ from typing import Literal
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.mpe.alphamax import alphamax
 from topbin.mpe.bbe import bbe
 from topbin.mpe.bbe_cp import bbe_cp
+from topbin.mpe.dedpul import dedpul
+from topbin.mpe.elkan_noto import elkan_noto
+from topbin.mpe.scott import scott
 
 Needs = Literal["tails", "scores", "probabilities", "features"]
 
@@ -29,6 +33,10 @@ class Method:
 METHODS = {
     "bbe": Method(bbe, "tails", "Garg et al. 2021, algorithm 1"),
     "bbe_cp": Method(bbe_cp, "tails", "the same idea with exact binomial limits"),
+    "scott": Method(scott, "tails", "Scott 2015, as in the appendix of Garg et al. 2021"),
+    "elkan_noto": Method(elkan_noto, "probabilities", "Elkan & Noto 2008"),
+    "dedpul": Method(dedpul, "scores", "Ivanov 2020"),
+    "alphamax": Method(alphamax, "scores", "Jain et al. 2016"),
 }
 
 # Chosen by measurement: benchmarks/results/default_method.md.
