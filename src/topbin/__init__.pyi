@@ -1,9 +1,11 @@
 from . import core as core
+from . import evaluate as evaluate
 from . import mpe as mpe
 from . import plots as plots
 from .core import AlphaEstimate as AlphaEstimate
 from .core import Tails as Tails
 from .core import read_labels as read_labels
+from .evaluate import metrics as metrics
 from .mpe.estimate import estimate_alpha as estimate_alpha
 from .mpe.estimator import AlphaEstimator as AlphaEstimator
 from .plots.scores import ScoreDisplay as ScoreDisplay

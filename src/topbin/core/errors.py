@@ -32,6 +32,8 @@ CODES = {
     "TB112": "a folder was written in a format this version does not read",
     "TB113": "a query cannot be run",
     "TB114": "a run folder is damaged or not one",
+    "TB115": "two columns have the same name",
+    "TB201": "a figure would be true by construction",
 }
 
 

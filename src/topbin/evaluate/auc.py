@@ -1,0 +1,135 @@
+"""AUC without negatives: positives against the unlabeled, and what that says of the true AUC.
+
+A random unlabeled row is positive with probability α, and then it beats a positive half the time:
+AUC_PU = α/2 + (1 − α)·AUC, so AUC = (AUC_PU − α/2)/(1 − α) (Jain, White & Radivojac, AAAI 2017;
+Menon et al., ICML 2015). The share among the *unlabeled* is meant: α, not π. The variance of
+AUC_PU is that of DeLong, DeLong & Clarke-Pearson (Biometrics 1988).
+"""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from topbin.core.checks import Scores, check_fraction, check_scores
+from topbin.core.errors import InputError
+from topbin.evaluate.measure import (
+    Floats,
+    Measure,
+    Share,
+    check_weights,
+    effective_rows,
+    read_alpha,
+    square_and_add,
+    within_unit,
+)
+
+
+def pu_auc(
+    scores_p: Any,
+    scores_u: Any,
+    *,
+    confidence: float = 0.95,
+    weights_p: Any = None,
+    weights_u: Any = None,
+) -> Measure:
+    """How often a positive scores above an unlabeled row; ties count half.
+
+    It needs no α and orders models as the true AUC does, but its ceiling is 1 − α/2, not 1.
+
+    >>> pu_auc([3.0, 2.0], [3.0, 1.0, 0.0, 0.0]).value      # 3.5 and 3 wins of 4
+    0.8125
+    """
+    level = check_fraction(confidence, "confidence")
+    share = _wins(*_two_samples(scores_p, scores_u, weights_p, weights_u))
+    low, high = share.limits(level)
+    return Measure("PU-AUC", float(share.value), (float(low), float(high)), level)
+
+
+def estimated_auc(
+    scores_p: Any,
+    scores_u: Any,
+    *,
+    alpha: Any,
+    confidence: float = 0.95,
+    weights_p: Any = None,
+    weights_u: Any = None,
+) -> Measure:
+    """The AUC of positives against the negatives that nobody has labeled.
+
+    `alpha` is an `AlphaEstimate`, whose interval is then part of this one, or a known number.
+
+    >>> scores_u = [2.0] + [1.0] * 4                        # α = 0.2: one of five is positive
+    >>> estimated_auc([2.0, 2.0], scores_u, alpha=0.2).value  # (0.9 − 0.1)/(1 − 0.2)
+    1.0
+    """
+    level = check_fraction(confidence, "confidence")
+    value, limits, notes = read_alpha(alpha, level)
+    if value == 1:
+        raise InputError(
+            "TB008",
+            "alpha is 1: no unlabeled row is negative, so there is no AUC against negatives. "
+            "Use pu_auc, which needs no alpha.",
+        )
+    share = _wins(*_two_samples(scores_p, scores_u, weights_p, weights_u))
+    values = (float(share.value), value)
+    found = _corrected(*values)
+    if found > 1:
+        notes += (
+            f"PU-AUC is {values[0]:.3f}, above its ceiling 1 − α/2 = {1 - value / 2:.3f}: "
+            "α is probably too high.",
+        )
+    interval = square_and_add(_corrected, values, [share.limits(level), limits])
+    clipped = min(1.0, max(0.0, found))
+    return Measure("estimated AUC", clipped, within_unit(interval), level, notes)
+
+
+def _corrected(auc: float, alpha: float) -> float:
+    if alpha == 1:  # only as the end of an interval
+        return inf if auc > 0.5 else -inf if auc < 0.5 else 0.5
+    return (auc - alpha / 2) / (1 - alpha)
+
+
+def _two_samples(
+    scores_p: Any, scores_u: Any, weights_p: Any, weights_u: Any
+) -> tuple[Scores, Floats, Scores, Floats]:
+    """Both samples sorted, each with its weights, so that the order of rows changes no bit."""
+    sides: list[Any] = []
+    for side, scores, weights in (("p", scores_p, weights_p), ("u", scores_u, weights_u)):
+        clean = check_scores(scores, f"scores_{side}")
+        given = check_weights(weights, clean, f"weights_{side}")
+        if given is None:
+            sides += [np.sort(clean), np.ones(clean.size)]
+        else:
+            order = np.lexsort((given, clean))
+            sides += [clean[order], given[order]]
+    return sides[0], sides[1], sides[2], sides[3]
+
+
+def _wins(ranked_p: Scores, weights_p: Floats, ranked_u: Scores, weights_u: Floats) -> Share:
+    """The share of pairs a positive wins, and how many plain trials would know it as well.
+
+    A variance of AUC·(1 − AUC)/n is that of n plain trials. No scores are worse than
+    n = min(n_p, n_u) (van Dantzig 1951), which also serves where no variance can be seen.
+    """
+    beaten = placed(ranked_p, ranked_u, weights_u)
+    beaten_by = 1 - placed(ranked_u, ranked_p, weights_p)
+    auc = float(np.average(beaten, weights=weights_p))
+    n_p, n_u = effective_rows(weights_p), effective_rows(weights_u)
+    least = min(n_p, n_u)
+    if least <= 1:
+        return Share(auc, least)
+    variance = _spread(beaten, weights_p) / (n_p - 1) + _spread(beaten_by, weights_u) / (n_u - 1)
+    return Share(auc, max(least, auc * (1 - auc) / variance) if variance > 0 else least)
+
+
+def placed(scores: Scores, ranked: Scores, weights: Floats) -> Floats:
+    """For each score, the weight share of the other sample below it, ties counted half."""
+    below = np.concatenate([[0.0], np.cumsum(weights)])
+    ends = below[np.searchsorted(ranked, scores)] + below[np.searchsorted(ranked, scores, "right")]
+    return np.asarray(ends / (2 * below[-1]), np.float64)
+
+
+def _spread(values: Floats, weights: Floats) -> float:
+    mean = np.average(values, weights=weights)
+    return float(np.average((values - mean) ** 2, weights=weights))

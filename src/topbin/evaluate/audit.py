@@ -1,0 +1,232 @@
+"""The audit: label some random unlabeled rows by hand, and learn whether α̂ is wrong.
+
+No score can show that labeled positives differ from unlabeled ones; a random sample can, for it
+assumes nothing. `draw` or `draw_stratified` choose the rows, `judge` reads the answers, `plan` and
+`power` say how many rows a question needs. Labels from a list of top candidates do not belong
+here: they are not random, and mixing them in biases the audit.
+"""
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from topbin.core.checks import check_fraction
+from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate
+from topbin.evaluate.audit_draw import AuditSample, Rows, draw, draw_stratified
+from topbin.evaluate.audit_limits import AuditPlan, lower_limit, plan, power, upper_limit
+from topbin.evaluate.measure import Interval, read_alpha
+
+__all__ = [
+    "AuditPlan",
+    "AuditResult",
+    "AuditSample",
+    "draw",
+    "draw_stratified",
+    "judge",
+    "plan",
+    "power",
+    "read_answers",
+]
+
+Verdict = Literal["agrees", "contradicts", "undecided"]
+ENOUGH_POWER = 0.8
+POSITIVE, NEGATIVE, UNSURE, BLANK = "positive", "negative", "unsure", "blank"
+WORDS = {
+    POSITIVE: ("1", "1.0", "yes", "y", "true", "t", "positive", "pos", "p"),
+    NEGATIVE: ("0", "0.0", "-1", "-1.0", "no", "n", "false", "f", "negative", "neg"),
+    UNSURE: ("?", "unsure", "unknown", "maybe", "unclear", "u"),
+    BLANK: ("", "nan", "none", "null", "na", "n/a", "<na>", "nat"),
+}
+OPENING = {
+    "agrees": "The audit agrees with",
+    "contradicts": "The audit contradicts",
+    "undecided": "The audit is too small to judge",
+}
+BIASED_LABELS = "The positives that get labeled are probably not like those that do not."
+IMPURE_TOP = "The top scores probably hold negatives too: the model does not tell them apart."
+MEANING = {word: meaning for meaning, words in WORDS.items() for word in words}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """What the audited rows say of α, and whether α̂ can stand beside it.
+
+    `interval` is two-sided at `confidence`. The verdict asks in each direction by itself whether
+    α̂'s nearer end is excluded at `confidence`. Unsure and blank rows count as negative for every
+    lower end and as positive for every upper end. `power` is the least chance that so many
+    answered rows reject α̂ when it is off by `error` either way.
+    """
+
+    kind: str
+    n: int
+    n_positive: int
+    n_negative: int
+    n_unsure: int
+    n_blank: int
+    alpha: float
+    interval: Interval
+    confidence: float
+    claim: float
+    claim_interval: Interval
+    verdict: Verdict
+    error: float
+    power: float
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return asdict(self)
+
+
+def judge(
+    sample: AuditSample,
+    answers: Any,
+    alpha_hat: AlphaEstimate | float,
+    *,
+    error: float = 0.1,
+    confidence: float = 0.95,
+) -> AuditResult:
+    """Compare α̂ with what people saw in the drawn rows; `answers` are in the order of the draw.
+
+    >>> print(judge(draw(10_000, 50), ["yes"] * 13 + ["no"] * 37, 0.08))
+    The audit contradicts the estimate: 13 of 50 random unlabeled rows are positive, so α is at
+    least 0.161 (95 % confidence), and the estimate says 0.080. The positives that get labeled are
+    probably not like those that do not.
+    """
+    level = check_fraction(confidence, "confidence")
+    check_fraction(error, "error")
+    value, interval, _ = read_alpha(alpha_hat, level)
+    claimed = (min(value, interval[0]), max(value, interval[1]))
+    tally = _Tally.of(sample, read_answers(answers))
+    possible = _possible_errors(claimed, error)
+    powers = [power(tally.answered, claim, off, confidence=level) for claim, off in possible]
+    chance = min(powers, default=0.0)
+    low, high = tally.limits(1 - level)
+    verdict: Verdict = "agrees" if chance >= ENOUGH_POWER else "undecided"
+    if low > claimed[1] or high < claimed[0]:
+        verdict = "contradicts"
+        finding = f"at least {low:.3f}" if low > claimed[1] else f"at most {high:.3f}"
+        follows = BIASED_LABELS if low > claimed[1] else IMPURE_TOP
+    else:
+        finding = "between {:.3f} and {:.3f}".format(*tally.limits((1 - level) / 2))
+        follows = _what_would_show(chance, possible, error, level)
+    says = f"{value:.3f}" + (
+        f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval[0] < interval[1] else ""
+    )
+    return AuditResult(
+        kind=sample.kind,
+        n=sample.n,
+        n_positive=tally.count[POSITIVE],
+        n_negative=tally.count[NEGATIVE],
+        n_unsure=tally.count[UNSURE],
+        n_blank=tally.count[BLANK],
+        alpha=tally.alpha,
+        interval=tally.limits((1 - level) / 2),
+        confidence=level,
+        claim=value,
+        claim_interval=interval,
+        verdict=verdict,
+        error=error,
+        power=chance,
+        sentence=f"{OPENING[verdict]} the estimate: {tally.in_words(sample.kind)}, so α is "
+        f"{finding} ({100 * level:g} % confidence), and the estimate says {says}. {follows}",
+    )
+
+
+def read_answers(answers: Any) -> list[str]:
+    """Each answer as "positive", "negative", "unsure" or "blank".
+
+    >>> read_answers([1, "No", "?", None])
+    ['positive', 'negative', 'unsure', 'blank']
+    """
+    values = answers.tolist() if hasattr(answers, "tolist") else list(answers)
+    words = [str(value).strip().lower() for value in values]
+    strange = Counter(word for word in words if word not in MEANING)
+    if strange:
+        shown = ", ".join(f"{word!r} ({count:,})" for word, count in strange.most_common(5))
+        raise InputError(
+            "TB002",
+            f"audit answers not understood: {shown}. Write yes or no, ? where you are unsure, "
+            "or leave the cell empty.",
+        )
+    return [MEANING[word] for word in words]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tally:
+    """The answers counted, in all and by stratum."""
+
+    sample: AuditSample
+    count: Counter[str]
+    positive: Rows
+    open: Rows
+
+    @classmethod
+    def of(cls, sample: AuditSample, answers: list[str]) -> "_Tally":
+        if len(answers) != sample.n:
+            raise InputError(
+                "TB005",
+                f"{sample.n:,} rows were drawn and {len(answers):,} answers given. Keep every row "
+                "of the audit, in its order; leave the cell empty where there is no answer.",
+            )
+        count = Counter(answers)
+        if not count[POSITIVE] + count[NEGATIVE]:
+            raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
+        said = np.asarray(answers)
+        positive, answered = (
+            np.bincount(sample.stratum[np.isin(said, kinds)], minlength=len(sample.sizes))
+            for kinds in ([POSITIVE], [POSITIVE, NEGATIVE])
+        )
+        return cls(sample, count, positive, sample.drawn - answered)
+
+    @property
+    def answered(self) -> int:
+        return self.count[POSITIVE] + self.count[NEGATIVE]
+
+    @property
+    def alpha(self) -> float:
+        """The weighted share of positives among the answered rows."""
+        weight = self.sample.shares / self.sample.drawn
+        return float(weight @ self.positive / (weight @ (self.sample.drawn - self.open)))
+
+    def limits(self, doubt: float) -> Interval:
+        """Limits with `doubt` at each end; rows without an answer count against each."""
+        drawn, shares = self.sample.drawn, self.sample.shares
+        low = lower_limit(self.positive, drawn, shares, doubt)
+        return float(low), float(upper_limit(self.positive + self.open, drawn, shares, doubt))
+
+    def in_words(self, kind: str) -> str:
+        """How many rows of how many, and how many without an answer."""
+        drawn = "random unlabeled rows" if kind == "simple" else "unlabeled rows, drawn by strata,"
+        words = f"{self.count[POSITIVE]:,} of {self.sample.n:,} {drawn} are positive"
+        open_rows = [f"{self.count[k]:,} {k}" for k in (UNSURE, BLANK) if self.count[k]]
+        if open_rows:
+            words += f" ({' and '.join(open_rows)}, counted whichever way is worse)"
+        return words
+
+
+def _possible_errors(claimed: Interval, error: float) -> list[tuple[float, float]]:
+    """The ends of the claim and the signed errors that keep the truth in [0, 1]."""
+    both = [(claimed[1], error), (claimed[0], -error)]
+    return [(claim, off) for claim, off in both if 0 <= claim + off <= 1]
+
+
+def _what_would_show(
+    chance: float, possible: list[tuple[float, float]], error: float, level: float
+) -> str:
+    if not possible:
+        return f"The estimate's own range leaves no room for an error of {error:g}."
+    if chance >= ENOUGH_POWER:
+        return f"An error of {error:g} would have shown in {100 * chance:.0f} % of such audits."
+    plans = [plan(claim, off, power=ENOUGH_POWER, confidence=level) for claim, off in possible]
+    return (
+        f"An error of {error:g} shows in only {100 * chance:.0f} % of such audits; "
+        f"{max(plans, key=lambda one: one.n).n:,} answered rows would show it in "
+        f"{100 * ENOUGH_POWER:.0f} %."
+    )

@@ -1,0 +1,161 @@
+"""A measured figure with its interval, and the two ways intervals are made here.
+
+A share of rows has the exact binomial limits of Clopper & Pearson (Biometrika 1934). A figure
+made of several shares squares and adds how far each share's limits move it (Zou & Donner,
+Statistics in Medicine 2008), which needs no formula of its own for any figure.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from topbin.core.checks import Scores, check_fraction
+from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate
+
+Floats = NDArray[np.float64]
+Interval = tuple[float, float]
+ALPHA_KNOWN = "α is taken as known: its own uncertainty is not in this interval."
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A figure, its interval, and what to keep in mind when reading it.
+
+    >>> heads = Measure("recall", 0.75, (0.5, 0.875), 0.95)
+    >>> print(heads)
+    recall 0.750 (95 %: 0.500 to 0.875)
+    >>> float(heads)
+    0.75
+    """
+
+    name: str
+    value: float
+    interval: Interval
+    confidence: float
+    notes: tuple[str, ...] = ()
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        shown = (
+            f"{self.name} {self.value:.3f} ({100 * self.confidence:g} %: {low:.3f} to {high:.3f})"
+        )
+        return "\n  ".join([shown, *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """What share of rows, and how many rows say so; both may be arrays of the same shape.
+
+    >>> low, high = Share(0.5, 10).limits(0.95)         # 5 of 10
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.187, 0.813)
+    """
+
+    value: Any
+    n: Any
+
+    @classmethod
+    def at_least(cls, scores: Scores, threshold: float, weights: Floats | None = None) -> "Share":
+        """The share of rows that score at or above the threshold.
+
+        Weighted rows count as (Σw)²/Σw² plain ones, so equal weights change nothing.
+        """
+        above = scores >= threshold
+        if weights is None:
+            return cls(np.count_nonzero(above) / scores.size, scores.size)
+        return cls(float(weights[above].sum() / weights.sum()), effective_rows(weights))
+
+    def limits(self, confidence: float) -> tuple[Any, Any]:
+        """Exact two-sided binomial limits, each end with half the doubt."""
+        hits = self.value * self.n
+        doubt = (1 - confidence) / 2
+        return 1 - exact_upper(self.n - hits, self.n, doubt), exact_upper(hits, self.n, doubt)
+
+
+def exact_upper(hits: Any, n: Any, doubt: float) -> Any:
+    """The largest share under which so few hits have a probability of at least `doubt`.
+
+    >>> round(float(exact_upper(0, 59, 0.05)), 3)       # "none in 59": at most 5 %
+    0.05
+    """
+    misses = np.asarray(n - hits, np.float64)
+    # Without a miss the limit is 1, which betaincinv calls undefined.
+    return np.where(misses > 0, betaincinv(hits + 1, np.where(misses > 0, misses, 1), 1 - doubt), 1)
+
+
+def effective_rows(weights: Floats) -> float:
+    """How many equally weighted rows carry as much evidence (Kish)."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def square_and_add(
+    figure: Callable[..., Any], values: Sequence[Any], limits: Sequence[tuple[Any, Any]]
+) -> tuple[Any, Any]:
+    """An interval for figure(*values) from limits of each value, taken as independent.
+
+    >>> square_and_add(lambda a, b: a + b, [10.0, 20.0], [(7.0, 13.0), (16.0, 24.0)])
+    (25.0, 35.0)
+    """
+    centre = figure(*values)
+    down = up = 0.0
+    for i, ends in enumerate(limits):
+        at_ends = [figure(*values[:i], end, *values[i + 1 :]) for end in ends]
+        down = down + np.maximum(0, centre - np.minimum(*at_ends)) ** 2
+        up = up + np.maximum(0, np.maximum(*at_ends) - centre) ** 2
+    low, high = centre - np.sqrt(down), centre + np.sqrt(up)
+    return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
+
+
+def within_unit(interval: Interval) -> Interval:
+    """The same interval, cut to what a share can be."""
+    low, high = (min(1.0, max(0.0, end)) for end in interval)
+    return low, high
+
+
+def read_alpha(alpha: Any, confidence: float) -> tuple[float, Interval, tuple[str, ...]]:
+    """α and its interval, from an `AlphaEstimate` or a number taken as known; and a note.
+
+    >>> read_alpha(0.3, 0.95)[:2]
+    (0.3, (0.3, 0.3))
+    """
+    if not isinstance(alpha, AlphaEstimate):
+        known = check_fraction(alpha, "alpha", low_open=False, high_open=False)
+        return known, (known, known), (ALPHA_KNOWN,)
+    if alpha.interval is None:
+        return alpha.alpha, (alpha.alpha, alpha.alpha), (ALPHA_KNOWN,)
+    if alpha.confidence != confidence:
+        raise InputError(
+            "TB008",
+            f"the interval of alpha is at confidence {alpha.confidence!r}, and {confidence!r} is "
+            "asked for here. Estimate alpha at the same confidence.",
+        )
+    return alpha.alpha, alpha.interval, ()
+
+
+def check_weights(weights: Any, scores: Scores, name: str) -> Floats | None:
+    """One finite weight ≥ 0 a row, not all zero; None stays None."""
+    if weights is None:
+        return None
+    array = np.asarray(weights)
+    if array.shape != scores.shape or array.dtype.kind not in "fiub":
+        raise InputError(
+            "TB012",
+            f"{name} must be {scores.size:,} numbers, one a row; got {array.dtype} of shape "
+            f"{array.shape}.",
+        )
+    array = array.astype(np.float64)
+    if not np.isfinite(array).all() or array.min() < 0 or array.max() == 0:
+        raise InputError("TB012", f"{name} must be finite, ≥ 0, and not all zero.")
+    return array

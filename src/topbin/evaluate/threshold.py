@@ -1,0 +1,232 @@
+"""Recall, precision and F1 at a threshold, without one known negative.
+
+With q_p and q_u the shares of positives and of unlabeled rows at or above the threshold:
+recall = q_p, precision = α·q_p/q_u, F1 = 2·α·q_p/(α + q_u). Precision at the cut where α̂ itself
+was read off is 1 by construction (α̂ = q_u/q_p there), so it is refused; anywhere in the bin above
+that cut it repeats an assumption, and says so.
+"""
+
+from dataclasses import dataclass
+from math import isclose
+from typing import Any
+
+import numpy as np
+
+from topbin.core.checks import Scores, check_fraction, check_scores
+from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate
+from topbin.core.tails import Tails
+from topbin.evaluate.measure import (
+    Measure,
+    Share,
+    check_weights,
+    read_alpha,
+    square_and_add,
+    within_unit,
+)
+
+IN_TOP_BIN = (
+    "this threshold lies in the top bin that α assumes to hold only positives; the figure repeats "
+    "that assumption, which only an audit can test."
+)
+
+
+def recall(
+    scores_p: Any, *, threshold: float, confidence: float = 0.95, weights_p: Any = None
+) -> Measure:
+    """The share of positives that are found; they must not have trained the scorer.
+
+    >>> print(recall([0.9, 0.8, 0.7, 0.2], threshold=0.5))
+    recall 0.750 (95 %: 0.194 to 0.994)
+    """
+    level = check_fraction(confidence, "confidence")
+    scores = check_scores(scores_p, "scores_p")
+    weights = check_weights(weights_p, scores, "weights_p")
+    share = Share.at_least(scores, check_threshold(threshold), weights)
+    low, high = share.limits(level)
+    return Measure("recall", share.value, (float(low), float(high)), level)
+
+
+def estimated_precision(
+    scores_p: Any,
+    scores_u: Any,
+    *,
+    threshold: float,
+    alpha: Any,
+    confidence: float = 0.95,
+    weights_p: Any = None,
+    weights_u: Any = None,
+) -> Measure:
+    """The share of positives among the unlabeled rows at or above the threshold.
+
+    `alpha` is an `AlphaEstimate`, whose interval is then part of this one, or a known number.
+    An α that is too high makes this too high by the same factor.
+
+    >>> scores_p, scores_u = [3.0, 3.0, 2.0, 1.0], [3.0, 2.0, 2.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    >>> estimated_precision(scores_p, scores_u, threshold=2.0, alpha=0.25).value  # ¼·¾/⅜
+    0.5
+    """
+    seen = AtThreshold.of(threshold, scores_p, scores_u, weights_p, weights_u)
+    seen.refuse_own_cut(alpha)
+    if seen.u.value == 0:
+        raise InputError(
+            "TB003",
+            f"no unlabeled row scores {threshold:g} or more, so there is no row whose precision "
+            f"could be estimated. The highest unlabeled score is {seen.scores_u.max():g}.",
+        )
+    return seen.measure("estimated precision", _precision, alpha, confidence)
+
+
+def estimated_f1(
+    scores_p: Any,
+    scores_u: Any,
+    *,
+    threshold: float,
+    alpha: Any,
+    confidence: float = 0.95,
+    weights_p: Any = None,
+    weights_u: Any = None,
+) -> Measure:
+    """The harmonic mean of recall and estimated precision; 0 where nothing is found.
+
+    >>> scores_p, scores_u = [3.0, 3.0, 2.0, 1.0], [3.0, 2.0, 2.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    >>> estimated_f1(scores_p, scores_u, threshold=2.0, alpha=0.25).value  # of ¾ and ½
+    0.6
+    """
+    seen = AtThreshold.of(threshold, scores_p, scores_u, weights_p, weights_u)
+    seen.refuse_own_cut(alpha)
+    return seen.measure("estimated F1", _f1, alpha, confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A threshold for a wanted precision: the rows it picks, and what it promises."""
+
+    threshold: float
+    n_picked: int
+    recall: float
+    precision_low: float
+
+
+def threshold_for_precision(
+    scores_p: Any, scores_u: Any = None, *, alpha: Any, precision: float, confidence: float = 0.95
+) -> Choice:
+    """The lowest threshold whose estimated precision has its interval's LOW end at `precision`.
+
+    Lowest means most rows and highest recall. `scores_p` may be a `Tails` counted elsewhere.
+
+    >>> half = np.repeat([1.0, 0.0], 500)
+    >>> threshold_for_precision(np.ones(1000), half, alpha=0.5, precision=0.9).n_picked
+    500
+    """
+    level = check_fraction(confidence, "confidence")
+    wanted = check_fraction(precision, "precision")
+    value, limits, _ = read_alpha(alpha, level)
+    tails = scores_p if isinstance(scores_p, Tails) else Tails.from_scores(scores_p, scores_u)
+    tails.require_unlabeled()
+    tails = tails.at(tails.above_u > 0)
+    p, u = Share(tails.q_p, tails.n_p), Share(tails.q_u, tails.n_u)
+    low = np.asarray(
+        square_and_add(
+            _precision,
+            (p.value, u.value, value),
+            [p.limits(level), u.limits(level), limits],
+        )[0]
+    )
+    good = np.flatnonzero(low >= wanted)
+    if good.size == 0:
+        best = (
+            f"the highest that any reaches is {low.max():.3f}" if low.size else "none picks a row"
+        )
+        raise InputError(
+            "TB008",
+            f"no threshold has an estimated precision that is {wanted:g} at its interval's low "
+            f"end; {best}.",
+        )
+    at = good[0]
+    return Choice(
+        float(tails.cuts[at]),
+        int(tails.above_u[at]),
+        float(tails.q_p[at]),
+        min(1.0, float(low[at])),
+    )
+
+
+def _precision(q_p: Any, q_u: Any, alpha: Any) -> Any:
+    return alpha * q_p / q_u
+
+
+def _f1(q_p: Any, q_u: Any, alpha: Any) -> Any:
+    # With precision cut at 1, q_u cannot be less than the positives found in it.
+    below = alpha + max(q_u, alpha * q_p)
+    return 2 * alpha * q_p / below if below > 0 else 0.0
+
+
+def check_threshold(threshold: Any) -> float:
+    """A finite number, whole or not."""
+    number = isinstance(threshold, int | float | np.number) and not isinstance(threshold, bool)
+    if not number or not np.isfinite(threshold):
+        raise InputError("TB008", f"threshold must be a finite number; got {threshold!r}.")
+    return float(threshold)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtThreshold:
+    """Both samples seen at one threshold."""
+
+    threshold: float
+    scores_p: Scores
+    scores_u: Scores
+    p: Share
+    u: Share
+
+    @classmethod
+    def of(
+        cls, threshold: Any, scores_p: Any, scores_u: Any, weights_p: Any, weights_u: Any
+    ) -> "AtThreshold":
+        """Check everything, then count."""
+        cut = check_threshold(threshold)
+        clean_p, clean_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
+        share_p = Share.at_least(clean_p, cut, check_weights(weights_p, clean_p, "weights_p"))
+        share_u = Share.at_least(clean_u, cut, check_weights(weights_u, clean_u, "weights_u"))
+        return cls(cut, clean_p, clean_u, share_p, share_u)
+
+    def measure(
+        self, name: str, formula: Any, alpha: Any, confidence: float, *, unit: bool = True
+    ) -> Measure:
+        """The formula at (q_p, q_u, α), with the interval that all three make."""
+        level = check_fraction(confidence, "confidence")
+        value, limits, notes = read_alpha(alpha, level)
+        values = (self.p.value, self.u.value, value)
+        found = float(formula(*values))
+        interval = square_and_add(
+            formula, values, [self.p.limits(level), self.u.limits(level), limits]
+        )
+        if isinstance(alpha, AlphaEstimate) and alpha.cut is not None:
+            notes += (IN_TOP_BIN,) if self.threshold >= alpha.cut else ()
+        if not unit:
+            return Measure(name, found, interval, level, notes)
+        if found > 1:
+            notes += (f"cut to 1 from {found:.3f}: α is too high for this threshold, or luck.",)
+        return Measure(name, min(1.0, found), within_unit(interval), level, notes)
+
+    def refuse_own_cut(self, alpha: Any) -> None:
+        """Refuse a precision that is 1 because α̂ was read off at this bin of these rows."""
+        if not isinstance(alpha, AlphaEstimate) or alpha.cut is None:
+            return
+        own_p, own_u = self._shares_at(alpha.cut)
+        same_rows = (alpha.n_p, alpha.n_u) == (self.scores_p.size, self.scores_u.size)
+        read_here = own_p > 0 and isclose(alpha.alpha, min(1.0, own_u / own_p), rel_tol=1e-9)
+        if same_rows and read_here and (own_p, own_u) == self._shares_at(self.threshold):
+            raise InputError(
+                "TB201",
+                f"alpha was read off at this very cut ({alpha.cut:g}) of these very rows, where "
+                "the estimated precision is 1 by construction and says nothing. Choose another "
+                "threshold, use other rows, or audit some.",
+            )
+
+    def _shares_at(self, cut: float) -> tuple[float, float]:
+        return (
+            Share.at_least(self.scores_p, cut).value,
+            Share.at_least(self.scores_u, cut).value,
+        )
