@@ -44,6 +44,7 @@ def test_the_drop_is_the_optimum_of_its_convex_problem(pair, alpha):
 
 
 @given(shares)
+@settings(max_examples=40, deadline=None)
 def test_the_drop_is_zero_up_to_the_largest_share_that_fits_and_then_rises(pair):
     p, w = pair
     fits = min(1.0, (w / p).min())
