@@ -1,0 +1,152 @@
+"""The scikit-learn backend: an epoch is a refit; a row is scored by models that never saw it.
+
+The loop hands rows around by their number in one table, so that any table scikit-learn can index
+will do, and so that the backend knows which of its models a row may be scored by.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from topbin.core.errors import InputError
+from topbin.learn.loop import Pass
+from topbin.learn.risk import Risk, mean_risk
+from topbin.learn.select import Rows
+from topbin.mpe.crossfit import Floats, positive_scores
+
+FEWEST = 1e-6  # a probability of exactly 0 or 1 has no logit
+
+
+class FoldedModels:
+    """Copies of one classifier, each fitted without the rows of its own fold.
+
+    `fold` gives each row's fold; rows with fold −1 belong to none and are scored by the mean of
+    all copies. With a single fold 0 there is one copy, which sees every row that is not −1.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = np.array([[1.0], [2.0], [3.0], [-1.0], [-2.0], [-3.0], [9.0]])
+    >>> model = FoldedModels(LogisticRegression(), X, np.array([0, 1, 0, 0, 1, 0, -1]))
+    >>> _ = model.epoch(np.arange(3), np.arange(3, 6), Risk(0.5, 0.0, 0.5))
+    >>> bool(model.scores(np.array([6]))[0] > model.scores(np.array([3]))[0])
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        fold: NDArray[np.intp],
+        *,
+        seed: int = 0,
+        sample_weight: Floats | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.X = X
+        self.fold = fold
+        self.seed = seed
+        self.sample_weight = sample_weight
+        self.models: tuple[Any, ...] = ()
+        self._scores = np.zeros(fold.size)
+
+    def scores(self, X: Rows) -> Floats:
+        """Scores of the rows with these numbers, from the last refit; 0 before the first."""
+        return self._scores[X]
+
+    def epoch(self, X_p: Rows, X_u: Rows, risk: Risk, kept: Rows | None = None) -> Pass:
+        """Refit every copy on P against the kept rows of U, and score all rows anew."""
+        if risk.needs_gradient:
+            raise InputError(
+                "TB013",
+                "this risk has a negative weight, which no refit of a scikit-learn model can "
+                'minimise; it needs a gradient model. Pass a net (pip install "topbin[torch]"), '
+                "or use TEDnClassifier or CVIRClassifier.",
+            )
+        rows_u = X_u if kept is None else X_u[kept]
+        folds = range(int(self.fold.max()) + 1)
+        self.models = tuple(self._fit(X_p, rows_u, risk, k, len(folds)) for k in folds)
+        self._scores = self._score_all()
+        return self._judge(X_p, rows_u, risk)
+
+    def _fit(self, rows_p: Rows, rows_u: Rows, risk: Risk, k: int, folds: int) -> Any:
+        p, u = (rows[self.fold[rows] != k] if folds > 1 else rows for rows in (rows_p, rows_u))
+        if not u.size:
+            u = rows_u  # all that was kept lies in this fold; a model that saw it beats none
+        rows = np.concatenate([p, u])
+        is_positive = np.arange(rows.size) < p.size
+        model = seeded(self.estimator, self.seed + k)
+        X, weight = _safe_indexing(self.X, rows), self._weights(rows, is_positive, risk)
+        if weight is None:
+            return model.fit(X, is_positive.astype(int))
+        return model.fit(X, is_positive.astype(int), **weight)
+
+    def _weights(
+        self, rows: Rows, is_positive: NDArray[np.bool_], risk: Risk
+    ) -> dict[str, Floats] | None:
+        """Row weights with mean 1 that make a weighted fit minimise the risk."""
+        name = weight_name(self.estimator)
+        if name is None:
+            return None
+        share = is_positive.mean()
+        weight = np.where(is_positive, risk.p_pos / share, risk.u_neg / (1 - share))
+        weight /= risk.p_pos + risk.u_neg
+        return {name: weight if self.sample_weight is None else weight * self.sample_weight[rows]}
+
+    def _score_all(self) -> Floats:
+        scores = np.zeros(self.fold.size)
+        for k, model in enumerate(self.models):
+            own = np.flatnonzero(self.fold == k)
+            scores[own] = score_rows(model, self.X, own)
+        outside = np.flatnonzero(self.fold == -1)
+        for model in self.models:
+            scores[outside] += score_rows(model, self.X, outside) / len(self.models)
+        return scores
+
+    def _judge(self, rows_p: Rows, rows_u: Rows, risk: Risk) -> Pass:
+        z_p, z_u = (self._logits(rows) for rows in (rows_p, rows_u))
+        return Pass(mean_risk(risk, z_p, z_u), float((z_p <= 0).mean() + (z_u > 0).mean()))
+
+    def _logits(self, rows: Rows) -> Floats:
+        if not hasattr(self.models[0], "predict_proba"):
+            return self._scores[rows]
+        return np.asarray(logit(np.clip(self._scores[rows], FEWEST, 1 - FEWEST)), np.float64)
+
+
+def mean_score(models: Sequence[Any], X: Any) -> Floats:
+    """The mean score of these models, for rows that none of them has seen."""
+    scores: Floats = np.mean([positive_scores(model, X) for model in models], axis=0)
+    return scores
+
+
+def score_rows(model: Any, X: Any, rows: Rows) -> Floats:
+    """One model's scores of some rows; a model is not asked to score none."""
+    return positive_scores(model, _safe_indexing(X, rows)) if rows.size else np.zeros(0)
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """A fresh copy; it, or the last step of a pipeline, draws from this seed."""
+    model = clone(estimator)
+    named = {n: seed for n in model.get_params() if n.rpartition("__")[2] == "random_state"}
+    return model.set_params(**named)
+
+
+def weight_name(estimator: Any) -> str | None:
+    """What `fit` calls row weights: those of a pipeline go to its last step; None if it has none.
+
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> weight_name(KNeighborsClassifier()), weight_name(make_pipeline(LogisticRegression()))
+    (None, 'logisticregression__sample_weight')
+    """
+    steps = getattr(estimator, "steps", None)
+    if not steps:
+        return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+    last, model = steps[-1]
+    inner = weight_name(model)
+    return None if inner is None else f"{last}__{inner}"

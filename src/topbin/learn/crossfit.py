@@ -1,0 +1,256 @@
+"""Nested cross-fitting: learners that discard, over any scikit-learn classifier, without a leak.
+
+The hold-out of Garg et al. 2021, algorithm 3, costs a table a fifth of its rows. Here every row
+is held out once: for each outer fold the whole loop runs on the other folds only, ranking U by
+models of inner folds, and then scores the fold that nothing of it has touched. Folds shared
+between rounds would leak (which rows were kept tells what their label was) and push α̂ down.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from topbin.core.estimate import AlphaEstimate
+from topbin.core.labels import Mask
+from topbin.core.tails import Tails
+from topbin.learn.backends.sklearn import FoldedModels, mean_score
+from topbin.learn.loop import Epoch, train
+from topbin.learn.risk import Learner
+from topbin.mpe.bbe import bbe
+from topbin.mpe.crossfit import SMALL_CELLS, Floats, stratified_folds
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much work a cross-fit is: folds outside and inside, repeats, and rounds of refitting.
+
+    One inner fold means none: for learners that rank nothing, models see all rows of a chain.
+    """
+
+    outer: int = 5
+    inner: int = 3
+    repeats: int = 3
+    warm: int = 1
+    rounds: int = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """One run of the loop: the rows it never touched, their scores a round, and its models."""
+
+    repeat: int
+    held_out: NDArray[np.intp]
+    scores: tuple[Floats, ...]
+    models: tuple[Any, ...]
+    history: tuple[Epoch, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ensemble:
+    """Models for new rows, a group for each repeat, with scores that place theirs on one scale."""
+
+    groups: tuple[tuple[Any, ...], ...]
+    references: tuple[Floats, ...]
+
+    def scores(self, X: Any) -> Floats:
+        """For each group, the share of out-of-fold scores below a row's; the mean over groups."""
+        found = zip(self.groups, self.references, strict=True)
+        ranks = [rank_in(known, mean_score(group, X)) for group, known in found]
+        return np.asarray(np.mean(ranks, axis=0), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossFit:
+    """Out-of-fold scores of all rows on a scale of ranks, models for new rows, and the history."""
+
+    scores: Floats
+    ensemble: Ensemble
+    history: tuple[Epoch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """An event of training: `done` of `total` steps, and the record of the last epoch."""
+
+    done: int
+    total: int
+    epoch: Epoch | None = None
+
+
+def crossfit(
+    estimator: Any,
+    X: Any,
+    is_positive: Mask,
+    learner: Learner,
+    *,
+    alpha: float | None = None,
+    plan: Plan = Plan(),  # noqa: B008  (frozen)
+    seed: int = 0,
+    sample_weight: Floats | None = None,
+    n_jobs: int | None = None,
+    deadline: float = inf,
+    on_event: Callable[[Progress], object] | None = None,
+) -> CrossFit:
+    """Run a learner once for each outer fold and once on all rows, `repeats` times over.
+
+    A chain's score is the mean over its rounds, the warm start included: measured on five tables
+    that gave a smaller error of α than any round alone. A row's score is its rank within its fold,
+    averaged over repeats. `deadline` is a reading of `time.monotonic`: past
+    it no repeat and no round begins that is not needed to give every row a score.
+    """
+    chains: list[Chain] = []
+    total = plan.repeats * (plan.outer + 1)
+    small = X.shape[0] * X.shape[1] <= SMALL_CELLS
+    for repeat in range(plan.repeats):
+        if repeat and monotonic() > deadline:
+            break
+        jobs = _chains_of(is_positive, plan, seed + 1000 * repeat)
+        with threadpool_limits(limits=1 if small else None):
+            runs = Parallel(n_jobs=n_jobs, return_as="generator")(
+                delayed(run_chain)(
+                    estimator, X, is_positive, learner, held_out, repeat,
+                    alpha=alpha, plan=plan, seed=s, sample_weight=sample_weight, deadline=deadline,
+                )
+                for s, held_out in jobs
+            )  # fmt: skip
+            for chain in runs:
+                chains.append(chain)
+                if on_event is not None:
+                    on_event(Progress(len(chains), total, chain.history[-1]))
+    return _gather(chains, is_positive)
+
+
+def _chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """A seed and the rows held out, for each outer fold and then for none."""
+    for k, (_, held_out) in enumerate(stratified_folds(is_positive, plan.outer, seed)):
+        yield seed + 10 * (k + 1), held_out
+    yield seed, np.zeros(0, np.intp)
+
+
+def run_chain(
+    estimator: Any,
+    X: Any,
+    is_positive: Mask,
+    learner: Learner,
+    held_out: NDArray[np.intp],
+    repeat: int,
+    *,
+    alpha: float | None,
+    plan: Plan,
+    seed: int,
+    sample_weight: Floats | None,
+    deadline: float,
+) -> Chain:
+    """The whole loop on the rows that are not held out, each round scoring those that are."""
+    fold = inner_folds(is_positive, held_out, plan.inner, seed)
+    model = FoldedModels(estimator, X, fold, seed=seed, sample_weight=sample_weight)
+    rows_p, rows_u = (np.flatnonzero((fold >= 0) & side) for side in (is_positive, ~is_positive))
+    epochs = train(
+        model,
+        learner,
+        rows_p,
+        rows_u,
+        alpha=alpha,
+        holdout=(rows_p, rows_u) if plan.inner > 1 else None,
+        epochs=plan.rounds,
+        warm_start=plan.warm,
+        least_kept=least_kept(rows_u.size),
+    )
+    history: list[Epoch] = []
+    scores: list[Floats] = []
+    models: list[Any] = []
+    for epoch in epochs:
+        history.append(epoch)
+        scores.append(model.scores(held_out))
+        models.extend(model.models)
+        if monotonic() > deadline:
+            break
+    return Chain(repeat, held_out, tuple(scores), tuple(models), tuple(history))
+
+
+def inner_folds(
+    is_positive: Mask, held_out: NDArray[np.intp], folds: int, seed: int
+) -> NDArray[np.intp]:
+    """Each row's inner fold; −1 for the rows held out.
+
+    >>> inner_folds(np.array([True, False, True, False, True]), np.array([4]), 2, seed=0)[-1]
+    np.int64(-1)
+    """
+    fold = np.zeros(is_positive.size, np.intp)
+    fold[held_out] = -1
+    inside = np.flatnonzero(fold == 0)
+    if folds > 1:
+        for k, (_, own) in enumerate(stratified_folds(is_positive[inside], folds, seed)):
+            fold[inside[own]] = k
+    return fold
+
+
+def least_kept(n_u: int) -> int:
+    """The floor under discarding: 20 rows, or a twentieth of U if that is more.
+
+    >>> least_kept(100), least_kept(10_000)
+    (20, 500)
+    """
+    return max(20, n_u // 20)
+
+
+def rank_in(known: Floats, scores: Floats) -> Floats:
+    """The share of `known` (ascending) below each score; ties count half.
+
+    >>> rank_in(np.array([1.0, 2.0, 2.0, 3.0]), np.array([0.0, 2.0, 9.0]))
+    array([0. , 0.5, 1. ])
+    """
+    below, upto = (np.searchsorted(known, scores, side) for side in ("left", "right"))
+    return (below + upto) / (2 * known.size)
+
+
+def _gather(chains: Sequence[Chain], is_positive: Mask) -> CrossFit:
+    repeats = range(1 + chains[-1].repeat)
+    ranks = np.zeros((len(repeats), is_positive.size))
+    raw = np.zeros((len(repeats), is_positive.size))
+    groups: dict[int, tuple[Any, ...]] = {}
+    for chain in chains:
+        if not chain.held_out.size:
+            groups[chain.repeat] = chain.models
+            continue
+        score = np.mean(chain.scores, axis=0)
+        raw[chain.repeat, chain.held_out] = score
+        ranks[chain.repeat, chain.held_out] = rank_in(np.sort(score), score)
+    references = tuple(np.sort(scores) for scores in raw)
+    ensemble = Ensemble(tuple(groups[repeat] for repeat in repeats), references)
+    return CrossFit(ranks.mean(axis=0), ensemble, _mean_history(chains, is_positive))
+
+
+def _mean_history(chains: Sequence[Chain], is_positive: Mask) -> tuple[Epoch, ...]:
+    """One record a round: means over chains, and α̂ from the rows that they held out."""
+    outer = [chain for chain in chains if chain.held_out.size]
+    rounds = min(len(chain.history) for chain in outer)
+    return tuple(_mean_epoch(outer, t, is_positive) for t in range(rounds))
+
+
+def _mean_epoch(outer: Sequence[Chain], t: int, is_positive: Mask) -> Epoch:
+    epochs = [chain.history[t] for chain in outer]
+    alphas = [epoch.alpha for epoch in epochs if epoch.alpha is not None]
+    return replace(
+        epochs[0],
+        loss=float(np.mean([epoch.loss for epoch in epochs])),
+        training_error=float(np.mean([epoch.training_error for epoch in epochs])),
+        n_kept=round(float(np.mean([epoch.n_kept for epoch in epochs]))),
+        alpha=float(np.mean(alphas)) if alphas else None,
+        estimate=_estimate_at(outer, t, is_positive),
+        alarms=tuple({alarm.code: alarm for e in epochs for alarm in e.alarms}.values()),
+    )
+
+
+def _estimate_at(outer: Sequence[Chain], t: int, is_positive: Mask) -> AlphaEstimate:
+    scores = np.zeros(is_positive.size)
+    for chain in outer:
+        scores[chain.held_out] += rank_in(np.sort(chain.scores[t]), chain.scores[t])
+    return bbe(Tails.from_scores(scores[is_positive], scores[~is_positive]))
