@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topbin.core.checks import check_fraction
+from topbin.core.columns import Column, raw_columns, read_column
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask, read_labels
 from topbin.evaluate.auc import placed
-from topbin.evaluate.columns import Column, raw_columns, read_column
 
 LEAK_AUC = 0.98
 FEW_VALUES = 50

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topbin.core.columns import raw_columns, read_column
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask
-from topbin.evaluate.columns import raw_columns, read_column
 from topbin.evaluate.table import LEAK_AUC, Finding, check_column
 
 FAMILY = {"whole": "number", "yes/no": "number"}
