@@ -29,7 +29,7 @@ $(VENV)/.plain: pyproject.toml constraints.txt
 
 $(VENV)/.dev: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev]"
+	$(PIP) --editable ".[dev,torch,boost]"
 	touch $@
 
 clean:

@@ -60,11 +60,11 @@ def _from_array(X: Any, name: str) -> "torch.Tensor":
         raise InputError("TB006", f"{name} is sparse and a net takes dense rows; use X.toarray().")
     array = np.asarray(X)
     if array.dtype == np.uint8 and array.ndim >= 3:
-        return torch.from_numpy(np.ascontiguousarray(array))  # images stay small until batched
+        return torch.from_numpy(np.asarray(array, order="C"))  # images stay small until batched
     if array.dtype.kind not in "fiub":
         raise InputError("TB006", f"{name} must hold numbers; got dtype {array.dtype}.")
     dtype = np.float64 if array.dtype == np.float64 else np.float32
-    return torch.from_numpy(np.ascontiguousarray(array, dtype))
+    return torch.from_numpy(np.asarray(array, dtype, order="C"))
 
 
 def row_shape(X: Any) -> tuple[int, ...] | None:
