@@ -61,10 +61,11 @@ def geometric_ranks(n_p: int) -> Counts:
 def at_ranks(tails: Tails, ranks: Counts) -> Tails:
     """The tails at the cuts that hold these ranks; rank 1 is the largest positive score.
 
-    A cut of tied scores holds several ranks and is read once, with all its rows.
+    A cut of tied scores holds several ranks and is read once, with all its rows. Thinned tails
+    that lack the very bin answer with the next larger one they have.
 
     >>> at_ranks(Tails.from_scores([1.0, 2.0, 2.0, 5.0], [4.0]), np.array([1, 2])).above_p
     array([3, 1])
     """
     smaller_bins = np.searchsorted(tails.above_p[::-1], ranks)
-    return tails.at(np.unique(tails.above_p.size - 1 - smaller_bins))
+    return tails.at(np.unique(np.maximum(tails.above_p.size - 1 - smaller_bins, 0)))

@@ -1,0 +1,100 @@
+"""How far an unlabeled count can fall short of its share by chance, calibrated by simulation.
+
+Take the bins that hold the k best positives, for a few ranks k. If every negative scored below
+every positive, the unlabeled counts in these bins would depend on n_p, n_u and α alone, whatever
+the scores: the share of positives above the k-th best is an order statistic of uniforms, and each
+unlabeled row falls there with probability α times that share. Negatives anywhere else can only
+raise the counts. So a shortfall that is rare in this worst case is at least as rare in every other,
+and one simulation serves all score distributions, with no union bound over the bins.
+"""
+
+from functools import lru_cache
+from math import ceil, log
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from topbin.core.tails import Counts, Shares, Tails
+from topbin.mpe.bbe_cp import geometric_ranks
+
+SEED = 2021
+DRAWS = 20_000
+SMALLEST_BIN = 5
+# Beyond 20 of the 20,000 draws the tail is continued as that of a normal deviation.
+RAREST = 20 / DRAWS
+# About one standard error of a simulated 5 % quantile; covers the error of interpolation in α too.
+SLACK = 0.01
+
+
+def calibrated_ranks(n_p: int) -> Counts:
+    """The ranks whose bins the bound compares: 5·√2ʲ and n_p, a subset of `geometric_ranks`.
+
+    >>> calibrated_ranks(50)
+    array([ 5,  8, 10, 15, 20, 29, 41, 50])
+    """
+    grid = geometric_ranks(n_p)
+    steps = np.arange(1 + max(0, int(2 * log(n_p / SMALLEST_BIN, 2))))
+    wanted = np.minimum(SMALLEST_BIN * 2 ** (steps / 2), n_p)
+    return np.unique(np.append(grid[np.searchsorted(grid, wanted)], n_p))
+
+
+def deviation(
+    above_p: Counts, above_u: Counts, n_p: int, n_u: int, alpha: float | Shares
+) -> Shares:
+    """Standardised q_u − α q_p, with the common share q estimated as if the bin were pure.
+
+    >>> float(deviation(np.array(50), np.array(100), 100, 400, 0.5))  # a quarter of U, as expected
+    0.0
+    """
+    q = np.minimum(1.0, (above_p + above_u) / (n_p + alpha * n_u))
+    variance = alpha * q * (1 - alpha * q) / n_u + alpha * alpha * q * (1 - q) / n_p
+    excess = above_u / n_u - alpha * above_p / n_p
+    return np.asarray(excess / np.sqrt(np.maximum(variance, np.finfo(float).tiny)))
+
+
+def cut_deviations(tails: Tails, alpha: float | Shares) -> Shares:
+    """The deviation at every cut."""
+    return deviation(tails.above_p, tails.above_u, tails.n_p, tails.n_u, alpha)
+
+
+def least_deviation(tails: Tails, alpha: Shares) -> Shares:
+    """For each α in question, the deviation at the cut that speaks most against it."""
+    return np.asarray(cut_deviations(tails, alpha[:, None]).min(axis=1))
+
+
+def knots(n_u: int) -> Shares:
+    """The α at which simulations are run: dense where only a few unlabeled rows are positive.
+
+    >>> knots(1)[[0, 1, -1]], knots(10**8).size
+    (array([0.05  , 0.0575, 1.    ]), 76)
+    """
+    few = 0.05 * 1.15 ** np.arange(50) / n_u
+    many = few[-1] * 2.0 ** np.arange(1, 30)
+    lower = np.concatenate([few, many])
+    return np.concatenate([lower[lower < 0.5], [0.6, 0.8, 0.9, 0.95, 0.98, 1.0]])
+
+
+@lru_cache(maxsize=128)
+def worst_shortfalls(n_p: int, n_u: int, alpha: float) -> Shares:
+    """Sorted draws of the largest standardised shortfall when no negative reaches a positive."""
+    rng = np.random.default_rng(SEED)  # one seed for every α: the quantiles change smoothly with α
+    ranks = calibrated_ranks(n_p)
+    gaps = np.diff(np.concatenate([[0], ranks, [n_p + 1]]))
+    rings = rng.standard_gamma(gaps, size=(DRAWS, gaps.size))
+    rings *= alpha / rings.sum(axis=1, keepdims=True)
+    rings[:, -1] = 1 - rings[:, :-1].sum(axis=1)
+    above_u = np.cumsum(rng.multinomial(n_u, rings)[:, :-1], axis=1)
+    shortfalls = -deviation(ranks, above_u, n_p, n_u, alpha).min(axis=1)
+    draws = np.sort(shortfalls)
+    draws.setflags(write=False)
+    return draws
+
+
+def critical_shortfall(n_p: int, n_u: int, alpha: float, confidence: float) -> float:
+    """The shortfall that chance exceeds with probability 1 − confidence at most."""
+    draws, risk = worst_shortfalls(n_p, n_u, alpha), 1 - confidence
+    quantile = SLACK + float(draws[ceil((1 - max(risk, RAREST)) * draws.size) - 1])
+    if risk >= RAREST:
+        return quantile
+    bins = RAREST / ndtr(-quantile)  # as many independent normal deviations as would give this tail
+    return float(-ndtri(risk / bins))

@@ -1,0 +1,201 @@
+"""Intervals that cover: a bound on α that assumes nothing, and a lower end that says what it does.
+
+The bound inverts, over α, the test "no bin of the best positives holds too few unlabeled rows for
+this α", calibrated jointly over the bins in `calibration`. The lower end assumes that negatives
+thin out toward the top of the bin that decides. Limits of a single ratio are Clopper & Pearson's
+(Biometrika 1934), two of them combined by Zou & Donner's rule (Statistics in Medicine 2008).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import hypot
+
+import numpy as np
+from scipy.special import betaincinv, ndtri
+
+from topbin.core.checks import check_fraction
+from topbin.core.tails import Counts, Shares, Tails
+from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
+from topbin.mpe.calibration import (
+    SMALLEST_BIN,
+    calibrated_ranks,
+    critical_shortfall,
+    cut_deviations,
+    knots,
+    least_deviation,
+)
+
+# Shortfalls that do not change with the confidence: about the critical one of a 95 % interval,
+# which finds the bin that decides; and one below the median in every case that was simulated.
+DECIDING, LEAST_CRITICAL = 2.6, 0.5
+THIRD = 3
+SPLIT, ROUNDS = 40, 5
+
+
+def interval_ranks(n_p: int) -> Counts:
+    """The positive ranks that bounds and intervals read; thinned tails must keep their cuts."""
+    return geometric_ranks(n_p)
+
+
+def upper_bound(tails: Tails, confidence: float = 0.95) -> float:
+    """The largest α that the counts do not contradict, whatever the scores and the negatives.
+
+    The rows must be independent, and the known positives a random sample of all positives.
+
+    >>> tails = Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))
+    >>> round(upper_bound(tails), 2)
+    0.54
+    """
+    check_fraction(confidence, "confidence")
+    tails.require_unlabeled()
+    read, grid = at_ranks(tails, calibrated_ranks(tails.n_p)), knots(tails.n_u)
+
+    def critical(knot: int) -> float:
+        return critical_shortfall(tails.n_p, tails.n_u, float(grid[knot]), confidence)
+
+    return _largest_accepted(read, grid, _usual(confidence), critical)
+
+
+def interval(
+    tails: Tails,
+    confidence: float = 0.95,
+    *,
+    pure_fraction: float | None = None,
+    kappa: float = 0.0,
+) -> tuple[float, float]:
+    """A two-sided interval for α: the upper end assumes nothing, the lower end one of two things.
+
+    By default, that negatives thin out toward the top of the bin that decides the upper end: its
+    top third is at least three times less impure. A pure bin has no impurity and qualifies.
+    With `pure_fraction`, that no negative scores among the top `pure_fraction` of the positives;
+    the lower end is then 0 if ties leave no bin that small. In both cases `kappa` allows the bin to
+    catch, for a share q of the positives, a share κq of the negatives besides.
+
+    >>> tails = Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))
+    >>> low, high = interval(tails)
+    >>> round(low, 2), round(high, 2)
+    (0.45, 0.54)
+    """
+    check_fraction(confidence, "confidence")
+    check_fraction(kappa, "kappa", low_open=False)
+    risk = (1 - confidence) / 2
+    high = upper_bound(tails, 1 - risk)
+    low = (
+        _lower_if_thinning(tails, risk)
+        if pure_fraction is None
+        else _lower_if_pure(tails, risk, pure_fraction)
+    )
+    low = max(0.0, (low - kappa) / (1 - kappa))
+    # No upper end is below the bound at one half; under that cap all intervals are nested.
+    if not _clearly_below_all_bounds(tails, low):
+        low = min(low, upper_bound(tails, 0.5))
+    return min(low, high), high
+
+
+@dataclass(frozen=True, slots=True)
+class _Bin:
+    """Rows of both kinds in a bin, and the factor that makes of their counts a ratio of shares."""
+
+    above_p: int
+    above_u: int
+    factor: float
+
+    @property
+    def ratio(self) -> float:
+        return self.factor * self.above_u / self.above_p
+
+    def low(self, risk: float) -> float:
+        """Lower limit of the ratio: that of the share of unlabeled rows in the bin, as odds."""
+        if self.above_u == 0:
+            return 0.0
+        share = float(betaincinv(self.above_u, self.above_p + 1, risk))
+        return self.factor * share / (1 - share)
+
+    def high(self, risk: float) -> float:
+        """Upper limit of the ratio."""
+        share = float(betaincinv(self.above_u + 1, self.above_p, 1 - risk))
+        return self.factor * share / (1 - share)
+
+
+def _lower_if_thinning(tails: Tails, risk: float) -> float:
+    """Extrapolate the ratio from the bin and its top third to a bin of size 0.
+
+    With w the inner bin's share of the outer one's positives, and impurity in proportion to size,
+    α = (r_inner − w·r_outer) / (1 − w), which in the two disjoint parts is (1 + w)·r_1 − w·r_2.
+    """
+    inner, outer = _inner_and_outer(tails)
+    if inner == outer:
+        return outer.low(risk)
+    ring = _Bin(outer.above_p - inner.above_p, outer.above_u - inner.above_u, outer.factor)
+    w = inner.above_p / outer.above_p
+    reach_1, reach_2 = inner.ratio - inner.low(risk), ring.high(risk) - ring.ratio
+    low = (1 + w) * inner.ratio - w * ring.ratio - hypot((1 + w) * reach_1, w * reach_2)
+    # A ratio that falls toward the outside is noise, not negatives: never extrapolate upward.
+    return min(low, outer.low(risk))
+
+
+def _lower_if_pure(tails: Tails, risk: float, pure_fraction: float) -> float:
+    """The lower limit of the ratio in the largest bin that the assumption calls pure."""
+    check_fraction(pure_fraction, "pure_fraction", high_open=False)
+    bins = _bins(at_ranks(tails, geometric_ranks(tails.n_p)))
+    pure = [found for found in bins if found.above_p <= pure_fraction * tails.n_p]
+    return max(pure, key=lambda found: found.above_p).low(risk) if pure else 0.0
+
+
+def _inner_and_outer(tails: Tails) -> tuple[_Bin, _Bin]:
+    """The bin that decides and its top third, or the next larger ones where that is too small."""
+    coarse = at_ranks(tails, calibrated_ranks(tails.n_p))
+    alpha = _largest_accepted(coarse, knots(tails.n_u), DECIDING, lambda _: DECIDING)
+    deciding = _bins(coarse)[int(np.argmin(cut_deviations(coarse, alpha)))]
+    bins = _bins(at_ranks(tails, interval_ranks(tails.n_p)))
+    bins = [found for found in bins if found.above_p >= min(SMALLEST_BIN, tails.n_p)]
+    smallest = bins[-1].above_p
+    wanted = max(deciding.above_p, min(THIRD * smallest, tails.n_p))
+    outer = next(found for found in reversed(bins) if found.above_p >= wanted)
+    inner = next(found for found in bins if found.above_p <= max(wanted // THIRD, smallest))
+    return inner, outer
+
+
+def _bins(tails: Tails) -> list[_Bin]:
+    """From the largest to the smallest."""
+    factor = tails.n_p / tails.n_u
+    counts = zip(tails.above_p.tolist(), tails.above_u.tolist(), strict=True)
+    return [_Bin(x, y, factor) for x, y in counts]
+
+
+def _clearly_below_all_bounds(tails: Tails, alpha: float) -> bool:
+    """Whether no bin falls short of this α by as much as any bound tolerates; costs nothing."""
+    read = at_ranks(tails, calibrated_ranks(tails.n_p))
+    return bool(least_deviation(read, np.array([alpha]))[0] >= -LEAST_CRITICAL)
+
+
+def _usual(confidence: float) -> float:
+    """Roughly the critical shortfall: that of six independent normal deviations."""
+    return float(-ndtri((1 - confidence) / 6))
+
+
+def _largest_accepted(
+    tails: Tails, grid: Shares, usual: float, critical: Callable[[int], float]
+) -> float:
+    """sup{α : no shortfall beyond the critical one}, which is known at the knots of the grid.
+
+    The walk starts where the usual critical shortfall would end it, so that few knots are
+    simulated. Between knots the critical shortfall is interpolated in log α. Raising it
+    everywhere can only raise the result, even where acceptance is not monotone in α.
+    """
+    least = least_deviation(tails, grid)
+    knot = int(np.count_nonzero(least >= -usual)) - 1
+    while knot >= 0 and least[knot] < -critical(knot):
+        knot -= 1
+    while knot + 1 < grid.size and least[knot + 1] >= -critical(knot + 1):
+        knot += 1
+    if knot + 1 == grid.size:
+        return 1.0
+    low, high = (float(grid[knot]) if knot >= 0 else 0.0), float(grid[knot + 1])
+    between = np.log([low or high / 2, high]), [critical(max(knot, 0)), critical(knot + 1)]
+    for _ in range(ROUNDS):
+        trial = np.linspace(low, high, SPLIT + 1)[1:]
+        refused = least_deviation(tails, trial) < -np.interp(np.log(trial), *between)
+        first = int(np.argmax(np.append(refused[:-1], True)))
+        low, high = (float(trial[first - 1]) if first else low), float(trial[first])
+    return low
