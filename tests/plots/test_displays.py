@@ -1,6 +1,7 @@
 """Displays: the numbers are right, the picture has them, nothing else is touched."""
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from gaussians import gaussians
@@ -23,7 +24,7 @@ def fitted():
 @pytest.fixture(autouse=True)
 def close_figures():
     yield
-    mpl.pyplot.close("all")
+    plt.close("all")
 
 
 def test_top_bin_holds_the_tails():
@@ -73,7 +74,7 @@ def test_scores_all_equal_can_be_drawn():
 
 
 def test_both_come_from_a_fitted_estimator_on_a_given_axis(fitted):
-    figure, axes = mpl.pyplot.subplots(1, 2)
+    figure, axes = plt.subplots(1, 2)
     for display, ax in zip((tb.TopBinDisplay, tb.ScoreDisplay), axes, strict=True):
         drawn = display.from_estimator(fitted).plot(ax)
         assert drawn.ax_ is ax

@@ -1,6 +1,5 @@
 """`topbin demo`: hide the labels of real data, estimate α by every method, show the truth."""
 
-import json
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -8,19 +7,36 @@ from typing import Any
 import click
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.table import Table
+
+from topbin.cli.verb import Grouped, Verb, screen, write_json
 
 LABELED = 100
 
 
-@click.command(epilog="Exit codes: 0 done, 1 failed, 2 wrong use.")
+@click.command(cls=Verb)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("demo"),
-    show_default=True, help="Folder for the pictures and the numbers.",
+    "--seed",
+    cls=Grouped,
+    group="Data",
+    default=0,
+    show_default=True,
+    help="Which malignant tumours are labeled.",
+)
+@click.option(
+    "-o",
+    "--output",
+    cls=Grouped,
+    group="Output",
+    default=Path("demo"),
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the two pictures.",
+)
+@click.option(
+    "--json", "as_json", cls=Grouped, group="Output", is_flag=True,
+    help="Only JSON on standard output.",
 )  # fmt: skip
-@click.option("--seed", default=0, show_default=True, help="Which positives are labeled.")
-@click.option("--json", "as_json", is_flag=True, help="Only JSON on standard output.")
 def demo(output: Path, seed: int, as_json: bool) -> None:
     """The main job on real data, with the truth shown beside.
 
@@ -32,16 +48,16 @@ def demo(output: Path, seed: int, as_json: bool) -> None:
       topbin demo --seed 7 --json
     """
     X, s, truth = hide_labels(seed)
-    screen = Console(stderr=as_json)
-    screen.print(f"[bold]100 known malignant tumours, {int((s == 0).sum())} unlabeled.[/bold]")
+    show = screen(as_json)
+    show.print(f"[bold]100 known malignant tumours, {int((s == 0).sum())} unlabeled.[/bold]")
     rows, answer = run(X, s, truth)
-    screen.print(as_table(rows, truth))
-    screen.print(answer.summary(), highlight=False)
-    screen.print(f"truth           {truth:.3f} of the unlabeled are malignant")
+    show.print(as_table(rows, truth))
+    show.print(answer.summary(), soft_wrap=True)
+    show.print(f"truth           {truth:.3f} of the unlabeled are malignant")
     for path in draw(answer, output):
-        screen.print(f"wrote           {path}", highlight=False, soft_wrap=True)
+        show.print(f"wrote           {path}", soft_wrap=True)
     if as_json:
-        click.echo(json.dumps({"truth": truth, "methods": rows}, indent=2))
+        write_json({"truth": truth, "methods": rows})
 
 
 def hide_labels(seed: int) -> tuple[NDArray[Any], NDArray[Any], float]:
@@ -56,17 +72,21 @@ def hide_labels(seed: int) -> tuple[NDArray[Any], NDArray[Any], float]:
 
 
 def run(X: NDArray[Any], s: NDArray[Any], truth: float) -> tuple[list[dict[str, Any]], Any]:
-    """Every registered method on the same rows, and the fitted default among them."""
-    from topbin.mpe import DEFAULT_METHOD, METHODS, AlphaEstimator
+    """Every registered method on the same rows; two cross-fits serve all that read scores."""
+    from topbin.mpe import METHODS, AlphaEstimator, estimate_alpha
 
-    rows, fitted = [], {}
-    for name in METHODS:
+    ranked, probable = AlphaEstimator().fit(X, s), AlphaEstimator("elkan_noto").fit(X, s)
+    rows = []
+    for name, method in METHODS.items():
         start = perf_counter()
-        fitted[name] = AlphaEstimator(name).fit(X, s)
-        found = fitted[name].estimate_.to_dict()
-        seconds = perf_counter() - start
-        rows.append({**found, "error": found["alpha"] - truth, "seconds": round(seconds, 3)})
-    return rows, fitted[DEFAULT_METHOD]
+        if method.needs == "features":
+            found = AlphaEstimator(name).fit(X, s).estimate_
+        else:
+            scored = ranked if method.needs == "tails" else probable
+            found = estimate_alpha(scored.scores_p_, scored.scores_u_, method=name)
+        row = {**found.to_dict(), "error": found.alpha - truth}
+        rows.append({**row, "seconds": round(perf_counter() - start, 3)})
+    return rows, ranked
 
 
 def as_table(rows: list[dict[str, Any]], truth: float) -> Table:

@@ -5,12 +5,16 @@ from topbin.mpe.bbe import bbe
 from topbin.mpe.bbe_cp import bbe_cp
 from topbin.mpe.dedpul import dedpul, dedpul_posterior
 from topbin.mpe.elkan_noto import elkan_noto
+from topbin.mpe.estimate import estimate_alpha
+from topbin.mpe.estimator import AlphaEstimator
+from topbin.mpe.intervals import interval, upper_bound
 from topbin.mpe.registry import DEFAULT_METHOD, METHODS, Method, find_method
 from topbin.mpe.scott import scott
 
 __all__ = [
     "DEFAULT_METHOD",
     "METHODS",
+    "AlphaEstimator",
     "Method",
     "alphamax",
     "bbe",
@@ -18,6 +22,9 @@ __all__ = [
     "dedpul",
     "dedpul_posterior",
     "elkan_noto",
+    "estimate_alpha",
     "find_method",
+    "interval",
     "scott",
+    "upper_bound",
 ]

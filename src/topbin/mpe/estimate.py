@@ -63,6 +63,8 @@ def estimate_alpha(
                 "pass both score samples, or tails alone with a method that reads tails.",
             )
         return with_doubts(chosen.estimate(scores_p), scores_p, confidence, pure_fraction, kappa)
+    if scores_u is None:
+        raise InputError("TB001", "scores_u is missing; pass the scores of the unlabeled rows.")
     scores_p, scores_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
     tails = Tails.from_scores(scores_p, scores_u)
     if chosen.needs == "tails":

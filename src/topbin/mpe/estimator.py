@@ -139,20 +139,22 @@ class AlphaEstimator(BaseEstimator):
     def _check_table(self, X: Any) -> Any:
         try:
             checked = validate_data(
-                self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan"
-            )
-        except (TypeError, ValueError) as error:
-            if issparse(X) or isinstance(error, TypeError):
-                raise
+                self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan",
+                ensure_min_samples=2,
+            )  # fmt: skip
+        except ValueError as error:
             raise InputError(_code_of(str(error)), str(error)) from error
-        if issparse(checked) and not np.isfinite(checked.data).all():
-            raise InputError("TB004", "X is sparse and contains NaN or infinity; remove them.")
+        if issparse(checked) and np.isnan(checked.data).any():
+            raise InputError(
+                "TB004", "X is sparse and holds NaN, which sparse models do not take; fill them in."
+            )
         return checked
 
     def _check_labels(self, s: Any, rows: int) -> Labels:
         if s is None:
             raise InputError(
-                "TB001", "AlphaEstimator requires y (the labels s) to be passed, but it is None."
+                "TB001",
+                "the labels s are missing: requires y to be passed, but the target y is None.",
             )
         labels = read_labels(s, positive=self.positive, negative=self.negative)
         if labels.is_positive.size != rows:
@@ -194,6 +196,6 @@ def _code_of(message: str) -> str:
     """Which of our codes fits what scikit-learn's own check complains of."""
     if "infinity" in message or "NaN" in message:
         return "TB004"
-    if "minimum of" in message and "0 sample" in message:
+    if "minimum of" in message:
         return "TB001"
-    return "TB005" if "shape" in message or "array" in message else "TB006"
+    return "TB006" if "convert" in message or "numeric" in message else "TB005"

@@ -18,3 +18,10 @@ def open_axis(ax: Any, caller: str, *, size: tuple[float, float] = (7.0, 4.2)) -
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(alpha=0.25, linewidth=0.6)
     return ax
+
+
+def legend_below(ax: Any) -> None:
+    """The legend under the picture, where it covers no line."""
+    ax.legend(
+        frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3
+    )

@@ -11,7 +11,7 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.optional import require
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.registry import DEFAULT_METHOD
-from topbin.plots.canvas import CHOSEN, POSITIVE, UNLABELED, open_axis
+from topbin.plots.canvas import CHOSEN, POSITIVE, UNLABELED, legend_below, open_axis
 
 
 @dataclass(slots=True)
@@ -94,6 +94,6 @@ class ScoreDisplay:
             ylabel="share of each sample",
             title="Scores of known positives and unlabeled rows",
         )
-        ax.legend(frameon=False, fontsize="small")
+        legend_below(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

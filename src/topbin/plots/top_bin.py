@@ -12,7 +12,7 @@ from topbin.core.tails import Tails
 from topbin.mpe.bbe import dkw_slack
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.registry import DEFAULT_METHOD
-from topbin.plots.canvas import BOUND, CHOSEN, POSITIVE, open_axis
+from topbin.plots.canvas import BOUND, CHOSEN, POSITIVE, legend_below, open_axis
 
 POINTS = 600
 DELTA = 0.1
@@ -84,22 +84,32 @@ class TopBinDisplay:
         )  # fmt: skip
         ax.plot(self.top_share, self.ratio, color=POSITIVE, linewidth=1.6, label="ratio q_u / q_p")
         self._mark_estimate(ax)
+        top = 0.05 + max(1.6 * self.estimate.alpha, 1.25 * (self.estimate.upper_bound or 0))
         ax.set(
-            xlim=(0, min(1.0, float(self.top_share.max()) * 1.02)),
-            ylim=(0, min(1.05, 1.6 * float(np.median(self.ratio)) + 0.1)),
+            xlim=(0, self._last_share_below(top)),
+            ylim=(0, min(1.05, top)),
             xlabel="share of the unlabeled in the top bin",
             ylabel="estimated share of positives, α",
             title="Where the ratio is flat, its height is α",
         )
-        ax.legend(frameon=False, fontsize="small", loc="upper center", ncols=2)
+        legend_below(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _last_share_below(self, top: float) -> float:
+        """Where the ratio leaves the picture for good: there is nothing to see to the right."""
+        inside = np.flatnonzero(self.ratio <= top)
+        last = float(self.top_share[inside[-1] if inside.size else -1])
+        return min(1.0, 1.1 * last) or 1.0
 
     def _mark_estimate(self, ax: Any) -> None:
         est = self.estimate
         if est.interval is not None:
             low, high = est.interval
-            ax.axhspan(low, high, color=CHOSEN, alpha=0.07, linewidth=0)
+            ax.axhspan(
+                low, high, color=CHOSEN, alpha=0.07, linewidth=0,
+                label=f"{100 * (est.confidence or 0):g} % interval: {low:.3f} to {high:.3f}",
+            )  # fmt: skip
         ax.axhline(
             est.alpha, color=CHOSEN, linewidth=1, linestyle="--", label=f"α = {est.alpha:.3f}"
         )

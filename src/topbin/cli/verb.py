@@ -1,0 +1,89 @@
+"""What every verb shares: coded errors as sentences, exit codes, option groups in the help."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+
+from topbin.core.errors import TopbinError
+
+FAILED, WRONG_USE, PASSED = 1, 2, 3
+# Errors about what was asked for, rather than about what happened while doing it.
+USE = {"TB007", "TB008", "TB103", "TB104"}
+EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a stated threshold was passed."
+
+
+class Grouped(click.Option):
+    """An option that stands under a heading in the help."""
+
+    def __init__(self, *args: Any, group: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+
+class Verb(click.Command):
+    """A command whose coded errors become one sentence and an exit code, never a traceback.
+
+    `--debug` shows the traceback all the same.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, epilog=kwargs.pop("epilog", EXIT_CODES), **kwargs)
+        self.params.append(
+            Grouped(
+                ["--debug"], is_flag=True, expose_value=False, is_eager=True, group="Output",
+                help="Show the traceback of an error.",
+                callback=lambda ctx, _, value: ctx.meta.update(debug=value),
+            )
+        )  # fmt: skip
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; say what went wrong in its own words."""
+        try:
+            return super().invoke(ctx)
+        except TopbinError as error:
+            if ctx.meta.get("debug"):
+                raise
+            click.echo(_indented(str(error)), err=True)
+            ctx.exit(WRONG_USE if error.code in USE else FAILED)
+        except BrokenPipeError:  # the reader of our output left; there is nobody to tell
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
+            ctx.exit(FAILED)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Options under the headings of their groups, in the order in which groups appear."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                groups.setdefault(getattr(param, "group", "Output"), []).append(record)
+        for name, records in groups.items():
+            with formatter.section(name):
+                formatter.write_dl(records)
+
+
+def screen(as_json: bool = False, quiet: bool = False) -> Console:
+    """Where people read: standard output, or standard error when that is for JSON."""
+    return Console(stderr=as_json, quiet=quiet, highlight=False, soft_wrap=False)
+
+
+def write_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def split_names(values: Sequence[str]) -> list[str]:
+    """Column names given several times, or once with commas.
+
+    >>> split_names(["a,b", "c"])
+    ['a', 'b', 'c']
+    """
+    return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def _indented(message: str) -> str:
+    return message.replace("\n", "\n      ") if "\n      " not in message else message
