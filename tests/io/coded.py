@@ -1,11 +1,14 @@
 """What every error test of this room asks: the right code, and a message with the right words."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import pytest
 
 from topbin.core.errors import CODES, TopbinError
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -16,3 +19,11 @@ def fails(code: str, *words: str) -> Iterator[None]:
     assert caught.value.code == code, str(caught.value)
     for word in words:
         assert word in caught.value.message, (word, caught.value.message)
+
+
+def attempt(function: Callable[..., T], *given: object) -> T | None:
+    """The result, or None where a coded error was raised; any other error passes through."""
+    try:
+        return function(*given)
+    except TopbinError as error:
+        return None if error.code in CODES else pytest.fail(f"unknown code in {error}")

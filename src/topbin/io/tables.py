@@ -212,6 +212,8 @@ def _kind(column: pd.Series) -> Kind:
         return "string"
     if column.dtype.kind in "mcV":
         return "other"
+    if column.dtype.kind == "O" and column.isna().all():
+        return "blank"
     return INFERRED.get(pd.api.types.infer_dtype(column, skipna=True), "other")
 
 
