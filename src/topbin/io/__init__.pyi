@@ -1,3 +1,6 @@
+from .features import Dropped as Dropped
+from .features import Encoder as Encoder
+from .features import fit_encoder as fit_encoder
 from .tables import Pair as Pair
 from .tables import Schema as Schema
 from .tables import Table as Table
