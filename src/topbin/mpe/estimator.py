@@ -87,8 +87,8 @@ class AlphaEstimator(BaseEstimator):
         method = find_method(self.method)
         self._check_parameters()
         X = self._check_table(X)
-        labels = self._check_labels(s, X.shape[0])
-        weight = _check_weight(sample_weight, X)
+        labels = check_labels(s, X.shape[0], self.positive, self.negative)
+        weight = check_weight(sample_weight, X)
         known = ~labels.is_negative
         X, is_positive = X[known], labels.is_positive[known]
         if method.needs == "features":
@@ -143,27 +143,12 @@ class AlphaEstimator(BaseEstimator):
                 ensure_min_samples=2,
             )  # fmt: skip
         except ValueError as error:
-            raise InputError(_code_of(str(error)), str(error)) from error
+            raise InputError(code_of(str(error)), str(error)) from error
         if issparse(checked) and np.isnan(checked.data).any():
             raise InputError(
                 "TB004", "X is sparse and holds NaN, which sparse models do not take; fill them in."
             )
         return checked
-
-    def _check_labels(self, s: Any, rows: int) -> Labels:
-        if s is None:
-            raise InputError(
-                "TB001",
-                "the labels s are missing: requires y to be passed, but the target y is None.",
-            )
-        labels = read_labels(s, positive=self.positive, negative=self.negative)
-        if labels.is_positive.size != rows:
-            raise InputError(
-                "TB005",
-                f"X and s have inconsistent numbers of samples: {rows:,} and "
-                f"{labels.is_positive.size:,}.",
-            )
-        return labels
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -182,7 +167,24 @@ def default_scorer(X: Any) -> Any:
     )
 
 
-def _check_weight(sample_weight: Any, X: Any) -> Floats | None:
+def check_labels(s: Any, rows: int, positive: Any, negative: Any) -> Labels:
+    """The labels read, one for each row of the table."""
+    if s is None:
+        raise InputError(
+            "TB001", "the labels s are missing: requires y to be passed, but the target y is None."
+        )
+    labels = read_labels(s, positive=positive, negative=negative)
+    if labels.is_positive.size != rows:
+        raise InputError(
+            "TB005",
+            f"X and s have inconsistent numbers of samples: {rows:,} and "
+            f"{labels.is_positive.size:,}.",
+        )
+    return labels
+
+
+def check_weight(sample_weight: Any, X: Any) -> Floats | None:
+    """Row weights as a vector of numbers ≥ 0; None stays None."""
     if sample_weight is None:
         return None
     try:
@@ -192,7 +194,7 @@ def _check_weight(sample_weight: Any, X: Any) -> Floats | None:
     return np.asarray(weight, np.float64)
 
 
-def _code_of(message: str) -> str:
+def code_of(message: str) -> str:
     """Which of our codes fits what scikit-learn's own check complains of."""
     if "infinity" in message or "NaN" in message:
         return "TB004"
