@@ -10,6 +10,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from topbin.core.checks import Scores, check_fraction, check_scores
 from topbin.core.errors import InputError
@@ -35,13 +36,14 @@ def pu_auc(
 ) -> Measure:
     """How often a positive scores above an unlabeled row; ties count half.
 
-    It needs no α and orders models as the true AUC does, but its ceiling is 1 − α/2, not 1.
+    It needs no α and orders models as the true AUC does, but its ceiling is 1 − α/2, not 1. The
+    interval is too narrow where the unlabeled are so few that they may hold no positive at all.
 
     >>> pu_auc([3.0, 2.0], [3.0, 1.0, 0.0, 0.0]).value      # 3.5 and 3 wins of 4
     0.8125
     """
     level = check_fraction(confidence, "confidence")
-    share = _wins(*_two_samples(scores_p, scores_u, weights_p, weights_u))
+    share = _wins(*_two_samples(scores_p, scores_u, weights_p, weights_u), level)
     low, high = share.limits(level)
     return Measure("PU-AUC", float(share.value), (float(low), float(high)), level)
 
@@ -71,7 +73,7 @@ def estimated_auc(
             "alpha is 1: no unlabeled row is negative, so there is no AUC against negatives. "
             "Use pu_auc, which needs no alpha.",
         )
-    share = _wins(*_two_samples(scores_p, scores_u, weights_p, weights_u))
+    share = _wins(*_two_samples(scores_p, scores_u, weights_p, weights_u), level)
     values = (float(share.value), value)
     found = _corrected(*values)
     if found > 1:
@@ -106,21 +108,26 @@ def _two_samples(
     return sides[0], sides[1], sides[2], sides[3]
 
 
-def _wins(ranked_p: Scores, weights_p: Floats, ranked_u: Scores, weights_u: Floats) -> Share:
+def _wins(
+    ranked_p: Scores, weights_p: Floats, ranked_u: Scores, weights_u: Floats, level: float
+) -> Share:
     """The share of pairs a positive wins, and how many plain trials would know it as well.
 
-    A variance of AUC·(1 − AUC)/n is that of n plain trials. No scores are worse than
-    n = min(n_p, n_u) (van Dantzig 1951), which also serves where no variance can be seen.
+    A variance of AUC·(1 − AUC)/n is that of n plain trials, fewer as the variance itself comes from
+    few rows (Korn & Graubard, Survey Methodology 1998). No scores are worse than n = min(n_p, n_u)
+    (van Dantzig 1951), which also serves where a side has one row.
     """
     beaten = placed(ranked_p, ranked_u, weights_u)
     beaten_by = 1 - placed(ranked_u, ranked_p, weights_p)
     auc = float(np.average(beaten, weights=weights_p))
     n_p, n_u = effective_rows(weights_p), effective_rows(weights_u)
-    least = min(n_p, n_u)
-    if least <= 1:
-        return Share(auc, least)
-    variance = _spread(beaten, weights_p) / (n_p - 1) + _spread(beaten_by, weights_u) / (n_u - 1)
-    return Share(auc, max(least, auc * (1 - auc) / variance) if variance > 0 else least)
+    least, worst = min(n_p, n_u), auc * (1 - auc)
+    if least <= 1 or worst <= 0:
+        return Share(min(1.0, max(0.0, auc)), least)
+    variance = _of_mean(beaten, weights_p, n_p, worst) + _of_mean(beaten_by, weights_u, n_u, worst)
+    upper = (1 + level) / 2
+    few_rows = (ndtri(upper) / stdtrit(least - 1, upper)) ** 2
+    return Share(auc, max(least, few_rows * worst / variance))
 
 
 def placed(scores: Scores, ranked: Scores, weights: Floats) -> Floats:
@@ -130,6 +137,12 @@ def placed(scores: Scores, ranked: Scores, weights: Floats) -> Floats:
     return np.asarray(ends / (2 * below[-1]), np.float64)
 
 
-def _spread(values: Floats, weights: Floats) -> float:
+def _of_mean(values: Floats, weights: Floats, n: float, worst: float) -> float:
+    """The variance of the mean of these values.
+
+    One row of the n counts as uncertain as can be: samples that happen to hold no badly placed
+    row would otherwise know too much (a miss of 7 % instead of 2.5 % at n_p = 15, AUC .96).
+    """
     mean = np.average(values, weights=weights)
-    return float(np.average((values - mean) ** 2, weights=weights))
+    seen = np.average((values - mean) ** 2, weights=weights)
+    return float((seen + (worst - seen) / n) / (n - 1))

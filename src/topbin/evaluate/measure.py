@@ -74,7 +74,7 @@ class Share:
         """
         above = scores >= threshold
         if weights is None:
-            return cls(np.count_nonzero(above) / scores.size, scores.size)
+            return cls(float(np.count_nonzero(above) / scores.size), scores.size)
         return cls(float(weights[above].sum() / weights.sum()), effective_rows(weights))
 
     def limits(self, confidence: float) -> tuple[Any, Any]:

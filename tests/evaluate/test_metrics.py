@@ -1,0 +1,18 @@
+import subprocess
+import sys
+
+import topbin as tb
+from topbin.evaluate import metrics
+
+
+def test_metrics_are_public_and_complete():
+    assert tb.metrics is metrics
+    assert sorted(metrics.__all__) == metrics.__all__ or set(metrics.__all__) <= set(dir(metrics))
+    for name in metrics.__all__:
+        assert getattr(tb.metrics, name).__doc__
+
+
+def test_importing_topbin_does_not_load_them():
+    code = "import topbin, sys; print('topbin.evaluate' in sys.modules); topbin.metrics.pu_auc"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
