@@ -19,7 +19,7 @@ def check_scores(scores: Any, name: str, *, allow_empty: bool = False) -> Scores
     >>> check_scores([3, 1], "scores_p")
     array([3., 1.])
     """
-    array = _as_array(scores, name)
+    array = as_real_array(scores, name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -38,7 +38,12 @@ def check_scores(scores: Any, name: str, *, allow_empty: bool = False) -> Scores
     return array
 
 
-def _as_array(scores: Any, name: str) -> Scores:
+def as_real_array(scores: Any, name: str) -> Scores:
+    """Return `scores` as float32 or float64 of any shape, or say why they are not numbers.
+
+    >>> as_real_array([[True, False]], "X_p")
+    array([[1., 0.]])
+    """
     try:
         array = np.asarray(scores)
     except ValueError as error:

@@ -8,8 +8,10 @@ from topbin.mpe.elkan_noto import elkan_noto
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.estimator import AlphaEstimator
 from topbin.mpe.intervals import interval, upper_bound
+from topbin.mpe.km import hull_curve, km1, km2
 from topbin.mpe.registry import DEFAULT_METHOD, METHODS, Method, find_method
 from topbin.mpe.scott import scott
+from topbin.mpe.tice import tice
 
 __all__ = [
     "DEFAULT_METHOD",
@@ -24,7 +26,11 @@ __all__ = [
     "elkan_noto",
     "estimate_alpha",
     "find_method",
+    "hull_curve",
     "interval",
+    "km1",
+    "km2",
     "scott",
+    "tice",
     "upper_bound",
 ]

@@ -12,7 +12,9 @@ from topbin.mpe.bbe import bbe
 from topbin.mpe.bbe_cp import bbe_cp
 from topbin.mpe.dedpul import dedpul
 from topbin.mpe.elkan_noto import elkan_noto
+from topbin.mpe.km import km1, km2
 from topbin.mpe.scott import scott
+from topbin.mpe.tice import tice
 
 Needs = Literal["tails", "scores", "probabilities", "features"]
 
@@ -37,6 +39,9 @@ METHODS = {
     "elkan_noto": Method(elkan_noto, "probabilities", "Elkan & Noto 2008"),
     "dedpul": Method(dedpul, "scores", "Ivanov 2020"),
     "alphamax": Method(alphamax, "scores", "Jain et al. 2016"),
+    "km1": Method(km1, "features", "Ramaswamy, Scott & Tewari 2016"),
+    "km2": Method(km2, "features", "Ramaswamy, Scott & Tewari 2016"),
+    "tice": Method(tice, "features", "Bekker & Davis 2018"),
 }
 
 # Chosen by measurement: benchmarks/results/default_method.md.

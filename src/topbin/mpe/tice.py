@@ -1,0 +1,168 @@
+"""TIcE: the label frequency from the purest subsets a decision tree finds (Bekker & Davis 2018)."""
+
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topbin.core.checks import check_count, check_fraction
+from topbin.core.estimate import AlphaEstimate
+from topbin.mpe.features import Pair, compress, read_pair, standardise, subsample, unit_range
+
+Mask = NDArray[np.bool_]
+Counts = NDArray[np.intp]
+BORDERS = (0.25, 0.5, 0.75)
+FOLDS = 5
+ROUNDS = 2
+BEPP_ROWS = 5
+MIN_ROWS = 10
+TINY = float(np.finfo(float).tiny)
+
+
+def tice(
+    X_p: Any,
+    X_u: Any,
+    *,
+    delta: float | None = None,
+    max_splits: int = 500,
+    max_rows: int = 100_000,
+    n_components: int = 50,
+    random_state: int = 0,
+) -> AlphaEstimate:
+    """Estimate α from the label frequency c = n_p / (n_p + α n_u) of both samples put together.
+
+    In any subset of the feature space the share of labeled rows among all rows is at most c, and
+    it is c where no negative falls. So every subset gives a lower bound of c, by Chebyshev's
+    inequality at confidence 1 − δ, and a tree that keeps splitting towards labeled rows finds
+    good subsets. The tree grows on one fifth of the rows and is read on the other four; c is the
+    mean over the five choices of the largest bound. A first round takes the variance of c = ½, a
+    second that of the first round's c.
+
+    The paper thinks of one table in which each positive is labeled with probability c. Two
+    samples drawn apart (case-control) obey the same equation: a subset holds n_p p(A) labeled
+    and at least α n_u p(A) other rows, so the labeled share is at most n_p / (n_p + α n_u). Both
+    views therefore give the same α = (n_p / n_u)(1 − c)/c, the share among the UNLABELED; only
+    the paper's own class prior, the share among all rows, would mean something else here.
+    Because c is a lower bound, α̂ is too high rather than too low.
+
+    Features are mapped to [0, 1] and cut into quarters; a table wider than `n_components` is
+    standardised and reduced to its principal components first.
+
+    >>> X_p, X_u = np.ones((2000, 1)), np.repeat([[1.0], [0.0]], [500, 1500], axis=0)
+    >>> 0.25 <= tice(X_p, X_u).alpha < 0.35             # a quarter lie where the positives do
+    True
+    """
+    check_count(max_splits, "max_splits")
+    if delta is not None:
+        check_fraction(delta, "delta")
+    whole = read_pair(X_p, X_u)
+    pair = subsample(whole, max_rows, random_state)
+    if pair.n_columns > n_components:
+        pair = standardise(pair)
+    pair = unit_range(compress(pair, n_components, random_state))
+    c = label_frequency(pair, delta=delta, max_splits=max_splits, random_state=random_state)
+    n_p, n_u = pair.p.shape[0], pair.u.shape[0]
+    return AlphaEstimate(
+        alpha=min(1.0, max(0.0, (n_p / n_u) * (1 - c) / c)),
+        n_p=whole.p.shape[0],
+        n_u=whole.u.shape[0],
+        method="tice",
+        notes=pair.notes,
+    )
+
+
+def label_frequency(
+    pair: Pair, *, delta: float | None = None, max_splits: int = 500, random_state: int = 0
+) -> float:
+    """The lower bound of c from features in [0, 1]; never below the share of labeled rows."""
+    quarters = np.digitize(pair.both, BORDERS).astype(np.int32)
+    labeled = np.arange(len(quarters)) < len(pair.p)
+    sizes = len(pair.p), len(pair.u)
+    fold = np.concatenate([_folds(n, [random_state, i]) for i, n in enumerate(sizes)])
+    c = 0.5
+    for _ in range(ROUNDS):
+        bounds = []
+        for k in range(FOLDS):
+            read = fold != k
+            doubt = pick_delta(int(read.sum())) if delta is None else delta
+            variance = c * (1 - c) * (1 - doubt) / doubt
+            bounds.append(best_bound(quarters, labeled, read, variance, max_splits))
+        c = sum(bounds) / FOLDS
+    return max(c, sizes[0] / sum(sizes))
+
+
+def pick_delta(rows: int) -> float:
+    """The paper's rule: the more rows, the surer the bound may be.
+
+    >>> pick_delta(250), pick_delta(1_000_000)
+    (0.5, 0.025)
+    """
+    return max(0.025, 1 / (1 + 0.004 * rows))
+
+
+def best_bound(
+    quarters: NDArray[np.int32], labeled: Mask, read: Mask, variance: float, max_splits: int
+) -> float:
+    """The largest lower bound of c over the subsets of one tree, the most promising split first.
+
+    Rows that are not `read` choose the splits; those that are give the bounds
+    L/T − √(variance/T), with L of T rows labeled.
+    """
+    codes = _cell_codes(quarters, labeled, read)
+    best, fewest, ticket = labeled[read].sum() / max(1, read.sum()), 1.0, count()
+    every_column = np.ones(quarters.shape[1], bool)
+    queue = [(0.0, 0, next(ticket), np.arange(len(quarters)), every_column)]
+    for _ in range(max_splits):
+        if not queue:
+            break
+        *_, rows, columns = heappop(queue)
+        tables = _count(codes[rows])
+        columns = columns & (tables[:, 1, 1].max(axis=1) >= fewest)
+        column = _purest_column(tables[:, 0], columns)
+        if column is None or np.count_nonzero(tables[column, 1].sum(axis=0)) == 1:
+            continue
+        (grow_other, grow_labeled), (read_other, read_labeled) = tables[column]
+        grow_rows, read_rows = grow_other + grow_labeled, read_other + read_labeled
+        best = max(best, _bounds(read_labeled, read_rows, variance, MIN_ROWS).max())
+        # A subset with fewer labeled rows cannot beat the best bound, even with no other row.
+        fewest = variance / max((1 - best) ** 2, TINY)
+        mixed = (grow_labeled > 0) & (grow_other > 0)
+        promise = _bounds(grow_labeled, grow_rows, variance, 1)
+        columns[column] = False
+        for q in np.flatnonzero(mixed & (read_labeled > fewest) & (grow_rows > MIN_ROWS)):
+            inside = rows[quarters[rows, column] == q]
+            key = (-float(promise[q]), -int(grow_labeled[q]), next(ticket))
+            heappush(queue, (*key, inside, columns))
+    return float(best)
+
+
+def _folds(rows: int, seed: list[int]) -> NDArray[np.intp]:
+    return np.random.default_rng(seed).permutation(rows) % FOLDS
+
+
+def _cell_codes(quarters: NDArray[np.int32], labeled: Mask, read: Mask) -> NDArray[np.int32]:
+    """16·column + 8·read + 4·labeled + quarter: the tables of all columns are one bincount."""
+    columns = 16 * np.arange(quarters.shape[1], dtype=np.int32)
+    kind = (8 * read + 4 * labeled).astype(np.int32)
+    return np.asarray(quarters + kind[:, None] + columns, np.int32)
+
+
+def _count(codes: NDArray[np.int32]) -> Counts:
+    """Rows by column, read or not, labeled or not, and quarter."""
+    columns = codes.shape[1]
+    return np.bincount(codes.ravel(), minlength=16 * columns).reshape(columns, 2, 2, 4)
+
+
+def _purest_column(tables: Counts, columns: Mask) -> int | None:
+    """The column with the quarter of highest L/(T + 5), the paper's max-bepp; the first of ties."""
+    other, labeled = tables[:, 0], tables[:, 1]
+    score = np.where(columns, (labeled / (other + labeled + BEPP_ROWS)).max(axis=1), 0.0)
+    column = int(np.argmax(score))
+    return column if score[column] > 0 else None
+
+
+def _bounds(labeled: Counts, rows: Counts, variance: float, least: int) -> NDArray[np.float64]:
+    safe = np.maximum(rows, 1)
+    return np.where(rows >= least, labeled / safe - np.sqrt(variance / safe), 0.0)
