@@ -63,10 +63,11 @@ def plan(
             f"an error of {error:g} would take about {near:,.0f} audited rows to reject; ask for "
             "a larger error.",
         )
-    # The normal guess is good to a few rows per cent; small plans are searched from 1.
-    ns = np.arange(max(1, int(near / 2 - 100)), int(2 * near + 300))
+    # A tooth of the saw is about √n/(p(1 − p)) rows long; small plans are searched from 1 row.
+    reach = min(1.0, 8 / (1e-9 + min(spread) * near**0.5))
+    ns = np.arange(max(1, int((1 - reach) * near - 100)), int((1 + reach) * near + 300))
     reached = _power(ns, claim, truth, doubt)
-    first = int(np.flatnonzero(reached < wanted)[-1]) + 1 if (reached < wanted).any() else 0
+    first = int(np.flatnonzero(np.append(True, reached < wanted))[-1])
     return AuditPlan(int(ns[first]), float(reached[first]), claim, truth, confidence)
 
 

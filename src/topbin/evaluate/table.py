@@ -6,6 +6,7 @@ column leaks, an AUC of .99 means that at most 2 % of the unlabeled are positive
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -63,13 +64,22 @@ def check_table(
             "TB005", f"{raw[0][1].size:,} rows and {labels.is_positive.size:,} labels."
         )
     columns = (read_column(name, array) for name, array in raw)
-    found = (check_column(c, labels.is_positive, labels.is_unlabeled, leak) for c in columns)
-    return tuple(finding for finding in found if finding is not None)
+    return check_columns(columns, labels.is_positive, labels.is_unlabeled, leak)
 
 
-def check_column(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> Finding | None:
-    """The first of constant, identifier, free text, leak that this column is."""
-    return constant(column) or identifier(column) or leaking(column, is_p, is_u, leak)
+def check_columns(
+    columns: Iterable[Column], is_p: Mask, is_u: Mask, leak: float = LEAK_AUC
+) -> tuple[Finding, ...]:
+    """What to say of each column, and of rows that are equal in all of them but identifiers."""
+    found = []
+    keys = np.zeros(is_p.size, np.uint64)
+    for column in columns:
+        finding = constant(column) or identifier(column) or leaking(column, is_p, is_u, leak)
+        if finding is not None:
+            found.append(finding)
+        if finding is None or finding.code not in ("constant", "identifier"):
+            keys = _mixed(keys, column.values)
+    return (*found, *_copies(keys, is_p, is_u)) if keys.any() else tuple(found)
 
 
 def constant(column: Column) -> Finding | None:
@@ -184,3 +194,34 @@ def _category_auc(codes: NDArray[np.int64], is_p: Mask, is_u: Mask) -> float:
 
 def _named_like_id(name: str) -> bool:
     return bool(ID_NAME.search(name.lower())) or name.endswith(("Id", "ID"))
+
+
+def _copies(keys: NDArray[np.uint64], is_p: Mask, is_u: Mask) -> tuple[Finding, ...]:
+    """Positive rows that stand among the unlabeled too."""
+    distinct, counts = np.unique(keys[is_u], return_counts=True)
+    shared, n_p = int(np.isin(keys[is_p], distinct).sum()), int(is_p.sum())
+    usual = counts[counts > 1].sum() / counts.sum()
+    where = f", where {100 * usual:.0f} % of the rows have one too" if usual >= 0.005 else ""
+    return overlap(shared, n_p, "an exact copy", where)
+
+
+def overlap(shared: int, n_p: int, what: str, where: str = "") -> tuple[Finding, ...]:
+    """One finding, or none where nothing is shared."""
+    if shared == 0:
+        return ()
+    has = "has" if shared == 1 else "have"
+    sentence = f"{shared:,} of {n_p:,} positives {has} {what} among the unlabeled{where}."
+    return (Finding("overlap", None, shared, sentence),)
+
+
+def _mixed(keys: NDArray[np.uint64], values: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """64 bits a row that two different rows share about never: one more column mixed in.
+
+    The finalizer of SplitMix64 (Steele, Lea & Flood 2014), where every bit in moves every bit out.
+    """
+    # NaN has many bit patterns and zero has two; equal values must have equal bits.
+    plain = np.where(np.isnan(values), np.nan, values + 0.0)
+    bits = keys * np.uint64(0x9E3779B97F4A7C15) + plain.view(np.uint64) + np.uint64(1)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))

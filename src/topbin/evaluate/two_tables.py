@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from topbin.core.columns import raw_columns, read_column
 from topbin.core.errors import InputError
-from topbin.core.labels import Mask
-from topbin.evaluate.table import LEAK_AUC, Finding, check_column
+from topbin.evaluate.table import LEAK_AUC, Finding, check_columns, overlap
 
 FAMILY = {"whole": "number", "yes/no": "number"}
+PLURAL = {"number": "numbers", "date": "dates"}
 
 
 def check_two_tables(table_p: Any, table_u: Any, *, leak: float = LEAK_AUC) -> tuple[Finding, ...]:
@@ -23,26 +23,17 @@ def check_two_tables(table_p: Any, table_u: Any, *, leak: float = LEAK_AUC) -> t
     missing-column: "c" is only in the unlabeled.
     overlap: 1 of 2 positives has an exact copy among the unlabeled.
     """
-    found = list(compare_columns(table_p, table_u, names=("positives", "unlabeled")))
+    found = compare_columns(table_p, table_u, names=("positives", "unlabeled"))
     side_p, side_u = _by_name(table_p), _by_name(table_u)
     apart = {finding.column for finding in found}
-    joined = [
+    joined = (
         read_column(name, np.concatenate([array, side_u[name]]))
         for name, array in side_p.items()
         if name not in apart
-    ]
+    )
     n_p, n_u = (next(iter(side.values())).size for side in (side_p, side_u))
     is_p = np.arange(n_p + n_u) < n_p
-    useful = []
-    for column in joined:
-        finding = check_column(column, is_p, ~is_p, leak)
-        if finding is not None:
-            found.append(finding)
-        if finding is None or finding.code != "identifier":
-            useful.append(column.values)
-    if useful:
-        found += overlap_rows(useful, is_p, ~is_p)
-    return tuple(found)
+    return (*found, *check_columns(joined, is_p, ~is_p, leak))
 
 
 def compare_columns(
@@ -67,22 +58,12 @@ def compare_columns(
             sentence = f'"{name}" is empty in the {empty} and not in the other table.'
             found.append(Finding("empty-column", name, 1, sentence))
         elif FAMILY.get(kinds[0], kinds[0]) != FAMILY.get(kinds[1], kinds[1]):
-            held = [WHAT.get(FAMILY.get(kind, kind), kind) for kind in kinds]
+            held = [PLURAL.get(FAMILY.get(kind, kind), kind) for kind in kinds]
             sentence = (
                 f'"{name}" holds {held[0]} in the {names[0]} and {held[1]} in the {names[1]}.'
             )
             found.append(Finding("type-differs", name, 1, sentence))
     return tuple(found)
-
-
-WHAT = {"number": "numbers", "date": "dates"}
-
-
-def overlap_rows(columns: list[NDArray[np.float64]], is_p: Mask, is_u: Mask) -> tuple[Finding, ...]:
-    """Positive rows that stand among the unlabeled too, equal in every column."""
-    keys = _row_keys(columns)
-    shared = int(np.isin(keys[is_p], keys[is_u]).sum())
-    return _overlap(shared, int(is_p.sum()), "an exact copy")
 
 
 def overlap_ids(ids_p: Any, ids_u: Any) -> tuple[Finding, ...]:
@@ -94,37 +75,12 @@ def overlap_ids(ids_p: Any, ids_u: Any) -> tuple[Finding, ...]:
     among_u = {_plain_id(value) for value in np.asarray(ids_u).tolist()}
     mine = [_plain_id(value) for value in np.asarray(ids_p).tolist()]
     shared = sum(value in among_u for value in mine)
-    return _overlap(shared, len(mine), "the same id as a row")
-
-
-def _overlap(shared: int, of: int, what: str) -> tuple[Finding, ...]:
-    if shared == 0:
-        return ()
-    has = "has" if shared == 1 else "have"
-    sentence = f"{shared:,} of {of:,} positives {has} {what} among the unlabeled."
-    return (Finding("overlap", None, shared, sentence),)
+    return overlap(shared, len(mine), "the same id as a row")
 
 
 def _plain_id(value: Any) -> str:
     whole = isinstance(value, float) and value.is_integer()
     return str(int(value) if whole else value).strip()
-
-
-def _row_keys(columns: list[NDArray[np.float64]]) -> NDArray[np.uint64]:
-    """64 bits a row that two different rows share about never."""
-    keys = np.zeros(columns[0].size, np.uint64)
-    for values in columns:
-        # NaN has many bit patterns and zero has two; equal values must have equal bits.
-        plain = np.where(np.isnan(values), np.nan, values + 0.0)
-        keys = _mixed(keys * np.uint64(0x9E3779B97F4A7C15) + plain.view(np.uint64))
-    return keys
-
-
-def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of SplitMix64 (Steele, Lea & Flood 2014): every bit in moves every bit out."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
 
 
 def _by_name(table: Any) -> dict[str, NDArray[Any]]:
