@@ -1,6 +1,11 @@
 from .features import Dropped as Dropped
 from .features import Encoder as Encoder
 from .features import fit_encoder as fit_encoder
+from .runs import Run as Run
+from .runs import open_run as open_run
+from .runs import read_events as read_events
+from .runs import read_result as read_result
+from .runs import read_settings as read_settings
 from .tables import Pair as Pair
 from .tables import Schema as Schema
 from .tables import Table as Table
@@ -8,3 +13,4 @@ from .tables import describe as describe
 from .tables import iter_chunks as iter_chunks
 from .tables import read_pair as read_pair
 from .tables import read_table as read_table
+from .write import write_table as write_table

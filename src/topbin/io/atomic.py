@@ -76,7 +76,7 @@ def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
             _swap(part, target)
             _flush(target.parent)
         finally:
-            _remove(part)
+            remove(part)
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, force: bool = False) -> None:
@@ -156,7 +156,7 @@ def _try_lock(held: int) -> None:
 def remove_parts(folder: Path) -> None:
     """Remove what a killed run left unfinished; call it only while holding the lock."""
     for part in folder.glob(f".*{PART}"):
-        _remove(part)
+        remove(part)
 
 
 def _beside(target: Path) -> Path:
@@ -173,10 +173,11 @@ def _swap(part: Path, target: Path) -> None:
     except OSError:
         os.replace(old, target)
         raise
-    _remove(old)
+    remove(old)
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove a file or a folder with all that is in it; nothing there is fine."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
