@@ -95,5 +95,5 @@ def test_what_is_no_table_is_refused(table, code):
 def test_lists_in_cells_are_refused():
     cells = np.empty(2, object)
     cells[:] = [[1], [2, 3]]
-    with pytest.raises(InputError, match="^TB006 column 'tags' holds no plain values"):
+    with pytest.raises(InputError, match=r"^TB006 column 'tags' holds no plain values"):
         read_column("tags", cells)

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from evaluate.hidden import World
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
+from evaluate.hidden import World
 from topbin import AlphaEstimate
 from topbin.core import InputError
 from topbin.evaluate.auc import estimated_auc, pu_auc
@@ -117,7 +117,7 @@ def test_alpha_zero_leaves_pu_auc_as_it_is_and_alpha_one_has_no_auc():
     scores_p, scores_u, _ = World(0.0, 1, 1).draw(50, 50, 4)
     plain = pu_auc(scores_p, scores_u)
     assert estimated_auc(scores_p, scores_u, alpha=0.0).value == plain.value
-    with pytest.raises(InputError, match="^TB008 alpha is 1: no unlabeled row is negative"):
+    with pytest.raises(InputError, match=r"^TB008 alpha is 1: no unlabeled row is negative"):
         estimated_auc(scores_p, scores_u, alpha=1.0)
 
 

@@ -89,5 +89,5 @@ def test_a_sample_survives_json():
 def test_impossible_draws_are_refused(call, words):
     with pytest.raises(InputError, match=f"^TB008 {words}"):
         call()
-    with pytest.raises(InputError, match="^TB004"):
+    with pytest.raises(InputError, match=r"^TB004"):
         draw_stratified([1.0, np.nan], 1)

@@ -87,7 +87,7 @@ def test_alpha_without_an_interval_is_taken_as_known_and_says_so():
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan"), None, "0.3", True])
 def test_alpha_must_be_a_fraction(alpha):
-    with pytest.raises(InputError, match="^TB008 alpha"):
+    with pytest.raises(InputError, match=r"^TB008 alpha"):
         read_alpha(alpha, 0.95)
 
 
@@ -95,5 +95,5 @@ def test_alpha_must_be_a_fraction(alpha):
     "weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [1.0, np.nan], [1.0, np.inf], ["a", "b"]]
 )
 def test_bad_weights_are_refused(weights):
-    with pytest.raises(InputError, match="^TB012 weights_p"):
+    with pytest.raises(InputError, match=r"^TB012 weights_p"):
         check_weights(weights, np.array([1.0, 2.0]), "weights_p")

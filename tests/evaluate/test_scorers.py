@@ -2,7 +2,6 @@ import pickle
 
 import numpy as np
 import pytest
-from evaluate.hidden import World
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -10,6 +9,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_valid
 from sklearn.neighbors import KNeighborsClassifier
 
 import topbin as tb
+from evaluate.hidden import World
 from topbin.core import InputError
 from topbin.evaluate.scorers import METRICS, make_pu_scorer
 
@@ -125,10 +125,10 @@ def test_an_estimate_at_any_confidence_serves(table):
 
 
 def test_what_is_missing_or_unknown_is_said():
-    with pytest.raises(InputError, match="^TB008 estimated_f1 needs alpha"):
+    with pytest.raises(InputError, match=r"^TB008 estimated_f1 needs alpha"):
         make_pu_scorer("estimated_f1")
-    with pytest.raises(InputError, match="^TB008 no metric is called 'f2'; there are pu_auc"):
+    with pytest.raises(InputError, match=r"^TB008 no metric is called 'f2'; there are pu_auc"):
         make_pu_scorer("f2")
     model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(InputError, match="^TB003 no row is positive"):
+    with pytest.raises(InputError, match=r"^TB003 no row is positive"):
         make_pu_scorer()(model, [[0.0], [1.0]], [0, 0])

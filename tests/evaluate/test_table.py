@@ -179,11 +179,11 @@ def test_a_finding_prints_and_goes_to_json():
 
 
 def test_labels_must_fit():
-    with pytest.raises(InputError, match="^TB005 400 rows and 3 labels"):
+    with pytest.raises(InputError, match=r"^TB005 400 rows and 3 labels"):
         check_table({"x": np.ones(N)}, [1, 0, 0])
-    with pytest.raises(InputError, match="^TB003"):
+    with pytest.raises(InputError, match=r"^TB003"):
         check_table({"x": np.ones(N)}, np.zeros(N))
-    with pytest.raises(InputError, match="^TB008 leak"):
+    with pytest.raises(InputError, match=r"^TB008 leak"):
         check_table({"x": np.ones(N)}, S, leak=2)
 
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from evaluate.hidden import World, all_measures
 from hypothesis import given
 from hypothesis import strategies as st
 
 import topbin as tb
+from evaluate.hidden import World, all_measures
 from topbin import AlphaEstimate, Tails
 from topbin.core import InputError
 from topbin.evaluate.measure import Share
@@ -27,7 +27,7 @@ def test_figures_are_their_definitions(scores_p, scores_u, alpha, threshold):
     at = {"threshold": threshold, "alpha": alpha}
     assert recall(scores_p, threshold=threshold).value == q_p
     if q_u == 0:
-        with pytest.raises(InputError, match="^TB003 no unlabeled row scores"):
+        with pytest.raises(InputError, match=r"^TB003 no unlabeled row scores"):
             estimated_precision(scores_p, scores_u, **at)
         precision = 1.0 if q_p else 0.0
     else:
@@ -81,7 +81,7 @@ def test_precision_is_that_of_the_labels_in_the_very_rows():
 def test_every_interval_covers(world, audited, n_p, n_u):
     """Nominal .95; 400 runs have a standard error of .011, so .925 is nominal minus 2.3 of them."""
     rng, runs = np.random.default_rng(0), 400
-    inside = {name: 0 for name in world.truth}
+    inside = dict.fromkeys(world.truth, 0)
     for seed in range(runs):
         alpha = world.alpha if audited is None else an_audit(world.alpha, audited, rng)
         scores_p, scores_u, _ = world.draw(n_p, n_u, seed)
@@ -104,13 +104,13 @@ def test_precision_at_the_cut_of_alpha_itself_is_refused():
     est = tb.mpe.bbe(Tails.from_scores(scores_p, scores_u))
     at = {"alpha": est, "threshold": est.cut}
     for metric in (estimated_precision, estimated_f1):
-        with pytest.raises(InputError, match="^TB201 .*is 1 by construction"):
+        with pytest.raises(InputError, match=r"^TB201 .*is 1 by construction"):
             metric(scores_p, scores_u, **at)
     # A threshold that no score separates from the cut is the same bin.
     below = max(np.r_[scores_p[scores_p < est.cut], scores_u[scores_u < est.cut]])
-    with pytest.raises(InputError, match="^TB201"):
+    with pytest.raises(InputError, match=r"^TB201"):
         estimated_precision(scores_p, scores_u, alpha=est, threshold=(below + est.cut) / 2)
-    with pytest.raises(InputError, match="^TB201"):
+    with pytest.raises(InputError, match=r"^TB201"):
         estimated_precision(
             scores_p, scores_u, alpha=est, threshold=est.cut, weights_p=np.arange(500.0)
         )
@@ -153,7 +153,7 @@ def test_weights_stand_for_copies_in_the_figure():
 
 @pytest.mark.parametrize("threshold", [None, np.nan, np.inf, "1", True])
 def test_bad_thresholds_are_refused(threshold):
-    with pytest.raises(InputError, match="^TB008 threshold"):
+    with pytest.raises(InputError, match=r"^TB008 threshold"):
         recall([1.0], threshold=threshold)
 
 
@@ -198,7 +198,7 @@ def test_a_precision_out_of_reach_says_what_is_in_reach():
     scores = np.arange(200.0)
     with pytest.raises(InputError, match=r"^TB008 .*the highest that any reaches is 0\.\d+"):
         threshold_for_precision(scores, scores, alpha=0.1, precision=0.9)
-    with pytest.raises(InputError, match="^TB008 .*none picks a row"):
+    with pytest.raises(InputError, match=r"^TB008 .*none picks a row"):
         threshold_for_precision([5.0], [1.0], alpha=0.1, precision=0.9)
-    with pytest.raises(InputError, match="^TB001"):
+    with pytest.raises(InputError, match=r"^TB001"):
         threshold_for_precision(Tails.of_positives([1.0]), alpha=0.1, precision=0.9)

@@ -75,5 +75,5 @@ def test_ids_are_the_same_however_they_are_stored():
 
 def test_a_name_used_twice_is_refused():
     twice = pd.DataFrame([[1, 2]], columns=["a", "a"])
-    with pytest.raises(InputError, match="^TB115 two columns are called 'a'"):
+    with pytest.raises(InputError, match=r"^TB115 two columns are called 'a'"):
         check_two_tables(twice, twice)

@@ -38,7 +38,7 @@ def test_alpha_error_takes_estimates_and_numbers():
     est = AlphaEstimate(alpha=0.3, n_p=5, n_u=5, method="bbe")
     assert with_truth.alpha_error(est, 0.5) == pytest.approx(0.2)
     assert with_truth.alpha_error(0.7, 0.5) == pytest.approx(0.2)
-    with pytest.raises(InputError, match="^TB008 truth"):
+    with pytest.raises(InputError, match=r"^TB008 truth"):
         with_truth.alpha_error(0.3, 1.5)
 
 
