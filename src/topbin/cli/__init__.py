@@ -6,6 +6,7 @@ import click
 
 VERBS = {
     "demo": "The main job on real data, with the truth shown beside.",
+    "bench": "The paper's experiments, rerun; resumes where it stopped.",
 }
 
 

@@ -34,6 +34,9 @@ CODES = {
     "TB114": "a run folder is damaged or not one",
     "TB115": "two columns have the same name",
     "TB201": "a figure would be true by construction",
+    "TB301": "data for a benchmark is not there and cannot be fetched",
+    "TB302": "a data file has another checksum",
+    "TB303": "benchmark results are not there, or cannot be read",
 }
 
 

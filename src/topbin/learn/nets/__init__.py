@@ -25,7 +25,7 @@ __all__ = ["NETS", "Net", "build_net", "crop_and_flip", "mlp", "resnet18", "allc
 class Net:
     """How to build a net for rows of a shape, and the SGD learning rate of the paper for it."""
 
-    build: "Callable[[Sequence[int]], nn.Module]"
+    build: "Callable[..., nn.Module]"
     lr: float
     images: bool = False
 
@@ -38,8 +38,12 @@ NETS = {
 }
 
 
-def build_net(name: str, shape: Sequence[int], *, seed: int = 0) -> "nn.Module":
+def build_net(
+    name: str, shape: Sequence[int], *, size: int | tuple[int, ...] | None = None, seed: int = 0
+) -> "nn.Module":
     """A net with Xavier weights and zero biases; the caller's random state is left alone.
+
+    `size` is its width (convolutions) or the widths of its hidden layers, if not the paper's.
 
     >>> build_net("uci-mlp", (8,))(torch.zeros(3, 8)).shape
     torch.Size([3, 2])
@@ -58,7 +62,7 @@ def build_net(name: str, shape: Sequence[int], *, seed: int = 0) -> "nn.Module":
         )
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        net = NETS[name].build(shape)
+        net = NETS[name].build(shape) if size is None else NETS[name].build(shape, size)
         net.apply(_xavier)
     return net
 

@@ -1,0 +1,180 @@
+"""Running a grid: only what is missing, a job at a time or several, each kept as it ends."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from topbin.bench.grid import Cell, Job, jobs_of
+from topbin.bench.judge import Point, answer_point, doubts, measure, summary
+from topbin.bench.methods import DEFAULT, Contender, find_contender
+from topbin.bench.store import DONE, FAILED, Store
+from topbin.bench.tasks import TASKS, Split, Truth
+from topbin.bench.tasks.task import rng_of
+from topbin.bench.trainers import Fitted, fit_default, fit_features, fit_net
+from topbin.core.errors import TopbinError
+from topbin.core.estimate import AlphaEstimate
+from topbin.io.atomic import lock
+from topbin.mpe.estimate import estimate_alpha
+
+PACK_EVERY = 60.0  # seconds
+# Scores are kept for pictures: of these trainers, for the first split, at a few epochs.
+PICTURED = ("pvu", "tedn")
+# What a method may plausibly raise; an interrupt or a full memory must end the run.
+FAILURES = (TopbinError, ArithmeticError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+Tables = dict[str, list[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A job that ended: how many of its cells failed, why, and the seconds it took."""
+
+    job: Job
+    failed: int
+    reason: str
+    seconds: float
+
+
+def run(
+    cells: Sequence[Cell],
+    store: Store,
+    *,
+    jobs: int = 1,
+    retry: bool = False,
+    watch: Callable[[Finished], object] = lambda _finished: None,
+) -> int:
+    """Run the cells that have no result and return how many failed.
+
+    Another run into the same folder is refused.
+    """
+    store.parts.mkdir(parents=True, exist_ok=True)
+    failed, packed = 0, perf_counter()
+    with lock(store.folder):
+        store.clean()
+        todo = jobs_of(store.missing(cells, retry=retry))
+        ended = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+            delayed(run_and_keep)(job, store) for job in todo
+        )
+        try:
+            for finished in ended:
+                failed += finished.failed
+                watch(finished)
+                if perf_counter() - packed > PACK_EVERY:
+                    store.pack()
+                    packed = perf_counter()
+        finally:
+            store.pack()
+    return failed
+
+
+def run_and_keep(job: Job, store: Store) -> Finished:
+    """Run a job on one thread and write its results; a failure is a result too."""
+    began = perf_counter()
+    reason = ""
+    with threadpool_limits(limits=1):
+        try:
+            tables = run_job(job)
+        except FAILURES as error:
+            reason = f"{type(error).__name__}: {error}"
+            tables = {"rows": [_row(cell, FAILED, reason) for cell in job.cells]}
+    store.put(job.key, tables)
+    return Finished(job, len(job.cells) * bool(reason), reason, perf_counter() - began)
+
+
+def run_job(job: Job) -> Tables:
+    """Fit once, measure every cell: rows, curves and, for pictures, scores."""
+    first = job.cells[0]
+    split, truth = TASKS[first.task].split(first.alpha, first.seed)
+    contenders = [find_contender(cell.method) for cell in job.cells]
+    began = process_time()
+    if contenders[0].learner is None:
+        paths, found, scores = _answer(job, contenders[0], split, truth)
+    else:
+        paths, found, scores = _train(job, contenders, split, truth)
+    seconds = process_time() - began
+    tables: Tables = {"rows": [], "curves": [], "scores": scores}
+    for cell in job.cells:
+        points = paths[cell.method]
+        columns = summary(points, truth, first.settings.last)
+        shown = doubts(found) if find_contender(cell.method).estimates else {}
+        tables["rows"].append({**_row(cell, DONE), "seconds": seconds, **columns, **shown})
+        if len(points) > 1:
+            tables["curves"] += [{"key": cell.key, **asdict(point)} for point in points]
+    return tables
+
+
+def _answer(job: Job, contender: Contender, split: Split, truth: Truth) -> Any:
+    settings = job.cells[0].settings
+    if contender.name == DEFAULT:
+        answer = fit_default(split, settings, seed=_seed(job))
+    else:
+        answer = fit_features(split, contender.name, settings)
+    points = [answer_point(answer, contender, truth)]
+    return {contender.name: points}, answer.estimate, []
+
+
+def _train(
+    job: Job, contenders: Sequence[Contender], split: Split, truth: Truth
+) -> tuple[dict[str, list[Point]], AlphaEstimate, list[dict[str, Any]]]:
+    first, lead = job.cells[0], contenders[0]
+    assert lead.learner is not None
+    if lead.oracle and truth.y_u is not None:  # the ceiling: true negatives in the place of U
+        split = replace(split, X_u=split.X_u[~truth.y_u])
+    paths: dict[str, list[Point]] = {contender.name: [] for contender in contenders}
+    scores: list[dict[str, Any]] = []
+    fitted = None
+    for fitted in fit_net(
+        split,
+        lead.learner,
+        first.settings,
+        alpha=truth.alpha,
+        warm_start=lead.warm_start,
+        seed=_seed(job),
+    ):
+        for point in measure(fitted, contenders, truth):
+            paths[point.method].append(point)
+        if _pictured(first, job.trainer, fitted.epoch.epoch):
+            scores += _keep_scores(job, fitted, split, truth)
+    assert fitted is not None
+    return paths, estimate_alpha(fitted.scores_p, fitted.scores_u), scores
+
+
+def _pictured(cell: Cell, trainer: str, epoch: int) -> bool:
+    s = cell.settings
+    wanted = {1, s.warm_start, s.warm_start + s.epochs // 2, s.total}
+    return trainer in PICTURED and cell.seed == 0 and cell.alpha == 0.5 and epoch in wanted
+
+
+def _keep_scores(job: Job, fitted: Fitted, split: Split, truth: Truth) -> list[dict[str, Any]]:
+    """Scores of the hold-out and of the training U, with their true class, a list a sample."""
+    if truth.y_u is None or truth.y_held_u is None:
+        return []
+    scores_u = fitted.scores(split.X_u)
+    samples = {
+        "held_p": fitted.scores_p,
+        "held_u_positive": fitted.scores_u[truth.y_held_u],
+        "held_u_negative": fitted.scores_u[~truth.y_held_u],
+        "train_u_positive": scores_u[truth.y_u],
+        "train_u_negative": scores_u[~truth.y_u],
+    }
+    return [
+        {
+            "key": job.key, "task": job.cells[0].task, "trainer": job.trainer,
+            "epoch": fitted.epoch.epoch, "sample": name, "scores": values.astype(np.float32),
+        }
+        for name, values in samples.items()
+    ]  # fmt: skip
+
+
+def _seed(job: Job) -> int:
+    """Initial weights and batches depend on (task, trainer, seed)."""
+    first = job.cells[0]
+    return int(rng_of(first.task, job.trainer, first.seed).integers(2**31))
+
+
+def _row(cell: Cell, status: str, reason: str = "") -> dict[str, Any]:
+    return {"key": cell.key, **asdict(cell), "status": status, "reason": reason}

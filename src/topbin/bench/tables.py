@@ -1,0 +1,235 @@
+"""Tables of results: mean ± standard error over splits, beside the paper's number.
+
+The columns *last epochs*, *PU-validated stop* and *oracle stop* are never mixed: the first two see
+no true label, the third picks the epoch by it.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isnan, sqrt
+from typing import Any, Literal
+
+import pandas as pd
+
+from topbin.bench.methods import CONTENDERS
+from topbin.bench.paper import Measure, printed
+from topbin.bench.store import DONE
+from topbin.core.errors import InputError
+
+Form = Literal["markdown", "latex", "csv"]
+STOPS = {"last": "last epochs", "pu": "PU-validated stop", "oracle": "oracle stop"}
+NAMES = {
+    "tedn": "(TED)ⁿ",
+    "topbin": "topbin (default)",
+    "bbe": "BBE",
+    "bbe_cp": "BBE-CP",
+    "dedpul": "DEDPUL",
+    "alphamax": "AlphaMax",
+    "elkan_noto": "EN",
+    "scott": "Scott",
+    "km1": "KM1",
+    "km2": "KM2",
+    "tice": "TIcE",
+    "cvir": "CVIR",
+    "pvu": "PvU",
+    "nnpu": "nnPU",
+    "upu": "uPU",
+    "pvn": "PvN",
+}
+ORDER = {name: i for i, name in enumerate(NAMES)}
+SCALE: dict[Measure, float] = {"alpha_error": 1.0, "accuracy": 100.0}
+DIGITS: dict[Measure, int] = {"alpha_error": 3, "accuracy": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over splits with its standard error (None from a single split)."""
+
+    value: float
+    error: float | None
+    n: int
+
+    def show(self, digits: int) -> str:
+        """As people read it.
+
+        >>> Mean(0.5, 0.25, 4).show(2), Mean(0.5, None, 1).show(2)
+        ('0.50 ± 0.25', '0.50')
+        """
+        bar = "" if self.error is None else f" ± {self.error:.{digits}f}"
+        return f"{self.value:.{digits}f}{bar}"
+
+
+def mean_of(values: "pd.Series[float]") -> Mean | None:
+    """Mean and standard error of what is not NaN; None if nothing is left.
+
+    >>> mean_of(pd.Series([1.0, 3.0]))
+    Mean(value=2.0, error=1.0, n=2)
+    """
+    kept = values.dropna()
+    if not len(kept):
+        return None
+    error = float(kept.std(ddof=1)) / sqrt(len(kept)) if len(kept) > 1 else None
+    return Mean(float(kept.mean()), error, len(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A finished table: a header and rows of text."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def render(self, form: Form) -> str:
+        """As markdown, LaTeX or csv."""
+        return FORMS[form](self)
+
+
+def compare(rows: pd.DataFrame, measure: Measure, *, alpha: float = 0.5) -> Grid:
+    """A line a task and method: the three ways to stop, how many splits, and the paper's number."""
+    chosen = rows[(rows["status"] == DONE) & (rows["alpha"] == alpha)]
+    lines = []
+    for (task, method), cells in _by(chosen, ["task", "method"]):
+        means = [_mean(cells, f"{measure}_{stop}", SCALE[measure]) for stop in STOPS]
+        if means[0] is None:
+            continue
+        shown = ["–" if mean is None else mean.show(DIGITS[measure]) for mean in means]
+        lines.append(
+            (task, name_of(method), *shown, str(means[0].n), _beside(task, method, measure))
+        )
+    return Grid(("task", "method", *STOPS.values(), "splits", "paper"), tuple(lines))
+
+
+def wide(
+    rows: pd.DataFrame, measure: Measure, methods: Sequence[str], *, alpha: float = 0.5,
+    stop: str = "last",
+) -> Grid:  # fmt: skip
+    """A line a task, a column a method, and the mean over tasks; the best of a line is bold."""
+    chosen = rows[(rows["status"] == DONE) & (rows["alpha"] == alpha)]
+    column, lines = f"{measure}_{stop}", []
+    values: dict[str, list[float]] = {method: [] for method in methods}
+    for (task,), cells in _by(chosen, ["task"]):
+        means = [_mean(cells[cells["method"] == m], column, SCALE[measure]) for m in methods]
+        if all(mean is None for mean in means):
+            continue
+        best = _best(means, measure)
+        for method, mean in zip(methods, means, strict=True):
+            values[method] += [] if mean is None else [mean.value]
+        shown = ["–" if m is None else _bold(m.show(DIGITS[measure]), m == best) for m in means]
+        lines.append((task, *shown))
+    if len(lines) > 1:
+        averages = [sum(v) / len(v) if len(v) == len(lines) else None for v in values.values()]
+        shown = ["–" if a is None else f"{a:.{DIGITS[measure]}f}" for a in averages]
+        lines.append(("mean", *shown))
+    return Grid(("task", *(name_of(m) for m in methods)), tuple(lines))
+
+
+def by_alpha(rows: pd.DataFrame, measure: Measure, methods: Sequence[str]) -> Grid:
+    """A line a task and α, a column a method."""
+    lines = []
+    for alpha in sorted(rows["alpha"].dropna().unique()):
+        for task, *cells in wide(rows, measure, methods, alpha=alpha).rows:
+            lines.append((task, f"{alpha:g}", *cells))
+    lines.sort(key=lambda line: (line[0] == "mean", line[0], line[1]))
+    return Grid(("task", "α", *(name_of(m) for m in methods)), tuple(lines))
+
+
+def failures(rows: pd.DataFrame) -> Grid:
+    """Cells that failed, and why."""
+    bad = rows[rows["status"] != DONE] if len(rows) else rows
+    columns = ["task", "method", "alpha", "seed", "reason"]
+    lines = tuple(tuple(map(str, row)) for row in bad.reindex(columns=columns).to_numpy())
+    return Grid(tuple(columns), lines)
+
+
+def name_of(method: str) -> str:
+    """The name that papers use, with a note where a method is told something.
+
+    >>> name_of("cvir"), name_of("tedn-w10")
+    ('CVIR (known α)', '(TED)ⁿ W=10')
+    """
+    base, _, warm = method.partition("-w")
+    name = NAMES.get(base, base) + (f" W={warm}" if warm else "")
+    contender = CONTENDERS.get(method)
+    if contender is not None and contender.oracle:
+        return f"{name} (true negatives)"
+    return f"{name} (known α)" if contender is not None and contender.known_alpha else name
+
+
+def _by(frame: pd.DataFrame, columns: list[str]) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
+    """Groups in the order of the rows, methods in the order of the table of names."""
+    groups = list(frame.groupby(columns, sort=False))
+    if "method" in columns:
+        tasks = list(dict.fromkeys(frame["task"]))
+        groups.sort(key=lambda g: (tasks.index(g[0][0]), ORDER.get(g[0][1], len(ORDER)), g[0][1]))
+    return groups
+
+
+def _mean(cells: pd.DataFrame, column: str, scale: float) -> Mean | None:
+    return mean_of(cells[column] * scale) if column in cells else None
+
+
+def _best(means: Sequence[Mean | None], measure: Measure) -> Mean | None:
+    known = [mean for mean in means if mean is not None]
+    pick = min if measure == "alpha_error" else max
+    return pick(known, key=lambda mean: mean.value)
+
+
+def _bold(text: str, yes: bool) -> str:
+    return f"**{text}**" if yes else text
+
+
+def _beside(task: str, method: str, measure: Measure) -> str:
+    found = printed(task, method, measure)
+    if found is None:
+        return "–"
+    bar = "" if found.spread is None else f" ± {found.spread:g}"
+    return f"{found.value:g}{bar}{' (oracle stop)' if found.stop == 'oracle' else ''}"
+
+
+def _markdown(grid: Grid) -> str:
+    lines = [grid.header, ("---",) * len(grid.header), *grid.rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def _latex(grid: Grid) -> str:
+    columns = "l" + "r" * (len(grid.header) - 1)
+    body = [" & ".join(map(_tex, line)) + r" \\" for line in (grid.header, *grid.rows)]
+    body.insert(1, r"\midrule")
+    top = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+    return "\n".join([*top, *body, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _tex(text: str) -> str:
+    if text.startswith("**"):
+        return rf"\textbf{{{_tex(text.strip('*'))}}}"
+    signs = {"_": r"\_", "%": r"\%", "±": r"$\pm$", "α": r"$\alpha$", "ⁿ": "$^n$", "–": "--"}
+    return "".join(signs.get(letter, letter) for letter in text)
+
+
+def _csv(grid: Grid) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(grid.header)
+    writer.writerows([cell.strip("*") for cell in row] for row in grid.rows)
+    return text.getvalue()
+
+
+FORMS: dict[Form, Callable[[Grid], str]] = {"markdown": _markdown, "latex": _latex, "csv": _csv}
+
+
+def require_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows, or an error if there is none."""
+    if not len(rows):
+        raise InputError("TB303", "there are no results yet; run `topbin bench run smoke` first.")
+    return rows
+
+
+def settled(value: float | None) -> bool:
+    """Whether a number is there.
+
+    >>> settled(0.5), settled(float("nan"))
+    (True, False)
+    """
+    return value is not None and not isnan(value)

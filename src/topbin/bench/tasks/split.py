@@ -1,0 +1,158 @@
+"""From labeled rows to a PU problem: what estimators may see, and, apart from it, the truth.
+
+A split depends on the task, α and the seed, and on nothing else, so all methods share it.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topbin.core.checks import check_fraction
+from topbin.core.errors import InputError
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """Rows with their true labels, to draw a split from."""
+
+    X: Any
+    positive: Bools
+
+    def deal(self, rng: np.random.Generator) -> tuple["Deck", "Deck"]:
+        """The row numbers of positives and of negatives, shuffled."""
+        sides = (np.flatnonzero(self.positive == side) for side in (True, False))
+        p, n = (Deck(rng.permutation(rows)) for rows in sides)
+        return p, n
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """All that an estimator is given: rows to train on and rows held out, without a true label."""
+
+    X_p: Any
+    X_u: Any
+    held_p: Any
+    held_u: Any
+
+    @property
+    def holdout(self) -> tuple[Any, Any]:
+        """The held-out positives and unlabeled rows."""
+        return self.held_p, self.held_u
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """What only the judge sees: true labels of U, and a test set that nothing else has seen.
+
+    `alpha` is None where nobody knows it; then there is no test set either.
+    """
+
+    alpha: float | None
+    y_u: Bools | None
+    y_held_u: Bools | None
+    X_test: Any = None
+    y_test: Bools | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Rows a side: `train` of P and as many of U, `holdout` of each kept from training."""
+
+    train: int
+    holdout: int
+
+
+class Deck:
+    """Row numbers dealt from the front, none twice."""
+
+    def __init__(self, rows: NDArray[np.intp]) -> None:
+        self.rows = rows
+
+    def take(self, n: int) -> NDArray[np.intp]:
+        """The next n rows; asking for more than are left is an error of the task's sizes."""
+        if n > self.rows.size:
+            raise InputError("TB001", f"{n:,} rows are wanted and {self.rows.size:,} are left.")
+        dealt, self.rows = self.rows[:n], self.rows[n:]
+        return dealt
+
+
+def thirds(pool: Pool) -> Sizes:
+    """The paper's sizes for UCI tables: of keep = min(|P|, |N|), a third and a sixth.
+
+    >>> thirds(Pool(None, np.repeat([True, False], [490, 540])))
+    Sizes(train=163, holdout=81)
+    """
+    keep = int(min(pool.positive.sum(), (~pool.positive).sum()))
+    return Sizes(keep // 3, keep // 6)
+
+
+def fitting(sizes: Sizes, alpha: float, pool: Pool) -> Sizes:
+    """The sizes, both scaled down alike where a class is too small for them at this α.
+
+    >>> fitting(Sizes(100, 20), 0.5, Pool(None, np.repeat([True, False], [90, 500])))
+    Sizes(train=50, holdout=10)
+    """
+    total = sizes.train + sizes.holdout
+    n_positive = int(pool.positive.sum())
+    n_negative = pool.positive.size - n_positive
+    shrink = min(1.0, n_positive / ((1 + alpha) * total))
+    if alpha < 1:
+        shrink = min(shrink, n_negative / ((1 - alpha) * total))
+    return Sizes(int(sizes.train * shrink), int(sizes.holdout * shrink))
+
+
+def draw(
+    pool: Pool,
+    sizes: Sizes,
+    alpha: float,
+    rng: np.random.Generator,
+    *,
+    test: Pool | None = None,
+    hold_out_of_test: bool = False,
+) -> tuple[Split, Truth]:
+    """Deal P and a U with a share α of positives; rows never dealt, or `test`, are the test set.
+
+    U is shuffled, so that no row's place tells its class.
+    """
+    check_fraction(alpha, "alpha", high_open=False)
+    p, n = pool.deal(rng)
+    X_p, (X_u, y_u) = p.take(sizes.train), _mix(p, n, sizes.train, alpha, rng)
+    held_from = pool
+    if test is not None and hold_out_of_test:
+        held_from = test
+        p, n = test.deal(rng)
+    held_p, (held_u, y_held_u) = p.take(sizes.holdout), _mix(p, n, sizes.holdout, alpha, rng)
+    split = Split(pool.X[X_p], pool.X[X_u], held_from.X[held_p], held_from.X[held_u])
+    if test is None or hold_out_of_test:
+        left = np.concatenate([p.rows, n.rows])
+        tested = Pool(held_from.X[left], held_from.positive[left])
+    else:
+        tested = test
+    return split, Truth(alpha, y_u, y_held_u, tested.X, tested.positive)
+
+
+def _mix(
+    p: Deck, n: Deck, size: int, alpha: float, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], Bools]:
+    n_p = round(alpha * size)
+    rows = np.concatenate([p.take(n_p), n.take(size - n_p)])
+    order = rng.permutation(size)
+    return rows[order], (np.arange(size) < n_p)[order]
+
+
+def standardise(split: Split, truth: Truth) -> tuple[Split, Truth]:
+    """Columns with mean 0 and deviation 1 over the training rows, in single precision."""
+    seen = np.concatenate([split.X_p, split.X_u])
+    mean, scale = seen.mean(0), seen.std(0)
+    scale[scale == 0] = 1.0
+
+    def scaled(X: Any) -> Any:
+        return None if X is None else ((X - mean) / scale).astype(np.float32)
+
+    shown = Split(**{f.name: scaled(getattr(split, f.name)) for f in fields(Split)})
+    hidden = Truth(truth.alpha, truth.y_u, truth.y_held_u, scaled(truth.X_test), truth.y_test)
+    return shown, hidden

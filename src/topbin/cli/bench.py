@@ -1,0 +1,140 @@
+"""`topbin bench`: list, run, show and draw the paper's experiments."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from topbin.cli.verb import FAILED, Verb, screen, split_names, write_json
+
+
+@click.group()
+def bench() -> None:
+    """The paper's experiments, rerun; a run that is stopped goes on where it was.
+
+    \b
+      topbin bench list
+      topbin bench run smoke
+      TOPBIN_DATA=folder topbin bench run uci --profile paper
+      topbin bench table --measure accuracy
+      topbin bench figures
+    """
+
+
+def results(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option that names the folder of results."""
+    return click.option(
+        "-o",
+        "--output",
+        "folder",
+        default=Path("bench"),
+        show_default=True,
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Folder of the results.",
+    )(command)
+
+
+@bench.command("list", cls=Verb)
+@click.option("--json", "as_json", is_flag=True, help="Only JSON on standard output.")
+def list_(as_json: bool) -> None:
+    """Tasks, methods and profiles."""
+    from rich.table import Table
+
+    from topbin.bench.methods import CONTENDERS
+    from topbin.bench.profiles import PROFILES
+    from topbin.bench.tasks import TASKS
+
+    tables = {
+        "tasks": {t.name: f"{t.about} [family {t.family}]" for t in TASKS.values()},
+        "methods": {c.name: c.source for c in CONTENDERS.values()},
+        "profiles": {p.name: p.about for p in PROFILES.values()},
+    }
+    if as_json:
+        write_json(tables)
+        return
+    for title, entries in tables.items():
+        table = Table(title=title, title_justify="left", show_header=False, box=None)
+        for name, about in entries.items():
+            table.add_row(name, about.replace("[", r"\["))
+        screen().print(table)
+
+
+@bench.command(cls=Verb)
+@click.argument("names", nargs=-1, required=True)
+@click.option("--profile", default=None, help="paper, cpu or smoke.  [default: cpu]")
+@click.option("--method", "methods", multiple=True, help="Only these; several, or with commas.")
+@click.option("--alpha", "alphas", multiple=True, type=float, help="Only these shares.")
+@click.option("--seeds", type=click.IntRange(1), help="How many splits, if not the profile's.")
+@click.option("--jobs", default=1, show_default=True, help="How many jobs at a time.")
+@click.option("--retry", is_flag=True, help="Run cells again that failed before.")
+@results
+def run(
+    names: tuple[str, ...],
+    profile: str | None,
+    methods: tuple[str, ...],
+    alphas: tuple[float, ...],
+    seeds: int | None,
+    jobs: int,
+    retry: bool,
+    folder: Path,
+) -> None:
+    """Run tasks or families; `smoke` is a few seconds of everything that needs no data.
+
+    Cells that have a result are not run again. Data comes from the folder in TOPBIN_DATA or, where
+    it has none, from its official source.
+    """
+    from topbin.bench.grid import grid, jobs_of
+    from topbin.bench.progress import Watch
+    from topbin.bench.runner import run as run_cells
+    from topbin.bench.store import Store
+
+    if names == ("smoke",):
+        names, profile = ("synthetic",), profile or "smoke"
+    cells = grid(names, profile or "cpu", methods=split_names(methods), alphas=alphas, seeds=seeds)
+    store = Store(folder)
+    todo = store.missing(cells, retry=retry)
+    console = screen(as_json=True)
+    console.print(f"{len(cells)} cells, {len(cells) - len(todo)} of them done before")
+    with Watch(jobs_of(todo), console, workers=jobs) as watch:
+        failed = run_cells(cells, store, jobs=jobs, retry=retry, watch=watch)
+    console.print(f"{len(todo) - failed} cells done, {failed} failed; results in {folder}")
+    if failed:
+        raise click.exceptions.Exit(FAILED)
+
+
+@bench.command(cls=Verb)
+@click.option(
+    "--measure", type=click.Choice(["alpha_error", "accuracy"]), default="alpha_error",
+    show_default=True, help="What to compare.",
+)  # fmt: skip
+@click.option("--alpha", default=0.5, show_default=True, help="The share of positives in U.")
+@click.option(
+    "--format", "form", type=click.Choice(["markdown", "latex", "csv"]), default="markdown",
+    show_default=True, help="How to write the table.",
+)  # fmt: skip
+@click.option("--failed", is_flag=True, help="Show the cells that failed, and why.")
+@results
+def table(measure: Any, alpha: float, form: Any, failed: bool, folder: Path) -> None:
+    """Mean ± standard error over splits, beside the paper's number."""
+    from topbin.bench.store import Store
+    from topbin.bench.tables import compare, failures, require_rows
+
+    rows = require_rows(Store(folder).frame())
+    shown = failures(rows) if failed else compare(rows, measure, alpha=alpha)
+    click.echo(shown.render(form), nl=False)
+
+
+@bench.command(cls=Verb)
+@click.option(
+    "--images", default=Path("bench/figures"), show_default=True,
+    type=click.Path(path_type=Path, file_okay=False), help="Folder for the pictures.",
+)  # fmt: skip
+@results
+def figures(images: Path, folder: Path) -> None:
+    """Draw every figure for which there are results."""
+    from topbin.bench.figures import draw_all
+    from topbin.bench.store import Store
+
+    for path in draw_all(Store(folder), images):
+        click.echo(f"wrote {path}")
