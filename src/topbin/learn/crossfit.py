@@ -54,21 +54,25 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ensemble:
-    """Models for new rows, a group for each repeat, with scores that place theirs on one scale."""
+    """Models for new rows, a group for each repeat, with scores that place theirs on one scale.
+
+    Without references the scale is the models' own.
+    """
 
     groups: tuple[tuple[Any, ...], ...]
     references: tuple[Floats, ...]
 
     def scores(self, X: Any) -> Floats:
         """For each group, the share of out-of-fold scores below a row's; the mean over groups."""
-        found = zip(self.groups, self.references, strict=True)
-        ranks = [rank_in(known, mean_score(group, X)) for group, known in found]
-        return np.asarray(np.mean(ranks, axis=0), np.float64)
+        found = [mean_score(group, X) for group in self.groups]
+        if self.references:
+            found = [rank_in(k, z) for k, z in zip(self.references, found, strict=True)]
+        return np.asarray(np.mean(found, axis=0), np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossFit:
-    """Out-of-fold scores of all rows on a scale of ranks, models for new rows, and the history."""
+    """Out-of-fold scores of all rows, models that score new rows alike, and the history."""
 
     scores: Floats
     ensemble: Ensemble
@@ -92,6 +96,7 @@ def crossfit(
     *,
     alpha: float | None = None,
     plan: Plan = Plan(),  # noqa: B008  (frozen)
+    ranks: bool = True,
     seed: int = 0,
     sample_weight: Floats | None = None,
     n_jobs: int | None = None,
@@ -101,9 +106,9 @@ def crossfit(
     """Run a learner once for each outer fold and once on all rows, `repeats` times over.
 
     A chain's score is the mean over its rounds, the warm start included: measured on five tables
-    that gave a smaller error of α than any round alone. A row's score is its rank within its fold,
-    averaged over repeats. `deadline` is a reading of `time.monotonic`: past
-    it no repeat and no round begins that is not needed to give every row a score.
+    that gave a smaller error of α than any round alone. A row's score is its rank within its
+    fold, averaged over repeats; without `ranks` it is the models' own. `deadline` is a reading of
+    `time.monotonic`: past it no repeat or round begins that is not needed to score every row.
     """
     chains: list[Chain] = []
     total = plan.repeats * (plan.outer + 1)
@@ -124,7 +129,7 @@ def crossfit(
                 chains.append(chain)
                 if on_event is not None:
                     on_event(Progress(len(chains), total, chain.history[-1]))
-    return _gather(chains, is_positive)
+    return _gather(chains, is_positive, ranks=ranks)
 
 
 def _chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
@@ -211,10 +216,9 @@ def rank_in(known: Floats, scores: Floats) -> Floats:
     return (below + upto) / (2 * known.size)
 
 
-def _gather(chains: Sequence[Chain], is_positive: Mask) -> CrossFit:
+def _gather(chains: Sequence[Chain], is_positive: Mask, *, ranks: bool) -> CrossFit:
     repeats = range(1 + chains[-1].repeat)
-    ranks = np.zeros((len(repeats), is_positive.size))
-    raw = np.zeros((len(repeats), is_positive.size))
+    raw, ranked = (np.zeros((len(repeats), is_positive.size)) for _ in range(2))
     groups: dict[int, tuple[Any, ...]] = {}
     for chain in chains:
         if not chain.held_out.size:
@@ -222,10 +226,11 @@ def _gather(chains: Sequence[Chain], is_positive: Mask) -> CrossFit:
             continue
         score = np.mean(chain.scores, axis=0)
         raw[chain.repeat, chain.held_out] = score
-        ranks[chain.repeat, chain.held_out] = rank_in(np.sort(score), score)
-    references = tuple(np.sort(scores) for scores in raw)
+        ranked[chain.repeat, chain.held_out] = rank_in(np.sort(score), score)
+    references = tuple(np.sort(scores) for scores in raw) if ranks else ()
     ensemble = Ensemble(tuple(groups[repeat] for repeat in repeats), references)
-    return CrossFit(ranks.mean(axis=0), ensemble, _mean_history(chains, is_positive))
+    scores = (ranked if ranks else raw).mean(axis=0)
+    return CrossFit(scores, ensemble, _mean_history(chains, is_positive))
 
 
 def _mean_history(chains: Sequence[Chain], is_positive: Mask) -> tuple[Epoch, ...]:

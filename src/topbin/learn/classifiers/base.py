@@ -1,0 +1,252 @@
+"""The face all classifiers share: data in, labels and probabilities out.
+
+A classifier names its learner; how it is fitted is in `fitting` and `nets`, and the methods
+themselves are in the files of the rooms below.
+"""
+
+from collections.abc import Callable
+from math import inf
+from time import monotonic
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from topbin.core.checks import check_fraction, check_positive
+from topbin.core.errors import InputError
+from topbin.core.labels import Mask, read_labels
+from topbin.learn.classifiers.classes import classes_of
+from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table
+from topbin.learn.classifiers.plans import check_plan, is_net
+from topbin.learn.classifiers.tables import is_table, read_table, stack
+from topbin.learn.crossfit import Progress
+from topbin.learn.risk import Learner
+from topbin.learn.select import n_rows
+from topbin.mpe.crossfit import Floats
+from topbin.mpe.estimator import check_labels, check_weight
+from topbin.mpe.registry import find_method
+
+
+class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The shared face; a subclass names its learner, or fits in its own way.
+
+    Parameters
+    ----------
+    estimator
+        A scikit-learn classifier or pipeline; an `nn.Module` or the name of a net in
+        `topbin.learn.nets.NETS` ("auto": one that suits the rows). None: the default model.
+    plan
+        How much work: a `topbin.learn.Plan` (folds, repeats, rounds) for scikit-learn models, a
+        `topbin.learn.NetPlan` for nets. None: chosen by the size of the table.
+    method, confidence
+        How α is read from scores, and the level of its interval, as in `topbin.estimate_alpha`.
+    positive, negative
+        Label values, where {1, 0}, {1, −1}, booleans or missing values do not say it. Rows known
+        to be negative are left out of training.
+    random_state
+        Seed of folds, models and initial weights.
+    time_limit
+        Seconds after which no repeat, round or epoch begins that can be done without.
+    n_jobs
+        Folds fitted at once.
+    on_event
+        Called with a `topbin.learn.Progress` after each step; silent by default.
+
+    Attributes
+    ----------
+    alpha_, estimate_
+        The share of positives among the unlabeled, and the whole `AlphaEstimate`.
+    history_
+        One `topbin.learn.Epoch` for each epoch of a net or round of refitting.
+    oof_proba_
+        For tables: each training row's probability of being positive, by models that never saw
+        it. For these rows it is better than `predict_proba`.
+    classes_
+        The label of "not positive" and the label of "positive".
+    scores_p_, scores_u_
+        Scores of held-out rows, from which α and the probabilities were read.
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        plan: Any = None,
+        method: str = "bbe",
+        confidence: float | None = 0.95,
+        positive: Any = None,
+        negative: Any = None,
+        random_state: Any = 0,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        on_event: Callable[[Progress], object] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.plan = plan
+        self.method = method
+        self.confidence = confidence
+        self.positive = positive
+        self.negative = negative
+        self.random_state = random_state
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.on_event = on_event
+
+    def fit(self, X: Any, s: Any, sample_weight: Any = None) -> Self:
+        """Learn from one table and its labels, in which all that is not positive is unlabeled.
+
+        Weights shape the models; α counts rows.
+        """
+        settings = self._settings()
+        X = self._read(X, reset=True)
+        labels = check_labels(s, n_rows(X), self.positive, self.negative)
+        self.classes_ = classes_of(labels, self.negative)
+        self.label_note_ = labels.note
+        known = np.flatnonzero(~labels.is_negative)
+        return self._fit_rows(X, labels.is_positive, known, sample_weight, settings)
+
+    def fit_pu(self, X_p: Any, X_u: Any, sample_weight: Any = None) -> Self:
+        """Learn from two samples: known positives, and unlabeled rows.
+
+        Weights are those of X_p's rows, then those of X_u's.
+        """
+        settings = self._settings()
+        labels = read_labels(np.repeat([1, 0], [n_rows(X_p), n_rows(X_u)]), positive=1)
+        given = (self.negative, 0), (self.positive, 1)
+        self.classes_ = np.array([usual if value is None else value for value, usual in given])
+        self.label_note_ = labels.note
+        if is_table(X_p) or is_table(X_u):
+            X = self._read(stack(X_p, X_u), reset=True)
+            rows = np.arange(labels.is_positive.size)
+            return self._fit_rows(X, labels.is_positive, rows, sample_weight, settings)
+        return self._store(self._fit_two(self._read(X_p, reset=True), X_u, settings))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of the kind the classifier was fitted with."""
+        labels: NDArray[Any] = self.classes_[(self._proba(X) > 0.5).astype(int)]
+        return labels
+
+    def predict_proba(self, X: Any) -> Floats:
+        """p(not positive | x) and p(positive | x) of rows drawn as the unlabeled were."""
+        p = self._proba(X)
+        return np.column_stack([1 - p, p])
+
+    def decision_function(self, X: Any) -> Floats:
+        """The logit of p(positive | x): above 0 a row is called positive."""
+        return np.asarray(logit(self._proba(X)), np.float64)
+
+    def _proba(self, X: Any) -> Floats:
+        check_is_fitted(self, "posterior_")
+        return self.posterior_(self.model_.scores(self._read(X, reset=False)))
+
+    def _learner(self) -> Learner:
+        raise NotImplementedError
+
+    def _net(self) -> Any:
+        """The net to train; None where a table model is meant."""
+        return self.estimator if is_net(self.estimator) else None
+
+    def _given_alpha(self) -> float | None:
+        """The α the user knows, for the learners that take one."""
+        alpha = getattr(self, "alpha", None)
+        return None if alpha is None else check_fraction(alpha, "alpha")
+
+    def _fit_sample(self, sample: Sample, settings: Settings) -> Fitted:
+        return fit_table(sample, self._learner(), settings, alpha=self._given_alpha())
+
+    def _fit_two(self, X_p: Any, X_u: Any, settings: Settings) -> Fitted:
+        from topbin.learn.classifiers.nets import fit_net
+
+        alpha = self._given_alpha()
+        return fit_net(self._net(), X_p, X_u, self._learner(), settings, alpha=alpha)
+
+    def _fit_rows(
+        self,
+        X: Any,
+        is_positive: Mask,
+        known: NDArray[np.intp],
+        sample_weight: Any,
+        settings: Settings,
+    ) -> Self:
+        """Fit on the rows known not to be negative; the others get probabilities as new rows do."""
+        side = is_positive[known]
+        if self._net() is not None:
+            from topbin.learn.classifiers.nets import pick
+
+            if sample_weight is not None:
+                raise InputError("TB012", "nets take no row weights; leave sample_weight out.")
+            two = pick(X, known[side]), pick(X, known[~side])
+            return self._store(self._fit_two(*two, settings))
+        weight = check_weight(sample_weight, X)
+        weight = None if weight is None else weight[known]
+        everything = known.size == is_positive.size
+        rows = X if everything else _safe_indexing(X, known)
+        fitted = self._fit_sample(Sample(rows, side, weight), settings)
+        self._store(fitted)
+        self.oof_proba_ = fitted.oof
+        if not everything:
+            self.oof_proba_ = fitted.posterior(fitted.model.scores(X))
+            self.oof_proba_[known] = fitted.oof
+        return self
+
+    def _store(self, fitted: Fitted) -> Self:
+        self.model_ = fitted.model
+        self.posterior_ = fitted.posterior
+        self.estimate_ = fitted.estimate
+        self.alpha_ = fitted.estimate.alpha
+        self.history_ = list(fitted.history)
+        self.scores_p_, self.scores_u_ = fitted.scores_p, fitted.scores_u
+        return self
+
+    def _read(self, X: Any, *, reset: bool) -> Any:
+        """The table in numbers, or as it came if the user's own model is to read it."""
+        net = self._net() is not None
+        if net and not is_table(X):
+            return X
+        if not (is_table(X) or isinstance(X, np.ndarray)):
+            raise InputError(
+                "TB013",
+                f"rows of type {type(X).__name__} are not a table, so they need a net; pass an "
+                "nn.Module, or the name of a net, as estimator.",
+            )
+        return read_table(self, X, reset=reset, to_numbers=net or self.estimator is None)
+
+    def _settings(self) -> Settings:
+        """The parameters, checked; time runs from here."""
+        if self.confidence is not None:
+            check_fraction(self.confidence, "confidence")
+        if find_method(self.method).needs not in ("tails", "scores"):
+            raise InputError(
+                "TB007", f"method must read scores on any scale, as bbe does; got {self.method!r}."
+            )
+        check_plan(self.plan, net=self._net() is not None)
+        self._given_alpha()
+        deadline = inf
+        if self.time_limit is not None:
+            deadline = monotonic() + check_positive(self.time_limit, "time_limit")
+        seed = self.random_state
+        if not isinstance(seed, int | np.integer):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        return Settings(
+            estimator=self.estimator,
+            plan=self.plan,
+            method=self.method,
+            confidence=self.confidence,
+            seed=int(seed),
+            n_jobs=self.n_jobs,
+            deadline=deadline,
+            on_event=self.on_event,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        if not (self.estimator is None or isinstance(self.estimator, str)):
+            inner = get_tags(self.estimator).input_tags
+            tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
+        return tags

@@ -1,0 +1,75 @@
+"""DEDPULClassifier: the posterior of DEDPUL (Ivanov, ICMLA 2020), over any model."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from topbin.core.tails import Tails
+from topbin.learn.classifiers.base import PUClassifier
+from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, run_crossfit
+from topbin.learn.classifiers.plans import no_net
+from topbin.learn.crossfit import Progress
+from topbin.learn.dedpul import dedpul_curve
+from topbin.learn.pvu import PVU
+from topbin.mpe.dedpul import Rule, dedpul
+from topbin.mpe.estimate import with_doubts
+
+
+class DEDPULClassifier(PUClassifier):
+    """Scores of positives against unlabeled, then the ratio of their densities in P and in U.
+
+    Parameters
+    ----------
+    estimator, plan, confidence, positive, negative, random_state, time_limit, n_jobs, on_event
+        As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
+    rule, bandwidth
+        As in `topbin.mpe.dedpul`.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.r_[rng.normal(4, 1, (200, 2)), rng.normal(0, 1, (100, 2))]
+    >>> s = np.r_[np.ones(100), np.zeros(200)]      # 100 of the 200 unlabeled are positive
+    >>> DEDPULClassifier().fit(X, s).predict([[4.0, 4.0], [0.0, 0.0]])
+    array([1., 0.])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        rule: Rule = "auto",
+        bandwidth: float = 0.2,
+        plan: Any = None,
+        confidence: float | None = 0.95,
+        positive: Any = None,
+        negative: Any = None,
+        random_state: Any = 0,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        on_event: Callable[[Progress], object] | None = None,
+    ) -> None:
+        super().__init__(
+            estimator,
+            plan=plan,
+            confidence=confidence,
+            positive=positive,
+            negative=negative,
+            random_state=random_state,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            on_event=on_event,
+        )
+        self.rule = rule
+        self.bandwidth = bandwidth
+
+    def _net(self) -> Any:
+        return no_net(self.estimator, type(self).__name__)
+
+    def _fit_sample(self, sample: Sample, settings: Settings) -> Fitted:
+        fit = run_crossfit(sample, replace(PVU, name="dedpul"), settings, ranks=False)
+        z_p, z_u = fit.scores[sample.is_positive], fit.scores[~sample.is_positive]
+        found = dedpul(z_p, z_u, rule=self.rule, bandwidth=self.bandwidth)
+        estimate = with_doubts(found, Tails.from_scores(z_p, z_u), settings.confidence)
+        posterior = dedpul_curve(z_p, z_u, estimate.alpha, bandwidth=self.bandwidth)
+        oof = posterior(fit.scores)
+        return Fitted(fit.ensemble, posterior, estimate, fit.history, z_p, z_u, oof)

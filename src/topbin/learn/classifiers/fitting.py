@@ -1,0 +1,151 @@
+"""From samples to a fitted classifier: a model that scores rows, α, and probabilities."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, Protocol
+
+import numpy as np
+
+from topbin.core.estimate import AlphaEstimate
+from topbin.core.labels import Mask
+from topbin.core.tails import Tails
+from topbin.learn.crossfit import CrossFit, Progress, crossfit
+from topbin.learn.default_model import default_model, plan_for
+from topbin.learn.loop import NEAR_ONE, Epoch
+from topbin.learn.posterior import Posterior, fit_posterior
+from topbin.learn.risk import Learner
+from topbin.learn.tedn import TEDN
+from topbin.mpe.crossfit import Floats
+from topbin.mpe.estimate import estimate_alpha, with_doubts
+
+
+class Scorer(Protocol):
+    """A fitted model; higher is more positive."""
+
+    def scores(self, X: Any) -> Floats:
+        """One score a row."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Rows of a table, which of them are positive, and their weights."""
+
+    X: Any
+    is_positive: Mask
+    weight: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to fit, whatever the learner."""
+
+    estimator: Any = None
+    plan: Any = None
+    method: str = "bbe"
+    confidence: float | None = 0.95
+    seed: int = 0
+    n_jobs: int | None = None
+    deadline: float = inf
+    on_event: Callable[[Progress], object] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """A model, what its scores mean, and the scores of held-out rows that say so.
+
+    `oof` is the probability of each row of the training table; a net has none.
+    """
+
+    model: Scorer
+    posterior: Posterior
+    estimate: AlphaEstimate
+    history: Sequence[Epoch]
+    scores_p: Floats
+    scores_u: Floats
+    oof: Floats | None = None
+
+
+def fit_table(
+    sample: Sample, learner: Learner, settings: Settings, *, alpha: float | None = None
+) -> Fitted:
+    """Cross-fit a learner over a table; an α it needs and is not given is found by (TED)ⁿ first."""
+    notes: tuple[str, ...] = ()
+    if learner.needs_alpha and alpha is None:
+        first = fit_table(sample, TEDN, replace(settings, confidence=None)).estimate
+        alpha, notes = usable(first)
+    fit = run_crossfit(sample, learner, settings, alpha=alpha)
+    scores_p, scores_u = fit.scores[sample.is_positive], fit.scores[~sample.is_positive]
+    estimate = judge(scores_p, scores_u, settings, alpha=alpha, notes=notes)
+    posterior = fit_posterior(scores_p, scores_u, estimate.alpha)
+    return Fitted(
+        model=fit.ensemble,
+        posterior=posterior,
+        estimate=estimate,
+        history=fit.history,
+        scores_p=scores_p,
+        scores_u=scores_u,
+        oof=posterior(fit.scores),
+    )
+
+
+def run_crossfit(
+    sample: Sample,
+    learner: Learner,
+    settings: Settings,
+    *,
+    alpha: float | None = None,
+    ranks: bool = True,
+) -> CrossFit:
+    """Cross-fit the settings' model, or the default one, by their plan."""
+    return crossfit(
+        default_model(sample.X) if settings.estimator is None else settings.estimator,
+        sample.X,
+        sample.is_positive,
+        learner,
+        alpha=alpha,
+        plan=plan_for(learner, sample.X, settings.plan),
+        ranks=ranks,
+        seed=settings.seed,
+        sample_weight=sample.weight,
+        n_jobs=settings.n_jobs,
+        deadline=settings.deadline,
+        on_event=settings.on_event,
+    )
+
+
+def judge(
+    scores_p: Floats,
+    scores_u: Floats,
+    settings: Settings,
+    *,
+    alpha: float | None = None,
+    notes: tuple[str, ...] = (),
+) -> AlphaEstimate:
+    """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
+    if alpha is None:
+        found = estimate_alpha(
+            scores_p, scores_u, method=settings.method, confidence=settings.confidence
+        )
+        return replace(found, notes=(*found.notes, *notes))
+    given = AlphaEstimate(
+        alpha=alpha,
+        n_p=scores_p.size,
+        n_u=scores_u.size,
+        method="given",
+        notes=notes or ("α was given, not estimated",),
+    )
+    return with_doubts(given, Tails.from_scores(scores_p, scores_u), settings.confidence)
+
+
+def usable(estimate: AlphaEstimate) -> tuple[float, tuple[str, ...]]:
+    """An estimate as a learner's α, inside (0, 1), and a note that says where it came from.
+
+    >>> usable(AlphaEstimate(alpha=0.25, n_p=100, n_u=100, method="bbe"))
+    (0.25, ('α was estimated first, by (TED)ⁿ with bbe',))
+    """
+    note = f"α was estimated first, by (TED)ⁿ with {estimate.method}"
+    alpha = float(np.clip(estimate.alpha, 1 / (1 + estimate.n_u), NEAR_ONE))
+    cut = f"; {estimate.alpha:.3g} was moved to {alpha:.3g}" if alpha != estimate.alpha else ""
+    return alpha, (note + cut,)

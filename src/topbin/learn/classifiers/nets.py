@@ -1,0 +1,155 @@
+"""Nets under the faces: hold-out, loop and scores of algorithm 3 for any rows torch can take.
+
+Imported only when a net is asked for, so that the plain install never needs torch.
+"""
+
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.preprocessing import StandardScaler
+
+from topbin.core.optional import require
+from topbin.learn.backends.torch import TorchBackend, torch_backend
+from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table, judge, usable
+from topbin.learn.classifiers.plans import NetPlan
+from topbin.learn.crossfit import Progress
+from topbin.learn.loop import Epoch, train
+from topbin.learn.posterior import fit_posterior
+from topbin.learn.risk import Learner
+from topbin.learn.select import Rows, n_rows, split_rows
+from topbin.learn.tedn import TEDN, mean_alpha
+from topbin.mpe.crossfit import Floats
+
+if TYPE_CHECKING:
+    import torch
+    from torch.utils.data import Dataset, Subset
+else:
+    torch = require("torch", extra="torch", caller="a net")
+    from torch.utils.data import Dataset, Subset
+
+
+STEADY = "α is the mean of the last 10 epochs' estimates, as one jumps with its epoch"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NetModel:
+    """A trained net that scores new rows, scaled as the rows it was trained on."""
+
+    backend: TorchBackend
+    scaler: StandardScaler | None
+
+    def scores(self, X: Any) -> Floats:
+        """One logit a row."""
+        return self.backend.scores(scaled(X, self.scaler)).astype(np.float64)
+
+
+def fit_net(
+    net: "str | torch.nn.Module",
+    X_p: Any,
+    X_u: Any,
+    learner: Learner,
+    settings: Settings,
+    *,
+    alpha: float | None = None,
+) -> Fitted:
+    """Train a net on two samples; an α it needs and is not given is found by (TED)ⁿ first.
+
+    For a table (TED)ⁿ runs over the default table model, which errs less than a net; for other
+    rows over the same net.
+    """
+    notes: tuple[str, ...] = ()
+    if learner.needs_alpha and alpha is None:
+        first = replace(settings, confidence=None)
+        if is_numbers(X_p) and is_numbers(X_u):
+            sample = Sample(np.concatenate([X_p, X_u]), np.arange(len(X_p) + len(X_u)) < len(X_p))
+            found = fit_table(sample, TEDN, replace(first, estimator=None, plan=None)).estimate
+        else:
+            found = fit_net(net, X_p, X_u, TEDN, first).estimate
+        alpha, notes = usable(found)
+    run = train_net(net, X_p, X_u, learner, settings, alpha=alpha)
+    estimate = judge(run.scores_p, run.scores_u, settings, alpha=alpha, notes=notes)
+    if learner.estimates_alpha and settings.method == "bbe":
+        steady = mean_alpha(run.history)
+        estimate = replace(estimate, alpha=steady, notes=(*estimate.notes, STEADY))
+    return Fitted(
+        model=run.model,
+        posterior=fit_posterior(run.scores_p, run.scores_u, estimate.alpha),
+        estimate=estimate,
+        history=run.history,
+        scores_p=run.scores_p,
+        scores_u=run.scores_u,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A trained net, its scores of the held-out rows, and the history."""
+
+    model: NetModel
+    scores_p: Floats
+    scores_u: Floats
+    history: list[Epoch]
+
+
+def train_net(
+    net: "str | torch.nn.Module",
+    X_p: Any,
+    X_u: Any,
+    learner: Learner,
+    settings: Settings,
+    *,
+    alpha: float | None = None,
+) -> Run:
+    """Hold rows out and run the loop until it has settled, time is up, or its cap is reached."""
+    plan = settings.plan or NetPlan()
+    rng = np.random.default_rng(settings.seed)
+    scaler = fit_scaler(X_p, X_u) if isinstance(net, str) else None
+    splits = [split_rows(n_rows(X), rng, share=plan.holdout) for X in (X_p, X_u)]
+    X_p, X_u = scaled(X_p, scaler), scaled(X_u, scaler)
+    train_p, train_u = pick(X_p, splits[0].train), pick(X_u, splits[1].train)
+    held_p, held_u = pick(X_p, splits[0].holdout), pick(X_u, splits[1].holdout)
+    backend = torch_backend(
+        learner, train_p, net=net, optim=plan.optim, augment=plan.augment, batch=plan.batch,
+        seed=settings.seed, device=plan.device,
+    )  # fmt: skip
+    history: list[Epoch] = []
+    warm = plan.warm_of(learner)
+    for epoch in train(
+        backend, learner, train_p, train_u,
+        alpha=alpha, holdout=(held_p, held_u), epochs=plan.epochs, warm_start=warm,
+    ):  # fmt: skip
+        history.append(epoch)
+        if settings.on_event is not None:
+            settings.on_event(Progress(epoch.epoch, warm + plan.epochs, epoch))
+        if epoch.settled or monotonic() > settings.deadline:
+            break
+    scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held_p, held_u))
+    return Run(NetModel(backend, scaler), scores_p, scores_u, history)
+
+
+def is_numbers(X: Any) -> bool:
+    """Whether rows are a plain table of numbers."""
+    return isinstance(X, np.ndarray) and X.ndim == 2
+
+
+def fit_scaler(X_p: Any, X_u: Any) -> StandardScaler | None:
+    """The scale of a table of numbers, which the paper's nets expect; None for other rows."""
+    if not (is_numbers(X_p) and is_numbers(X_u)):
+        return None
+    return StandardScaler().fit(np.concatenate([X_p, X_u]))
+
+
+def scaled(X: Any, scaler: StandardScaler | None) -> Any:
+    """Rows on the net's scale, a missing number at its mean."""
+    if scaler is None:
+        return X
+    return np.nan_to_num(scaler.transform(X), nan=0.0).astype(np.float32)
+
+
+def pick(X: Any, rows: Rows) -> Any:
+    """Some rows of an array, tensor, tuple or Dataset."""
+    if isinstance(X, tuple):
+        return tuple(pick(part, rows) for part in X)
+    return Subset(X, rows.tolist()) if isinstance(X, Dataset) else X[rows]

@@ -1,0 +1,73 @@
+"""Which backend a classifier's `estimator` means, and how a net is trained, as a value."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from topbin.core.errors import InputError
+from topbin.learn.crossfit import Plan
+from topbin.learn.risk import Learner
+
+
+@dataclass(frozen=True, slots=True)
+class NetPlan:
+    """Epochs at most, warm-start epochs of (TED)ⁿ, and how the net is trained.
+
+    The defaults are the paper's for tables: W = 100 and 200 more, batches of 200 P and 200 U, a
+    fifth of the rows held out. `optim` is a `topbin.learn.backends.optim.Optim`; None: the
+    paper's for the net. `augment` maps a batch of images to an altered one.
+    """
+
+    epochs: int = 200
+    warm: int = 100
+    batch: int = 200
+    holdout: float = 0.2
+    device: str = "auto"
+    optim: Any = None
+    augment: Callable[[Any], Any] | None = None
+
+    def warm_of(self, learner: Learner) -> int:
+        """Warm-start epochs before this learner."""
+        return self.warm if learner.estimates_alpha else 0
+
+
+def is_net(estimator: Any) -> bool:
+    """Whether this is a net (an nn.Module or a net's name) rather than a scikit-learn classifier.
+
+    >>> is_net("uci-mlp"), is_net(None)
+    (True, False)
+    """
+    if estimator is None or isinstance(estimator, str):
+        return estimator is not None
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(estimator, torch.nn.Module):
+        return True
+    scores = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and scores):
+        raise InputError(
+            "TB013",
+            f"estimator must be a scikit-learn classifier with predict_proba or "
+            f"decision_function, an nn.Module or the name of a net; got {estimator!r}.",
+        )
+    return False
+
+
+def no_net(estimator: Any, caller: str) -> None:
+    """Refuse a net where only a table model is meant."""
+    if is_net(estimator):
+        raise InputError(
+            "TB013",
+            f"{caller} cross-fits scikit-learn classifiers and takes no net; got {estimator!r}. "
+            "Pass a classifier, or use TEDnClassifier, which takes nets.",
+        )
+
+
+def check_plan(plan: Any, *, net: bool) -> None:
+    """Refuse a plan of the other backend."""
+    wanted = NetPlan if net else Plan
+    if plan is not None and not isinstance(plan, wanted):
+        raise InputError(
+            "TB008",
+            f"plan must be a {wanted.__name__} or None for this estimator; got {plan!r}.",
+        )

@@ -1,0 +1,68 @@
+"""The model and the amount of work used when the user names none, both chosen by measurement.
+
+The figures are in benchmarks/results/tedn_uci_sklearn.md.
+"""
+
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+from scipy.sparse import issparse
+
+from topbin.core.optional import require
+from topbin.learn.crossfit import Plan
+from topbin.learn.risk import Learner
+from topbin.mpe.crossfit import SMALL_CELLS
+from topbin.mpe.estimator import default_scorer
+
+SMALL_ROWS = 10_000
+LARGE_ROWS = 50_000
+
+
+def default_model(X: Any) -> Any:
+    """A classifier for this table: boosted trees, which take NaN, or a linear one if it is sparse.
+
+    LightGBM where it is installed: scikit-learn's trees err no more but take 2 to 3 times as long.
+    Small tables get one thread, as a second one costs more than it brings.
+
+    >>> from scipy.sparse import csr_array
+    >>> default_model(csr_array((3, 2)))
+    LogisticRegression(max_iter=1000)
+    """
+    if issparse(X) or find_spec("lightgbm") is None:
+        return default_scorer(X)
+    lightgbm = require("lightgbm", extra="boost", caller="the default model")
+    small = X.shape[0] * X.shape[1] <= SMALL_CELLS
+    return lightgbm.LGBMClassifier(
+        n_estimators=60,
+        num_leaves=15,
+        learning_rate=0.15,
+        n_jobs=1 if small else None,
+        deterministic=True,
+        force_row_wise=True,
+        verbose=-1,
+    )
+
+
+def plan_for(learner: Learner, X: Any, plan: Plan | None = None) -> Plan:
+    """The given plan, or one for a table of this size, as far as the learner has use of it.
+
+    Up to 10,000 rows: three repeats of 5 outer and 3 inner folds; up to 50,000: one; above: one of
+    3 outer and 2 inner folds. A sparse table gets one round of discarding, as more did harm. A
+    learner that discards nothing needs no inner folds, and fits once.
+
+    >>> import numpy as np
+    >>> from topbin.learn.tedn import TEDN
+    >>> plan_for(TEDN, np.zeros((100_000, 2)))
+    Plan(outer=3, inner=2, repeats=1, warm=1, rounds=2)
+    """
+    if plan is None:
+        plan = _plan_of_size(X.shape[0])
+        plan = replace(plan, rounds=1) if issparse(X) else plan
+    return plan if learner.discard else replace(plan, inner=1, warm=0, rounds=1)
+
+
+def _plan_of_size(rows: int) -> Plan:
+    if rows > LARGE_ROWS:
+        return Plan(outer=3, inner=2, repeats=1)
+    return Plan() if rows <= SMALL_ROWS else Plan(repeats=1)
