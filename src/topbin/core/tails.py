@@ -4,7 +4,7 @@ Everything the paper's estimator, its bounds and its pictures need is in these c
 (Garg et al. 2021, section 3), and counts of parts of the unlabeled data add.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topbin.core.checks import Scores, check_scores
+from topbin.core.counting import PIECE, SPARSE, Counts, count_above, merge
 from topbin.core.errors import InputError
 
-Counts = NDArray[np.int64]
 Shares = NDArray[np.float64]
 
 
@@ -41,7 +41,13 @@ class Tails:
     @classmethod
     def from_scores(cls, scores_p: Any, scores_u: Any) -> "Tails":
         """Count both samples exactly; ties are kept together."""
-        return cls.of_positives(scores_p).count(scores_u)
+        # What `merge` can code is finite; the plain way checks for itself.
+        scores_p = check_scores(scores_p, "scores_p", finite=False)
+        scores_u = check_scores(scores_u, "scores_u", finite=False, allow_empty=True)
+        merged = merge(scores_p, scores_u)
+        if merged is None:
+            return cls.of_positives(scores_p).count(scores_u)
+        return cls(*merged, scores_p.size, scores_u.size)
 
     @classmethod
     def from_chunks(cls, scores_p: Any, chunks_u: Iterable[Any]) -> "Tails":
@@ -51,7 +57,7 @@ class Tails:
         True
         """
         total = cls.of_positives(scores_p)
-        for chunk in chunks_u:
+        for chunk in _batches(chunks_u, max(PIECE, SPARSE * total.cuts.size)):
             total = total + total.count(chunk)
         return total
 
@@ -59,15 +65,15 @@ class Tails:
     def of_positives(cls, scores_p: Any) -> "Tails":
         """Cuts and positive counts, with no unlabeled row counted yet."""
         ranked = np.sort(check_scores(scores_p, "scores_p"))
-        first = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
-        return cls(
-            ranked[first], ranked.size - first, np.zeros(first.size, np.int64), ranked.size, 0
-        )
+        ranked += 0.0  # −0.0 becomes the 0.0 it equals, so that the cut does not depend on row order
+        first = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))
+        above_p, above_u = ranked.size - first, np.zeros(first.size, np.int64)
+        return cls(ranked[first], above_p, above_u, ranked.size, 0)
 
     def count(self, scores_u: Any) -> "Tails":
         """Tails of these unlabeled scores alone, at this object's cuts."""
         scores = check_scores(scores_u, "scores_u", allow_empty=True)
-        above_u = scores.size - np.searchsorted(np.sort(scores), self.cuts)
+        above_u = count_above(self.cuts, scores)
         return Tails(self.cuts, self.above_p, above_u, self.n_p, scores.size)
 
     def __add__(self, other: "Tails") -> "Tails":
@@ -96,6 +102,8 @@ class Tails:
 
     def same_positives(self, other: "Tails") -> bool:
         """Whether both count against the same cuts and positives."""
+        if self.cuts is other.cuts and self.above_p is other.above_p:
+            return self.n_p == other.n_p
         return (
             self.n_p == other.n_p
             and np.array_equal(self.cuts, other.cuts)
@@ -127,3 +135,19 @@ class Tails:
         """Refuse to answer anything about an unlabeled sample of no rows."""
         if self.n_u == 0:
             raise InputError("TB001", "scores_u is empty; pass at least one unlabeled score.")
+
+
+def _batches(chunks: Iterable[Any], rows: int) -> Iterator[Scores]:
+    """The same scores in chunks of at least `rows`, since counting one costs as much as its cuts.
+
+    >>> list(_batches([[1.0], [], [2.0], [3.0]], 2))
+    [array([1., 2.]), array([3.])]
+    """
+    held: list[Scores] = []
+    for chunk in chunks:
+        held.append(check_scores(chunk, "scores_u", finite=False, allow_empty=True))
+        if sum(part.size for part in held) >= rows:
+            yield np.concatenate(held)
+            held = []
+    if held:
+        yield np.concatenate(held)
