@@ -6,6 +6,11 @@ import click
 
 VERBS = {
     "demo": "The main job on real data, with the truth shown beside.",
+    "fit": "How many of the unlabeled rows of a table are positive, and which ones?",
+    "score": "Probabilities for new rows, with the model of a run.",
+    "audit": "Check an estimate by labeling a random sample.",
+    "report": "Write the page of a run again.",
+    "inspect": "What a run or a model folder holds.",
     "bench": "The paper's experiments, rerun; resumes where it stopped.",
 }
 

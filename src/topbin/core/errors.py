@@ -33,6 +33,8 @@ CODES = {
     "TB113": "a query cannot be run",
     "TB114": "a run folder is damaged or not one",
     "TB115": "two columns have the same name",
+    "TB116": "known positives stand among the unlabeled",
+    "TB117": "the rows are not those of the run",
     "TB201": "a figure would be true by construction",
     "TB301": "data for a benchmark is not there and cannot be fetched",
     "TB302": "a data file has another checksum",

@@ -1,0 +1,100 @@
+"""`topbin audit`: draw random unlabeled rows for a person to label, and read them back."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from topbin.cli.verb import Grouped, Verb, screen, write_json
+
+ANSWER = "is_positive"
+
+
+@click.command(cls=Verb)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--n", cls=Grouped, group="Draw", default=100, show_default=True, help="Rows to draw."
+)
+@click.option(
+    "--stratified",
+    cls=Grouped,
+    group="Draw",
+    is_flag=True,
+    help="Draw within groups of similar scores, for a sharper answer.",
+)
+@click.option(
+    "--seed", cls=Grouped, group="Draw", default=0, show_default=True, help="Of the draw."
+)
+@click.option(
+    "--labels",
+    cls=Grouped,
+    group="Read back",
+    type=click.Path(path_type=Path),
+    help="The file with the answers filled in.",
+)
+@click.option(
+    "--plan",
+    cls=Grouped,
+    group="Plan",
+    type=float,
+    metavar="ERROR",
+    help="Say how many rows it takes to notice that α is off by this much.",
+)
+@click.option(
+    "-o",
+    "--output",
+    cls=Grouped,
+    group="Output",
+    type=click.Path(path_type=Path),
+    help="File for the drawn rows.  [default: RUN/audit.csv]",
+)
+@click.option("--force", cls=Grouped, group="Output", is_flag=True, help="Replace that file.")
+@click.option(
+    "--json",
+    "as_json",
+    cls=Grouped,
+    group="Output",
+    is_flag=True,
+    help="Only JSON on standard output.",
+)
+def audit(
+    run: Path,
+    n: int,
+    stratified: bool,
+    seed: int,
+    labels: Path | None,
+    plan: float | None,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Check the estimate by labeling a random sample of the unlabeled rows.
+
+    Fill the column is_positive with yes or no, ? where you are unsure. Do not mix in labels from
+    candidates.csv: those rows are not random, and would bias the audit.
+
+    \b
+      topbin audit run1 --n 100
+      topbin audit run1 --labels run1/audit.csv
+    """  # fmt: skip
+    from topbin.job import audit as job
+
+    show = screen(as_json)
+    found: dict[str, Any]
+    if plan is not None:
+        planned = job.plan_audit(run, plan)
+        show.print(str(planned), soft_wrap=True)
+        found = {"n": planned.n}
+    elif labels is not None:
+        judged = job.read_audit(run, labels)
+        show.print(str(judged), soft_wrap=True)
+        found = judged.to_dict()
+    else:
+        path = output or run / "audit.csv"
+        drawn = job.draw_audit(run, n, path, stratified=stratified, seed=seed, force=force)
+        show.print(
+            f"wrote           {path}: {drawn} rows. Fill in {ANSWER}: yes, no or ?", soft_wrap=True
+        )
+        found = {"file": str(path), "rows": drawn}
+    if as_json:
+        write_json(found)

@@ -1,0 +1,150 @@
+"""`topbin fit`: from a table to how many, which rows, and a page to show others."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from topbin.cli.verb import PASSED, Grouped, Verb, screen, split_names, write_json
+
+
+def _option(*names: str, group: str, **settings: Any) -> Any:
+    return click.option(*names, cls=Grouped, group=group, **settings)
+
+
+@click.command(cls=Verb)
+@click.argument("source", nargs=-1)
+@_option("--positives", group="Data", help="A file of known positives, instead of one table.")
+@_option("--unlabeled", group="Data", help="A file of unlabeled rows, beside --positives.")
+@_option("--sql", group="Data", help="A query over the file; its rows are called data.")
+@_option("--id", "id_", group="Data", help="A column that names rows; never used as a feature.")
+@_option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
+@_option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
+@_option("--label", group="Labels", help="The column that marks the positives.")
+@_option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
+@_option("--negative", group="Labels", help="Its value for a row known to be negative.")
+@_option(
+    "--preset",
+    group="Budget",
+    default="good",
+    show_default=True,
+    type=click.Choice(["fast", "good", "best"]),
+    help="How much work to put in.",
+)
+@_option(
+    "--time-limit", group="Budget", type=float, help="Seconds after which no new round begins."
+)
+@_option("--threads", group="Budget", type=int, help="Folds fitted at once.")
+@_option("--seed", group="Budget", default=0, show_default=True, help="Of folds and models.")
+@_option(
+    "--review", group="Output", default=100, show_default=True, help="How many candidates to list."
+)
+@_option(
+    "--min-precision", group="Output", type=float, help="Or: list rows down to this precision."
+)
+@_option("--max-alpha", group="Output", type=float, help="Exit 3 if the interval lies above this.")
+@_option(
+    "-o",
+    "--output",
+    group="Output",
+    default=Path("run"),
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="The run folder.",
+)
+@_option("--force", group="Output", is_flag=True, help="Start over in an existing run folder.")
+@_option("--resume", group="Output", is_flag=True, help="Go on with a run that was stopped.")
+@_option("--quiet", group="Output", is_flag=True, help="Say nothing but errors.")
+@_option("--json", "as_json", group="Output", is_flag=True, help="Only JSON on standard output.")
+@click.pass_context
+def fit(
+    ctx: click.Context,
+    source: tuple[str, ...],
+    output: Path,
+    force: bool,
+    resume: bool,
+    quiet: bool,
+    as_json: bool,
+    max_alpha: float | None,
+    **options: Any,
+) -> None:
+    """How many of the unlabeled rows are positive, and which ones?
+
+    \b
+      topbin fit claims.parquet --label is_fraud --id claim_id -o run1
+      topbin fit --positives known.csv --unlabeled rest.csv -o run2
+    """  # fmt: skip
+    from topbin.io.runs import open_run
+    from topbin.job.files import write_files
+    from topbin.job.prepare import from_settings
+
+    show = screen(as_json, quiet)
+    settings = _settings(source, options)
+    data = from_settings(settings)
+    _announce(show, data)
+    with open_run(output, settings, force=force, resume=resume) as run:
+        result = _run(show, run, data, options)
+        write_files(result, run)
+    show.print(result.summary(), soft_wrap=True)
+    show.print(f"wrote           {output}/report.html and {output}/candidates.csv", soft_wrap=True)
+    if as_json:
+        from topbin.io.runs import read_result
+
+        write_json(read_result(output))
+    low = (result.estimate.interval or (result.estimate.alpha,))[0]
+    if max_alpha is not None and low > max_alpha:
+        show.print(f"threshold       the interval begins at {low:.3f}, above {max_alpha:g}")
+        ctx.exit(PASSED)
+
+
+def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """What was asked for, as run.toml keeps it: nothing that was left out."""
+    options = {key.rstrip("_"): value for key, value in options.items()}
+    two = options["positives"], options["unlabeled"]
+    one = source, options["label"]
+    if not (all(one) and not any(two)) and not (all(two) and not any(one)):
+        raise click.UsageError("name a table and its --label, or --positives and --unlabeled")
+    asked = {"source": list(source), **options}
+    asked |= {name: split_names(options[name]) for name in ("drop", "text")}
+    return {key: value for key, value in asked.items() if value not in (None, [])}
+
+
+def _announce(show: Any, data: Any) -> None:
+    """What was read, before any work: labels, columns left out, likely leaks."""
+    show.print(f"labels          {data.labels.note}", soft_wrap=True)
+    if 0 in data.labels.unlabeled:
+        show.print('                0 is read as "unknown", not as "negative"')
+    for column in data.encoder.dropped:
+        show.print(f"left out        {column.reason}", soft_wrap=True)
+    for finding in data.findings:
+        show.print(f"noticed         {finding}", soft_wrap=True)
+
+
+def _run(show: Any, run: Any, data: Any, options: dict[str, Any]) -> Any:
+    from rich.progress import Progress
+
+    from topbin.job.fit import fit as fit_job
+
+    with Progress(console=show, transient=True, disable=not show.is_terminal) as bar:
+        task = bar.add_task("refining", total=None)
+
+        def tell(event: Any) -> None:
+            logged = {"stage": event.stage, "done": event.done, "total": event.total}
+            if event.estimate is not None:
+                logged["alpha"] = event.estimate.alpha
+            run.log(logged)
+            if event.stage == "first":
+                show.print(_first_line(event.estimate))
+            elif event.stage == "refine":
+                bar.update(task, completed=event.done, total=event.total)
+
+        return fit_job(
+            data, preset=options["preset"], review=options["review"], seed=options["seed"],
+            min_precision=options["min_precision"], time_limit=options["time_limit"],
+            threads=options["threads"], on_event=tell,
+        )  # fmt: skip
+
+
+def _first_line(estimate: Any) -> str:
+    low, high = estimate.interval
+    return f"first estimate  between {low:.2f} and {high:.2f}; refining (Ctrl-C keeps this one)"

@@ -1,0 +1,68 @@
+"""What a job leaves in its run folder, and what later verbs read back from it."""
+
+from pathlib import Path
+from typing import Any
+
+from topbin.core.errors import InputError
+from topbin.io.atomic import write_text
+from topbin.io.features import Encoder
+from topbin.io.models import load, load_encoder, save
+from topbin.io.runs import Run, read_result
+from topbin.io.tables import read_table
+from topbin.io.write import write_table
+from topbin.job.result import Result
+from topbin.report import page
+
+MODEL, CANDIDATES, REPORT = "model", "candidates.csv", "report.html"
+SHOWN = 25
+
+
+def write_files(result: Result, run: Run) -> None:
+    """Everything a run leaves; result.json last, so that its presence means "complete"."""
+    folder, content = run.folder, result.to_dict()
+    frame = result.candidates()
+    save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
+    write_table(folder / CANDIDATES, frame, force=True)
+    html = page(content, result.classifier, _shown(frame))
+    write_text(folder / REPORT, html, force=True)
+    run.write_result(content)
+
+
+def read_model(folder: str | Path) -> tuple[Any, Encoder]:
+    """The classifier of a run and the encoder that feeds it."""
+    path = Path(folder)
+    read_result(path)
+    return load(path / MODEL), load_encoder(path / MODEL)
+
+
+def write_report(folder: str | Path) -> Path:
+    """Write report.html anew from what the run left, an audit that came later included."""
+    path = Path(folder)
+    result, model = read_result(path), load(path / MODEL)
+    shown = _shown(read_table(path / CANDIDATES).frame)
+    write_text(path / REPORT, page(result, model, shown), force=True)
+    return path / REPORT
+
+
+def _shown(frame: Any) -> list[dict[str, Any]]:
+    """The first rows and columns as people read them."""
+    rows = frame.iloc[:SHOWN, :12].astype(object)
+    return [
+        {str(key): _cell(value) for key, value in row.items()}
+        for row in rows.where(rows.notna(), "").to_dict("records")
+    ]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def read_text(path: Path, hint: str = "is this a run folder?") -> str:
+    """The text of a file of the run, or a sentence that says what to do."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError("TB114", f'"{path}" cannot be read; {hint}') from error

@@ -1,0 +1,114 @@
+"""`topbin.fit`: a first estimate in seconds, then a careful one, then candidates."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from topbin.core.checks import check_count, check_fraction
+from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate
+from topbin.job.prepare import Prepared, from_table
+from topbin.job.result import Result
+from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
+from topbin.learn.crossfit import Plan
+from topbin.mpe.estimate import estimate_alpha
+
+METHODS_SHOWN = ("bbe", "bbe_cp", "scott", "dedpul")
+FIRST = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)
+PRESETS: dict[str, Plan | None] = {
+    "fast": Plan(outer=3, inner=3, repeats=1),
+    "good": None,  # by the size of the table
+    "best": Plan(outer=5, inner=3, repeats=6),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something to tell whoever waits: a stage, how far it is, and an estimate if there is one."""
+
+    stage: str
+    done: int = 0
+    total: int = 0
+    estimate: AlphaEstimate | None = None
+
+
+def fit(
+    frame: Any,
+    label: str | None = None,
+    *,
+    positive: Any = None,
+    negative: Any = None,
+    id: str | None = None,
+    drop: Sequence[str] = (),
+    text: Sequence[str] = (),
+    preset: str = "good",
+    review: int = 100,
+    min_precision: float | None = None,
+    confidence: float = 0.95,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    on_event: Callable[[Event], object] | None = None,
+) -> Result:
+    """Do the whole job on a pandas, polars or arrow frame; `label` names the label column.
+
+    An interrupt after the first estimate ends the job with that as the answer, and says so.
+
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.r_[rng.normal(5, 1, 150), rng.normal(0, 1, 150)]
+    >>> frame = pd.DataFrame({"x": x, "known": np.arange(300) < 100})
+    >>> result = fit(frame, "known", preset="fast")      # 50 of the 200 unlabeled are positive
+    >>> 0.15 < result.estimate.alpha < 0.35
+    True
+    """
+    if preset not in PRESETS:
+        raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
+    check_count(review, "review")
+    if min_precision is not None:
+        check_fraction(min_precision, "min_precision")
+    tell = on_event or (lambda _: None)
+    data = _prepared(
+        frame, label, positive=positive, negative=negative, id=id, drop=drop, text=text
+    )
+    s = data.labels.is_positive.astype(int) - data.labels.is_negative
+    shared = {
+        "confidence": confidence,
+        "random_state": seed,
+        "n_jobs": threads,
+        "positive": 1,
+        "negative": -1 if data.labels.is_negative.any() else None,
+    }
+    first = PvUClassifier(plan=FIRST, **shared).fit(data.X, s)
+    result = Result(
+        data, first, first.estimate_, other_methods(first), seed=seed, preset=preset,
+        review=review, min_precision=min_precision,
+    )  # fmt: skip
+    tell(Event("first", estimate=first.estimate_))
+    try:
+        careful = TEDnClassifier(
+            plan=PRESETS[preset],
+            time_limit=time_limit,
+            on_event=lambda step: tell(Event("refine", step.done, step.total)),
+            **shared,
+        ).fit(data.X, s)
+    except KeyboardInterrupt:
+        return replace(result, stopped="interrupted after the first estimate")
+    tell(Event("done", estimate=careful.estimate_))
+    return replace(result, classifier=careful, methods=other_methods(careful))
+
+
+def other_methods(classifier: Any) -> tuple[AlphaEstimate, ...]:
+    """What several methods say of the same held-out scores."""
+    scores = classifier.scores_p_, classifier.scores_u_
+    return tuple(estimate_alpha(*scores, method=name, confidence=None) for name in METHODS_SHOWN)
+
+
+def _prepared(frame: Any, label: str | None, **options: Any) -> Prepared:
+    if isinstance(frame, Prepared):
+        return frame
+    if label is None:
+        raise InputError("TB008", "label is missing: name the column that marks the positives.")
+    from topbin.io.tables import Table
+
+    return from_table(Table.from_frame(frame), label, **options)

@@ -1,0 +1,226 @@
+"""What a job found: how many, how sure, which rows; as words, a table, a picture, files."""
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topbin.core.errors import InputError
+from topbin.core.estimate import RANGE_ONLY, AlphaEstimate
+from topbin.core.tails import Tails
+from topbin.evaluate.threshold import estimated_precision, recall, threshold_for_precision
+from topbin.job.prepare import Prepared
+from topbin.mpe.alarms import DISAGREE
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "duckdb")
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Rows picked for review: how many, from which score on, and what to expect of them."""
+
+    rows: int
+    threshold: float
+    precision: float | None
+    precision_low: float | None
+    recall: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """The answer of `topbin.fit`, in the order people ask for it.
+
+    `stopped` says why the job ended early, if it did; the estimate is then the best so far.
+    """
+
+    data: Prepared
+    classifier: Any
+    first: AlphaEstimate
+    methods: tuple[AlphaEstimate, ...]
+    seed: int = 0
+    preset: str = "good"
+    review: int = 100
+    min_precision: float | None = None
+    stopped: str | None = None
+
+    @property
+    def estimate(self) -> AlphaEstimate:
+        """α among the unlabeled, with interval, bound and alarms."""
+        found: AlphaEstimate = self.classifier.estimate_
+        return found
+
+    @property
+    def probabilities(self) -> Any:
+        """p(positive) of each unlabeled row, by models that never saw it, in table order."""
+        return self.classifier.oof_proba_[self.data.unlabeled_rows]
+
+    def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Picked:
+        """The top n unlabeled rows, or all down to a precision whose LOW end is `min_precision`."""
+        if n is None and min_precision is None:
+            n, min_precision = self.review, self.min_precision
+        scores_p, scores_u = self.classifier.scores_p_, self.classifier.scores_u_
+        if min_precision is not None:
+            choice = threshold_for_precision(
+                Tails.from_scores(scores_p, scores_u),
+                alpha=self.estimate,
+                precision=min_precision,
+            )
+            threshold, rows = choice.threshold, choice.n_picked
+            why = f"estimated precision at least {min_precision:g}, by the interval's low end"
+        else:
+            rows = min(n or self.review, scores_u.size)
+            threshold = float(np.sort(scores_u)[-rows])
+            why = f"the {rows:,} highest probabilities"
+        found = self._precision(threshold)
+        hit = recall(scores_p, threshold=threshold).value
+        return Picked(rows, threshold, *found, hit, why)
+
+    def candidates(self, n: int | None = None, *, min_precision: float | None = None) -> Any:
+        """The unlabeled rows most likely positive, best first, as a pandas table."""
+        picked = self.picked(n, min_precision=min_precision)
+        order = np.argsort(-self.classifier.scores_u_, kind="stable")[: picked.rows]
+        rows = self.data.unlabeled_rows[order]
+        frame = self.data.table.frame.drop(columns=[self.data.label or ""], errors="ignore")
+        frame = frame.iloc[rows].reset_index(drop=True)
+        if self.data.id is not None:
+            frame.insert(0, self.data.id, frame.pop(self.data.id))
+        frame.insert(0, "probability", self.probabilities[order].round(4))
+        frame.insert(0, "row", rows + 1)
+        frame.insert(0, "rank", np.arange(1, rows.size + 1))
+        return frame
+
+    def sensitivity(self) -> list[dict[str, Any]]:
+        """What follows if α is at the low or the high end of its interval."""
+        est = self.estimate
+        low, high = est.interval or (est.alpha, est.alpha)
+        return [
+            {
+                "if": name,
+                "alpha": a,
+                "rows": round(a * est.n_u),
+                "pi": (est.n_p + a * est.n_u) / (est.n_p + est.n_u),
+            }
+            for name, a in (("low end", low), ("estimate", est.alpha), ("high end", high))
+        ]
+
+    def agreement(self) -> str:
+        """How other methods read the same scores, in words."""
+        points = sorted((other.alpha, other.method) for other in self.methods)
+        said = ", ".join(f"{method} {alpha:.3f}" for alpha, method in points)
+        apart = points[-1][0] - points[0][0]
+        word = "methods agree" if apart <= DISAGREE else "methods disagree"
+        return f"{word}: {said}"
+
+    def summary(self) -> str:
+        """The answer as text, in the order in which people ask."""
+        picked = self.picked()
+        lines = [f"stopped early   {self.stopped}; best so far:"] if self.stopped else []
+        lines += [self.estimate.summary(), f"agreement       {self.agreement()}"]
+        lines += [f"noticed         {finding}" for finding in self.data.findings]
+        lines.append(f"labels          {self.data.labels.note}")
+        lines.append(f"candidates      {picked.rows:,} rows: {_expectation(picked)}")
+        if self.estimate.n_p >= RANGE_ONLY:
+            ends = (f"{c['if']} {c['alpha']:.3f}: {c['rows']:,} rows" for c in self.sensitivity())
+            lines.append(f"what if         {'; '.join(ends)}")
+        lines.append("to be sure      label a random sample: topbin audit")
+        return "\n".join(lines)
+
+    def plot(self) -> Any:
+        """The top-bin picture beside the score histograms; returns the figure."""
+        from topbin.core.optional import require
+        from topbin.plots import ScoreDisplay, TopBinDisplay
+
+        plt = require("matplotlib.pyplot", extra=None, caller="Result.plot")
+        figure, axes = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained")
+        TopBinDisplay.from_estimator(self.classifier).plot(axes[0])
+        ScoreDisplay.from_estimator(self.classifier).plot(axes[1])
+        return figure
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of result.json, without the stamps that writing adds."""
+        data, picked = self.data, self.picked()
+        return {
+            "seed": self.seed,
+            "preset": self.preset,
+            "stopped": self.stopped,
+            "data": {
+                "source": list(data.sources),
+                "hash": data.table.hash(),
+                "rows": data.table.rows,
+                "n_p": data.labels.n_p,
+                "n_u": data.labels.n_u,
+                "label": data.label,
+                "label_note": data.labels.note,
+                "id": data.id,
+                "features": data.encoder.columns,
+                "dropped": [{"name": c.name, "reason": c.reason} for c in data.encoder.dropped],
+                "findings": [finding.to_dict() for finding in data.findings],
+            },
+            "estimate": self.estimate.to_dict(),
+            "methods": [other.to_dict() for other in self.methods],
+            "agreement": self.agreement(),
+            "model": {"class": type(self.classifier).__name__},
+            "history": [_epoch(epoch) for epoch in self.classifier.history_],
+            "sensitivity": self.sensitivity(),
+            "candidates": {
+                "file": "candidates.csv",
+                "rows": picked.rows,
+                "threshold": picked.threshold,
+                "precision": picked.precision,
+                "precision_low": picked.precision_low,
+                "recall": picked.recall,
+            },
+            "versions": {name: version(name) for name in PACKAGES},
+        }
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Leave a run folder: result.json, candidates.csv, report.html and the model."""
+        from topbin.io.runs import open_run
+        from topbin.job.files import write_files
+
+        settings = {"seed": self.seed, "preset": self.preset, "source": list(self.data.sources)}
+        with open_run(folder, settings, force=force) as run:
+            write_files(self, run)
+        return Path(folder)
+
+    def _repr_html_(self) -> str:
+        from topbin.report import fragment
+
+        return fragment(self.to_dict(), self.classifier)
+
+    def _precision(self, threshold: float) -> tuple[float | None, float | None]:
+        """None where the figure would be 1 by construction, at the cut that α was read from."""
+        scores_p, scores_u = self.classifier.scores_p_, self.classifier.scores_u_
+        try:
+            found = estimated_precision(
+                scores_p, scores_u, threshold=threshold, alpha=self.estimate
+            )
+        except InputError as error:
+            if error.code != "TB201":
+                raise
+            return None, None
+        return found.value, found.interval[0]
+
+
+def _expectation(picked: Picked) -> str:
+    if picked.precision is None or picked.precision_low is None:
+        return f"{picked.why}; their precision cannot be estimated from the same scores"
+    return (
+        f"{picked.why}; about {100 * picked.precision:.0f} % positive, "
+        f"at least {100 * picked.precision_low:.0f} % if the interval's low end is right"
+    )
+
+
+def _epoch(epoch: Any) -> dict[str, Any]:
+    alpha = epoch.alpha if epoch.estimate is None else epoch.estimate.alpha
+    return {
+        "epoch": epoch.epoch,
+        "phase": epoch.phase,
+        "loss": epoch.loss,
+        "training_error": epoch.training_error,
+        "alpha": alpha,
+        "kept": epoch.n_kept,
+    }
