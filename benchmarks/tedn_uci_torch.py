@@ -18,6 +18,7 @@ from time import process_time
 import numpy as np
 import pandas as pd
 import torch
+from machine import head, save
 
 from topbin.learn import LEARNERS, Learner, mean_alpha, train
 from topbin.learn.backends.torch import torch_backend
@@ -170,14 +171,11 @@ def tables(frame: pd.DataFrame) -> str:
     frame = frame.assign(error=(frame.alpha - ALPHA).abs(), bias=frame.alpha - ALPHA,
                          error_settled=(frame.alpha_settled - ALPHA).abs())  # fmt: skip
     splits = frame[frame.learner == "tedn"].groupby("dataset").size().min()
+    command = f"TOPBIN_DATA=folder python benchmarks/tedn_uci_torch.py --splits {splits}"
     lines = [
-        "# (TED)ⁿ on five UCI tables with the torch backend",
-        "",
-        f"`TOPBIN_DATA=folder python benchmarks/tedn_uci_torch.py --splits {splits}`",
-        "",
         "W = 100 + 200 epochs, 512-512 net, the paper's optimisers, α = 0.5, features standardised",
         "on the training rows; mushroom's columns are coded as integers, as in the paper's code.",
-        "1 thread, 2-core Xeon 2.8 GHz, no GPU, 2026-11-16. One row a run: tedn_uci_torch.csv.",
+        f"1 thread, torch {torch.__version__}. One row a run: tedn_uci_torch.csv.",
         "",
         "## |α̂ − 0.5|, α̂ the mean of the last ten epochs (mean ± standard error over splits)",
         "",
@@ -220,7 +218,8 @@ def tables(frame: pd.DataFrame) -> str:
         lines.append(f"| {name} | " + " | ".join(cells) + f" | {paper} |")
     seconds = frame.groupby("learner").cpu_seconds.mean()
     lines += ["", "CPU seconds a run: " + ", ".join(f"{n} {seconds[n]:.0f}" for n in RUN) + "."]
-    return "\n".join([*lines, ""])
+    title = "(TED)ⁿ on five UCI tables with the torch backend"
+    return head(title, command) + "\n".join([*lines, ""])
 
 
 def spread(values: pd.Series, digits: int = 3) -> str:
@@ -236,7 +235,7 @@ def main() -> None:
         result = run(name, LEARNERS[learner], split)
         append(result)
         print(result, flush=True)
-    RESULTS.with_suffix(".md").write_text(tables(pd.read_csv(RESULTS)), encoding="utf-8")
+    save("tedn_uci_torch.md", tables(pd.read_csv(RESULTS)))
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ on a quiet machine.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from time import process_time
 
 import numpy as np
 import torch
+from machine import head, save, table
 from torch.utils.data import DataLoader, TensorDataset
 
 from topbin.learn import LEARNERS, train
@@ -23,7 +23,6 @@ from topbin.learn.backends.tensors import deal, join, take
 from topbin.learn.backends.torch import TorchBackend
 from topbin.learn.nets import build_net, resnet18
 
-RESULTS = Path(__file__).parent / "results" / "torch_speed.md"
 BATCH = 200
 
 
@@ -55,12 +54,12 @@ def median_ratio(
     return [*np.median(pairs, 0), float(np.median(pairs[:, 0] / pairs[:, 1]))]
 
 
-def tedn_against_pvu(net: torch.nn.Module, n: int, shape: tuple, alpha: float, turns: int) -> str:
+def tedn_against_pvu(net: torch.nn.Module, n: int, shape: tuple, alpha: float, turns: int) -> list:
     X_p, X_u, held_p, held_u = samples(n, shape, alpha)
 
     def epochs(name: str, holdout: tuple | None) -> Callable[[], object]:
         model = TorchBackend(net, Optim(lr=0.01), threads=1)
-        warm = 10 if name == "tedn" else 0
+        warm = 3 if name == "tedn" else 0
         run = train(model, LEARNERS[name], X_p, X_u, holdout=holdout, warm_start=warm, epochs=10**6)
         for _ in range(warm):
             next(run)
@@ -69,7 +68,11 @@ def tedn_against_pvu(net: torch.nn.Module, n: int, shape: tuple, alpha: float, t
     tedn, pvu = epochs("tedn", (held_p, held_u)), epochs("pvu", None)
     kept = tedn().n_kept / n
     ours, floor, ratio = median_ratio(tedn, pvu, turns)
-    return f"{n:,} | {alpha} | {kept:.2f} | {1000 * ours:.1f} | {1000 * floor:.1f} | {ratio:.2f}"
+    return [f"{n:,}", alpha, f"{kept:.2f}", *shown(ours, floor, ratio)]
+
+
+def shown(first: float, second: float, ratio: float) -> list[str]:
+    return [f"{1000 * first:.1f}", f"{1000 * second:.1f}", f"{ratio:.2f}"]
 
 
 class LoaderEpoch:
@@ -101,41 +104,49 @@ def feed_by_index(X_p: torch.Tensor, X_u: torch.Tensor) -> None:
         join(take(X_p, rows_p, "X_p"), take(X_u, rows_u, "X_u"))
 
 
+def epoch_costs() -> list[list]:
+    uci, wide = build_net("uci-mlp", (57,)), build_net("mlp", (784,))
+    narrow = resnet18((3, 32, 32), width=16)
+    return [
+        [name, *tedn_against_pvu(net, n, shape, alpha, turns)]
+        for name, net, n, shape, turns in (
+            ("UCI MLP 512-512", uci, 2000, (57,), 31),
+            ("MLP 5000-5000-50", wide, 1000, (784,), 5),
+            ("ResNet-18, width 16", narrow, 400, (3, 32, 32), 5),
+        )
+        for alpha in (0.5, 0.1)
+    ]
+
+
+def feeding_costs() -> list[list]:
+    X_p, X_u, *_ = samples(2000, (57,), 0.5)
+    model, risk = TorchBackend(build_net("uci-mlp", (57,)), Optim(), threads=1), LEARNERS["pvu"]
+    loader, rows = LoaderEpoch(X_p, X_u), [torch.from_numpy(X) for X in (X_p, X_u)]
+    return [
+        [what, *shown(*median_ratio(theirs, ours, 31))]
+        for what, theirs, ours in (
+            ("making the batches of an epoch", loader.feed, lambda: feed_by_index(*rows)),
+            ("a whole epoch", loader.train, lambda: model.epoch(X_p, X_u, risk.at(None))),
+        )
+    ]
+
+
 def main() -> None:
     torch.set_num_threads(1)
-    out = ["## A (TED)ⁿ epoch : a PvU epoch", "", "target ≤ 1.15", ""]
-    out += ["| net | rows of P = U | α | kept | (TED)ⁿ ms | PvU ms | ratio |", "|" + "---|" * 7]
-    uci, mnist = build_net("uci-mlp", (57,)), build_net("mlp", (784,))
-    narrow = resnet18((3, 32, 32), width=16)
-    for name, net, n, shape, turns in (
-        ("UCI MLP 512-512", uci, 2000, (57,), 31),
-        ("MLP 5000-5000-50", mnist, 1000, (784,), 5),
-        ("ResNet-18, width 16", narrow, 400, (3, 32, 32), 5),
-    ):
-        for alpha in (0.5, 0.1):
-            out.append(f"| {name} | {tedn_against_pvu(net, n, shape, alpha, turns)} |")
-            print(out[-1], flush=True)
-    X_p, X_u, *_ = samples(2000, (57,), 0.5)
-    loader, model = LoaderEpoch(X_p, X_u), TorchBackend(uci, Optim(), threads=1)
-    rows = [torch.from_numpy(X) for X in (X_p, X_u)]
-    out += ["", "## Index batching : a default DataLoader (UCI MLP, 2,000 + 2,000 rows × 57)", ""]
-    out += ["| what | DataLoader ms | index ms | DataLoader : index |", "|---|---|---|---|"]
-    risk = LEARNERS["pvu"].at(None)
-    for what, theirs, ours in (
-        ("making the batches of an epoch", loader.feed, lambda: feed_by_index(*rows)),
-        ("a whole epoch of training", loader.train, lambda: model.epoch(X_p, X_u, risk)),
-    ):
-        slow, fast, ratio = median_ratio(theirs, ours, 31)
-        out.append(f"| {what} | {1000 * slow:.1f} | {1000 * fast:.1f} | {ratio:.2f} |")
-        print(out[-1], flush=True)
-    head = [
-        "# Torch backend: costs as ratios",
-        "",
-        f"`python benchmarks/torch_speed.py`, torch {torch.__version__}, 1 thread, CPU time,",
-        "2-core Xeon 2.8 GHz, no GPU, 2026-11-16.",
-        "",
-    ]
-    RESULTS.write_text("\n".join([*head, *out, ""]), encoding="utf-8")
+    save(
+        "torch_speed.md",
+        head("Torch backend: costs as ratios", "python benchmarks/torch_speed.py")
+        + f"torch {torch.__version__}, 1 thread, CPU time, median over turns.\n\n"
+        + "## A (TED)ⁿ epoch : a PvU epoch (target ≤ 1.15)\n\n"
+        + "Ranking U, BBE and choosing rows included; none of them in the PvU epoch. Small α is\n"
+        + "the dear case: less of U is discarded, so nothing pays for the ranking.\n\n"
+        + table(
+            ["net", "rows of P = U", "α", "U kept", "(TED)ⁿ ms", "PvU ms", "ratio"], epoch_costs()
+        )
+        + "\n## Index batching : a default DataLoader (target ≥ 3)\n\n"
+        + "UCI MLP, 2,000 + 2,000 rows × 57, batches of 200 + 200.\n\n"
+        + table(["what", "DataLoader ms", "index ms", "DataLoader : index"], feeding_costs()),
+    )
 
 
 if __name__ == "__main__":

@@ -25,6 +25,21 @@ def test_image_nets_take_images_of_any_size(build, shape):
     assert build(shape, width=4)(torch.zeros(2, *shape)).shape == (2, 2)
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "given", "larger"),
+    [
+        ("uci-mlp", (7,), (4, 4), (8, 8)),
+        ("mlp", (7,), (4,), (8,)),
+        ("allconv", (3, 8, 8), 2, 4),
+        ("resnet18", (3, 8, 8), 2, 4),
+    ],
+)
+def test_every_net_can_be_made_narrower(name, shape, given, larger):
+    narrow, wide = (build_net(name, shape, size=each) for each in (given, larger))
+    assert size(narrow) < size(wide)
+    assert narrow(torch.zeros(2, *shape)).shape == (2, 2)
+
+
 def test_sizes_are_those_of_the_papers():
     linear = [5000 * 785, 5000 * 5001, 50 * 5001, 2 * 51]
     assert size(mlp((28, 28))) == sum(linear)

@@ -29,6 +29,6 @@ def mlp(shape: Sequence[int], hidden: Sequence[int] = PAPER_HIDDEN) -> "nn.Seque
     return nn.Sequential(*layers, nn.Linear(widths[-1], 2))
 
 
-def uci_mlp(shape: Sequence[int]) -> "nn.Sequential":
+def uci_mlp(shape: Sequence[int], hidden: Sequence[int] = UCI_HIDDEN) -> "nn.Sequential":
     """The 512-512 net of the paper's tabular experiments."""
-    return mlp(shape, UCI_HIDDEN)
+    return mlp(shape, hidden)
