@@ -8,7 +8,7 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isnan, sqrt
+from math import sqrt
 from typing import Any, Literal
 
 import pandas as pd
@@ -224,12 +224,3 @@ def require_rows(rows: pd.DataFrame) -> pd.DataFrame:
     if not len(rows):
         raise InputError("TB303", "there are no results yet; run `topbin bench run smoke` first.")
     return rows
-
-
-def settled(value: float | None) -> bool:
-    """Whether a number is there.
-
-    >>> settled(0.5), settled(float("nan"))
-    (True, False)
-    """
-    return value is not None and not isnan(value)

@@ -1,0 +1,44 @@
+"""The figures of the benchmark: each is a function of a table that returns a picture or None."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from topbin.bench.figures.epochs import by_epoch, top_bin_by_epoch
+from topbin.bench.figures.panels import save
+from topbin.bench.figures.scores import gamma, memorising, top_bin
+from topbin.bench.figures.summaries import by_alpha, coverage, errors, scott, stops, warm_start
+from topbin.bench.figures.triangles import triangles
+from topbin.bench.store import DONE, Store
+
+FROM_ROWS: dict[str, Callable[..., Any]] = {
+    "alpha_error": errors,
+    "stops": stops,
+    "by_alpha": by_alpha,
+    "warm_start": warm_start,
+    "scott": scott,
+    "coverage": coverage,
+}
+FROM_CURVES = {"by_epoch": by_epoch, "top_bin_by_epoch": top_bin_by_epoch}
+FROM_SCORES = {"top_bin": top_bin, "memorising": memorising, "gamma": gamma}
+
+
+def draw_all(store: Store, folder: Path) -> Iterator[Path]:
+    """Draw what there is data for, and yield each file written.
+
+    Smoke results mean nothing, so they are drawn only where there are no others.
+    """
+    rows = store.frame()
+    rows = rows[rows["status"] == DONE] if len(rows) else rows
+    if len(rows) and not (rows["profile"] == "smoke").all():
+        rows = rows[rows["profile"] != "smoke"]
+    curves = store.frame("curves")
+    if len(curves):
+        curves = curves.merge(rows[["key", "task", "alpha", "seed"]], on="key")
+    tables = ((FROM_ROWS, rows), (FROM_CURVES, curves), (FROM_SCORES, store.frame("scores")))
+    for figures, table in tables:
+        for name, draw in figures.items():
+            figure = draw(table) if len(table) else None
+            if figure is not None:
+                yield save(figure, folder / f"{name}.png")
+    yield save(triangles(), folder / "triangles.png")

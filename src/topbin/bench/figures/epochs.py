@@ -1,0 +1,64 @@
+"""Figures made from the curves: accuracy, α̂ and the top bin as training goes on."""
+
+from typing import Any
+
+import pandas as pd
+
+from topbin.bench.figures.panels import COLOURS, in_order, legend, panels
+from topbin.bench.tables import name_of
+
+HALF = 0.5
+
+
+def by_epoch(curves: pd.DataFrame) -> Any:
+    """Accuracy and α̂ of all methods by epoch, a column a task."""
+    here = _plain(curves)
+    tasks = list(dict.fromkeys(here["task"]))
+    if not tasks:
+        return None
+    figure, axes = panels(2, len(tasks))
+    for column, task in enumerate(tasks):
+        cells = here[here["task"] == task]
+        _lines(axes[0, column], cells, "alpha_hat")
+        _lines(axes[1, column], cells, "accuracy")
+        axes[0, column].axhline(HALF, color="#222222", linewidth=0.8, linestyle=":")
+        axes[0, column].set(title=task)
+        axes[1, column].set(xlabel="epoch")
+    axes[0, 0].set_ylabel("α̂ (dotted: truth)")
+    axes[1, 0].set_ylabel("accuracy")
+    legend(figure, axes)
+    return figure
+
+
+def top_bin_by_epoch(curves: pd.DataFrame) -> Any:
+    """Purity and size of the top bin under PvU and under (TED)ⁿ."""
+    here = _plain(curves)
+    here = here[here["method"].isin(["pvu", "tedn"])]
+    tasks = list(dict.fromkeys(here["task"]))
+    if not tasks:
+        return None
+    figure, axes = panels(2, len(tasks))
+    for column, task in enumerate(tasks):
+        cells = here[here["task"] == task]
+        for line, measure in enumerate(("top_purity", "top_size")):
+            _lines(axes[line, column], cells, measure)
+            axes[line, column].set(ylim=(0, 1.05) if line == 0 else (0, None))
+        axes[0, column].set(title=task)
+        axes[1, column].set(xlabel="epoch")
+    axes[0, 0].set_ylabel("positives in the top bin")
+    axes[1, 0].set_ylabel("share of U in it")
+    legend(figure, axes)
+    return figure
+
+
+def _plain(curves: pd.DataFrame) -> pd.DataFrame:
+    if "alpha" not in curves:
+        return pd.DataFrame(columns=["task", "method"])
+    return curves[(curves["alpha"] == HALF) & ~curves["method"].str.contains("-w")]
+
+
+def _lines(ax: Any, cells: pd.DataFrame, measure: str) -> None:
+    for method in in_order(list(cells["method"].unique())):
+        means = cells[cells["method"] == method].groupby("epoch")[measure].mean().dropna()
+        if len(means):
+            ax.plot(means.index, means, lw=1.4, color=COLOURS.get(method), label=name_of(method))

@@ -1,0 +1,68 @@
+"""What the figures share: colours of the methods, a row of panels, and saving as PNG."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from topbin.core.optional import require
+from topbin.io.atomic import new_file
+from topbin.plots.canvas import open_axis
+
+# Okabe and Ito's palette: told apart by colour-blind readers.
+COLOURS = {
+    "tedn": "#d55e00",
+    "topbin": "#000000",
+    "cvir": "#e69f00",
+    "bbe": "#0072b2",
+    "bbe_cp": "#56b4e9",
+    "pvu": "#0072b2",
+    "dedpul": "#009e73",
+    "nnpu": "#cc79a7",
+    "upu": "#999999",
+    "pvn": "#444444",
+    "alphamax": "#b8a600",
+    "elkan_noto": "#8c564b",
+    "scott": "#7f5fc7",
+    "km2": "#bcbd22",
+    "tice": "#aaaaaa",
+}
+SIZE = (2.6, 2.5)
+
+
+def panels(rows: int, columns: int, *, share_y: Any = False, size: Any = SIZE) -> tuple[Any, Any]:
+    """A figure and its axes in a grid, drawn without a screen."""
+    mpl = require("matplotlib.figure", extra=None, caller="topbin bench figures")
+    figure = mpl.Figure(figsize=(size[0] * columns, size[1] * rows + 0.5), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=share_y)
+    for ax in axes.flat:
+        open_axis(ax, "topbin bench figures")
+    return figure, axes
+
+
+def legend(figure: Any, axes: Any) -> None:
+    """One legend for all panels, below them."""
+    entries: dict[str, Any] = {}
+    for ax in axes.flat:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(
+        entries.values(), entries.keys(), loc="outside lower center",
+        ncols=max(2, int(figure.get_size_inches()[0] / 1.8)), frameon=False, fontsize="small",
+    )  # fmt: skip
+
+
+def save(figure: Any, path: Path) -> Path:
+    """Write the picture whole or not at all."""
+    with new_file(path, force=True) as part:
+        figure.savefig(part, dpi=130, format="png", metadata={"Software": None})
+    return path
+
+
+def in_order(found: Sequence[str]) -> list[str]:
+    """Methods in the order of the colours; those without one at the end.
+
+    >>> in_order(["bbe", "other", "tedn"])
+    ['tedn', 'bbe', 'other']
+    """
+    known = [method for method in COLOURS if method in found]
+    return known + [method for method in found if method not in COLOURS]

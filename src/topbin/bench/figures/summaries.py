@@ -1,0 +1,175 @@
+"""Figures made from the rows: errors beside the paper's, by α, by warm start, and coverage."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from topbin.bench.figures.panels import COLOURS, in_order, legend, panels
+from topbin.bench.paper import printed
+from topbin.bench.tables import STOPS, name_of
+
+HALF = 0.5
+
+
+def errors(rows: pd.DataFrame) -> Any:
+    """|α̂ − .5| of every estimator on every task, the paper's number beside it as a diamond."""
+    here = rows[(rows["alpha"] == HALF) & rows["alpha_error_last"].notna()]
+    here = here[~here["method"].str.contains("-w")]
+    tasks = list(dict.fromkeys(here["task"]))
+    if not tasks:
+        return None
+    methods = in_order(list(here["method"].unique()))[::-1]
+    figure, axes = panels(1, len(tasks), share_y=True, size=(2.6, 3.6))
+    for ax, task in zip(axes.flat, tasks, strict=True):
+        for y, method in enumerate(methods):
+            _dot(ax, y, here[(here["task"] == task) & (here["method"] == method)], task, method)
+        ax.set(title=task, xlabel="|α̂ − 0.5|", xlim=(0, None))
+        ax.set_yticks(range(len(methods)), [name_of(m) for m in methods])
+    axes.flat[0].plot([], [], "o", color="#333333", label="ours, mean ± standard error")
+    axes.flat[0].plot([], [], "D", color="none", mec="#333333", label="the paper's")
+    legend(figure, axes)
+    return figure
+
+
+def _dot(ax: Any, y: int, cells: pd.DataFrame, task: str, method: str) -> None:
+    if not len(cells):
+        return
+    values = cells["alpha_error_last"]
+    colour = COLOURS.get(method, "#333333")
+    bar = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    ax.errorbar(values.mean(), y, xerr=bar, fmt="o", color=colour, capsize=2)
+    paper = printed(task, method, "alpha_error")
+    if paper is not None:
+        ax.plot(paper.value, y, "D", color="none", mec=colour, ms=7)
+
+
+def stops(rows: pd.DataFrame) -> Any:
+    """Accuracy by the three ways to stop: how much an oracle would gain."""
+    here = rows[
+        (rows["alpha"] == HALF) & rows.get("accuracy_oracle", rows["alpha"] * np.nan).notna()
+    ]
+    here = here[~here["method"].str.contains("-w")]
+    tasks = list(dict.fromkeys(here["task"]))
+    if not tasks:
+        return None
+    methods = in_order(list(here["method"].unique()))[::-1]
+    figure, axes = panels(1, len(tasks), share_y=True, size=(2.6, 2.8))
+    marks = dict(zip(STOPS, ("o", "s", "*"), strict=True))
+    for ax, task in zip(axes.flat, tasks, strict=True):
+        for y, method in enumerate(methods):
+            cells = here[(here["task"] == task) & (here["method"] == method)]
+            for stop, mark in marks.items():
+                shown = 100 * cells[f"accuracy_{stop}"].mean()
+                face = "none" if stop == "oracle" else COLOURS.get(method)
+                ax.plot(shown, y, mark, color=face, mec=COLOURS.get(method), ms=7, alpha=0.8)
+        ax.set(title=task, xlabel="accuracy, %")
+        ax.set_yticks(range(len(methods)), [name_of(m) for m in methods])
+    for stop, mark in marks.items():
+        face = "none" if stop == "oracle" else "#333333"
+        axes.flat[0].plot([], [], mark, color=face, mec="#333333", label=STOPS[stop])
+    legend(figure, axes)
+    return figure
+
+
+def by_alpha(rows: pd.DataFrame) -> Any:
+    """The error of α̂ and the accuracy as α goes from .1 to .9."""
+    here = rows[~rows["method"].str.contains("-w") & rows["alpha"].notna()]
+    enough = here.groupby("task")["alpha"].nunique()
+    tasks = [task for task in dict.fromkeys(here["task"]) if enough[task] > 1]
+    if not tasks:
+        return None
+    figure, axes = panels(2, len(tasks))
+    for column, task in enumerate(tasks):
+        for line, measure in enumerate(("alpha_error_last", "accuracy_last")):
+            ax = axes[line, column]
+            _lines(ax, here[here["task"] == task], measure)
+            ax.set(title=task if line == 0 else "", xlabel="true α" if line else "")
+            if column == 0:
+                ax.set_ylabel("|α̂ − α|" if line == 0 else "accuracy")
+    legend(figure, axes)
+    return figure
+
+
+def _lines(ax: Any, cells: pd.DataFrame, measure: str) -> None:
+    for method in in_order(list(cells["method"].unique())):
+        means = cells[cells["method"] == method].groupby("alpha")[measure].mean().dropna()
+        if len(means) > 1:
+            ax.plot(
+                means.index, means, "o-", ms=3, color=COLOURS.get(method), label=name_of(method)
+            )
+
+
+def warm_start(rows: pd.DataFrame) -> Any:
+    """(TED)ⁿ with W = 0 … 100 epochs of warm start."""
+    here = rows[(rows["alpha"] == HALF) & rows["method"].str.match(r"tedn($|-w)")]
+    here = here.assign(warm=[int(m.partition("-w")[2] or 100) for m in here["method"]])
+    enough = here.groupby("task")["warm"].nunique()
+    tasks = [task for task in dict.fromkeys(here["task"]) if enough[task] > 1]
+    if not tasks:
+        return None
+    figure, axes = panels(1, 2, size=(3.6, 2.8))
+    for ax, measure in zip(axes.flat, ("alpha_error_last", "accuracy_last"), strict=True):
+        for task in tasks:
+            groups = here[here["task"] == task].groupby("warm")[measure]
+            ax.errorbar(
+                groups.mean().index, groups.mean(), yerr=groups.sem(), fmt="o-", ms=4, capsize=2,
+                label=task,
+            )  # fmt: skip
+        ax.set(xlabel="warm-start epochs W", ylabel=measure.partition("_last")[0].replace("_", " "))
+    legend(figure, axes)
+    return figure
+
+
+def scott(rows: pd.DataFrame) -> Any:
+    """Scott's estimator against BBE on the same scores, a dot a split."""
+    here = rows[(rows["alpha"] == HALF) & rows["method"].isin(["bbe", "scott"])]
+    pairs = here.pivot_table("alpha_error_last", ["task", "seed"], "method").dropna()
+    if not {"bbe", "scott"} <= set(pairs) or not len(pairs):
+        return None
+    figure, axes = panels(1, 1, size=(4.2, 3.8))
+    ax = axes[0, 0]
+    for task, points in pairs.groupby("task"):
+        ax.plot(points["bbe"], points["scott"], "o", ms=5, alpha=0.8, label=task)
+    end = 1.05 * float(pairs.to_numpy().max())
+    ax.plot([0, end], [0, end], color="#888888", linewidth=1)
+    ax.set(
+        xlabel="error of BBE", ylabel="error of Scott", xlim=(0, end), ylim=(0, end),
+        title="Above the line, BBE errs less", aspect="equal",
+    )  # fmt: skip
+    legend(figure, axes)
+    return figure
+
+
+def coverage(rows: pd.DataFrame) -> Any:
+    """Each split's 95 % interval against the truth, sorted; red ones miss."""
+    if "low" not in rows:
+        return None
+    here = rows[rows["low"].notna() & rows["alpha"].notna()]
+    here = here[here["method"].isin(["topbin", "tedn", "bbe"])]
+    if not len(here):
+        return None
+    methods = in_order(list(here["method"].unique()))
+    figure, axes = panels(1, len(methods), share_y=True, size=(3.6, 3.4))
+    for ax, method in zip(axes.flat, methods, strict=True):
+        cells = here[here["method"] == method].sort_values(["task", "alpha", "low"])
+        low, high = cells["low"] - cells["alpha"], cells["high"] - cells["alpha"]
+        inside = ((low <= 0) & (high >= 0)).to_numpy()
+        place = np.arange(len(cells))
+        for hit, colour, label in ((True, "#0072b2", "covers α"), (False, "#cc3311", "misses α")):
+            chosen = inside == hit
+            ax.vlines(place[chosen], low[chosen], high[chosen], color=colour, lw=1.4, label=label)
+        ax.axhline(0, color="#222222", linewidth=0.8)
+        _mark_tasks(ax, cells["task"].to_numpy())
+        ax.set(title=f"{name_of(method)}: {inside.sum()} of {len(cells)} cover")
+    axes.flat[0].set_ylabel("95 % interval − true α")
+    legend(figure, axes)
+    return figure
+
+
+def _mark_tasks(ax: Any, tasks: Any) -> None:
+    """Names below the runs of equal tasks."""
+    names, first, counts = np.unique(tasks, return_index=True, return_counts=True)
+    ax.set_xticks(first + counts / 2 - 0.5, names, rotation=30, ha="right", fontsize="small")
+    for start in first[1:]:
+        ax.axvline(start - 0.5, color="#bbbbbb", linewidth=0.6)

@@ -1,0 +1,213 @@
+"""Tables, figures and progress, from rows made by hand."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from topbin.bench import figures
+from topbin.bench.figures.triangles import tilt
+from topbin.bench.grid import grid, jobs_of
+from topbin.bench.progress import Watch
+from topbin.bench.runner import Finished
+from topbin.bench.store import Store
+from topbin.bench.tables import by_alpha, compare, failures, mean_of, require_rows, wide
+from topbin.core.errors import InputError
+
+METHODS = ("tedn", "bbe", "scott", "pvu", "topbin", "tedn-w0")
+
+
+def made_rows():
+    rows = []
+    for task in ("concrete", "spambase"):
+        for alpha in (0.1, 0.5):
+            for seed in range(3):
+                for i, method in enumerate(METHODS):
+                    guess = np.nan if method == "pvu" else 0.01 * (i + seed)
+                    right = np.nan if method in ("bbe", "scott") else 0.9 - 0.01 * (i + seed)
+                    rows.append(
+                        {
+                            "key": f"{task}{alpha}{seed}{method}", "task": task, "method": method,
+                            "alpha": alpha, "seed": seed, "profile": "paper", "status": "done",
+                            "reason": "", "alpha_error_last": guess, "alpha_error_pu": guess / 2,
+                            "alpha_error_oracle": guess / 4, "accuracy_last": right,
+                            "accuracy_pu": right + 0.01, "accuracy_oracle": right + 0.02,
+                            "low": alpha - 0.1, "high": alpha + (0.1 if seed else -0.05),
+                        }
+                    )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def rows():
+    return made_rows()
+
+
+def test_the_three_stops_stand_apart_beside_the_paper(rows):
+    table = compare(rows, "alpha_error")
+    assert table.header[2:] == (
+        "last epochs", "PU-validated stop", "oracle stop", "splits", "paper",
+    )  # fmt: skip
+    line = next(row for row in table.rows if row[:2] == ("concrete", "BBE"))
+    # 0.01, 0.02, 0.03: mean 0.02, standard error 0.01/√3
+    assert line[2:] == (
+        "0.020 ± 0.006",
+        "0.010 ± 0.003",
+        "0.005 ± 0.001",
+        "3",
+        "0.152 (oracle stop)",
+    )
+
+
+def test_accuracies_are_in_per_cent_and_silent_methods_absent(rows):
+    table = compare(rows, "accuracy")
+    named = {row[1] for row in table.rows}
+    assert "BBE" not in named
+    line = next(row for row in table.rows if row[:2] == ("spambase", "PvU (known α)"))
+    assert line[2] == "86.0 ± 0.6"
+    assert line[-1] == "89.2 (oracle stop)"
+
+
+def test_failed_cells_do_not_count_and_can_be_listed(rows):
+    rows.loc[0, ["status", "reason"]] = ["failed", "TB015 the loss is nan"]
+    line = next(r for r in compare(rows, "alpha_error", alpha=0.1).rows if r[1] == "(TED)ⁿ")
+    assert line[-2] == "2"
+    assert failures(rows).rows == (("concrete", "tedn", "0.1", "0", "TB015 the loss is nan"),)
+
+
+def test_one_row_a_task_with_the_best_in_bold(rows):
+    table = wide(rows, "alpha_error", ["tedn", "bbe", "km2"])
+    assert table.rows[0] == ("concrete", "**0.010 ± 0.006**", "0.020 ± 0.006", "–")
+    assert table.rows[-1] == ("mean", "0.010", "0.020", "–")
+    assert wide(rows, "accuracy", ["tedn", "topbin"]).rows[0][1].startswith("**")
+    assert wide(rows, "alpha_error", ["nobody"]).rows == ()
+
+
+def test_by_alpha_has_a_line_each(rows):
+    lines = by_alpha(rows, "alpha_error", ["tedn"]).rows
+    assert [line[:2] for line in lines] == [
+        ("concrete", "0.1"), ("concrete", "0.5"), ("spambase", "0.1"), ("spambase", "0.5"),
+        ("mean", "0.1"), ("mean", "0.5"),
+    ]  # fmt: skip
+
+
+def test_forms(rows):
+    table = wide(rows[rows["task"] == "concrete"], "alpha_error", ["tedn", "bbe"])
+    assert table.render("markdown").splitlines()[:2] == [
+        "| task | (TED)ⁿ | BBE |", "| --- | --- | --- |",
+    ]  # fmt: skip
+    assert table.render("csv").splitlines()[1] == "concrete,0.010 ± 0.006,0.020 ± 0.006"
+    latex = table.render("latex")
+    assert r"concrete & \textbf{0.010 $\pm$ 0.006} & 0.020 $\pm$ 0.006 \\" in latex
+    assert latex.count(r"\midrule") == 1
+
+
+def test_means():
+    assert mean_of(pd.Series([np.nan])) is None
+    assert mean_of(pd.Series([2.0])).error is None
+
+
+def test_no_rows():
+    with pytest.raises(InputError, match="TB303"):
+        require_rows(pd.DataFrame())
+
+
+# ---------------------------------------------------------------- figures
+
+
+def made_curves(rows):
+    points = [
+        {"key": key, "method": method, "epoch": epoch, "phase": "pvu", "alpha_hat": 0.4,
+         "accuracy": 0.8, "top_purity": 0.9, "top_size": 0.3}
+        for key, method in zip(rows["key"], rows["method"], strict=True)
+        for epoch in (1, 10)
+    ]  # fmt: skip
+    return pd.DataFrame(points)
+
+
+def made_scores():
+    rng = np.random.default_rng(0)
+    samples = ("held_p", "held_u_positive", "held_u_negative", "train_u_positive",
+               "train_u_negative")  # fmt: skip
+    return pd.DataFrame(
+        {"key": "k", "task": "concrete", "trainer": trainer, "epoch": epoch, "sample": name,
+         "scores": rng.normal(2.0 if "negative" not in name else -2.0, 1, 40).astype(np.float32)}
+        for trainer in ("pvu", "tedn") for epoch in (1, 10) for name in samples
+    )  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path, rows):
+    store = Store(tmp_path)
+    tables = {"rows": rows, "curves": made_curves(rows), "scores": made_scores()}
+    store.put("job", {kind: frame.to_dict("records") for kind, frame in tables.items()})
+    return store
+
+
+def test_every_figure_is_drawn(store, tmp_path):
+    written = list(figures.draw_all(store, tmp_path / "images"))
+    wanted = [*figures.FROM_ROWS, *figures.FROM_CURVES, *figures.FROM_SCORES, "triangles"]
+    assert [path.stem for path in written] == wanted
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
+
+
+def test_without_results_only_the_triangles(tmp_path):
+    written = list(figures.draw_all(Store(tmp_path / "none"), tmp_path / "images"))
+    assert [path.stem for path in written] == ["triangles"]
+
+
+@pytest.mark.parametrize("draw", [*figures.FROM_ROWS.values(), *figures.FROM_CURVES.values()])
+def test_a_figure_without_its_rows_is_none(draw, rows):
+    other = rows.assign(alpha=0.3, method="pvu", low=np.nan)
+    assert draw(other) is None
+
+
+def test_columns_that_are_not_there(rows):
+    assert figures.coverage(rows.drop(columns="low")) is None
+    assert figures.by_epoch(rows.drop(columns="alpha")) is None
+    assert [draw(pd.DataFrame({"key": ["a"]})) for draw in figures.FROM_SCORES.values()] == [
+        None
+    ] * 3
+
+
+def test_coverage_counts_what_it_shows(rows):
+    titles = [ax.get_title() for ax in figures.coverage(rows).axes]
+    assert titles[0] == "(TED)ⁿ: 8 of 12 cover"  # every first split was made to miss
+
+
+def test_linear_pvu_is_tilted_though_a_flat_line_separates():
+    P, N, w = tilt()
+    assert P[:, 1].min() > 0 > N[:, 1].max()
+    assert abs(w[0]) > 0.3 * w[1] > 0
+    assert (P @ w > (N @ w).max()).mean() > 0.2
+
+
+# ---------------------------------------------------------------- progress
+
+
+def finished(job, seconds, reason=""):
+    return Finished(job, len(job.cells) * bool(reason), reason, seconds)
+
+
+def test_plain_lines_with_the_time_left():
+    jobs = jobs_of(grid(["gaussians", "beta"], "smoke", methods=["km1", "tice"]))
+    text = io.StringIO()
+    with Watch(jobs, Console(file=text, width=200), workers=2) as watch:
+        watch(finished(jobs[0], 10.0))
+        assert watch.time_left() == pytest.approx(3 * 10 / 2)  # as any so far
+        watch(finished(jobs[1], 2.0, "InputError: TB004 NaN"))
+        assert watch.time_left() == pytest.approx((10 * 0 + 6 + 6) / 2)
+    lines = text.getvalue().splitlines()
+    assert lines[0].startswith("1/4  gaussians α=0.5 split 0  km1  10.0 s  done  left 0:15")
+    assert "TB004" in lines[1]
+
+
+def test_a_table_on_a_terminal():
+    jobs = jobs_of(grid(["gaussians"], "smoke", methods=["km1", "tice"]))
+    text = io.StringIO()
+    with Watch(jobs, Console(file=text, force_terminal=True, width=80)) as watch:
+        watch(finished(jobs[0], 61.0))
+    assert "about 1:01 left" in text.getvalue()
+    assert "gaussians" in text.getvalue()
