@@ -1,0 +1,233 @@
+"""fit → score → audit → report, as commands, on real rows with hidden labels."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from tumours import TRUTH, hidden_truth, tumours
+
+from topbin.cli import main
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("with space ü")
+    tumours().to_csv(path / "t.csv", index=False)
+    tumours().to_parquet(path / "t.parquet")
+    return path
+
+
+@pytest.fixture(scope="module")
+def ran(folder):
+    run = folder / "run1"
+    done = call("fit", folder / "t.csv", "--label", "known", "--id", "case", "--preset", "fast",
+                "-o", run)  # fmt: skip
+    assert done.exit_code == 0, done.output
+    return run, done
+
+
+def test_the_screen_answers_in_order(ran):
+    _, done = ran
+    for part in ('0 is read as "unknown"', "first estimate", "α = ", "what if", "wrote"):
+        assert part in done.stdout
+
+
+def test_all_files_are_left_and_nothing_else(ran):
+    run, _ = ran
+    assert {path.name for path in run.iterdir() if not path.name.startswith((".", "audit"))} == {
+        "report.html", "result.json", "candidates.csv", "model", "run.toml", "events.jsonl",
+    }  # fmt: skip
+    lines = (run / "events.jsonl").read_text().splitlines()
+    stages = [json.loads(line)["stage"] for line in lines]
+    assert stages[0] == "first"
+    assert stages[-1] == "done"
+
+
+def test_an_existing_run_is_not_overwritten(ran, folder):
+    run, _ = ran
+    before = (run / "result.json").read_bytes()
+    done = call("fit", folder / "t.csv", "--label", "known", "-o", run)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("TB104")
+    assert (run / "result.json").read_bytes() == before
+
+
+def test_parquet_and_csv_give_the_same_answer_and_resume_changes_nothing(ran, folder):
+    run, _ = ran
+    arguments = ["fit", folder / "t.parquet", "--label", "known", "--id", "case", "--preset",
+                 "fast", "-o", folder / "run2"]  # fmt: skip
+    assert call(*arguments).exit_code == 0
+    first = json.loads((run / "result.json").read_text())
+    second = json.loads((folder / "run2" / "result.json").read_text())
+    assert second["estimate"] == first["estimate"]
+    assert second["data"]["hash"] == first["data"]["hash"]
+    before = (folder / "run2" / "result.json").read_bytes()
+    assert call(*arguments, "--resume").exit_code == 0
+    assert (folder / "run2" / "result.json").read_bytes() == before
+
+
+def test_two_files_and_json_alone_on_standard_output(folder):
+    frame = tumours()
+    frame[frame["known"] == 1].drop(columns="known").to_csv(folder / "p.csv", index=False)
+    frame[frame["known"] == 0].drop(columns="known").to_csv(folder / "u.csv", index=False)
+    done = call("fit", "--positives", folder / "p.csv", "--unlabeled", folder / "u.csv", "--id",
+                "case", "--preset", "fast", "-o", folder / "run3", "--json")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    low, high = json.loads(done.stdout)["estimate"]["interval"]
+    assert low <= TRUTH <= high
+    assert "first estimate" in done.stderr
+
+
+def test_rows_known_positive_among_the_unlabeled_are_refused(folder):
+    frame = tumours().drop(columns="known")
+    frame[:30].to_csv(folder / "p2.csv", index=False)
+    frame.to_csv(folder / "u2.csv", index=False)
+    done = call("fit", "--positives", folder / "p2.csv", "--unlabeled", folder / "u2.csv", "--id",
+                "case", "-o", folder / "run4")  # fmt: skip
+    assert done.exit_code == 1
+    assert done.stderr.startswith("TB116 30 unlabeled rows")
+    assert not (folder / "run4").exists()
+
+
+def test_a_threshold_that_is_passed_exits_3(ran, folder):
+    done = call("fit", folder / "t.csv", "--label", "known", "--id", "case", "--preset", "fast",
+                "-o", folder / "run5", "--max-alpha", "0.001", "--quiet")  # fmt: skip
+    assert done.exit_code == 3
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["nothing.csv", "--label", "known"], 1, "TB101"),
+        (["{t}", "--label", "knwon"], 2, 'Did you mean "known"?'),
+        (["{t}", "--label", "case"], 1, "TB002"),
+        (["{t}"], 2, "name a table and its --label"),
+        (["--positives", "{t}"], 2, "--positives and --unlabeled"),
+        (["{t}", "--label", "known", "--review", "0"], 2, "TB008"),
+        (["{folder}", "--label", "known"], 1, "TB102"),
+        (["{t}", "--label", "known", "--preset", "slow"], 2, "slow"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_leaves_nothing(folder, arguments, status, said):
+    filled = [a.format(t=folder / "t.csv", folder=folder) for a in arguments]
+    done = call("fit", *filled, "-o", folder / "bad")
+    assert done.exit_code == status
+    assert said in done.stderr
+    assert "Traceback" not in done.output
+    assert not (folder / "bad" / "result.json").exists()
+
+
+def test_debug_shows_the_traceback():
+    done = call("fit", "nothing.csv", "--label", "x", "--debug")
+    assert type(done.exception).__name__ == "InputError"
+
+
+def test_score_writes_every_row_with_its_probability(ran, folder):
+    run, _ = ran
+    out = folder / "scored.csv"
+    done = call("score", run, folder / "t.parquet", "-o", out, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {"rows": 569, "output": str(out)}
+    scored = pd.read_csv(out)
+    assert scored["topbin_probability"].between(0, 1).all()
+    assert (scored["topbin_positive"] == (scored["topbin_probability"] > 0.5)).all()
+    assert call("score", run, folder / "t.parquet", "-o", out).exit_code == 2
+
+
+def test_score_refuses_rows_without_the_model_columns(ran, folder):
+    run, _ = ran
+    tumours().drop(columns="mean radius").to_csv(folder / "short.csv", index=False)
+    done = call("score", run, folder / "short.csv", "-o", folder / "short_scored.csv")
+    assert done.exit_code == 1
+    assert "mean radius" in done.stderr
+    assert not (folder / "short_scored.csv").exists()
+
+
+@pytest.mark.parametrize("kind", ["simple", "stratified"])
+def test_an_audit_goes_out_blind_and_comes_back_with_a_verdict(ran, folder, kind):
+    run, _ = ran
+    out = folder / f"{kind}.csv"
+    options = ["--stratified"] if kind == "stratified" else []
+    assert call("audit", run, "--n", 80, "-o", out, "--force", *options).exit_code == 0
+    drawn = pd.read_csv(out)
+    assert drawn["is_positive"].isna().all()
+    assert not {"probability", "score"} & set(drawn.columns)
+    drawn["is_positive"] = np.where(hidden_truth()[drawn["row"] - 1], "yes", "no")
+    drawn.to_csv(out, index=False)
+    done = call("audit", run, "--labels", out, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["verdict"] != "contradicts"
+    assert "The audit" in (run / "report.html").read_text()
+    assert json.loads((run / "result.json").read_text())["audit"]["kind"] == kind
+
+
+def test_an_audit_of_other_rows_is_refused(ran, folder):
+    run, _ = ran
+    call("audit", run, "--n", 20, "-o", folder / "a.csv", "--force")
+    frame = pd.read_csv(folder / "a.csv")[::-1].assign(is_positive="yes")
+    frame.to_csv(folder / "b.csv", index=False)
+    done = call("audit", run, "--labels", folder / "b.csv")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("TB117")
+
+
+def test_an_audit_needs_the_same_data_and_a_draw(folder, tmp_path):
+    frame = tumours()
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    run = tmp_path / "run"
+    call("fit", tmp_path / "t.csv", "--label", "known", "--id", "case", "--preset", "fast",
+         "-o", run)  # fmt: skip
+    assert "topbin audit RUN" in call("audit", run, "--labels", tmp_path / "t.csv").stderr
+    frame.assign(**{"mean radius": 0.5}).to_csv(tmp_path / "t.csv", index=False)
+    assert call("audit", run).stderr.startswith("TB117")
+
+
+def test_the_plan_of_an_audit(ran):
+    run, _ = ran
+    done = call("audit", run, "--plan", 0.1, "--json")
+    assert 50 < json.loads(done.stdout)["n"] < 400
+
+
+def test_report_and_inspect(ran):
+    run, _ = ran
+    assert json.loads(call("report", run, "--json").stdout)["report"].endswith("report.html")
+    assert "TEDnClassifier" in call("inspect", run / "model").stdout
+    assert json.loads(call("inspect", run, "--json").stdout)["estimate"]["n_u"] == 469
+    assert call("inspect", run.parent).exit_code == 1
+
+
+@pytest.mark.parametrize("verb", ["fit", "score", "audit", "report", "inspect", "demo"])
+def test_every_help_has_examples_groups_and_exit_codes(verb):
+    text = call(verb, "--help").stdout
+    assert f"topbin {verb}" in text
+    assert "Output:" in text
+    assert "Exit codes: 0 done, 1 failed, 2 wrong use, 3" in text
+
+
+def test_kill_and_resume_gives_the_same_result(ran, folder):
+    run, _ = ran
+    target = folder / "killed"
+    arguments = ["fit", str(folder / "t.csv"), "--label", "known", "--id", "case", "--preset",
+                 "fast", "-o", str(target)]  # fmt: skip
+    command = [sys.executable, "-m", "topbin", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if line.startswith("first estimate"):
+            break
+    process.kill()
+    process.communicate()
+    assert not (target / "result.json").exists()
+    assert call(*arguments).exit_code == 2  # the folder is there; only --resume or --force go on
+    assert call(*arguments, "--resume").exit_code == 0
+    resumed, whole = (json.loads((f / "result.json").read_text()) for f in (target, run))
+    whole.pop("audit", None)
+    assert resumed == whole

@@ -1,0 +1,156 @@
+"""`topbin.fit`: the whole job on real rows, with the truth kept out of its sight."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from tumours import TRUTH, tumours
+
+import topbin as tb
+from topbin.core import InputError
+from topbin.io.runs import check_result, read_result
+from topbin.job.files import read_model
+
+
+@pytest.fixture(scope="module")
+def result():
+    return tb.fit(tumours(), "known", id="case", preset="fast", review=60)
+
+
+def test_the_truth_lies_in_the_interval(result):
+    low, high = result.estimate.interval
+    assert low <= TRUTH <= high
+    assert result.estimate.n_u == 469
+    assert result.estimate.alpha == pytest.approx(TRUTH, abs=0.08)
+
+
+def test_candidates_are_unlabeled_ranked_and_mostly_right(result):
+    frame = result.candidates()
+    assert list(frame.columns[:4]) == ["rank", "row", "probability", "case"]
+    assert len(frame) == 60
+    assert frame["probability"].is_monotonic_decreasing
+    assert "known" not in frame
+    rows = frame["row"].to_numpy() - 1
+    assert (tumours()["known"].to_numpy()[rows] == 0).all()
+    assert (tumours()["case"].to_numpy()[rows] == frame["case"]).all()
+    assert len(result.candidates(10)) == 10
+
+
+def test_a_wanted_precision_chooses_the_rows(result):
+    picked = result.picked(min_precision=0.2)
+    assert picked.precision_low >= 0.2 or picked.precision is None
+    assert len(result.candidates(min_precision=0.2)) == picked.rows
+
+
+def test_probabilities_average_to_alpha(result):
+    assert result.probabilities.mean() == pytest.approx(result.estimate.alpha, abs=0.05)
+
+
+def test_the_summary_answers_in_order(result):
+    text = result.summary()
+    order = [
+        "α = ",
+        "π = ",
+        "interval",
+        "bound",
+        "bias",
+        "alarm",
+        "agreement",
+        "candidates",
+        "audit",
+    ]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+
+
+def test_the_result_fits_its_schema_and_json(result):
+    content = {"schema": "topbin-result-1", "topbin": "0", **result.to_dict()}
+    check_result(json.loads(json.dumps(content, default=float)))
+
+
+def test_it_draws_itself(result):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    assert len(result.plot().axes) == 2
+    assert "<svg" in result._repr_html_()
+    mpl.pyplot.close("all")
+
+
+def test_a_saved_run_can_be_read_back(result, tmp_path):
+    folder = result.save(tmp_path / "run")
+    stored = read_result(folder)
+    assert stored["estimate"]["alpha"] == result.estimate.alpha
+    model, encoder = read_model(folder)
+    again = model.predict_proba(encoder.encode(tumours().drop(columns=["known"])))[:, 1]
+    first = result.classifier.predict_proba(result.data.X)[:, 1]
+    np.testing.assert_array_equal(again, first)
+    with pytest.raises(InputError, match="TB104"):
+        result.save(folder)
+
+
+def test_every_kind_of_frame_and_label_gives_the_same_answer(result):
+    words = tumours()
+    words["known"] = words["known"].map({1: "yes", 0: None})
+    found = tb.fit(words, "known", positive="yes", id="case", preset="fast")
+    assert found.estimate.alpha == result.estimate.alpha
+    found = tb.fit(pl.from_pandas(tumours()), "known", id="case", preset="fast")
+    assert found.estimate.alpha == result.estimate.alpha
+
+
+def test_known_negatives_serve_no_training(result):
+    frame = tumours()
+    more = frame.sample(30, random_state=0).assign(known=-1)
+    found = tb.fit(
+        pd.concat([frame, more]), "known", positive=1, negative=-1, id="case", preset="fast"
+    )
+    assert found.estimate.n_u == 469
+    assert found.estimate.alpha == result.estimate.alpha
+    assert len(found.candidates()) == 100
+
+
+def test_an_interrupt_keeps_the_first_estimate(monkeypatch):
+    def interrupt(self, X, s):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tb.TEDnClassifier, "fit", interrupt)
+    found = tb.fit(tumours(), "known", id="case")
+    assert found.stopped == "interrupted after the first estimate"
+    assert found.estimate == found.first
+    assert found.summary().startswith("stopped early")
+
+
+def test_a_leaking_column_is_noticed():
+    frame = tumours().assign(inspector=lambda f: f["known"] * 7.5)
+    found = tb.fit(frame, "known", id="case", preset="fast")
+    assert [f.column for f in found.data.findings if f.code == "leak"] == ["inspector"]
+    assert "noticed         leak" in found.summary()
+
+
+def test_few_positives_get_a_range():
+    frame = tumours()
+    few = frame[(frame["known"] == 0) | (frame["known"].cumsum() <= 20)]
+    text = tb.fit(few, "known", id="case", preset="fast").summary()
+    assert "too few for one number" in text
+    assert "what if" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"label": "knwon"}, "TB103"),
+        ({"label": None}, "TB008"),
+        ({"preset": "slow"}, "TB008"),
+        ({"review": 0}, "TB008"),
+        ({"min_precision": 2}, "TB008"),
+        ({"id": "nope"}, "TB103"),
+        ({"drop": ["nope"]}, "TB103"),
+        ({"label": "case"}, "TB002"),
+    ],
+)
+def test_wrong_use_is_refused_by_code(options, code):
+    with pytest.raises(InputError) as caught:
+        tb.fit(tumours(), **{"label": "known", **options})
+    assert caught.value.code == code
