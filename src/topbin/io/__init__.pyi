@@ -1,6 +1,10 @@
 from .features import Dropped as Dropped
 from .features import Encoder as Encoder
 from .features import fit_encoder as fit_encoder
+from .models import inspect_model as inspect_model
+from .models import load as load
+from .models import load_encoder as load_encoder
+from .models import save as save
 from .runs import Run as Run
 from .runs import open_run as open_run
 from .runs import read_events as read_events
