@@ -246,7 +246,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.allow_nan = tags.input_tags.sparse = True
-        if not (self.estimator is None or isinstance(self.estimator, str)):
+        if hasattr(self.estimator, "__sklearn_tags__"):
             inner = get_tags(self.estimator).input_tags
             tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
         return tags
