@@ -33,10 +33,12 @@ def test_the_screen_goes_to_standard_error(ran):
     assert "of the 469 unlabeled are positive" in result.stderr
 
 
-def test_both_pictures_are_written(ran):
+def test_report_candidates_and_pictures_are_written(ran):
     folder, _ = ran
-    assert {path.name for path in folder.iterdir()} == {"top_bin.png", "scores.png"}
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in folder.iterdir())
+    left = {path.name for path in folder.iterdir()}
+    assert {"top_bin.png", "scores.png", "report.html", "candidates.csv", "result.json"} <= left
+    for name in ("top_bin.png", "scores.png"):
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
 
 
 def test_help_lists_the_verbs_without_importing_them():

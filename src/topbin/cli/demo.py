@@ -5,13 +5,18 @@ from time import perf_counter
 from typing import Any
 
 import click
+import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
 from topbin.cli.verb import Grouped, Verb, screen, write_json
+from topbin.io.atomic import new_file
+from topbin.job import fit
+from topbin.mpe import METHODS, AlphaEstimator, estimate_alpha
+from topbin.plots import ScoreDisplay, TopBinDisplay
 
-LABELED = 100
+LABELED, LABEL = 100, "known_malignant"
 
 
 @click.command(cls=Verb)
@@ -31,7 +36,7 @@ LABELED = 100
     default=Path("demo"),
     show_default=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the two pictures.",
+    help="Folder for the report, the candidates and the pictures.",
 )
 @click.option(
     "--json", "as_json", cls=Grouped, group="Output", is_flag=True,
@@ -47,34 +52,34 @@ def demo(output: Path, seed: int, as_json: bool) -> None:
       topbin demo
       topbin demo --seed 7 --json
     """
-    X, s, truth = hide_labels(seed)
+    frame, truth = hide_labels(seed)
     show = screen(as_json)
-    show.print(f"[bold]100 known malignant tumours, {int((s == 0).sum())} unlabeled.[/bold]")
-    rows, answer = run(X, s, truth)
+    show.print(f"[bold]{LABELED} known malignant tumours, {len(frame) - LABELED} unlabeled.[/bold]")
+    rows = every_method(frame.drop(columns=LABEL).to_numpy(), frame[LABEL].to_numpy(), truth)
     show.print(as_table(rows, truth))
-    show.print(answer.summary(), soft_wrap=True)
+    result = fit(frame, LABEL, seed=seed)
+    show.print(result.summary(), soft_wrap=True)
     show.print(f"truth           {truth:.3f} of the unlabeled are malignant")
-    for path in draw(answer, output):
+    # The run folder first: it refuses a folder of files that are not a run's.
+    for path in [result.save(output, force=True) / "report.html", *draw(result.classifier, output)]:
         show.print(f"wrote           {path}", soft_wrap=True)
     if as_json:
-        write_json({"truth": truth, "methods": rows})
+        write_json({"truth": truth, "methods": rows, "estimate": result.estimate.to_dict()})
 
 
-def hide_labels(seed: int) -> tuple[NDArray[Any], NDArray[Any], float]:
-    """Features, labels with 100 malignant rows left known, and the hidden share."""
+def hide_labels(seed: int) -> tuple[Any, float]:
+    """A table in which 100 malignant tumours are marked, and the share hidden among the rest."""
     from sklearn.datasets import load_breast_cancer
 
-    X, benign = load_breast_cancer(return_X_y=True)
-    malignant = np.flatnonzero(benign == 0)
-    s = np.zeros(benign.size, int)
-    s[np.random.default_rng(seed).choice(malignant, LABELED, replace=False)] = 1
-    return X, s, float(np.mean(benign[s == 0] == 0))
+    frame = load_breast_cancer(as_frame=True).frame
+    malignant = frame.pop("target").to_numpy() == 0
+    known = np.random.default_rng(seed).choice(np.flatnonzero(malignant), LABELED, replace=False)
+    frame[LABEL] = np.isin(np.arange(len(frame)), known).astype(int)
+    return frame, float(np.mean(malignant[frame[LABEL] == 0]))
 
 
-def run(X: NDArray[Any], s: NDArray[Any], truth: float) -> tuple[list[dict[str, Any]], Any]:
+def every_method(X: NDArray[Any], s: NDArray[Any], truth: float) -> list[dict[str, Any]]:
     """Every registered method on the same rows; two cross-fits serve all that read scores."""
-    from topbin.mpe import METHODS, AlphaEstimator, estimate_alpha
-
     ranked, probable = AlphaEstimator().fit(X, s), AlphaEstimator("elkan_noto").fit(X, s)
     rows = []
     for name, method in METHODS.items():
@@ -86,7 +91,7 @@ def run(X: NDArray[Any], s: NDArray[Any], truth: float) -> tuple[list[dict[str, 
             found = estimate_alpha(scored.scores_p_, scored.scores_u_, method=name)
         row = {**found.to_dict(), "error": found.alpha - truth}
         rows.append({**row, "seconds": round(perf_counter() - start, 3)})
-    return rows, ranked
+    return rows
 
 
 def as_table(rows: list[dict[str, Any]], truth: float) -> Table:
@@ -106,15 +111,11 @@ def as_table(rows: list[dict[str, Any]], truth: float) -> Table:
     return table
 
 
-def draw(answer: Any, output: Path) -> list[Path]:
-    """Both pictures of the default method."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from topbin.plots import ScoreDisplay, TopBinDisplay
-
-    output.mkdir(parents=True, exist_ok=True)
+def draw(classifier: Any, output: Path) -> list[Path]:
+    """Both pictures, as files."""
+    matplotlib.use("Agg")
     paths = [output / "top_bin.png", output / "scores.png"]
     for display, path in zip((TopBinDisplay, ScoreDisplay), paths, strict=True):
-        display.from_estimator(answer).plot().figure_.savefig(path, dpi=150)
+        with new_file(path, force=True) as part:
+            display.from_estimator(classifier).plot().figure_.savefig(part, dpi=150, format="png")
     return paths
