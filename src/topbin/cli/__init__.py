@@ -7,6 +7,7 @@ import click
 VERBS = {
     "demo": "The main job on real data, with the truth shown beside.",
     "fit": "How many of the unlabeled rows of a table are positive, and which ones?",
+    "alpha": "How many are positive, from scores you already have, of any size.",
     "score": "Probabilities for new rows, with the model of a run.",
     "audit": "Check an estimate by labeling a random sample.",
     "report": "Write the page of a run again.",

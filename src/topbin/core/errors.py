@@ -39,6 +39,8 @@ CODES = {
     "TB301": "data for a benchmark is not there and cannot be fetched",
     "TB302": "a data file has another checksum",
     "TB303": "benchmark results are not there, or cannot be read",
+    "TB401": "a cluster cannot be reached",
+    "TB402": "a cluster gave up on a part of the work",
 }
 
 

@@ -47,17 +47,22 @@ class Labels:
         return int(self.is_unlabeled.sum())
 
 
-def read_labels(s: Any, *, positive: Any = None, negative: Any = None) -> Labels:
+def read_labels(
+    s: Any, *, positive: Any = None, negative: Any = None, counts: Any = None
+) -> Labels:
     """Read a label column: {1, 0}, {1, −1}, bool, 1/NaN/None, or any values with `positive=`.
 
     With `positive=` every other value is unlabeled, except `negative=`, which marks rows known
-    to be negative. Without it, more than two values is an error that shows them.
+    to be negative. Without it, more than two values is an error that shows them. With `counts`
+    each entry of `s` stands for that many rows, counted elsewhere; the masks are then of entries.
 
     >>> read_labels(["yes", None, ""], positive="yes").note
     "'yes' = positive (1 row), blank = unlabeled (2 rows)"
+    >>> read_labels([1, 0], counts=[7, 10**12]).note
+    '1 = positive (7 rows), 0 = unlabeled (1,000,000,000,000 rows)'
     """
     values, codes = _distinct(s)
-    counts = np.bincount(codes, minlength=len(values))
+    counts = np.bincount(codes, counts, len(values)).astype(np.intp)
     is_p, is_n = _roles(values, counts, positive, negative)
     is_u = [not (p or n) for p, n in zip(is_p, is_n, strict=True)]
     note = ", ".join(
@@ -94,7 +99,7 @@ def _distinct(s: Any) -> tuple[list[Any], NDArray[np.intp]]:
         found, codes = np.unique(array, return_inverse=True)
         values = [None if value != value else value.item() for value in found]
     else:
-        keys = [_key(value) for value in array.tolist()]
+        keys = [label_key(value) for value in array.tolist()]
         values = list(dict.fromkeys(keys))
         place = {value: i for i, value in enumerate(values)}
         codes = np.fromiter((place[key] for key in keys), np.intp, len(keys))
@@ -113,7 +118,7 @@ def _as_column(s: Any) -> NDArray[Any]:
         raise InputError("TB005", f"labels must be one value a row: {error}") from error
 
 
-def _key(value: Any) -> Any:
+def label_key(value: Any) -> Any:
     """One hashable key a value; None, NaN, NaT, pandas' NA and blanks are all missing."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return None

@@ -1,0 +1,11 @@
+"""The same answer at any size: engines count, and `topbin.mpe` reads the sum.
+
+Tails of parts of the unlabeled rows add (Garg et al. 2021 need no more than these counts), so a
+cluster is handed the cuts, counts its parts, and the total equals the count on one machine.
+"""
+
+from topbin.scale.count import Counted, count_from, tails_from
+from topbin.scale.engine import ENGINES, Engine, open_engine
+from topbin.scale.local import Local
+
+__all__ = ["Counted", "ENGINES", "Engine", "Local", "count_from", "open_engine", "tails_from"]

@@ -1,0 +1,210 @@
+"""Parts of a table and how to read one: a few row groups of a parquet file, or a whole text file.
+
+Parquet is read by Arrow where it is installed, else, like text, by DuckDB, which comes with topbin.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from topbin.core.checks import Scores
+from topbin.core.errors import MissingExtra
+from topbin.core.labels import label_key
+from topbin.core.optional import require
+from topbin.scale.files import PARQUET, File, ending, first_line, identifier, relation, unreadable
+
+PART_ROWS = 1 << 22  # small row groups are read together up to this many rows
+CHUNK_ROWS = 1 << 20
+VECTOR = 2048  # rows that DuckDB moves at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Row groups of a parquet file, or, if none are named, a whole file."""
+
+    path: str
+    groups: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns to read; `wide` asks for float64 scores."""
+
+    score: str
+    label: str
+    by: str | None = None
+    wide: bool = True
+
+    @property
+    def named(self) -> list[str]:
+        """Those to read, each once."""
+        return list(dict.fromkeys(n for n in (self.score, self.label, self.by) if n is not None))
+
+    @property
+    def kind(self) -> type[np.floating[Any]]:
+        """What scores are read as."""
+        return np.float64 if self.wide else np.float32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coded:
+    """Values as positions in a short list; missing, blank and NaN are None."""
+
+    values: list[Any]
+    codes: NDArray[np.integer[Any]]
+
+    def where(self, chosen: Any) -> NDArray[np.bool_]:
+        """Which rows hold a value for which `chosen` is true."""
+        found: NDArray[np.bool_] = np.array([chosen(v) for v in self.values], bool)[self.codes]
+        return found
+
+    def counts(self) -> dict[Any, int]:
+        """How many rows hold each value."""
+        rows = np.bincount(self.codes, minlength=len(self.values)).tolist()
+        return {value: n for value, n in zip(self.values, rows, strict=True) if n}
+
+    def at(self, index: Any) -> "Coded":
+        """The same values at some of the rows."""
+        return Coded(self.values, self.codes[index])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Scores with their labels and groups; `scores` may hold NaN."""
+
+    scores: Scores
+    labels: Coded
+    groups: Coded | None = None
+
+    def at(self, index: Any) -> "Chunk":
+        """Some of the rows."""
+        groups = None if self.groups is None else self.groups.at(index)
+        return Chunk(self.scores[index], self.labels.at(index), groups)
+
+    def by_group(self) -> Iterator[tuple[Any, Scores]]:
+        """The scores of each group that has rows here; one group, None, if there is no column."""
+        if self.groups is None and self.scores.size:
+            yield None, self.scores
+        if self.groups is None or not self.scores.size:
+            return
+        order = np.argsort(self.groups.codes, kind="stable")
+        ranked = self.groups.codes[order]
+        starts = np.flatnonzero(ranked[1:] != ranked[:-1]) + 1
+        for rows in np.split(order, starts):
+            yield self.groups.values[self.groups.codes[rows[0]]], self.scores[rows]
+
+
+def find_parts(files: Sequence[File]) -> list[Part]:
+    """The parts of these files, each row in one of them."""
+    return [part for file in files for part in _parts(file)]
+
+
+def read_part(part: Part, columns: Columns) -> Iterator[Chunk]:
+    """The rows of a part in chunks; a file that cannot be read is TB102."""
+    with _reading(part.path):
+        yield from _by_arrow(part, columns) if part.groups else _by_duckdb(part, columns)
+
+
+def _parts(file: File) -> Iterator[Part]:
+    arrow = _arrow() if ending(file.path) in PARQUET else None
+    if arrow is None:
+        yield Part(file.path)
+        return
+    with _reading(file.path):
+        footer = arrow.read_metadata(file.path)
+    held, rows = [], 0
+    for group in range(footer.num_row_groups):
+        held.append(group)
+        rows += footer.row_group(group).num_rows
+        if rows >= PART_ROWS:
+            yield Part(file.path, tuple(held))
+            held, rows = [], 0
+    if held:
+        yield Part(file.path, tuple(held))
+
+
+def _arrow(module: str = "pyarrow.parquet") -> Any:
+    try:
+        return require(module, extra="dask", caller="reading row groups")
+    except MissingExtra:
+        return None
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    arrow = _arrow("pyarrow")
+    theirs = (arrow.ArrowException,) if arrow else ()
+    try:
+        yield
+    except (duckdb.Error, OSError, UnicodeDecodeError, *theirs) as error:
+        raise unreadable(path, first_line(error)) from error
+
+
+def _by_arrow(part: Part, columns: Columns) -> Iterator[Chunk]:
+    with _arrow().ParquetFile(part.path, pre_buffer=False) as file:
+        batches = file.iter_batches(
+            CHUNK_ROWS, row_groups=list(part.groups), columns=columns.named, use_threads=False
+        )
+        for batch in batches:
+            scores = batch.column(columns.score).cast(columns.kind.__name__, safe=False)
+            scores = scores.fill_null(np.nan).to_numpy(zero_copy_only=False)
+            labels = _arrow_coded(batch.column(columns.label))
+            groups = None if columns.by is None else _arrow_coded(batch.column(columns.by))
+            yield Chunk(scores, labels, groups)
+
+
+def _arrow_coded(column: Any) -> Coded:
+    column = column.dictionary_encode()
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return _coded(codes, column.dictionary.to_pylist())
+
+
+def _by_duckdb(part: Part, columns: Columns) -> Iterator[Chunk]:
+    number = "double" if columns.wide else "float"
+    names = [name for name in (columns.label, columns.by) if name is not None]
+    chosen = [f"cast({identifier(columns.score)} as {number}) as c0"]
+    chosen += [f"{identifier(name)} as c{i}" for i, name in enumerate(names, 1)]
+    with duckdb.connect(config={"threads": 1}) as connection:
+        result = connection.execute(f"select {', '.join(chosen)} from {relation(part.path)}")
+        while len(frame := result.fetch_df_chunk(CHUNK_ROWS // VECTOR)):
+            scores = frame["c0"].to_numpy(columns.kind, na_value=np.nan)
+            is_text = ending(part.path) not in PARQUET
+            yield Chunk(scores, *(_pandas_coded(frame[f"c{i + 1}"], is_text)
+                                  for i in range(len(names))))  # fmt: skip
+
+
+def _pandas_coded(column: Any, is_text: bool) -> Coded:
+    codes, values = column.factorize()
+    listed = values.tolist()
+    return _coded(codes, [meant(value) for value in listed] if is_text else listed)
+
+
+def _coded(codes: NDArray[np.integer[Any]], values: list[Any]) -> Coded:
+    """One place a distinct key; missing rows come as −1, which is the place of the last value."""
+    place: dict[Any, int] = {}
+    keys = [label_key(value) for value in [*values, None]]
+    moved = np.array([place.setdefault(key, len(place)) for key in keys])
+    return Coded(list(place), moved[codes])
+
+
+def meant(word: Any) -> Any:
+    """A word of a text file as the number or truth value it may stand for.
+
+    >>> meant("1"), meant("0.5"), meant("True"), meant("yes"), meant(7)
+    (1, 0.5, True, 'yes', 7)
+    """
+    if not isinstance(word, str):
+        return word
+    if word.strip().lower() in ("true", "false"):
+        return word.strip().lower() == "true"
+    for number in (int, float):
+        try:
+            return number(word)
+        except ValueError:
+            continue
+    return word

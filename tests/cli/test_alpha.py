@@ -1,0 +1,125 @@
+"""`topbin alpha`: the answer of estimate_alpha, from files, with its exit codes."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scale.tables import scored, spoil, write
+
+import topbin as tb
+from topbin.cli import main
+
+COLUMNS = ["--score", "score", "--label", "label"]
+
+
+def run(*args):
+    return CliRunner().invoke(main, ["alpha", *map(str, args)])
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("scored files"), scored())
+
+
+@pytest.fixture(scope="module")
+def expected():
+    table = scored()
+    is_p = table["label"] == 1
+    return tb.estimate_alpha(table["score"][is_p], table["score"][~is_p])
+
+
+def test_the_screen_is_the_summary(files, expected):
+    result = run(files, *COLUMNS)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("labels          1 = positive (")
+    assert expected.summary() in result.stdout
+
+
+def test_json_is_the_estimate_and_nothing_else(files, expected):
+    result = run(files, *COLUMNS, "--json")
+    answer = json.loads(result.stdout)
+    assert answer.pop("labels").startswith("1 = positive")
+    assert answer == json.loads(json.dumps(expected.to_dict()))
+    assert "unlabeled are positive" in result.stderr
+
+
+def test_groups_have_an_interval_each_and_a_word_on_their_number(files):
+    result = run(files, *COLUMNS, "--by", "town", "--json", "--method", "bbe")
+    answer = json.loads(result.stdout)
+    assert [row["group"] for row in answer["groups"]] == ["Bern", "Lyon", "Ulm"]
+    table = scored()
+    for row in answer["groups"]:
+        is_p, here = table["label"] == 1, table["town"] == row["group"]
+        alone = tb.estimate_alpha(
+            table["score"][is_p & here], table["score"][~is_p & here], method="bbe"
+        )
+        assert (row["alpha"], tuple(row["interval"])) == (alone.alpha, alone.interval)
+    assert "3 groups: each interval misses" in answer["notes"][0]
+    assert "Lyon" in result.stderr
+
+
+@pytest.mark.parametrize(("limit", "code"), [(0.01, 3), (0.9, 0)])
+def test_max_alpha_is_a_gate(files, limit, code):
+    result = run(files, *COLUMNS, "--max-alpha", limit)
+    assert result.exit_code == code
+    assert ("the interval begins above 0.01" in result.stdout) == (code == 3)
+    grouped = run(files, *COLUMNS, "--max-alpha", limit, "--by", "town")
+    assert grouped.exit_code == code
+    assert ("the interval of 3 groups begins above" in grouped.stdout) == (code == 3)
+
+
+def test_dropped_rows_and_skipped_files_are_said(tmp_path):
+    table = scored()
+    table["score"][5] = np.nan
+    files = write(tmp_path, table)
+    spoil(tmp_path / "part-3.parquet")
+    assert run(files, *COLUMNS, "--skip-bad").exit_code == 1
+    result = run(files, *COLUMNS, "--skip-bad", "--drop-nan")
+    assert result.exit_code == 0
+    assert "1 file left out, for unreadable" in result.stdout
+    assert "1 of 1,501 rows were left out: no finite score" in result.stdout
+
+
+def test_typed_values_are_numbers_where_the_column_has_numbers(files, expected):
+    assert expected.summary() in run(files, *COLUMNS, "--positive", "1").stdout
+    result = run(files, *COLUMNS, "--positive", "2")
+    assert result.exit_code == 1
+    assert "TB003 no row has the positive value 2" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["--method", "dedpul"], 2, "TB007 'dedpul' does not read tails; bbe, bbe_cp, scott do."),
+        (["--method", "bebe"], 2, "TB007 no method is called 'bebe'"),
+        (["--confidence", "95"], 2, "TB008 confidence must be a number in (0, 1); got 95.0."),
+        (["--score", "scor"], 2, 'TB103 there is no column "scor"'),
+        (["--label", "town"], 1, "TB002 the label column has 3 values"),
+        (["--engine", "ray"], 2, "Invalid value for '--engine'"),
+    ],
+)
+def test_wrong_use_is_one_sentence(files, args, code, message):
+    result = run(files, *COLUMNS, *args)
+    assert result.exit_code == code
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_missing_file_is_one_sentence():
+    result = run("none.parquet", *COLUMNS)
+    assert (result.exit_code, result.stderr.strip()) == (
+        1,
+        'TB101 no file is called or fits "none.parquet".',
+    )
+
+
+def test_help_loads_no_engine():
+    code = (
+        "import sys\nfrom topbin.cli.alpha import alpha\n"
+        "print({'pandas', 'duckdb', 'distributed', 'pyspark'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
