@@ -105,13 +105,19 @@ if find_spec("torch"):
     FACES["own net"] = lambda: tb.NNPUClassifier(own_net(), alpha=0.3, plan=NET)
 
 CHILD = """
-import pickle, sys
+import os, sys
+from importlib.util import find_spec
 from pathlib import Path
-def never(*given, **named): raise SystemExit("a pickle was opened")
-pickle.load = pickle.loads = pickle.Unpickler = never
 sys.path[:0] = sys.argv[2:]
 import numpy as np, topbin as tb
 from test_models import X, own_net
+for library in ("lightgbm", "torch"):  # some unpickle things of their own when imported
+    find_spec(library) and __import__(library)
+def watch(event, given):
+    if event == "pickle.find_class" or (event == "open" and str(given[0]).endswith(".pkl")):
+        os.write(2, f"a pickle was opened: {given}".encode())
+        os._exit(9)
+sys.addaudithook(watch)
 for folder in sorted(Path(sys.argv[1]).iterdir()):
     own = {"net": own_net()} if folder.name == "own net" else {}
     model = tb.load(folder, **own)
@@ -244,14 +250,18 @@ class TEDnClassifier(tb.TEDnClassifier):
 
 
 def test_types_outside_the_list_are_refused_by_name_and_nothing_is_written(tmp_path):
-    with fails("TB111", "test_models.TEDnClassifier is not on the list"):
+    with fails(
+        "TB111", "not on the list of types that are safe to store", "test_models.TEDnClassifier"
+    ):
         tb.save(TEDnClassifier(), tmp_path / "m")
     with fails("TB111", "sklearn.linear_model._logistic.LogisticRegression"):
         tb.save(LogisticRegression(), tmp_path / "m")
     bad = {
         "test_models.Planted": Planted(),
         "KDTree": KNeighborsClassifier(algorithm="kd_tree"),
-        "str.upper": make_pipeline(FunctionTransformer(str.upper), LogisticRegression()),
+        "builtins.method_descriptor": make_pipeline(
+            FunctionTransformer(str.upper), LogisticRegression()
+        ),
         "fractions.Fraction": 0,
     }
     for name, estimator in bad.items():
@@ -353,7 +363,7 @@ def test_a_pickle_in_an_array_file_is_never_opened(folder):
 def test_a_planted_type_is_refused_by_name_and_nothing_is_built(folder, monkeypatch):
     forge(folder, "parts.skops", skops.io.dumps([Planted()]))
     monkeypatch.setattr(skops.io, "loads", lambda *given, **named: pytest.fail("it was loaded"))
-    with fails("TB111", "test_models.Planted is not on the list"):
+    with fails("TB111", "test_models.Planted"):
         tb.load(folder)
 
 
@@ -385,7 +395,7 @@ def test_a_forged_description_is_refused(folder, node, code, words):
 def test_a_class_that_is_none_of_ours(folder):
     told = json.loads((folder / "model.json").read_bytes())
     forge(folder, "model.json", json.dumps({**told, "class": "Evil"}).encode())
-    with fails("TB111", "'Evil' is not on the list"):
+    with fails("TB111", "'Evil'"):
         tb.load(folder)
 
 

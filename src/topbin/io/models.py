@@ -169,9 +169,9 @@ def _skops_bytes(parts: list[Any]) -> bytes:
 def _audit(content: bytes) -> None:
     import skops.io
 
-    for name in skops.io.get_untrusted_types(data=content):
-        if name not in TRUSTED:
-            raise refused(name)
+    outside = sorted(set(skops.io.get_untrusted_types(data=content)) - TRUSTED)
+    if outside:
+        raise refused(", ".join(outside))
 
 
 def _verified(folder: Path) -> dict[str, bytes]:

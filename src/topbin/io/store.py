@@ -121,11 +121,11 @@ def unpack(node: Any, leaves: Leaves) -> Any:
     raise InputError("TB110", f"the model folder holds a value of no known kind: {list(node)[:3]}.")
 
 
-def refused(type_name: str) -> InputError:
-    """The refusal of a type, by name."""
+def refused(names: str) -> InputError:
+    """The refusal of types, by name."""
     return InputError(
         "TB111",
-        f"{type_name} is not on the list of types that are safe to store, so nothing was done. "
+        f"not on the list of types that are safe to store: {names}. Nothing was done. "
         "Use a scikit-learn or LightGBM model or a net, or keep the fitted object in memory.",
     )
 
