@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.ensemble._forest import BaseForest
-from sklearn.ensemble._gb import BaseGradientBoosting
+from sklearn.ensemble import BaseEnsemble
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.tree._tree import Tree
 
@@ -53,9 +52,9 @@ def _trees(value: Any, above: int | None) -> Iterator[tuple[Any, int]]:
         yield value, above
     elif isinstance(value, BaseEstimator):
         own = getattr(value, "n_features_in_", None)
-        # Forests hand rows to their trees unchecked; anything else has its own rows checked.
+        # Ensembles hand rows to their trees unchecked; all others check their own rows.
         handed = above if own is None else own if above is None else min(above, own)
-        unchecked = isinstance(value, BaseForest | BaseGradientBoosting)
+        unchecked = isinstance(value, BaseEnsemble)
         for item in vars(value).values():
             yield from _trees(item, handed if unchecked or _holds_tree(item) else None)
     elif isinstance(value, Mapping):
