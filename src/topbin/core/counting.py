@@ -45,11 +45,12 @@ def merge(scores_p: Scores, scores_u: Scores) -> Merged | None:
     kind = np.result_type(scores_p, scores_u)
     samples = [scores.astype(kind, copy=False) for scores in (scores_p, scores_u)]
     codes = np.empty(scores_p.size + scores_u.size, f"u{kind.itemsize}")
-    coding: Unsigned | Signed | None = Unsigned(kind)
+    coding: Unsigned | Signed = Unsigned(kind)
     if not _fill(codes, samples, coding):
-        coding = Signed.fitting(samples)
-        if coding is None:
+        signed = Signed.fitting(samples)
+        if signed is None:
             return None
+        coding = signed
         _fill(codes, samples, coding)
     codes.sort()
     cuts, above_p, above_u = _scan(codes, scores_p.size, coding)
@@ -185,7 +186,9 @@ class Signed:
         minus = whole >> (8 * whole.itemsize - 1)
         whole += self._gap + (minus & self._fold)
         whole ^= minus
-        return whole.view(self.kind) - self.origin
+        scores: Scores = whole.view(self.kind)
+        scores -= self.origin
+        return scores
 
     @property
     def _whole(self) -> type[np.signedinteger[Any]]:

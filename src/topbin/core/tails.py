@@ -65,7 +65,9 @@ class Tails:
     def of_positives(cls, scores_p: Any) -> "Tails":
         """Cuts and positive counts, with no unlabeled row counted yet."""
         ranked = np.sort(check_scores(scores_p, "scores_p"))
-        ranked += 0.0  # −0.0 becomes the 0.0 it equals, so that the cut does not depend on row order
+        ranked += (
+            0.0  # −0.0 becomes the 0.0 it equals, so that the cut does not depend on row order
+        )
         first = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))
         above_p, above_u = ranked.size - first, np.zeros(first.size, np.int64)
         return cls(ranked[first], above_p, above_u, ranked.size, 0)
