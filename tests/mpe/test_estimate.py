@@ -49,7 +49,7 @@ def test_a_balanced_scorer_says_so():
 def test_big_inputs_are_thinned_to_the_same_answer(monkeypatch):
     scores_p, scores_u = gaussians(0.3, 3000, 5000).scores()
     whole = [tb.estimate_alpha(scores_p, scores_u, method=m) for m in ("bbe", "bbe_cp")]
-    monkeypatch.setattr("topbin.mpe.estimate.THIN_ABOVE", 100)
+    monkeypatch.setattr("topbin.mpe.prune.FEW", 100)
     assert [tb.estimate_alpha(scores_p, scores_u, method=m) for m in ("bbe", "bbe_cp")] == whole
 
 

@@ -9,7 +9,8 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.tails import Tails
 from topbin.mpe.alarms import find_alarms
-from topbin.mpe.intervals import interval, upper_bound
+from topbin.mpe.intervals import interval, interval_ranks, upper_bound
+from topbin.mpe.prune import thin_tails
 from topbin.mpe.registry import DEFAULT_METHOD, find_method
 
 
@@ -66,7 +67,10 @@ def estimate_alpha(
     if scores_u is None:
         raise InputError("TB001", "scores_u is missing; pass the scores of the unlabeled rows.")
     scores_p, scores_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
-    tails = Tails.from_scores(scores_p, scores_u)
+    if chosen.needs == "tails" and not chosen.thin:
+        tails = Tails.from_scores(scores_p, scores_u)
+    else:
+        tails = thin_tails(scores_p, scores_u, ranks=interval_ranks(scores_p.size))
     if chosen.needs == "tails":
         found = chosen.estimate(tails)
     elif chosen.needs == "probabilities":

@@ -24,17 +24,19 @@ class Method:
     """A named estimator and what it reads.
 
     Tails; two samples of scores; two samples of scores that are probabilities, with the
-    `share_p` of the data that trained the scorer; or two tables of features.
+    `share_p` of the data that trained the scorer; or two tables of features. `thin` says that
+    tails thinned to BBE's cut and the geometric ranks (`mpe.prune`) give it the same answer.
     """
 
     estimate: Callable[..., AlphaEstimate]
     needs: Needs
     source: str
+    thin: bool = False
 
 
 METHODS = {
-    "bbe": Method(bbe, "tails", "Garg et al. 2021, algorithm 1"),
-    "bbe_cp": Method(bbe_cp, "tails", "the same idea with exact binomial limits"),
+    "bbe": Method(bbe, "tails", "Garg et al. 2021, algorithm 1", thin=True),
+    "bbe_cp": Method(bbe_cp, "tails", "the same idea with exact binomial limits", thin=True),
     "scott": Method(scott, "tails", "Scott 2015, as in the appendix of Garg et al. 2021"),
     "elkan_noto": Method(elkan_noto, "probabilities", "Elkan & Noto 2008"),
     "dedpul": Method(dedpul, "scores", "Ivanov 2020"),
