@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topbin.core.checks import Scores, check_scores
-from topbin.core.counting import PIECE, SPARSE, Counts, count_above, merge
+from topbin.core.counting import PIECE, SPARSE, count_above, merge
+from topbin.core.counting import Counts as Counts
 from topbin.core.errors import InputError
 
 Shares = NDArray[np.float64]

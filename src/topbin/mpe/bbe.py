@@ -15,10 +15,10 @@ def bbe(tails: Tails, *, delta: float = 0.1, gamma: float = 0.01) -> AlphaEstima
     >>> bbe(Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))).alpha
     0.5
     """
-    best = int(np.argmin(upper_confidence(tails, delta=delta, gamma=gamma)))
+    best = tails.at(int(np.argmin(upper_confidence(tails, delta=delta, gamma=gamma))))
     return AlphaEstimate(
-        alpha=min(1.0, float(tails.ratio[best])),
-        cut=float(tails.cuts[best]),
+        alpha=min(1.0, float(best.ratio)),
+        cut=float(best.cuts),
         n_p=tails.n_p,
         n_u=tails.n_u,
         method="bbe",
