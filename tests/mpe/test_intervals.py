@@ -1,0 +1,320 @@
+import subprocess
+import sys
+from math import hypot, isclose, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from roc_models import draw_tails
+from scipy.stats import binomtest
+
+from topbin.core import InputError, Tails
+from topbin.mpe.bbe_cp import at_ranks, bbe_cp, geometric_ranks
+from topbin.mpe.calibration import (
+    calibrated_ranks,
+    critical_shortfall,
+    deviation,
+    knots,
+    worst_shortfalls,
+)
+from topbin.mpe.intervals import interval, interval_ranks, upper_bound
+
+CONFIDENCES = (1e-3, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.9999, 1 - 1e-12)
+
+
+@st.composite
+def samples(draw):
+    """Small tied samples of a few fixed sizes, so that each size is calibrated once."""
+    n_p, n_u = draw(st.sampled_from([(1, 6), (4, 1), (9, 30), (25, 12), (60, 60)]))
+    value = st.integers(0, 15).map(float)
+    return (draw(st.lists(value, min_size=n, max_size=n)) for n in (n_p, n_u))
+
+
+few = settings(max_examples=20, deadline=None)
+
+
+def shortfall(x, y, n_p, n_u, alpha):
+    """The standardised deviation for one cut, in plain Python."""
+    q = min(1, (x + y) / (n_p + alpha * n_u))
+    variance = alpha * q * (1 - alpha * q) / n_u + alpha**2 * q * (1 - q) / n_p
+    return -(y / n_u - alpha * x / n_p) / variance**0.5 if variance > 0 else 0.0
+
+
+# --- the bound -------------------------------------------------------------------------------
+
+
+def test_bound_is_the_largest_alpha_that_no_cut_contradicts():
+    grid = knots(400)
+    for seed in range(5):
+        tails = next(draw_tails("Gaussians 3σ", 80, 400, 0.3, repeats=1, seed=seed))
+        found = upper_bound(tails, 0.9)
+        cuts = [
+            (x, y)
+            for x, y in zip(tails.above_p.tolist(), tails.above_u.tolist(), strict=True)
+            if x in calibrated_ranks(80)
+        ]
+
+        def accepted(alpha, cuts=cuts):
+            near = np.searchsorted(grid, alpha, side="right") - 1
+            ends = grid[near], grid[near + 1]
+            weight = log(alpha / ends[0]) / log(ends[1] / ends[0])
+            c = [critical_shortfall(80, 400, float(end), 0.9) for end in ends]
+            worst = max(shortfall(x, y, 80, 400, alpha) for x, y in cuts)
+            return worst <= c[0] + weight * (c[1] - c[0])
+
+        assert accepted(found * (1 - 1e-6))
+        assert not any(accepted(a) for a in np.linspace(found * (1 + 1e-6), 0.99, 200))
+
+
+def test_draws_are_those_of_scores_with_all_negatives_below_all_positives():
+    """The calibrated law against samples of scores that are drawn, sorted and counted."""
+    n_p, n_u, alpha, ranks = 40, 90, 0.3, calibrated_ranks(40)
+    rng, worst = np.random.default_rng(1), []
+    for _ in range(4000):
+        tails = Tails.from_scores(
+            rng.random(n_p), np.where(rng.random(n_u) < alpha, rng.random(n_u), -1.0)
+        )
+        read = at_ranks(tails, ranks)
+        worst.append(-deviation(read.above_p, read.above_u, n_p, n_u, alpha).min())
+    draws = worst_shortfalls(n_p, n_u, alpha)
+    for share in (0.5, 0.9, 0.95, 0.99):
+        seen = np.mean(np.asarray(worst) <= np.quantile(draws, share) + 1e-9)
+        assert abs(seen - np.mean(draws <= np.quantile(draws, share) + 1e-9)) < 0.025
+
+
+@pytest.mark.parametrize("n_p", [7, 100])
+@pytest.mark.parametrize("n_u", [1, 9, 250])
+def test_more_unlabeled_rows_above_a_cut_never_lower_its_deviation(n_p, n_u):
+    # This is what makes the case of no negatives above any positive the worst one.
+    y = np.arange(n_u + 1)
+    for alpha in (1e-3, 0.05, 0.3, 0.7, 0.99, 1.0):
+        for x in {1, n_p // 2, n_p - 1, n_p}:
+            assert np.all(np.diff(deviation(x, y, n_p, n_u, alpha)) >= -1e-12)
+
+
+def test_negatives_above_the_cuts_only_raise_the_bound():
+    pure = next(draw_tails("separated", 100, 1000, 0.2, repeats=1, seed=0))
+    extra = np.minimum(pure.above_p, 40)
+    raised = Tails(pure.cuts, pure.above_p, pure.above_u + extra, pure.n_p, pure.n_u)
+    assert upper_bound(raised) > upper_bound(pure)
+
+
+def test_tail_beyond_the_draws_goes_on_growing_smoothly():
+    levels = 1 - np.array([1e-1, 1e-2, 1.1e-3, 1e-3, 0.9e-3, 1e-4, 1e-6, 1e-12])
+    found = [critical_shortfall(100, 1000, 0.3, float(level)) for level in levels]
+    assert np.all(np.diff(found) >= 0)
+    assert found[4] - found[3] < 0.1
+    assert 5 < found[-1] < 9
+
+
+def test_draws_are_kept_and_cannot_be_changed():
+    first = worst_shortfalls(10, 20, 0.5)
+    assert worst_shortfalls(10, 20, 0.5) is first
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 0.0
+
+
+def test_calibrated_ranks_are_among_those_that_are_read():
+    for n_p in [*range(1, 200), 1_000, 54_321, 10**7]:
+        assert set(calibrated_ranks(n_p)) <= set(geometric_ranks(n_p))
+        assert set(calibrated_ranks(n_p)) <= set(interval_ranks(n_p))
+        assert calibrated_ranks(n_p)[-1] == n_p
+
+
+# --- the lower end ---------------------------------------------------------------------------
+
+
+def ratio_limits(x, y, factor, risk):
+    """Clopper-Pearson limits of the share of unlabeled rows in a bin, as odds."""
+    ends = binomtest(y, x + y).proportion_ci(1 - 2 * risk, method="exact")
+    return factor * ends.low / (1 - ends.low), factor * ends.high / (1 - ends.high)
+
+
+def test_lower_end_extrapolates_from_a_bin_and_its_top_third():
+    # Three unlabeled rows stand to each positive down to the 500th of 1,000, the others below:
+    # the bin that decides holds 500 positives, and 165 are the most within its top third.
+    above_p = np.array([1000, 500, 165])
+    above_u = np.array([10_000, 1_500, 495])
+    tails = Tails(np.array([0.0, 1.0, 2.0]), above_p, above_u, 1000, 10_000)
+    low, _ = interval(tails)
+    factor, w = 1000 / 10_000, 165 / 500
+    r_1, r_2 = factor * 495 / 165, factor * 1005 / 335
+    low_1 = ratio_limits(165, 495, factor, 0.025)[0]
+    high_2 = ratio_limits(335, 1005, factor, 0.025)[1]
+    reach = hypot((1 + w) * (r_1 - low_1), w * (high_2 - r_2))
+    assert isclose(low, (1 + w) * r_1 - w * r_2 - reach, rel_tol=1e-9)
+    assert low < ratio_limits(500, 1500, factor, 0.025)[0]
+
+
+def test_a_ratio_that_rises_outward_is_extrapolated_down_but_never_up():
+    cuts, above_p = np.array([0.0, 1.0, 2.0]), np.array([1000, 900, 300])
+    # The inner third holds `inner` unlabeled rows, the bin of 900 positives 900 of them.
+    flat, rising, falling = (
+        interval(Tails(cuts, above_p, np.array([10_000, 900, inner]), 1000, 10_000))[0]
+        for inner in (300, 240, 360)
+    )
+    assert rising < flat
+    whole = ratio_limits(900, 900, 0.1, 0.025)[0]
+    assert isclose(falling, whole, rel_tol=1e-9)
+
+
+def test_one_tied_level_gives_the_limit_of_its_ratio():
+    tails = Tails.from_scores(np.ones(50), np.repeat([1.0, 0.0], 100))
+    assert isclose(interval(tails)[0], ratio_limits(50, 100, 50 / 200, 0.025)[0], rel_tol=1e-9)
+
+
+def test_pure_fraction_reads_the_largest_bin_within_it():
+    cuts, above_p, above_u = np.arange(4.0), np.array([100, 40, 30, 10]), np.array([900, 50, 20, 8])
+    tails = Tails(cuts, above_p, above_u, 100, 1000)
+    expected = ratio_limits(30, 20, 0.1, 0.025)[0]
+    # The top 42 % are 30.5 or more of 100 positives but once in a hundred samples, 41 % are 29.5.
+    assert isclose(interval(tails, pure_fraction=0.42)[0], expected, rel_tol=1e-9)
+    smaller = ratio_limits(10, 8, 0.1, 0.025)[0]
+    assert isclose(interval(tails, pure_fraction=0.41)[0], smaller, rel_tol=1e-9)
+    assert interval(tails, pure_fraction=0.05)[0] == 0.0
+    assert interval(tails, pure_fraction=0.42)[1] == interval(tails)[1]
+
+
+def test_pure_fraction_of_one_uses_all_positives():
+    tails = next(draw_tails("separated", 100, 1000, 0.3, repeats=1, seed=3))
+    expected = ratio_limits(100, int(tails.above_u[0]), 0.1, 0.025)[0]
+    assert isclose(interval(tails, pure_fraction=1.0)[0], expected, rel_tol=1e-9)
+
+
+def test_kappa_takes_the_allowed_negatives_off():
+    tails = next(draw_tails("Gaussians 3σ", 1000, 10_000, 0.3, repeats=1, seed=0))
+    low, high = interval(tails)
+    assert isclose(interval(tails, kappa=0.1)[0], (low - 0.1) / 0.9, rel_tol=1e-12)
+    assert interval(tails, kappa=0.1)[1] == high
+    assert interval(tails, kappa=0.9)[0] == 0.0
+
+
+# --- laws ------------------------------------------------------------------------------------
+
+
+@few
+@given(samples())
+def test_intervals_are_ordered_and_nested(sample):
+    tails = Tails.from_scores(*sample)
+    for options in ({}, {"pure_fraction": 0.4}, {"kappa": 0.2}):
+        found = [interval(tails, level, **options) for level in CONFIDENCES]
+        assert all(0 <= low <= high <= 1 for low, high in found)
+        lows, highs = np.transpose(found)
+        assert np.all(np.diff(lows) <= 0)
+        assert np.all(np.diff(highs) >= 0)
+    bounds = [upper_bound(tails, level) for level in CONFIDENCES]
+    assert bounds == sorted(bounds)
+
+
+@few
+@given(samples(), st.randoms(use_true_random=False))
+def test_row_order_and_monotone_rescaling_change_no_bit(sample, random):
+    scores_p, scores_u = sample
+    tails = Tails.from_scores(scores_p, scores_u)
+    first = interval(tails), upper_bound(tails)
+    random.shuffle(scores_p)
+    random.shuffle(scores_u)
+    again = Tails.from_scores(np.exp(scores_p), np.exp(scores_u))
+    assert (interval(again), upper_bound(again)) == first
+
+
+@few
+@given(samples())
+def test_tails_of_parts_and_thinned_tails_give_the_same_bits(sample):
+    scores_p, scores_u = sample
+    whole, empty = Tails.from_scores(scores_p, scores_u), Tails.of_positives(scores_p)
+    parts = sum(empty.count(scores_u[i::3]) for i in range(3))
+    thin = at_ranks(whole, interval_ranks(whole.n_p))
+    assert interval(parts) == interval(thin) == interval(whole)
+    assert upper_bound(parts) == upper_bound(thin) == upper_bound(whole)
+
+
+def test_thinned_tails_of_many_positives_give_the_same_bits():
+    rng = np.random.default_rng(0)
+    tails = Tails.from_scores(rng.normal(2, 1, 5_000), rng.normal(0, 1, 20_000))
+    thin = at_ranks(tails, interval_ranks(tails.n_p))
+    assert interval(thin, 0.9) == interval(tails, 0.9)
+    assert upper_bound(thin) == upper_bound(tails)
+
+
+def test_another_process_finds_the_same_bits():
+    code = (
+        "from topbin.core import Tails; from topbin.mpe.intervals import *;"
+        "t = Tails.from_scores(range(40), [x / 3 for x in range(90)]);"
+        "print(repr((interval(t), upper_bound(t))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    tails = Tails.from_scores(range(40), [x / 3 for x in range(90)])
+    assert done.stdout.strip() == repr((interval(tails), upper_bound(tails)))
+
+
+def test_the_global_random_state_is_neither_read_nor_changed():
+    np.random.seed(7)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    worst_shortfalls.cache_clear()
+    upper_bound(Tails.from_scores([1.0, 2.0], [1.0]))
+    assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+@pytest.mark.parametrize("model", ["Gaussians 3σ", "Beta(8,2)/(2,8)", "3σ, 100 probability levels"])
+def test_the_point_estimate_is_almost_always_inside(model):
+    inside = 0
+    for tails in draw_tails(model, 300, 1000, 0.2, repeats=100, seed=1):
+        low, high = interval(tails)
+        inside += low <= bbe_cp(tails).alpha <= high
+    assert inside >= 96  # the table in benchmarks/results/coverage.md has every model and size
+
+
+# --- extremes and bad input ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_p", "n_u"), [(1, 1), (1, 10**8), (2, 30), (5, 5), (10**6, 3)])
+@pytest.mark.parametrize("alpha", [1e-6, 0.4, 1.0])
+def test_extreme_sizes_give_finite_ordered_numbers(n_p, n_u, alpha):
+    for model in ("separated", "Gaussians 1σ"):
+        tails = next(draw_tails(model, n_p, n_u, alpha, repeats=1, seed=0))
+        low, high = interval(tails)
+        assert 0 <= low <= high <= 1
+        assert 0 < upper_bound(tails) <= high
+
+
+def test_ten_million_positives_and_a_hundred_million_unlabeled():
+    tails = next(draw_tails("Gaussians 3σ", 10**7, 10**8, 0.3, repeats=1, seed=0))
+    low, high = interval(tails)
+    assert 0.29 < low < 0.3 < high < 0.303
+
+
+def test_no_unlabeled_row_above_the_positives_bounds_alpha_by_about_three_in_n_u():
+    tails = Tails.from_scores(np.arange(1.0, 101.0), np.zeros(1000))
+    low, high = interval(tails)
+    assert low == 0.0
+    assert 2.9e-3 < upper_bound(tails) < 4e-3  # -log(.05)/1000 is 3e-3
+    assert upper_bound(tails) <= high < 6e-3
+
+
+def test_all_rows_alike_leave_alpha_up_to_one_possible():
+    tails = Tails.from_scores(np.ones(20), np.ones(20))
+    assert interval(tails)[1] == upper_bound(tails) == 1.0
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, -0.5, float("nan"), None, True])
+def test_a_confidence_that_is_no_probability_is_refused(confidence):
+    tails = Tails.from_scores([1.0], [1.0])
+    for function in (interval, upper_bound):
+        with pytest.raises(InputError, match=r"TB008 confidence must be a number in \(0, 1\)"):
+            function(tails, confidence)
+
+
+@pytest.mark.parametrize(
+    "options", [{"pure_fraction": 0}, {"pure_fraction": 1.2}, {"kappa": 1}, {"kappa": -0.1}]
+)
+def test_assumptions_out_of_range_are_refused(options):
+    with pytest.raises(InputError, match="TB008"):
+        interval(Tails.from_scores([1.0], [1.0]), **options)
+
+
+def test_no_unlabeled_rows_is_refused():
+    for function in (interval, upper_bound):
+        with pytest.raises(InputError, match="TB001 scores_u is empty"):
+            function(Tails.of_positives([1.0, 2.0]))

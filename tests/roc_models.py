@@ -1,0 +1,79 @@
+"""Score models given by their ROC curve, from which tails of any size are drawn in no time.
+
+Only the order of scores matters, so a score model is the curve h: the share q_n = h(q_p) of the
+negatives above the cut that leaves the share q_p of the positives above it. The tails at the ranks
+that are read are drawn exactly: the positives' shares are order statistics of uniforms, and the
+unlabeled counts between cuts are multinomial.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaincinv, logit, ndtr, ndtri
+
+from topbin.core import Tails
+from topbin.mpe.bbe_cp import geometric_ranks
+
+Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def gauss(sigmas: float) -> Curve:
+    return lambda q: ndtr(ndtri(q) - sigmas)
+
+
+def pure_region(share: float) -> Curve:
+    """The top `share` of the positives is free of negatives; below, both lie alike."""
+    return lambda q: np.maximum(0.0, (q - share) / (1 - share))
+
+
+CURVES: dict[str, Curve] = {
+    "separated": lambda q: 0.0 * q,
+    "Gaussians 4σ": gauss(4),
+    "Gaussians 3σ": gauss(3),
+    "Gaussians 2σ": gauss(2),
+    "Gaussians 1σ": gauss(1),
+    "Beta(8,2)/(2,8)": lambda q: 1 - betainc(2, 8, betaincinv(8, 2, 1 - q)),
+    "pure 20 %": pure_region(0.2),
+    "pure 5 %": pure_region(0.05),
+}
+# Gaussians 3σ apart, cut into steps of equal width: of the score, or of p(positive | score).
+STEPS = {
+    "3σ, 20 score levels": np.linspace(-3, 6, 20),
+    "3σ, 20 probability levels": (logit(np.arange(1, 20) / 20) + 4.5) / 3,
+    "3σ, 100 probability levels": (logit(np.arange(1, 100) / 100) + 4.5) / 3,
+}
+MODELS = (*CURVES, *STEPS)
+
+
+def draw_tails(
+    model: str, n_p: int, n_u: int, alpha: float, *, repeats: int, seed: int
+) -> Iterator[Tails]:
+    """Independent tails of this model, at the ranks that estimators and intervals read."""
+    rng = np.random.default_rng([seed, n_p, n_u, int(1e6 * alpha), MODELS.index(model)])
+    draw = _tied if model in STEPS else _continuous
+    for _ in range(repeats):
+        yield draw(rng, model, n_p, n_u, alpha)
+
+
+def _continuous(rng: np.random.Generator, model: str, n_p: int, n_u: int, alpha: float) -> Tails:
+    ranks = geometric_ranks(n_p)
+    gaps = rng.standard_gamma(np.diff(np.concatenate([[0], ranks, [n_p + 1]])))
+    q_p = np.cumsum(gaps)[:-1] / gaps.sum()
+    above_u = _counts(rng, n_u, alpha * q_p + (1 - alpha) * CURVES[model](q_p))
+    return Tails(1 - q_p[::-1], ranks[::-1], above_u[::-1], n_p, n_u)
+
+
+def _tied(rng: np.random.Generator, model: str, n_p: int, n_u: int, alpha: float) -> Tails:
+    q_p, q_n = (np.append(ndtr(mean - STEPS[model])[::-1], 1.0) for mean in (3.0, 0.0))
+    above_p = _counts(rng, n_p, q_p)
+    above_u = _counts(rng, n_u, alpha * q_p + (1 - alpha) * q_n)
+    # A level that holds no positive is not a cut.
+    held = np.diff(above_p, prepend=0) > 0
+    return Tails(1 - q_p[held][::-1], above_p[held][::-1], above_u[held][::-1], n_p, n_u)
+
+
+def _counts(rng: np.random.Generator, n: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How many of n rows fall above each cut, given the growing shares above the cuts."""
+    rings = np.maximum(np.diff(shares, prepend=0.0), 0.0)
+    return np.cumsum(rng.multinomial(n, np.append(rings, max(0.0, 1 - rings.sum()))))[:-1]
