@@ -79,10 +79,18 @@ def test_failed_cells_do_not_count_and_can_be_listed(rows):
 
 def test_one_row_a_task_with_the_best_in_bold(rows):
     table = wide(rows, "alpha_error", ["tedn", "bbe", "km2"])
-    assert table.rows[0] == ("concrete", "**0.010 ± 0.006**", "0.020 ± 0.006", "–")
-    assert table.rows[-1] == ("mean", "0.010", "0.020", "–")
+    assert table.rows[0] == ("concrete", "**0.010 ± 0.006**", "0.020 ± 0.006", "–", "3")
+    assert table.rows[-1] == ("mean", "0.010", "0.020", "–", "")
     assert wide(rows, "accuracy", ["tedn", "topbin"]).rows[0][1].startswith("**")
     assert wide(rows, "alpha_error", ["nobody"]).rows == ()
+
+
+def test_methods_are_compared_on_the_same_splits(rows):
+    gone = (rows["method"] == "bbe") & (rows["seed"] == 2) & (rows["task"] == "concrete")
+    table = wide(rows[~gone], "alpha_error", ["tedn", "bbe"])
+    assert table.rows[0] == ("concrete", "**0.005 ± 0.005**", "0.015 ± 0.005", "2")
+    never = wide(rows[~gone | (rows["seed"] == 9)], "alpha_error", ["bbe", "tedn-w0"])
+    assert never.rows[0][-1] == "2"
 
 
 def test_by_alpha_has_a_line_each(rows):
@@ -96,11 +104,11 @@ def test_by_alpha_has_a_line_each(rows):
 def test_forms(rows):
     table = wide(rows[rows["task"] == "concrete"], "alpha_error", ["tedn", "bbe"])
     assert table.render("markdown").splitlines()[:2] == [
-        "| task | (TED)ⁿ | BBE |", "| --- | --- | --- |",
+        "| task | (TED)ⁿ | BBE | splits |", "| --- | --- | --- | --- |",
     ]  # fmt: skip
-    assert table.render("csv").splitlines()[1] == "concrete,0.010 ± 0.006,0.020 ± 0.006"
+    assert table.render("csv").splitlines()[1] == "concrete,0.010 ± 0.006,0.020 ± 0.006,3"
     latex = table.render("latex")
-    assert r"concrete & \textbf{0.010 $\pm$ 0.006} & 0.020 $\pm$ 0.006 \\" in latex
+    assert r"concrete & \textbf{0.010 $\pm$ 0.006} & 0.020 $\pm$ 0.006 & 3 \\" in latex
     assert latex.count(r"\midrule") == 1
 
 
@@ -146,11 +154,15 @@ def store(tmp_path, rows):
     return store
 
 
-def test_every_figure_is_drawn(store, tmp_path):
+def test_every_figure_is_drawn(store, tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr(figures, "save", lambda figure, path: shown.append(figure) or path)
     written = list(figures.draw_all(store, tmp_path / "images"))
     wanted = [*figures.FROM_ROWS, *figures.FROM_CURVES, *figures.FROM_SCORES, "triangles"]
     assert [path.stem for path in written] == wanted
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
+    for figure in shown:
+        assert all(ax.has_data() for ax in figure.axes)
+        assert len(figure.legends) == 1
 
 
 def test_without_results_only_the_triangles(tmp_path):

@@ -49,7 +49,7 @@ def test_figures(smoke, tmp_path):
     folder, _ = smoke
     result = call("figures", "-o", folder, "--images", tmp_path)
     assert result.exit_code == 0, result.output
-    assert (tmp_path / "by_epoch.png").exists()
+    assert (tmp_path / "by_epoch.png").read_bytes().startswith(b"\x89PNG")
     assert result.stdout.count("wrote") == len(list(tmp_path.iterdir()))
 
 

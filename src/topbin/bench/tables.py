@@ -6,7 +6,7 @@ no true label, the third picks the epoch by it.
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any, Literal
@@ -102,27 +102,53 @@ def compare(rows: pd.DataFrame, measure: Measure, *, alpha: float = 0.5) -> Grid
 
 
 def wide(
-    rows: pd.DataFrame, measure: Measure, methods: Sequence[str], *, alpha: float = 0.5,
+    rows: pd.DataFrame,
+    measure: Measure,
+    methods: Sequence[str],
+    *,
+    alpha: float = 0.5,
     stop: str = "last",
-) -> Grid:  # fmt: skip
-    """A line a task, a column a method, and the mean over tasks; the best of a line is bold."""
+) -> Grid:
+    """A line a task, a column a method, and the mean over tasks; the best of a line is bold.
+
+    Methods of a line are compared on the same splits: those that all of them have.
+    """
     chosen = rows[(rows["status"] == DONE) & (rows["alpha"] == alpha)]
-    column, lines = f"{measure}_{stop}", []
-    values: dict[str, list[float]] = {method: [] for method in methods}
+    lines, means = [], []
     for (task,), cells in _by(chosen, ["task"]):
-        means = [_mean(cells[cells["method"] == m], column, SCALE[measure]) for m in methods]
-        if all(mean is None for mean in means):
+        table = cells.pivot_table(f"{measure}_{stop}", "seed", "method")
+        table = SCALE[measure] * table.reindex(columns=list(methods)).dropna(axis=1, how="all")
+        table = table.dropna()
+        if table.empty:
             continue
-        best = _best(means, measure)
-        for method, mean in zip(methods, means, strict=True):
-            values[method] += [] if mean is None else [mean.value]
-        shown = ["–" if m is None else _bold(m.show(DIGITS[measure]), m == best) for m in means]
-        lines.append((task, *shown))
+        found = {str(method): mean_of(column) for method, column in table.items()}
+        means.append(found)
+        lines.append((task, *_marked(found, methods, measure), str(len(table))))
     if len(lines) > 1:
-        averages = [sum(v) / len(v) if len(v) == len(lines) else None for v in values.values()]
-        shown = ["–" if a is None else f"{a:.{DIGITS[measure]}f}" for a in averages]
-        lines.append(("mean", *shown))
-    return Grid(("task", *(name_of(m) for m in methods)), tuple(lines))
+        lines.append(("mean", *_averages(means, methods, DIGITS[measure]), ""))
+    return Grid(("task", *(name_of(m) for m in methods), "splits"), tuple(lines))
+
+
+def _marked(
+    found: Mapping[str, Mean | None], methods: Sequence[str], measure: Measure
+) -> Iterator[str]:
+    """The cells of a line; the best in bold."""
+    pick = min if measure == "alpha_error" else max
+    best = pick(mean.value for mean in found.values() if mean is not None)
+    for method in methods:
+        mean = found.get(method)
+        text = "–" if mean is None else mean.show(DIGITS[measure])
+        yield f"**{text}**" if mean is not None and mean.value == best else text
+
+
+def _averages(
+    lines: Sequence[Mapping[str, Mean | None]], methods: Sequence[str], digits: int
+) -> Iterator[str]:
+    """The mean over tasks of each method that has all of them."""
+    for method in methods:
+        values = [mean.value for line in lines if (mean := line.get(method)) is not None]
+        whole = len(values) == len(lines)
+        yield f"{sum(values) / len(values):.{digits}f}" if whole else "–"
 
 
 def by_alpha(rows: pd.DataFrame, measure: Measure, methods: Sequence[str]) -> Grid:
@@ -132,7 +158,7 @@ def by_alpha(rows: pd.DataFrame, measure: Measure, methods: Sequence[str]) -> Gr
         for task, *cells in wide(rows, measure, methods, alpha=alpha).rows:
             lines.append((task, f"{alpha:g}", *cells))
     lines.sort(key=lambda line: (line[0] == "mean", line[0], line[1]))
-    return Grid(("task", "α", *(name_of(m) for m in methods)), tuple(lines))
+    return Grid(("task", "α", *(name_of(m) for m in methods), "splits"), tuple(lines))
 
 
 def failures(rows: pd.DataFrame) -> Grid:
@@ -149,12 +175,17 @@ def name_of(method: str) -> str:
     >>> name_of("cvir"), name_of("tedn-w10")
     ('CVIR (known α)', '(TED)ⁿ W=10')
     """
-    base, _, warm = method.partition("-w")
-    name = NAMES.get(base, base) + (f" W={warm}" if warm else "")
+    name = plain_name(method)
     contender = CONTENDERS.get(method)
     if contender is not None and contender.oracle:
         return f"{name} (true negatives)"
     return f"{name} (known α)" if contender is not None and contender.known_alpha else name
+
+
+def plain_name(method: str) -> str:
+    """The name that papers use."""
+    base, _, warm = method.partition("-w")
+    return NAMES.get(base, base) + (f" W={warm}" if warm else "")
 
 
 def _by(frame: pd.DataFrame, columns: list[str]) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
@@ -168,16 +199,6 @@ def _by(frame: pd.DataFrame, columns: list[str]) -> list[tuple[tuple[Any, ...], 
 
 def _mean(cells: pd.DataFrame, column: str, scale: float) -> Mean | None:
     return mean_of(cells[column] * scale) if column in cells else None
-
-
-def _best(means: Sequence[Mean | None], measure: Measure) -> Mean | None:
-    known = [mean for mean in means if mean is not None]
-    pick = min if measure == "alpha_error" else max
-    return pick(known, key=lambda mean: mean.value)
-
-
-def _bold(text: str, yes: bool) -> str:
-    return f"**{text}**" if yes else text
 
 
 def _beside(task: str, method: str, measure: Measure) -> str:

@@ -101,8 +101,10 @@ class Answer:
 
 
 def fit_features(split: Split, method: str, settings: Settings) -> Answer:
-    """An estimator of features, on all rows: it needs no hold-out."""
+    """An estimator of features, on all rows: it needs no hold-out. Images as in `fit_default`."""
     X_p, X_u = pooled(split)
+    X, _ = flat(np.concatenate([X_p, X_u]))
+    X_p, X_u = X[: len(X_p)], X[len(X_p) :]
     return Answer(METHODS[method].estimate(X_p, X_u, max_rows=settings.max_rows))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from topbin.bench.figures.panels import COLOURS, in_order, legend, panels
-from topbin.bench.tables import name_of
+from topbin.bench.tables import name_of, plain_name
 
 HALF = 0.5
 
@@ -61,4 +61,6 @@ def _lines(ax: Any, cells: pd.DataFrame, measure: str) -> None:
     for method in in_order(list(cells["method"].unique())):
         means = cells[cells["method"] == method].groupby("epoch")[measure].mean().dropna()
         if len(means):
-            ax.plot(means.index, means, lw=1.4, color=COLOURS.get(method), label=name_of(method))
+            # The top bin knows nothing of α; only accuracy does.
+            name = name_of(method) if measure == "accuracy" else plain_name(method)
+            ax.plot(means.index, means, lw=1.4, color=COLOURS.get(method), label=name)

@@ -75,16 +75,18 @@ def stops(rows: pd.DataFrame) -> Any:
 def by_alpha(rows: pd.DataFrame) -> Any:
     """The error of α̂ and the accuracy as α goes from .1 to .9."""
     here = rows[~rows["method"].str.contains("-w") & rows["alpha"].notna()]
-    enough = here.groupby("task")["alpha"].nunique()
-    tasks = [task for task in dict.fromkeys(here["task"]) if enough[task] > 1]
-    if not tasks:
+    here = here[here.groupby(["task", "method"])["alpha"].transform("nunique") > 1]
+    tasks = list(dict.fromkeys(here["task"]))
+    if here["method"].nunique() < 2:  # one method alone compares nothing
         return None
     figure, axes = panels(2, len(tasks))
     for column, task in enumerate(tasks):
         for line, measure in enumerate(("alpha_error_last", "accuracy_last")):
             ax = axes[line, column]
             _lines(ax, here[here["task"] == task], measure)
-            ax.set(title=task if line == 0 else "", xlabel="true α" if line else "")
+            ax.set(title=task if line == 0 else "", xlabel="true α" if line else "", xlim=(0, 1))
+            if line == 0:
+                ax.set_ylim(0, None)
             if column == 0:
                 ax.set_ylabel("|α̂ − α|" if line == 0 else "accuracy")
     legend(figure, axes)
