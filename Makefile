@@ -29,7 +29,7 @@ $(VENV)/.plain: pyproject.toml constraints.txt
 
 $(VENV)/.dev: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev,torch,boost]"
+	$(PIP) --editable ".[dev,torch,boost,dask]"
 	touch $@
 
 clean:

@@ -1,0 +1,137 @@
+"""Dask over real processes: equal bits, whatever the parts and whoever dies."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from scale.tables import scored, spoil, whole, write
+
+import topbin as tb
+from topbin.core.errors import InputError, MissingExtra
+from topbin.scale import Local, count_from, open_engine, tails_from
+
+distributed = pytest.importorskip("distributed", reason='needs pip install "topbin[dask]"')
+# Closing sockets of a killed worker is Dask's affair, and shows as warnings of its own.
+pytestmark = pytest.mark.filterwarnings("default")
+
+COLUMNS = {"score": "score", "label": "label"}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def engine(cluster):
+    with open_engine("dask", cluster.scheduler_address) as engine:
+        yield engine
+
+
+def same(ours, theirs):
+    """Equal bits of tails, α, interval and bound."""
+    a, b = (tb.estimate_alpha(tails) for tails in (ours, theirs))
+    return ours == theirs and a == b and ours.cuts.tobytes() == theirs.cuts.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_ties_empty_parts_and_parts_of_one_row(engine, tmp_path, kind):
+    table = scored(kind=kind, ties=5)
+    files = write(tmp_path, table)
+    found = tails_from(engine, files, **COLUMNS)
+    assert same(found, tails_from(Local(), files, **COLUMNS))
+    assert same(found, whole(table))
+
+
+def test_parts_of_positives_alone(engine, tmp_path):
+    table = scored()
+    order = np.argsort(-table["label"], kind="stable")
+    table = {name: values[order] for name, values in table.items()}
+    n_p = int(table["label"].sum())
+    files = write(tmp_path, table, (n_p // 2, n_p), group=100)
+    assert same(tails_from(engine, files, **COLUMNS), whole(table))
+
+
+def test_more_parts_than_one_sum_adds(engine, tmp_path):
+    table = scored()
+    files = write(tmp_path, table, tuple(range(100, 3000, 100)))
+    counted = count_from(engine, files, **COLUMNS, by="town")
+    here = count_from(Local(), files, **COLUMNS, by="town")
+    assert counted.tails == here.tails
+    assert counted.notes == here.notes
+
+
+def test_a_spoiled_file_is_named_across_the_cluster(engine, tmp_path):
+    files = write(tmp_path, scored())
+    spoil(tmp_path / "part-3.parquet")
+    with pytest.raises(InputError, match=r"TB102 .*part-3.parquet"):
+        tails_from(engine, files, **COLUMNS)
+    here = count_from(Local(), files, **COLUMNS, skip_bad=True)
+    there = count_from(engine, files, **COLUMNS, skip_bad=True)
+    assert (there.tails, there.notes) == (here.tails, here.notes)
+
+
+def test_an_error_in_a_part_keeps_its_code(engine):
+    def refuse(shared, part):
+        from topbin.core.errors import InputError
+
+        raise InputError("TB008", "no")
+
+    with pytest.raises(InputError, match="TB008 no"):
+        engine.total(refuse, [1, 2], 0)
+
+
+def test_a_killed_worker_changes_nothing(engine, tmp_path):
+    table = scored()
+    files = write(tmp_path, table)
+    killed = tmp_path / "killed"
+
+    class Dying:
+        """Hands every task on, wrapped so that the first worker to begin a part is killed."""
+
+        def total(self, task, parts, shared):
+            def die_once(shared, part):
+                try:
+                    os.close(os.open(killed, os.O_CREAT | os.O_EXCL))
+                except FileExistsError:
+                    return task(shared, part)
+                os.kill(os.getpid(), signal.SIGKILL)
+
+            return engine.total(die_once, parts, shared)
+
+    assert same(tails_from(Dying(), files, **COLUMNS), whole(table))
+    assert killed.exists()
+
+
+def test_a_part_that_kills_worker_after_worker_is_a_coded_error(engine, monkeypatch):
+    def give_up(future):
+        raise distributed.KilledWorker("a part", None, 4)
+
+    monkeypatch.setattr(distributed.Future, "result", give_up)
+    with pytest.raises(InputError, match="TB402 Dask gave up"):
+        engine.total(lambda shared, part: part, [1], 0)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://x"])
+def test_an_unreachable_scheduler_is_said_within_seconds(address):
+    begun = time.monotonic()
+    with (
+        pytest.raises(InputError, match="TB401 no Dask scheduler answers at"),
+        open_engine("dask", address),
+    ):
+        pass
+    assert time.monotonic() - begun < 15
+
+
+def test_without_dask_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with (
+        pytest.raises(MissingExtra, match=r'TB011 .* pip install "topbin\[dask\]"'),
+        open_engine("dask"),
+    ):
+        pass
