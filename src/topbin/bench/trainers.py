@@ -14,17 +14,13 @@ from numpy.typing import NDArray
 from topbin.bench.profiles import Settings
 from topbin.bench.tasks.split import Split
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.tails import Tails
-from topbin.learn.crossfit import Plan, crossfit
-from topbin.learn.default_model import default_model
+from topbin.learn.classifiers import TEDnClassifier
+from topbin.learn.crossfit import Plan
 from topbin.learn.loop import Epoch, train
-from topbin.learn.posterior import Posterior, fit_posterior
 from topbin.learn.registry import find_learner
 from topbin.learn.risk import Learner, mean_risk
 from topbin.learn.select import keep_lowest
-from topbin.learn.tedn import TEDN
-from topbin.mpe.estimate import with_doubts
-from topbin.mpe.registry import DEFAULT_METHOD, METHODS
+from topbin.mpe.registry import METHODS
 
 Floats = NDArray[np.floating[Any]]
 FLAT_COLUMNS = 50
@@ -109,20 +105,15 @@ def fit_features(split: Split, method: str, settings: Settings) -> Answer:
 
 
 def fit_default(split: Split, settings: Settings, *, seed: int) -> Answer:
-    """What `topbin fit` does with a table: nested cross-fits on all rows, then the default α̂.
+    """What `topbin fit` does with a table: `TEDnClassifier` as it comes, on all rows.
 
     Images are reduced to 50 principal components first, as trees want columns that mean something.
     """
     X_p, X_u = pooled(split)
     X, reduce = flat(np.concatenate([X_p, X_u]))
-    is_positive = np.arange(len(X)) < len(X_p)
-    plan = Plan() if settings.repeats is None else Plan(2, 2, settings.repeats)
-    fitted = crossfit(default_model(X), X, is_positive, TEDN, plan=plan, seed=seed)
-    scores_p, scores_u = fitted.scores[is_positive], fitted.scores[~is_positive]
-    tails = Tails.from_scores(scores_p, scores_u)
-    estimate = with_doubts(METHODS[DEFAULT_METHOD].estimate(tails), tails)
-    posterior: Posterior = fit_posterior(scores_p, scores_u, estimate.alpha)
-    return Answer(estimate, lambda rows: posterior(fitted.ensemble.scores(reduce(rows))))
+    plan = None if settings.repeats is None else Plan(2, 2, settings.repeats)
+    model = TEDnClassifier(plan=plan, random_state=seed).fit_pu(X[: len(X_p)], X[len(X_p) :])
+    return Answer(model.estimate_, lambda rows: model.predict_proba(reduce(rows))[:, 1])
 
 
 def pooled(split: Split) -> tuple[Any, Any]:
