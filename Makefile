@@ -9,6 +9,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 demo: $(VENV)/.plain
 	$(BIN)/topbin demo --output demo
 
+# One thread a worker: two of these with two threads each run many times slower on two cores.
+test: export OMP_NUM_THREADS := 1
+test: export OPENBLAS_NUM_THREADS := 1
 test: $(VENV)/.dev lint
 	$(BIN)/pytest -n 2 --cov --cov-report=term
 
@@ -29,7 +32,7 @@ $(VENV)/.plain: pyproject.toml constraints.txt
 
 $(VENV)/.dev: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev,torch,boost,dask]"
+	$(PIP) --editable ".[dev,torch,boost,dask,bench]"
 	touch $@
 
 clean:
