@@ -147,10 +147,12 @@ def _batches(chunks: Iterable[Any], rows: int) -> Iterator[Scores]:
     [array([1., 2.]), array([3.])]
     """
     held: list[Scores] = []
+    missing = rows
     for chunk in chunks:
         held.append(check_scores(chunk, "scores_u", finite=False, allow_empty=True))
-        if sum(part.size for part in held) >= rows:
+        missing -= held[-1].size
+        if missing <= 0:
             yield np.concatenate(held)
-            held = []
+            held, missing = [], rows
     if held:
         yield np.concatenate(held)

@@ -3,12 +3,14 @@
 from topbin.mpe.alphamax import alphamax
 from topbin.mpe.bbe import bbe
 from topbin.mpe.bbe_cp import bbe_cp
+from topbin.mpe.bootstrap import bootstrap
 from topbin.mpe.dedpul import dedpul, dedpul_posterior
 from topbin.mpe.elkan_noto import elkan_noto
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.estimator import AlphaEstimator
 from topbin.mpe.intervals import interval, upper_bound
 from topbin.mpe.km import hull_curve, km1, km2
+from topbin.mpe.prune import thin_tails
 from topbin.mpe.registry import DEFAULT_METHOD, METHODS, Method, find_method
 from topbin.mpe.scott import scott
 from topbin.mpe.tice import tice
@@ -21,6 +23,7 @@ __all__ = [
     "alphamax",
     "bbe",
     "bbe_cp",
+    "bootstrap",
     "dedpul",
     "dedpul_posterior",
     "elkan_noto",
@@ -31,6 +34,7 @@ __all__ = [
     "km1",
     "km2",
     "scott",
+    "thin_tails",
     "tice",
     "upper_bound",
 ]
