@@ -127,7 +127,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the kind the classifier was fitted with."""
-        labels: NDArray[Any] = self.classes_[(self._proba(X) > 0.5).astype(int)]
+        called = (self._proba(X) > 0.5).astype(int)
+        labels: NDArray[Any] = self.classes_[called]
         return labels
 
     def predict_proba(self, X: Any) -> Floats:
@@ -207,7 +208,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         net = self._net() is not None
         if net and not is_table(X):
             return X
-        if not (is_table(X) or isinstance(X, np.ndarray)):
+        if not (is_table(X) or hasattr(X, "__array__")):
             raise InputError(
                 "TB013",
                 f"rows of type {type(X).__name__} are not a table, so they need a net; pass an "
@@ -245,6 +246,10 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        # Fitted where every unlabeled row is negative, it rightly calls no row positive: scikit-
+        # learn's own accuracy checks, which do that, must not expect otherwise.
+        tags.classifier_tags.poor_score = True
+        tags.target_tags.required = True
         tags.input_tags.allow_nan = tags.input_tags.sparse = True
         if hasattr(self.estimator, "__sklearn_tags__"):
             inner = get_tags(self.estimator).input_tags

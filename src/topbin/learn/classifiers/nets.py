@@ -3,6 +3,7 @@
 Imported only when a net is asked for, so that the plain install never needs torch.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from topbin.core.estimate import Alarm
 from topbin.core.optional import require
 from topbin.learn.backends.torch import TorchBackend, torch_backend
 from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table, judge, usable
 from topbin.learn.classifiers.plans import NetPlan
 from topbin.learn.crossfit import Progress
-from topbin.learn.loop import Epoch, train
+from topbin.learn.loop import Diverged, Epoch, train
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.risk import Learner
 from topbin.learn.select import Rows, n_rows, split_rows
@@ -73,6 +75,7 @@ def fit_net(
     if learner.estimates_alpha and settings.method == "bbe":
         steady = mean_alpha(run.history)
         estimate = replace(estimate, alpha=steady, notes=(*estimate.notes, STEADY))
+    estimate = replace(estimate, alarms=(*estimate.alarms, *run.alarms))
     return Fitted(
         model=run.model,
         posterior=fit_posterior(run.scores_p, run.scores_u, estimate.alpha),
@@ -91,6 +94,7 @@ class Run:
     scores_p: Floats
     scores_u: Floats
     history: list[Epoch]
+    alarms: tuple[Alarm, ...] = ()
 
 
 def train_net(
@@ -114,19 +118,33 @@ def train_net(
         learner, train_p, net=net, optim=plan.optim, augment=plan.augment, batch=plan.batch,
         seed=settings.seed, device=plan.device,
     )  # fmt: skip
-    history: list[Epoch] = []
     warm = plan.warm_of(learner)
-    for epoch in train(
+    epochs = train(
         backend, learner, train_p, train_u,
         alpha=alpha, holdout=(held_p, held_u), epochs=plan.epochs, warm_start=warm,
-    ):  # fmt: skip
-        history.append(epoch)
-        if settings.on_event is not None:
-            settings.on_event(Progress(epoch.epoch, warm + plan.epochs, epoch))
-        if epoch.settled or monotonic() > settings.deadline:
-            break
+    )  # fmt: skip
+    history, alarms = _follow(epochs, warm + plan.epochs, settings)
     scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held_p, held_u))
-    return Run(NetModel(backend, scaler), scores_p, scores_u, history)
+    return Run(NetModel(backend, scaler), scores_p, scores_u, history, alarms)
+
+
+def _follow(
+    epochs: Iterator[Epoch], total: int, settings: Settings
+) -> tuple[list[Epoch], tuple[Alarm, ...]]:
+    """Take epochs until they have settled or time is up; a loss gone wrong keeps the good ones."""
+    history: list[Epoch] = []
+    try:
+        for epoch in epochs:
+            history.append(epoch)
+            if settings.on_event is not None:
+                settings.on_event(Progress(epoch.epoch, total, epoch))
+            if epoch.settled or monotonic() > settings.deadline:
+                break
+    except Diverged as error:
+        if not history:
+            raise
+        return history, (Alarm("diverged", error.message, "either"),)
+    return history, ()
 
 
 def is_numbers(X: Any) -> bool:

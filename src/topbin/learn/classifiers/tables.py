@@ -1,5 +1,6 @@
 """Tables as models take them: columns of any kind to numbers, one table from two samples."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,9 +75,12 @@ def is_table(X: Any) -> bool:
     >>> is_table([[1, 2]]), is_table(np.zeros((4, 3, 8, 8)))
     (True, False)
     """
-    if isinstance(X, np.ndarray):
-        return X.ndim <= 2
-    return isinstance(X, list) or issparse(X) or hasattr(X, "columns")
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(X, torch.Tensor):
+        return False
+    if isinstance(X, list) or issparse(X) or hasattr(X, "columns"):
+        return True
+    return hasattr(X, "__array__") and np.asarray(X).ndim <= 2
 
 
 def has_kinds(X: Any) -> bool:
@@ -108,6 +112,7 @@ def _check_columns(face: Any, X: Any, *, reset: bool, numbers: bool) -> Any:
     rules: dict[str, Any] = {"skip_check_array": True}
     if numbers:
         rules = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}
+        rules["ensure_min_samples"] = 2 if reset else 1
     with coded():
         checked: Any = validate_data(face, X, reset=reset, **rules)
     sparse = issparse(checked)

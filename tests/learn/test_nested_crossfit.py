@@ -1,0 +1,192 @@
+"""Nested cross-fitting: equal to a plain loop, free of leaks, honest on noise."""
+
+from time import monotonic
+
+import numpy as np
+import pytest
+from gaussians import gaussians
+from joblib import parallel_config
+from row_spy import RowSpy
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from topbin.core.errors import InputError
+from topbin.core.tails import Tails
+from topbin.learn.crossfit import Plan, crossfit, inner_folds, least_kept, rank_in, run_chain
+from topbin.learn.cvir import CVIR
+from topbin.learn.default_model import default_model
+from topbin.learn.pvu import PVU
+from topbin.learn.registry import LEARNERS
+from topbin.learn.tedn import TEDN
+from topbin.mpe.bbe import bbe
+from topbin.mpe.crossfit import stratified_folds
+
+SMALL = Plan(outer=3, inner=2, repeats=2)
+
+
+def table(alpha=0.5, n=60, seed=0):
+    sample = gaussians(alpha, n, n, seed=seed)
+    return np.r_[sample.X_p, sample.X_u], np.arange(2 * n) < n
+
+
+def plain_tedn(X, is_p, plan, seed):
+    """(TED)ⁿ by nested folds, written out as a walk over rows."""
+    total = np.zeros(len(X))
+    for repeat in range(plan.repeats):
+        start = seed + 1000 * repeat
+        for k, (inside, held) in enumerate(stratified_folds(is_p, plan.outer, start)):
+            chain = start + 10 * (k + 1)
+            folds = list(stratified_folds(is_p[inside], plan.inner, chain))
+            keep = np.ones(len(inside), bool)
+            rounds = []
+            for _ in range(1 + plan.rounds):
+                own, outside = np.zeros(len(inside)), []
+                for train, test in folds:
+                    rows = inside[train[keep[train]]]
+                    half = np.where(is_p[rows], 0.5 / is_p[rows].sum(), 0.5 / (~is_p[rows]).sum())
+                    half *= len(rows)
+                    model = GaussianNB().fit(X[rows], is_p[rows].astype(int), sample_weight=half)
+                    own[test] = model.predict_proba(X[inside[test]])[:, 1]
+                    outside.append(model.predict_proba(X[held])[:, 1])
+                rounds.append(np.mean(outside, axis=0))
+                u = np.flatnonzero(~is_p[inside])
+                alpha = bbe(Tails.from_scores(own[is_p[inside]], own[u])).alpha
+                keep[:] = True
+                if alpha < 0.95:
+                    n_kept = max(20, len(u) // 20, len(u) - round(alpha * len(u)))
+                    keep[u] = False
+                    keep[u[np.argsort(own[u], kind="stable")[:n_kept]]] = True
+            score = np.mean(rounds, axis=0)
+            for i, row in enumerate(held):
+                below, ties = (score < score[i]).sum(), (score == score[i]).sum()
+                total[row] += (below + ties / 2) / len(held)
+    return total / plan.repeats
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.5, 0.8])
+def test_scores_equal_the_plain_walk(alpha):
+    X, is_p = table(alpha)
+    fit = crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL, seed=3)
+    np.testing.assert_allclose(fit.scores, plain_tedn(X, is_p, SMALL, seed=3), atol=1e-12)
+
+
+def test_no_model_of_a_chain_ever_sees_the_fold_it_scores():
+    X, is_p = table()
+    X = np.column_stack([X, np.arange(len(X))])
+    held_out = np.arange(0, 120, 5)
+    chain = run_chain(
+        RowSpy(), X, is_p, TEDN, held_out, 0,
+        alpha=None, plan=SMALL, seed=0, sample_weight=None, deadline=np.inf,
+    )  # fmt: skip
+    assert len(chain.models) == 3 * SMALL.inner
+    for model in chain.models:
+        assert not set(model.rows_) & set(held_out)
+        assert set(model.rows_[model.labels_ == 1]) <= set(np.flatnonzero(is_p))
+
+
+def test_every_row_is_held_out_once_and_folds_are_stratified():
+    _, is_p = table()
+    fold = inner_folds(is_p, np.array([0, 100]), 4, seed=1)
+    assert (np.flatnonzero(fold == -1) == [0, 100]).all()
+    counts = np.bincount(fold[(fold >= 0) & is_p])
+    assert counts.max() - counts.min() <= 1
+    assert inner_folds(is_p, np.array([0]), 1, seed=1).tolist() == [-1] + [0] * 119
+
+
+def test_new_rows_get_scores_on_the_scale_of_the_held_out_ones():
+    X, is_p = table(n=200)
+    fit = crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL)
+    new = fit.ensemble.scores(X)
+    assert new.min() >= 0
+    assert new.max() <= 1
+    assert np.abs(new - fit.scores).mean() < 0.05
+    assert len(fit.ensemble.groups) == SMALL.repeats
+
+
+def test_without_ranks_scores_are_the_models_own():
+    X, is_p = table()
+    plan = Plan(outer=4, inner=1, repeats=1, warm=0, rounds=1)
+    fit = crossfit(GaussianNB(), X, is_p, PVU, plan=plan, ranks=False)
+    whole = GaussianNB().fit(X, is_p.astype(int)).predict_proba(X)[:, 1]
+    np.testing.assert_allclose(fit.ensemble.scores(X), whole, atol=1e-12)
+    for train, test in stratified_folds(is_p, 4, 0):
+        model = GaussianNB().fit(X[train], is_p[train].astype(int))
+        np.testing.assert_allclose(fit.scores[test], model.predict_proba(X[test])[:, 1], atol=1e-12)
+
+
+def test_history_has_a_record_a_round_with_means_over_chains():
+    X, is_p = table(0.5, n=100)
+    fit = crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL)
+    assert [epoch.phase for epoch in fit.history] == ["warm-start", "tedn", "tedn"]
+    assert [epoch.epoch for epoch in fit.history] == [1, 2, 3]
+    assert fit.history[0].alpha is None
+    assert 0.3 < fit.history[1].alpha < 0.7
+    assert fit.history[1].n_kept < fit.history[0].n_kept
+    assert 0.35 < fit.history[2].estimate.alpha < 0.65
+
+
+def test_cvir_trains_with_the_alpha_it_is_given():
+    X, is_p = table(0.5, n=100)
+    fit = crossfit(GaussianNB(), X, is_p, CVIR, alpha=0.3, plan=SMALL)
+    assert [epoch.alpha for epoch in fit.history] == pytest.approx([0.3] * 3)
+    assert fit.history[2].n_kept == pytest.approx(0.7 * fit.history[0].n_kept, abs=1)
+
+
+def test_the_same_seed_gives_the_same_bits_whatever_the_jobs():
+    X, is_p = table()
+    one = crossfit(LogisticRegression(), X, is_p, TEDN, plan=SMALL, seed=5)
+    with parallel_config("threading"):
+        two = crossfit(LogisticRegression(), X, is_p, TEDN, plan=SMALL, seed=5, n_jobs=2)
+    other = crossfit(LogisticRegression(), X, is_p, TEDN, plan=SMALL, seed=6)
+    assert (one.scores == two.scores).all()
+    assert (one.scores != other.scores).any()
+
+
+def test_events_count_to_the_end():
+    X, is_p = table()
+    seen = []
+    crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL, on_event=seen.append)
+    assert [event.done for event in seen] == list(range(1, 9))
+    assert {event.total for event in seen} == {8}
+    assert seen[-1].epoch.phase == "tedn"
+
+
+def test_past_the_deadline_one_repeat_of_one_round_is_all():
+    X, is_p = table()
+    fit = crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL, deadline=monotonic())
+    assert len(fit.history) == 1
+    assert len(fit.ensemble.groups) == 1
+    assert (fit.scores > 0).all()
+
+
+def test_ranks_count_ties_half():
+    known = np.sort([1.0, 1.0, 2.0, 5.0])
+    assert rank_in(known, np.array([0.0, 1.0, 3.0, 5.0])).tolist() == [0, 0.25, 0.75, 0.875]
+
+
+def test_a_floor_stays_under_discarding():
+    X, is_p = table(0.9, n=100)
+    fit = crossfit(GaussianNB(), X, is_p, CVIR, alpha=0.9, plan=SMALL)
+    assert fit.history[-1].n_kept == least_kept(67) == 20
+
+
+def test_too_few_positives_for_two_folds_inside_two_is_a_coded_error():
+    X = np.arange(12, dtype=float)[:, None]
+    with pytest.raises(InputError, match="TB003"):
+        crossfit(GaussianNB(), X, np.arange(12) < 2, TEDN, plan=SMALL)
+
+
+def test_risks_that_need_a_gradient_are_refused():
+    X, is_p = table()
+    with pytest.raises(InputError, match=r"TB013 .* gradient"):
+        crossfit(GaussianNB(), X, is_p, LEARNERS["nnpu"], alpha=0.5, plan=SMALL)
+
+
+@pytest.mark.slow
+def test_where_P_and_U_are_one_noise_alpha_is_nearly_one():
+    found = []
+    for seed in range(10):
+        X, is_p = np.random.default_rng(seed).normal(size=(800, 8)), np.arange(800) < 400
+        fit = crossfit(default_model(X), X, is_p, TEDN, seed=seed)
+        found.append(bbe(Tails.from_scores(fit.scores[is_p], fit.scores[~is_p])).alpha)
+    assert np.mean(found) >= 0.92
