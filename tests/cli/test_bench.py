@@ -30,8 +30,9 @@ def test_smoke_runs_everything_without_data(smoke):
 
 def test_a_second_run_has_nothing_to_do(smoke):
     folder, _ = smoke
-    result = call("run", "smoke", "-o", folder)
+    result = call("run", "smoke", "-o", folder, "--json")
     assert result.exit_code == 0
+    assert json.loads(result.stdout)["run"] == 0
     cells = len(grid(["synthetic"], "smoke"))
     assert f"{cells} cells, {cells} of them done before" in result.stderr
 
@@ -45,12 +46,19 @@ def test_tables(smoke, form):
     assert "oracle stop" in result.stdout
 
 
+def test_a_table_as_json(smoke):
+    folder, _ = smoke
+    rows = json.loads(call("table", "-o", folder, "--json").stdout)
+    assert {"task", "method", "oracle stop", "paper"} <= set(rows[0])
+
+
 def test_figures(smoke, tmp_path):
     folder, _ = smoke
-    result = call("figures", "-o", folder, "--images", tmp_path)
+    result = call("figures", "-o", folder, "--images", tmp_path, "--json")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "by_epoch.png").read_bytes().startswith(b"\x89PNG")
-    assert result.stdout.count("wrote") == len(list(tmp_path.iterdir()))
+    assert sorted(json.loads(result.stdout)) == sorted(map(str, tmp_path.iterdir()))
+    assert "wrote" in result.stderr
 
 
 def test_failures_are_shown_and_exit_1(tmp_path, monkeypatch):

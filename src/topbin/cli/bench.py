@@ -35,8 +35,15 @@ def results(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option that every verb has."""
+    return click.option("--json", "as_json", is_flag=True, help="Only JSON on standard output.")(
+        command
+    )
+
+
 @bench.command("list", cls=Verb)
-@click.option("--json", "as_json", is_flag=True, help="Only JSON on standard output.")
+@json_option
 def list_(as_json: bool) -> None:
     """Tasks, methods and profiles."""
     from rich.table import Table
@@ -68,6 +75,7 @@ def list_(as_json: bool) -> None:
 @click.option("--seeds", type=click.IntRange(1), help="How many splits, if not the profile's.")
 @click.option("--jobs", default=1, show_default=True, help="How many jobs at a time.")
 @click.option("--retry", is_flag=True, help="Run cells again that failed before.")
+@json_option
 @results
 def run(
     names: tuple[str, ...],
@@ -77,6 +85,7 @@ def run(
     seeds: int | None,
     jobs: int,
     retry: bool,
+    as_json: bool,
     folder: Path,
 ) -> None:
     """Run tasks or families; `smoke` is a few seconds of everything that needs no data.
@@ -99,6 +108,8 @@ def run(
     with Watch(jobs_of(todo), console, workers=jobs) as watch:
         failed = run_cells(cells, store, jobs=jobs, retry=retry, watch=watch)
     console.print(f"{len(todo) - failed} cells done, {failed} failed; results in {folder}")
+    if as_json:
+        write_json({"cells": len(cells), "run": len(todo), "failed": failed, "folder": str(folder)})
     if failed:
         raise click.exceptions.Exit(FAILED)
 
@@ -114,15 +125,19 @@ def run(
     show_default=True, help="How to write the table.",
 )  # fmt: skip
 @click.option("--failed", is_flag=True, help="Show the cells that failed, and why.")
+@json_option
 @results
-def table(measure: Any, alpha: float, form: Any, failed: bool, folder: Path) -> None:
+def table(measure: Any, alpha: float, form: Any, failed: bool, as_json: bool, folder: Path) -> None:
     """Mean ± standard error over splits, beside the paper's number."""
     from topbin.bench.store import Store
     from topbin.bench.tables import compare, failures, require_rows
 
     rows = require_rows(Store(folder).frame())
     shown = failures(rows) if failed else compare(rows, measure, alpha=alpha)
-    click.echo(shown.render(form), nl=False)
+    if as_json:
+        write_json([dict(zip(shown.header, row, strict=True)) for row in shown.rows])
+    else:
+        click.echo(shown.render(form), nl=False)
 
 
 @bench.command(cls=Verb)
@@ -130,11 +145,16 @@ def table(measure: Any, alpha: float, form: Any, failed: bool, folder: Path) -> 
     "--images", default=Path("bench/figures"), show_default=True,
     type=click.Path(path_type=Path, file_okay=False), help="Folder for the pictures.",
 )  # fmt: skip
+@json_option
 @results
-def figures(images: Path, folder: Path) -> None:
+def figures(images: Path, as_json: bool, folder: Path) -> None:
     """Draw every figure for which there are results."""
     from topbin.bench.figures import draw_all
     from topbin.bench.store import Store
 
+    written = []
     for path in draw_all(Store(folder), images):
-        click.echo(f"wrote {path}")
+        screen(as_json).print(f"wrote {path}", markup=False, soft_wrap=True)
+        written.append(str(path))
+    if as_json:
+        write_json(written)
