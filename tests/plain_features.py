@@ -69,7 +69,7 @@ class _PlainTree:
                 if np.count_nonzero(part & self.read) >= 10:
                     best = max(best, self.bound(part & self.read))
             variance = self.c * (1 - self.c) * (1 - self.delta) / self.delta
-            fewest = variance / (1 - best) ** 2
+            fewest = variance / (1 - best) ** 2 if best < 1 else np.inf
             for part in parts:
                 grown = part & ~self.read
                 hits = np.count_nonzero(grown & self.labeled)

@@ -94,7 +94,7 @@ def project(space: Embedding, kappa: float, rows: Rows) -> HullPoint:
     total, pull = 1 - kappa, space.mean_u - kappa * space.mean_p
     negligible = NEGLIGIBLE * min(space.noise, 0.2 * space.full_slope) * total
     while True:
-        weight = _nearest_weights(space.kernel[np.ix_(rows, rows)], pull[rows], total)
+        weight = nearest_weights(space.kernel[np.ix_(rows, rows)], pull[rows], total)
         residual = pull - weight @ space.kernel[rows]
         along_u = space.uu - kappa * space.up - float(weight @ space.mean_u[rows])
         along_p = space.up - kappa * space.pp - float(weight @ space.mean_p[rows])
@@ -121,7 +121,7 @@ def _joining(residual: Vector, rows: Rows, level: float) -> Rows:
     return joining[np.argsort(-residual[joining], kind="stable")[:most]]
 
 
-def _nearest_weights(kernel: Matrix, pull: Vector, total: float) -> Vector:
+def nearest_weights(kernel: Matrix, pull: Vector, total: float) -> Vector:
     """Minimise ½ w′Kw − pull′w over w ≥ 0 with Σw = total."""
     solver = piqp.DenseSolver()
     solver.settings.max_iter = 40
