@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -110,7 +111,7 @@ def test_a_killed_worker_changes_nothing(engine, tmp_path):
 
 def test_a_part_that_kills_worker_after_worker_is_a_coded_error(engine, monkeypatch):
     def give_up(future):
-        raise distributed.KilledWorker("a part", None, 4)
+        raise distributed.KilledWorker("a part", SimpleNamespace(address="tcp://x:1"), 3)
 
     monkeypatch.setattr(distributed.Future, "result", give_up)
     with pytest.raises(InputError, match="TB402 Dask gave up"):

@@ -77,3 +77,12 @@ def test_missing_scores_count_as_nan(tmp_path):
     found = tails_from(Local(), tmp_path / "a.parquet", **COLUMNS, drop_nan=True)
     assert (found.n_p, found.n_u) == (1, 1)
     assert np.isfinite(found.cuts).all()
+
+
+@pytest.mark.parametrize("span", [20, 1000])
+def test_labels_of_many_whole_numbers(tmp_path, span):
+    table = scored()
+    table["label"] = np.arange(3000) % span
+    found = tails_from(Local(), write(tmp_path, table), **COLUMNS, positive=7)
+    table["label"] = table["label"] == 7
+    assert found == whole(table)

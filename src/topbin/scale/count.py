@@ -60,9 +60,9 @@ class Look:
         unusable = usable.size - int(np.count_nonzero(usable))
         if unusable:
             chunk = chunk.at(usable)
-        found = chunk.at(chunk.labels.where(lambda value: value == self.positive))
+        is_p = np.flatnonzero(chunk.labels.where(lambda value: value == self.positive))
         scores_p: dict[Any, tuple[Scores, ...]]
-        scores_p = {group: (scores,) for group, scores in found.by_group()}
+        scores_p = {group: (scores,) for group, scores in chunk.by_group(is_p)}
         return Seen(chunk.labels.counts(), scores_p, usable.size, unusable)
 
 
@@ -107,9 +107,8 @@ class Cuts:
     def __call__(self, chunk: Chunk) -> Tally:
         """Count the usable unlabeled rows of a chunk at the cuts of their groups."""
         usable = np.isfinite(chunk.scores) & chunk.labels.where(self.unlabeled.__contains__)
-        if not usable.all():
-            chunk = chunk.at(usable)
-        return Tally({group: self._counts(group, scores) for group, scores in chunk.by_group()})
+        groups = chunk.by_group(slice(None) if usable.all() else usable)
+        return Tally({group: self._counts(group, scores) for group, scores in groups})
 
     def _counts(self, group: Any, scores: Scores) -> Counts:
         """A group without positives has no cuts; its rows are counted all the same."""

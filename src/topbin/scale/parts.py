@@ -20,6 +20,9 @@ from topbin.scale.files import PARQUET, File, ending, first_line, identifier, re
 
 PART_ROWS = 1 << 22  # small row groups are read together up to this many rows
 CHUNK_ROWS = 1 << 20
+FEW = 8  # values below which a comparison each is quicker than one count of all
+BYTE = 256
+WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 VECTOR = 2048  # rows that DuckDB moves at a time
 
 
@@ -60,12 +63,20 @@ class Coded:
 
     def where(self, chosen: Any) -> NDArray[np.bool_]:
         """Which rows hold a value for which `chosen` is true."""
-        found: NDArray[np.bool_] = np.array([chosen(v) for v in self.values], bool)[self.codes]
+        holds = np.array([bool(chosen(value)) for value in self.values])
+        if len(self.values) > FEW:
+            return np.take(holds, self.codes)
+        found = np.zeros(self.codes.size, bool)
+        for i in np.flatnonzero(holds):
+            found |= self.codes == i
         return found
 
     def counts(self) -> dict[Any, int]:
         """How many rows hold each value."""
-        rows = np.bincount(self.codes, minlength=len(self.values)).tolist()
+        if len(self.values) <= FEW:
+            rows = [int(np.count_nonzero(self.codes == i)) for i in range(len(self.values))]
+        else:
+            rows = np.bincount(self.codes, minlength=len(self.values)).tolist()
         return {value: n for value, n in zip(self.values, rows, strict=True) if n}
 
     def at(self, index: Any) -> "Coded":
@@ -86,17 +97,18 @@ class Chunk:
         groups = None if self.groups is None else self.groups.at(index)
         return Chunk(self.scores[index], self.labels.at(index), groups)
 
-    def by_group(self) -> Iterator[tuple[Any, Scores]]:
-        """The scores of each group that has rows here; one group, None, if there is no column."""
-        if self.groups is None and self.scores.size:
-            yield None, self.scores
-        if self.groups is None or not self.scores.size:
+    def by_group(self, index: Any) -> Iterator[tuple[Any, Scores]]:
+        """These rows' scores by group, where there are any; one group, None, without a column."""
+        scores, groups = self.scores[index], None if self.groups is None else self.groups.at(index)
+        if groups is None and scores.size:
+            yield None, scores
+        if groups is None or not scores.size:
             return
-        order = np.argsort(self.groups.codes, kind="stable")
-        ranked = self.groups.codes[order]
+        order = np.argsort(groups.codes, kind="stable")
+        ranked = groups.codes[order]
         starts = np.flatnonzero(ranked[1:] != ranked[:-1]) + 1
         for rows in np.split(order, starts):
-            yield self.groups.values[self.groups.codes[rows[0]]], self.scores[rows]
+            yield groups.values[groups.codes[rows[0]]], scores[rows]
 
 
 def find_parts(files: Sequence[File]) -> list[Part]:
@@ -159,9 +171,25 @@ def _by_arrow(part: Part, columns: Columns) -> Iterator[Chunk]:
 
 
 def _arrow_coded(column: Any) -> Coded:
+    if str(column.type) in WHOLE and len(column) and not column.null_count:
+        found = _short_range(column.to_numpy(zero_copy_only=False))
+        if found is not None:
+            return found
     column = column.dictionary_encode()
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return _coded(codes, column.dictionary.to_pylist())
+
+
+def _short_range(whole: NDArray[Any]) -> Coded | None:
+    """Whole numbers in a short range are their own codes; None if the range is not short.
+
+    >>> _short_range(np.array([-1, 1, 1]))
+    Coded(values=[-1, 0, 1], codes=array([0, 2, 2], dtype=uint8))
+    """
+    low, high = int(whole.min()), int(whole.max())
+    if high - low >= BYTE:
+        return None
+    return Coded(list(range(low, high + 1)), (whole - whole.dtype.type(low)).astype(np.uint8))
 
 
 def _by_duckdb(part: Part, columns: Columns) -> Iterator[Chunk]:
