@@ -44,6 +44,16 @@ def test_a_wanted_precision_chooses_the_rows(result):
     assert len(result.candidates(min_precision=0.2)) == picked.rows
 
 
+def test_a_precision_out_of_reach_loses_nothing(result):
+    from dataclasses import replace
+
+    asked = replace(result, min_precision=0.999)
+    assert asked.picked().rows == 60
+    assert "no threshold has an estimated precision that is 0.999" in asked.summary()
+    with pytest.raises(InputError, match="TB008"):
+        result.picked(min_precision=0.999)
+
+
 def test_probabilities_average_to_alpha(result):
     assert result.probabilities.mean() == pytest.approx(result.estimate.alpha, abs=0.05)
 

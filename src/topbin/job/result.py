@@ -1,6 +1,6 @@
 """What a job found: how many, how sure, which rows; as words, a table, a picture, files."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -59,8 +59,8 @@ class Result:
 
     def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Picked:
         """The top n unlabeled rows, or all down to a precision whose LOW end is `min_precision`."""
-        if n is None and min_precision is None:
-            n, min_precision = self.review, self.min_precision
+        if n is None and min_precision is None and self.min_precision is not None:
+            return self._picked_as_asked(self.min_precision)
         scores_p, scores_u = self.classifier.scores_p_, self.classifier.scores_u_
         if min_precision is not None:
             choice = threshold_for_precision(
@@ -77,6 +77,16 @@ class Result:
         found = self._precision(threshold)
         hit = recall(scores_p, threshold=threshold).value
         return Picked(rows, threshold, *found, hit, why)
+
+    def _picked_as_asked(self, min_precision: float) -> Picked:
+        """By the precision the job was asked for; by number where no threshold reaches it."""
+        try:
+            return self.picked(min_precision=min_precision)
+        except InputError as error:
+            if error.code != "TB008":
+                raise
+            instead = self.picked(self.review)
+            return replace(instead, why=f"{error.message} Instead, {instead.why}")
 
     def candidates(self, n: int | None = None, *, min_precision: float | None = None) -> Any:
         """The unlabeled rows most likely positive, best first, as a pandas table."""
