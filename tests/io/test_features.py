@@ -153,6 +153,15 @@ def test_text_makes_a_sparse_table():
     assert encoder.encode(new)[:, :6].nnz == 0
 
 
+def test_numbers_of_any_size_stay_finite_in_a_sparse_table():
+    for small, large in ((1e-320, 1e308), (1.0, -1.7e308)):
+        frame = pd.DataFrame({"t": ["red car", "green car"], "x": [small, 2 * small]})
+        encoder = fit_encoder(table(frame), text=["t"])
+        rows = encoder.encode(frame.assign(x=[large, small])).toarray()
+        assert np.isfinite(rows).all()
+        assert np.abs(rows).max() == 1e6
+
+
 def test_words_that_come_once_are_read_when_there_are_no_others():
     encoder = fit_encoder(table(pd.DataFrame({"t": ["red", "green"]})), text=["t"])
     assert encoder.features[0].terms == ("green", "red")

@@ -175,7 +175,7 @@ def test_every_duckdb_type_has_a_place(folder):
         "time": "time '12:00'",
         "ns": "timestamp_ns '2020-01-01'",
         "seconds": "timestamp_s '2020-01-01'",
-        "zone": "timestamptz '2020-01-01 10:00+02'",
+        "zone": "timestamptz '2020-01-01 10:00:00+02'",
         "endless": "date 'infinity'",
         "old": "date '0001-01-01'",
         "flag": "true",

@@ -23,6 +23,7 @@ from topbin.io.source import check_columns, nearest
 from topbin.io.tables import Table
 
 Floats = NDArray[np.float64]
+FAR = 1e6  # standard deviations; a value of another scale must not become infinite
 DATE_PARTS = ("year", "month", "weekday", "days")
 FITS: Mapping[str, tuple[Kind, ...]] = {
     "number": ("number", "boolean", "blank"),
@@ -183,10 +184,19 @@ def _learn(table: Table, name: str, is_text: bool, sparse: bool) -> Feature:
     feature = Feature(name=name, kind=kind, first_day=first)
     if not sparse:
         return feature
-    values = numbers(feature, column)
-    center = tuple(float(np.nanmean(v)) for v in values)
-    scale = tuple(float(np.nanstd(v)) or 1.0 for v in values)
+    found = [_center_and_scale(values) for values in numbers(feature, column)]
+    center, scale = zip(*found, strict=True)
     return Feature(name=name, kind=kind, first_day=first, center=center, scale=scale)
+
+
+def _center_and_scale(values: Floats) -> tuple[float, float]:
+    """Mean and standard deviation; numbers near the largest float do not overflow.
+
+    >>> _center_and_scale(np.array([1.0, 3.0, np.nan]))
+    (2.0, 1.0)
+    """
+    unit = 2.0 ** min(1023, int(np.frexp(np.nanmax(np.abs(values)))[1]))  # exact to divide by
+    return float(np.nanmean(values / unit) * unit), float(np.nanstd(values / unit) * unit) or 1.0
 
 
 def _learn_text(table: Table, name: str) -> Feature:
@@ -258,8 +268,10 @@ def _sparse(feature: Feature, column: pd.Series) -> Any:
 
 def _scaled(feature: Feature, column: pd.Series) -> Any:
     values = np.column_stack(numbers(feature, column))
-    scaled = (values - np.array(feature.center)) / np.array(feature.scale)
-    return csr_array(np.nan_to_num(scaled, nan=0.0))
+    center, scale = np.array(feature.center), np.array(feature.scale)
+    with np.errstate(over="ignore"):
+        scaled = values / scale - center / scale
+    return csr_array(np.clip(np.nan_to_num(scaled, nan=0.0), -FAR, FAR))
 
 
 def _one_hot(feature: Feature, column: pd.Series) -> Any:

@@ -59,8 +59,14 @@ SIMPLE = {
 TRUSTED = frozenset(
     {
         "numpy.dtype",
+        "sklearn._loss.link.IdentityLink",
+        "sklearn._loss.link.Interval",
+        "sklearn._loss.link.LogitLink",
+        "sklearn._loss.loss.HalfBinomialLoss",
+        "sklearn._loss.loss.HalfSquaredError",
         "sklearn.calibration._CalibratedClassifier",
         "sklearn.calibration._SigmoidCalibration",
+        "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.feature_selection._univariate_selection.f_classif",
         "sklearn.feature_selection._univariate_selection.chi2",

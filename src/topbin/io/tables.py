@@ -7,6 +7,7 @@ in text files an empty field, NA, N/A, NaN, nan, NULL and null.
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC
 from typing import Any
 
 import numpy as np
@@ -220,13 +221,26 @@ def _kind(column: pd.Series) -> Kind:
 def _settled(column: pd.Series, kind: Kind) -> pd.Series:
     missing = column.isna()
     if kind == "date":
-        moments = pd.to_datetime(column.astype(object).where(~missing, None), utc=True)
-        return moments.dt.tz_localize(None).astype("datetime64[us]")
+        return pd.Series(_moments(column), column.index)
     if kind == "number" and column.dtype == object:
         column = column.where(~missing, np.nan).astype("float64")
     if kind in ("string", "blank", "other"):
         return column.astype(object).map(str).where(~missing, None)
     return tidy_column(column, kind)
+
+
+def _moments(column: pd.Series) -> NDArray[np.datetime64]:
+    """Dates and times without zone, in microseconds, which reach from year 1 to year 9999."""
+    if column.dtype.kind == "M" and getattr(column.dtype, "tz", None) is None:
+        return np.asarray(column.to_numpy(), "datetime64[us]")
+    return np.array([None if pd.isna(v) else _without_zone(v) for v in column], "datetime64[us]")
+
+
+def _without_zone(moment: Any) -> Any:
+    """A date or time as it reads in UTC."""
+    if getattr(moment, "tzinfo", None) is None:
+        return np.datetime64(moment)
+    return np.datetime64(moment.astimezone(UTC).replace(tzinfo=None))
 
 
 def _row_hashes(column: pd.Series, kind: Kind) -> NDArray[np.uint64]:
