@@ -18,7 +18,6 @@ EXCEPTIONS = {
     "many, are unlabeled",
     "check_classifier_not_supporting_multiclass": LABELS + "likewise, three values are no error",
     "check_supervised_y_2d": "a column of labels is read as it is, without a warning",
-    "check_fit2d_1feature": "its 10 rows are too few for folds within folds, which is said",
 }
 WEIGHT_CHECKS = (
     "check_sample_weights_pandas_series",
@@ -40,7 +39,13 @@ SHARED = {"positive": 1, "confidence": None}
 
 
 def _exceptions(classifier):
-    return EXCEPTIONS if isinstance(classifier.plan, Plan) else NET_EXCEPTIONS
+    if not isinstance(classifier.plan, Plan):
+        return NET_EXCEPTIONS
+    if isinstance(classifier, tb.TEDnClassifier | tb.CVIRClassifier):
+        return EXCEPTIONS | {
+            "check_fit2d_1feature": "its 10 rows are too few for folds within folds, and we say so"
+        }
+    return EXCEPTIONS
 
 
 @parametrize_with_checks(

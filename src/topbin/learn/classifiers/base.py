@@ -71,6 +71,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Scores of held-out rows, from which α and the probabilities were read.
     """
 
+    _default_net: str | None = None
+
     def __init__(
         self,
         estimator: Any = None,
@@ -250,7 +252,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # learn's own accuracy checks, which do that, must not expect otherwise.
         tags.classifier_tags.poor_score = True
         tags.target_tags.required = True
-        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = self.estimator is None and self._default_net is None
         if hasattr(self.estimator, "__sklearn_tags__"):
             inner = get_tags(self.estimator).input_tags
             tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse

@@ -1,7 +1,10 @@
 """ElkanNotoClassifier: the two classifiers of Elkan & Noto, KDD 2008, over any model."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+
+from sklearn.calibration import CalibratedClassifierCV
 
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, run_crossfit
@@ -18,11 +21,14 @@ from topbin.learn.elkan_noto import (
 )
 from topbin.mpe.estimate import estimate_alpha
 
+FEWEST = 10
+
 
 class ElkanNotoClassifier(PUClassifier):
     """Probabilities of being labeled, turned into probabilities of being positive.
 
-    The model must give probabilities; calibrated ones (`CalibratedClassifierCV`) do best.
+    The model must give calibrated probabilities; the default one is wrapped in
+    `CalibratedClassifierCV`, and your own may need it too.
 
     Parameters
     ----------
@@ -71,6 +77,8 @@ class ElkanNotoClassifier(PUClassifier):
         return no_net(self.estimator, type(self).__name__)
 
     def _fit_sample(self, sample: Sample, settings: Settings) -> Fitted:
+        if settings.estimator is None:
+            settings = replace(settings, estimator=default_scorer_of(sample))
         is_p = sample.is_positive
         share_p = float(is_p.mean())
         fit = run_crossfit(sample, natural_pvu(share_p), settings, ranks=False)
@@ -82,10 +90,19 @@ class ElkanNotoClassifier(PUClassifier):
         model, posterior = fit.ensemble, as_posterior(from_labeled, c)
         oof = posterior(fit.scores)
         if self.weighted:
-            base = default_model(sample.X) if settings.estimator is None else settings.estimator
             f = fit_weighted(
-                base, sample.X, is_p, from_labeled(g_u, c),
+                settings.estimator, sample.X, is_p, from_labeled(g_u, c),
                 seed=settings.seed, sample_weight=sample.weight,
             )  # fmt: skip
             model, posterior = Ensemble(((f,),), ()), as_posterior(from_positive, c)
         return Fitted(model, posterior, estimate, fit.history, g_p, g_u, oof)
+
+
+def default_scorer_of(sample: Sample) -> Any:
+    """The default model with Platt's scaling, as in the paper: trees are too sure of themselves.
+
+    A handful of rows cannot be scaled; they get the model as it is.
+    """
+    model = default_model(sample.X)
+    fewest = min(sample.is_positive.sum(), (~sample.is_positive).sum())
+    return CalibratedClassifierCV(model, method="sigmoid", cv=3) if fewest >= FEWEST else model

@@ -34,6 +34,8 @@ class UPUClassifier(PUClassifier):
         "sigmoid", as in the papers, or "logistic".
     """
 
+    _default_net = "auto"
+
     def __init__(
         self,
         estimator: Any = None,
@@ -85,6 +87,8 @@ class NNPUClassifier(PUClassifier):
         How far below zero the negative part may fall, and the size of the step back.
     """
 
+    _default_net = "auto"
+
     def __init__(
         self,
         estimator: Any = None,
@@ -130,7 +134,7 @@ class NNPUClassifier(PUClassifier):
 def net_only(face: PUClassifier) -> Any:
     """The face's net, a default one if it names none; a scikit-learn model is refused."""
     if face.estimator is None:
-        return "auto"
+        return face._default_net
     net = PUClassifier._net(face)
     if net is None:
         raise InputError(
