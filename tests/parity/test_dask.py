@@ -7,9 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scale.tables import scored, spoil, whole, write
+from scale.tables import same, scored, spoil, whole, write
 
-import topbin as tb
 from topbin.core.errors import InputError, MissingExtra
 from topbin.scale import Local, count_from, open_engine, tails_from
 
@@ -32,12 +31,6 @@ def cluster():
 def engine(cluster):
     with open_engine("dask", cluster.scheduler_address) as engine:
         yield engine
-
-
-def same(ours, theirs):
-    """Equal bits of tails, α, interval and bound."""
-    a, b = (tb.estimate_alpha(tails) for tails in (ours, theirs))
-    return ours == theirs and a == b and ours.cuts.tobytes() == theirs.cuts.tobytes()
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from topbin import Tails
+from topbin import Tails, estimate_alpha
 
 
 def scored(rows=3000, *, seed=0, ties=40, kind="float64"):
@@ -20,6 +20,12 @@ def whole(table):
     """The answer to compare with: all rows at once, in memory."""
     is_p = table["label"] == 1
     return Tails.from_scores(table["score"][is_p], table["score"][~is_p])
+
+
+def same(ours, theirs):
+    """Equal bits of tails, α, interval, bound and alarms."""
+    a, b = (estimate_alpha(tails) for tails in (ours, theirs))
+    return ours == theirs and a == b and ours.cuts.tobytes() == theirs.cuts.tobytes()
 
 
 def write(folder, table, cuts=(1000, 1001, 1001, 2500), *, group=300):

@@ -133,7 +133,7 @@ def _expand(part: str) -> Iterator[str]:
         if ending(path) not in {**TEXT, **PARQUET}:
             known = ", ".join({**TEXT, **PARQUET})
             raise InputError("TB102", f'"{path}" is of an unknown kind; engines read {known}.')
-        yield path
+        yield os.path.abspath(path)  # a worker stands in another folder
 
 
 def _types(connection: Any, path: str) -> dict[str, str]:

@@ -1,0 +1,111 @@
+"""Spark on local[2]: equal bits, and a task that fails once changes nothing."""
+
+import os
+import shutil
+import sys
+
+import numpy as np
+import pytest
+from scale.tables import same, scored, spoil, whole, write
+
+from topbin.core.errors import InputError, MissingExtra
+from topbin.scale import Local, count_from, open_engine, tails_from
+
+pytest.importorskip("pyspark", reason='needs pip install "topbin[spark]"')
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    pytest.skip("Spark needs Java 17 and there is no java on the path", allow_module_level=True)
+pytestmark = pytest.mark.filterwarnings("default")
+
+COLUMNS = {"score": "score", "label": "label"}
+
+
+@pytest.fixture(scope="module")
+def engine():
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with open_engine("spark", "local[2,2]") as engine:  # two threads, two attempts a task
+        yield engine
+
+
+def test_ties_empty_parts_and_parts_of_one_row(engine, tmp_path):
+    table = scored(ties=5)
+    files = write(tmp_path, table)
+    found = tails_from(engine, files, **COLUMNS)
+    assert same(found, tails_from(Local(), files, **COLUMNS))
+    assert same(found, whole(table))
+
+
+def test_parts_of_positives_alone_and_groups(engine, tmp_path):
+    table = scored(kind="float32")
+    order = np.argsort(-table["label"], kind="stable")
+    table = {name: values[order] for name, values in table.items()}
+    n_p = int(table["label"].sum())
+    files = write(tmp_path, table, (n_p // 2, n_p), group=100)
+    assert same(tails_from(engine, files, **COLUMNS), whole(table))
+    here = count_from(Local(), files, **COLUMNS, by="town")
+    assert count_from(engine, files, **COLUMNS, by="town").tails == here.tails
+
+
+def test_a_spoiled_file_is_named(engine, tmp_path):
+    files = write(tmp_path, scored())
+    spoil(tmp_path / "part-3.parquet")
+    with pytest.raises(InputError, match=r"TB102 .*part-3.parquet"):
+        tails_from(engine, files, **COLUMNS)
+
+
+def test_a_task_that_fails_once_changes_nothing(engine, tmp_path):
+    table = scored()
+    files = write(tmp_path, table)
+    failed = str(tmp_path / "failed")
+
+    class Failing:
+        def total(self, task, parts, shared):
+            def fail_once(shared, part):
+                try:
+                    os.close(os.open(failed, os.O_CREAT | os.O_EXCL))
+                except FileExistsError:
+                    return task(shared, part)
+                raise OSError("a disk that was away for a moment")
+
+            return engine.total(fail_once, parts, shared)
+
+    assert same(tails_from(Failing(), files, **COLUMNS), whole(table))
+    assert os.path.exists(failed)
+
+
+def test_a_task_that_always_fails_is_a_coded_error(engine):
+    def fail(shared, part):
+        raise OSError("gone")
+
+    with pytest.raises(InputError, match="TB402 Spark gave up on a part: "):
+        engine.total(fail, [1], 0)
+
+
+def test_a_session_that_runs_already_is_used_and_left_running(engine):
+    with open_engine("spark") as second:
+        assert second.total(lambda shared, part: shared + part, [1, 2, 3], 10) == 36
+    assert engine.total(lambda shared, part: part, [1, 2], None) == 3
+
+
+def test_a_cluster_that_cannot_be_had_is_a_coded_error(engine, monkeypatch):
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    def refuse(builder):
+        raise PySparkRuntimeError("no gateway")
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", refuse)
+    with (
+        pytest.raises(InputError, match='TB401 Spark cannot start with master "spark://x": no'),
+        open_engine("spark", "spark://x"),
+    ):
+        pass
+
+
+def test_without_pyspark_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with (
+        pytest.raises(MissingExtra, match=r'TB011 .* pip install "topbin\[spark\]"'),
+        open_engine("spark"),
+    ):
+        pass
