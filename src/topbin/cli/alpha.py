@@ -7,7 +7,6 @@ import click
 
 from topbin.cli.verb import PASSED, Grouped, Verb, screen, write_json
 
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
