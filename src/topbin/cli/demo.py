@@ -57,7 +57,7 @@ def demo(output: Path, seed: int, as_json: bool) -> None:
     show.print(f"[bold]{LABELED} known malignant tumours, {len(frame) - LABELED} unlabeled.[/bold]")
     rows = every_method(frame.drop(columns=LABEL).to_numpy(), frame[LABEL].to_numpy(), truth)
     show.print(as_table(rows, truth))
-    result = fit(frame, LABEL, seed=seed)
+    result = fit(frame, LABEL, preset="fast", seed=seed)
     show.print(result.summary(), soft_wrap=True)
     show.print(f"truth           {truth:.3f} of the unlabeled are malignant")
     # The run folder first: it refuses a folder of files that are not a run's.
