@@ -217,6 +217,17 @@ def test_memory_does_not_grow_with_the_number_of_chunks():
     assert many < 1.1 * few
 
 
+def test_a_reader_may_use_one_buffer_for_all_chunks():
+    def chunks():
+        buffer = np.empty(10)
+        for start in range(0, 100_000, 10):
+            buffer[:] = np.arange(start, start + 10)
+            yield buffer
+
+    scores_p = np.arange(0.0, 100_000, 77)
+    assert Tails.from_chunks(scores_p, chunks()) == Tails.from_scores(scores_p, np.arange(100_000))
+
+
 def test_counting_keeps_no_copy_of_many_unlabeled_rows():
     scores_u = np.random.default_rng(1).random(2_000_000)
     tails = Tails.of_positives(scores_u[:1000])

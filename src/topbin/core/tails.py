@@ -149,8 +149,9 @@ def _batches(chunks: Iterable[Any], rows: int) -> Iterator[Scores]:
     held: list[Scores] = []
     missing = rows
     for chunk in chunks:
-        held.append(check_scores(chunk, "scores_u", finite=False, allow_empty=True))
-        missing -= held[-1].size
+        scores = check_scores(chunk, "scores_u", finite=False, allow_empty=True)
+        held.append(scores if scores.size >= missing else scores.copy())  # readers reuse buffers
+        missing -= scores.size
         if missing <= 0:
             yield np.concatenate(held)
             held, missing = [], rows
