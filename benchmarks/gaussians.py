@@ -9,13 +9,13 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-
 from machine import head, save, table
+
 from topbin.core import Tails
 from topbin.mpe import METHODS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from gaussians import ALPHAS, gaussians  # noqa: E402  (the same samples that the tests use)
+from gaussians import ALPHAS, gaussians
 
 SEEDS = 10
 
@@ -42,9 +42,10 @@ def main() -> None:
         rows.append([name, *cells, f"{np.mean(np.abs(errors)):.3f}", f"{seconds:.3f}"])
     text = head("Every estimator on Gaussians 4σ apart", "python benchmarks/gaussians.py")
     text += (
-        f"1,000 positives, 1,000 unlabeled, {SEEDS} seeds. A cell is the mean absolute error, and in "
-        "brackets the mean error (+ is too high). Score-level methods read the exact probability "
-        "p(labeled | x) in float64; feature-level methods read one informative column and one of noise.\n\n"
+        f"1,000 positives, 1,000 unlabeled, {SEEDS} seeds. A cell is the mean absolute error, and "
+        "in brackets the mean error (+ is too high). Score-level methods read the exact "
+        "probability p(labeled | x) in float64; feature-level methods read one informative column "
+        "and one of noise.\n\n"
     )
     columns = ["method", *[f"α = {a}" for a in ALPHAS], "mean", "seconds each"]
     save("gaussians.md", text + table(columns, rows))

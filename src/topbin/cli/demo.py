@@ -115,7 +115,8 @@ def draw(classifier: Any, output: Path) -> list[Path]:
     """Both pictures, as files."""
     matplotlib.use("Agg")
     paths = [output / "top_bin.png", output / "scores.png"]
-    for display, path in zip((TopBinDisplay, ScoreDisplay), paths, strict=True):
+    displays: tuple[Any, ...] = (TopBinDisplay, ScoreDisplay)
+    for display, path in zip(displays, paths, strict=True):
         with new_file(path, force=True) as part:
             display.from_estimator(classifier).plot().figure_.savefig(part, dpi=150, format="png")
     return paths

@@ -1,14 +1,17 @@
 """`topbin fit`: from a table to how many, which rows, and a page to show others."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from topbin.cli.verb import PASSED, Grouped, Verb, screen, split_names, write_json
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 
-def _option(*names: str, group: str, **settings: Any) -> Any:
+
+def _option(*names: str, group: str, **settings: Any) -> Callable[[Command], Command]:
     return click.option(*names, cls=Grouped, group=group, **settings)
 
 
@@ -56,9 +59,7 @@ def _option(*names: str, group: str, **settings: Any) -> Any:
 @_option("--resume", group="Output", is_flag=True, help="Go on with a run that was stopped.")
 @_option("--quiet", group="Output", is_flag=True, help="Say nothing but errors.")
 @_option("--json", "as_json", group="Output", is_flag=True, help="Only JSON on standard output.")
-@click.pass_context
 def fit(
-    ctx: click.Context,
     source: tuple[str, ...],
     output: Path,
     force: bool,
@@ -94,7 +95,7 @@ def fit(
     low = (result.estimate.interval or (result.estimate.alpha,))[0]
     if max_alpha is not None and low > max_alpha:
         show.print(f"threshold       the interval begins at {low:.3f}, above {max_alpha:g}")
-        ctx.exit(PASSED)
+        raise SystemExit(PASSED)
 
 
 def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:

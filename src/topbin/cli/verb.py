@@ -32,7 +32,8 @@ class Verb(click.Command):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, epilog=kwargs.pop("epilog", EXIT_CODES), **kwargs)
+        kwargs.setdefault("epilog", EXIT_CODES)
+        super().__init__(*args, **kwargs)
         self.params.append(
             Grouped(
                 ["--debug"], is_flag=True, expose_value=False, is_eager=True, group="Output",

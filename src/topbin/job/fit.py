@@ -72,7 +72,7 @@ def fit(
         frame, label, positive=positive, negative=negative, id=id, drop=drop, text=text
     )
     s = data.labels.is_positive.astype(int) - data.labels.is_negative
-    shared = {
+    shared: dict[str, Any] = {
         "confidence": confidence,
         "random_state": seed,
         "n_jobs": threads,

@@ -157,11 +157,12 @@ def shared_rows(X_p: Any, X_u: Any) -> tuple[Alarm, ...]:
 def _row_keys(X: Any) -> Iterator[bytes]:
     """One row at a time, so that a long table costs no second copy of itself."""
     if issparse(X):
-        X = X.tocsr().copy()
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        for start, stop in pairwise(X.indptr):
-            yield X.indices[start:stop].tobytes() + X.data[start:stop].tobytes()
+        table: Any = X
+        rows = table.tocsr().copy()
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        for start, stop in pairwise(rows.indptr):
+            yield rows.indices[start:stop].tobytes() + rows.data[start:stop].tobytes()
     else:
         for row in X:
             yield (row + 0.0).tobytes()  # −0.0 becomes 0.0

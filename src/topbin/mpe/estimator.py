@@ -21,7 +21,7 @@ from topbin.mpe.estimate import with_doubts
 from topbin.mpe.registry import DEFAULT_METHOD, METHODS, Method, find_method
 
 
-class AlphaEstimator(BaseEstimator):
+class AlphaEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Estimate α from a table of features and a label column.
 
     Score-level methods get scores by cross-fitting: every row is scored by a model that never saw
@@ -144,7 +144,8 @@ class AlphaEstimator(BaseEstimator):
             )  # fmt: skip
         except ValueError as error:
             raise InputError(code_of(str(error)), str(error)) from error
-        if issparse(checked) and np.isnan(checked.data).any():
+        cells: Any = checked.data if hasattr(checked, "indptr") else ()
+        if np.isnan(cells).any():
             raise InputError(
                 "TB004", "X is sparse and holds NaN, which sparse models do not take; fill them in."
             )
