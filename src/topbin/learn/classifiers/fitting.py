@@ -133,7 +133,7 @@ def judge(
         alpha=alpha,
         n_p=scores_p.size,
         n_u=scores_u.size,
-        method="given",
+        method=settings.method if notes else "given",
         notes=notes or ("α was given, not estimated",),
     )
     return with_doubts(given, Tails.from_scores(scores_p, scores_u), settings.confidence)
