@@ -5,7 +5,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from hard_scores import LARGE, large, samples
-from hypothesis import given
+from hypothesis import given, settings
 
 from topbin.core import counting
 from topbin.core.counting import PIECE, Signed, Unsigned, count_above, merge
@@ -17,6 +17,7 @@ def by_definition(scores_p, scores_u):
     return [cuts.tolist(), *counts]
 
 
+@settings(deadline=None)
 @given(samples())
 def test_merge_is_the_definition(pair):
     with patch.object(counting, "FEW", 0), patch.object(counting, "SPARSE", 1000):
@@ -27,6 +28,7 @@ def test_merge_is_the_definition(pair):
         assert not np.signbit(merged.cuts[merged.cuts == 0]).any()
 
 
+@settings(deadline=None)
 @given(samples())
 def test_looking_up_and_merging_count_alike(pair):
     cuts, _, above_u = by_definition(*pair)

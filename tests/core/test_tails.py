@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from coded import fails
 from hard_scores import LARGE, large, samples
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topbin.core import Tails, counting
 
 
+@settings(deadline=None)
 @given(samples(), st.booleans())
 def test_counts_are_those_of_the_definition(pair, coded):
     scores_p, scores_u = pair
@@ -30,6 +31,7 @@ def test_counts_are_those_of_the_definition(pair, coded):
     assert np.allclose(tails.ratio, q_u / q_p, rtol=1e-14, atol=0)
 
 
+@settings(deadline=None)
 @given(samples(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(pair, random):
     shuffled = [scores[random.sample(range(scores.size), scores.size)] for scores in pair]
@@ -39,6 +41,7 @@ def test_the_order_of_rows_does_not_matter(pair, random):
     assert ours.cuts.tobytes() == theirs.cuts.tobytes()
 
 
+@settings(deadline=None)
 @given(samples(), st.lists(st.integers(0, 30), min_size=6, max_size=6))
 def test_seven_chunks_add_up_to_the_whole(pair, ends):
     scores_p, scores_u = pair

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from coded import fails
 from hard_scores import LARGE, large, samples
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import topbin.mpe.prune as prune
@@ -21,13 +21,14 @@ ROWS = prune.FEW  # of each sample: more than enough to be thinned
 @contextmanager
 def tiny_cells(cells):
     """Thin even the smallest samples, through grids and splits as coarse as can be."""
-    settings = {"FEW": 0, "CELLS": cells, "CROWDED": 1.0, "FIRST": 2, "SPLIT": 2}
+    constants = {"FEW": 0, "SPARSE": 1000, "CELLS": cells, "CROWDED": 1.0, "FIRST": 2, "SPLIT": 2}
     with ExitStack() as stack:
-        for name, value in settings.items():
+        for name, value in constants.items():
             stack.enter_context(patch.object(prune, name, value))
         yield
 
 
+@settings(deadline=None)
 @given(samples(60), st.sampled_from([1, 3, 16]), st.data())
 def test_the_same_bits_as_full_tails(pair, cells, data):
     full = Tails.from_scores(*pair)
@@ -90,8 +91,9 @@ def test_row_order_and_monotone_change():
 def test_the_same_sample_twice_and_one_positive():
     scores_p, scores_u = large("logits", ROWS)
     assert bbe(thin_tails(scores_u, scores_u)).alpha == 1.0
-    one = thin_tails(scores_p[:1], np.append(scores_u, scores_u), ranks=[1])
-    assert one == Tails.from_scores(scores_p[:1], np.append(scores_u, scores_u))
+    for few in (1, 1000):
+        thin = thin_tails(scores_p[:few], np.append(scores_u, scores_u), ranks=[1])
+        assert thin == Tails.from_scores(scores_p[:few], np.append(scores_u, scores_u))
     few = thin_tails(np.append(scores_p, scores_p), scores_u[:1])
     assert bbe(few) == bbe(Tails.from_scores(np.append(scores_p, scores_p), scores_u[:1]))
 

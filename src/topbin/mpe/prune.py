@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from topbin.core.checks import Scores, check_scores
-from topbin.core.counting import Counts, pieces
+from topbin.core.counting import SPARSE, Counts, pieces
 from topbin.core.errors import InputError
 from topbin.core.tails import Tails
 from topbin.mpe.bbe import upper_confidence
@@ -35,9 +35,9 @@ def thin_tails(
 ) -> Tails:
     """Tails at the cut that `bbe` chooses among all, and at the cuts of these ranks.
 
-    Rank k is the cut that holds the k-th largest positive score. Small samples are not worth
-    thinning and give full tails. Either way, `bbe` with the same `delta` and `gamma` returns the
-    bits it returns for full tails, and so does all that reads only the given ranks.
+    Rank k is the cut that holds the k-th largest positive score. Small samples, or few positives,
+    are not worth thinning and give full tails. Either way, `bbe` with the same `delta` and `gamma`
+    returns the bits it returns for full tails, and so does all that reads only the given ranks.
 
     >>> low, high = np.arange(100_000.0), np.arange(100_000.0, 200_000.0)
     >>> tails = thin_tails(high, np.append(low, high), ranks=[1])
@@ -47,7 +47,7 @@ def thin_tails(
     scores_p = check_scores(scores_p, "scores_p", finite=False)
     scores_u = check_scores(scores_u, "scores_u", finite=False)
     wanted = _check_ranks(ranks, scores_p.size)
-    if scores_p.size + scores_u.size < FEW:
+    if scores_p.size + scores_u.size < FEW or scores_u.size >= SPARSE * scores_p.size:
         return Tails.from_scores(scores_p, scores_u)
     slab = Slab(scores_p, scores_u, 0, 0, scores_p.size, scores_u.size)
     grid = Grid.over(scores_p, scores_u) if wanted.size == 0 else None
