@@ -24,6 +24,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -94,6 +95,9 @@ FACES = {
 }
 if find_spec("lightgbm"):
     FACES["lightgbm"] = lambda: tb.TEDnClassifier(lightgbm(), plan=SMALL)
+    FACES["lightgbm calibrated"] = lambda: tb.PvUClassifier(
+        CalibratedClassifierCV(lightgbm(), method="isotonic", cv=StratifiedKFold(2)), plan=SMALL
+    )
     FACES["lightgbm in a pipeline"] = lambda: tb.TEDnClassifier(
         make_pipeline(StandardScaler(), lightgbm()), plan=SMALL
     )
@@ -513,7 +517,7 @@ def test_nan_comes_back():
 
 
 def test_every_named_class_is_there():
-    for table in (store.VALUES, store.FACES, store.SIMPLE):
+    for table in (store.VALUES, store.FACES, store.SIMPLE, store.HOLDERS):
         for name in table:
             needs = "torch" if name in ("NetModel", "Optim") else "numpy"
             if find_spec(needs):

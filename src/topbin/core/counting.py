@@ -19,6 +19,7 @@ Codes = NDArray[np.unsignedinteger[Any]]
 PIECE = 1 << 16  # rows at a time, so that temporaries stay in the cache
 FEW = 1 << 15  # rows below which two plain sorts are quicker than coding
 SPARSE = 8  # unlabeled rows per cut above which looking cuts up beats merging them in
+TIED = 0.5  # the share of distinct scores, in a look at a few, below which it does as well
 POSITIVE, UNLABELED = 0, 1  # the label bit: of equal scores, positives come first
 
 
@@ -33,18 +34,20 @@ class Merged(NamedTuple):
 def merge(scores_p: Scores, scores_u: Scores) -> Merged | None:
     """Count both samples at every positive score by one sort; None if that does not pay.
 
-    It does not for few rows or few positives, and it cannot be done for scores that are not finite
-    or too far apart. Otherwise it takes a third of the time of two sorts and a look-up.
+    It does not for few rows, few positives or many ties, and it cannot be done for scores that are
+    not finite or too far apart. Otherwise it saves half the time of two sorts and a look-up.
 
-    >>> merged = merge(np.repeat([1.0, 2.0], 10_000), np.repeat([0.0, 2.0], 10_000))
-    >>> merged.cuts, merged.above_p, merged.above_u
-    (array([1., 2.]), array([20000, 10000]), array([10000, 10000]))
+    >>> scores = np.arange(20_000.0)
+    >>> merged = merge(scores, scores - 500)
+    >>> [column[19_000].item() for column in merged]
+    [19000.0, 1000, 500]
     """
-    if scores_p.size + scores_u.size < FEW or scores_u.size >= SPARSE * scores_p.size:
+    rows = scores_p.size + scores_u.size
+    if rows < FEW or scores_u.size >= SPARSE * scores_p.size or _tied(scores_p):
         return None
     kind = np.result_type(scores_p, scores_u)
     samples = [scores.astype(kind, copy=False) for scores in (scores_p, scores_u)]
-    codes = np.empty(scores_p.size + scores_u.size, f"u{kind.itemsize}")
+    codes = np.empty(rows, f"u{kind.itemsize}")
     coding: Unsigned | Signed = Unsigned(kind)
     if not _fill(codes, samples, coding):
         signed = Signed.fitting(samples)
@@ -67,8 +70,8 @@ def count_above(cuts: Scores, scores: Scores) -> Counts:
     if merged is not None:
         return merged.above_u
     above = np.zeros(cuts.size, np.int64)
-    for piece in pieces(scores.size, max(PIECE, SPARSE * cuts.size)):
-        ranked = np.sort(scores[piece])
+    for part in np.array_split(scores, max(1, scores.size // max(PIECE, SPARSE * cuts.size))):
+        ranked = np.sort(part)
         above += ranked.size - np.searchsorted(ranked, cuts)
     return above
 
@@ -80,6 +83,11 @@ def pieces(size: int, length: int = PIECE) -> Iterator[slice]:
     [slice(0, 3, None), slice(3, 5, None)]
     """
     return (slice(start, min(start + length, size)) for start in range(0, size, length))
+
+
+def _tied(scores: Scores) -> bool:
+    some = scores[:: max(1, scores.size // 4096)]
+    return np.unique(some).size < TIED * some.size
 
 
 def _fill(codes: Codes, samples: list[Scores], coding: "Unsigned | Signed") -> bool:

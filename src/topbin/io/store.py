@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
@@ -55,6 +54,13 @@ SIMPLE = {
     "LabelEncoder": "sklearn.preprocessing",
     "LogisticRegression": "sklearn.linear_model",
     "StandardScaler": "sklearn.preprocessing",
+    "_SigmoidCalibration": "sklearn.calibration",
+}
+# Models around other models, which skops would have to store with a LightGBM one inside.
+HOLDERS = {
+    "Pipeline": "sklearn.pipeline",
+    "CalibratedClassifierCV": "sklearn.calibration",
+    "_CalibratedClassifier": "sklearn.calibration",
 }
 TRUSTED = frozenset(
     {
@@ -77,6 +83,8 @@ TRUSTED = frozenset(
         "sklearn.gaussian_process.kernels.RBF",
         "sklearn.gaussian_process.kernels.Sum",
         "sklearn.gaussian_process.kernels.WhiteKernel",
+        "sklearn.model_selection._split.KFold",
+        "sklearn.model_selection._split.StratifiedKFold",
         "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
         "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
         "sklearn.tree._tree.Tree",
@@ -194,12 +202,6 @@ def _pack_part(value: Any, leaves: Leaves) -> int:
     return len(leaves.parts) - 1
 
 
-def _pack_pipeline(value: Pipeline, leaves: Leaves) -> Any:
-    settings = {k: v for k, v in value.get_params(deep=False).items() if k != "steps"}
-    steps = [[name, pack(step, leaves)] for name, step in value.steps]
-    return [steps, {name: pack(setting, leaves) for name, setting in settings.items()}]
-
-
 def _pack_lightgbm(model: Any, leaves: Leaves) -> Any:
     state = dict(vars(model))
     booster = state.pop("_Booster", None)
@@ -218,8 +220,18 @@ def _pack_net(backend: Any, leaves: Leaves) -> Any:
     return pack_net(backend, leaves)
 
 
-def _has_lightgbm(value: Any) -> bool:
-    return type(value) is Pipeline and any(name_of(step) == LIGHTGBM for _, step in value.steps)
+def _is_simple(value: Any) -> bool:
+    return is_own(value, SIMPLE) or (is_own(value, HOLDERS) and _holds_lightgbm(vars(value)))
+
+
+def _holds_lightgbm(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_lightgbm(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return any(_holds_lightgbm(item) for item in value)
+    if is_own(value, HOLDERS):
+        return _holds_lightgbm(vars(value))
+    return name_of(value) == LIGHTGBM
 
 
 def _is_module(value: Any) -> bool:
@@ -227,7 +239,8 @@ def _is_module(value: Any) -> bool:
 
 
 def _is_part(value: Any) -> bool:
-    return isinstance(value, BaseEstimator | np.random.RandomState) or issparse(value)
+    known = isinstance(value, BaseEstimator | np.random.RandomState) or issparse(value)
+    return known or type(value).__module__.startswith("sklearn.")
 
 
 def _built(table: Mapping[str, str], name: Any) -> Any:
@@ -265,12 +278,6 @@ def _unpack_dict(content: Any, leaves: Leaves) -> Any:
     return {unpack(key, leaves): unpack(item, leaves) for key, item in content}
 
 
-def _unpack_pipeline(content: Any, leaves: Leaves) -> Any:
-    steps, settings = content
-    kept = {name: unpack(node, leaves) for name, node in settings.items()}
-    return Pipeline([(name, unpack(node, leaves)) for name, node in steps], **kept)
-
-
 def _unpack_lightgbm(content: Any, leaves: Leaves) -> Any:
     lightgbm = require("lightgbm", extra="boost", caller="a saved LightGBM model")
     state, place, best = content
@@ -288,7 +295,7 @@ def _unpack_lightgbm(content: Any, leaves: Leaves) -> Any:
 
 def _unpack_simple(content: Any, leaves: Leaves) -> Any:
     name, state = content
-    model = _built(SIMPLE, name)()
+    model = object.__new__(_built(SIMPLE | HOLDERS, name))  # its state is all that it holds
     vars(model).update(_unpack_dict(state, leaves))
     return model
 
@@ -320,8 +327,7 @@ PACKERS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any, Leaves], Any]], 
     ("$backend", lambda value: name_of(value) == BACKEND, _pack_net),
     ("$module", _is_module, lambda value, _: name_of(value)),
     ("$lightgbm", lambda value: name_of(value) == LIGHTGBM, _pack_lightgbm),
-    ("$pipeline", _has_lightgbm, _pack_pipeline),
-    ("$simple", lambda value: is_own(value, SIMPLE), _pack_simple),
+    ("$simple", _is_simple, _pack_simple),
     ("$part", _is_part, _pack_part),
 )
 UNPACKERS: dict[str, Callable[[Any, Leaves], Any]] = {
@@ -335,7 +341,6 @@ UNPACKERS: dict[str, Callable[[Any, Leaves], Any]] = {
     "$backend": _unpack_net,
     "$module": _unpack_module,
     "$lightgbm": _unpack_lightgbm,
-    "$pipeline": _unpack_pipeline,
     "$simple": _unpack_simple,
     "$part": lambda content, leaves: leaves.parts[content],
 }
