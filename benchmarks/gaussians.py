@@ -17,7 +17,7 @@ from topbin.mpe import METHODS
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from gaussians import ALPHAS, gaussians
 
-SEEDS = 10
+SEEDS = 4
 
 
 def estimate(name: str, sample) -> float:
