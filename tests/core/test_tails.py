@@ -17,7 +17,7 @@ from topbin.core import Tails, counting
 @given(samples(), st.booleans())
 def test_counts_are_those_of_the_definition(pair, coded):
     scores_p, scores_u = pair
-    with patch.object(counting, "FEW", 0 if coded else 10**9):
+    with patch.multiple(counting, FEW=0 if coded else 10**9, TIED=0):
         tails = Tails.from_scores(scores_p, scores_u)
     assert tails.cuts.tolist() == sorted(set(scores_p.tolist()))
     assert tails.cuts.dtype == scores_p.dtype
@@ -35,7 +35,7 @@ def test_counts_are_those_of_the_definition(pair, coded):
 @given(samples(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(pair, random):
     shuffled = [scores[random.sample(range(scores.size), scores.size)] for scores in pair]
-    with patch.object(counting, "FEW", random.choice([0, 10**9])):
+    with patch.multiple(counting, FEW=random.choice([0, 10**9]), TIED=0):
         ours, theirs = Tails.from_scores(*pair), Tails.from_scores(*shuffled)
     assert ours == theirs
     assert ours.cuts.tobytes() == theirs.cuts.tobytes()

@@ -171,7 +171,7 @@ class Signed:
         """A coding for these scores; None if not all are finite, or they are too far apart."""
         kind = samples[0].dtype
         least, most = zip(*(_magnitudes(scores) for scores in samples if scores.size), strict=True)
-        smallest = np.array(min(least), f"u{kind.itemsize}").view(kind)
+        smallest = np.array(min(*least, max(most)), f"u{kind.itemsize}").view(kind)
         coding = cls(kind, kind.type(smallest * np.finfo(kind).eps / 16))
         infinite = int(kind.type(np.inf).view(coding._whole))
         reach = max(most) - coding._gap
@@ -217,7 +217,10 @@ class Signed:
 
 
 def _magnitudes(scores: Scores) -> tuple[int, int]:
-    """The bits of the smallest score other than zero and of the largest, signs left out."""
+    """The bits of the smallest score that is not zero and of the largest, signs left out.
+
+    If all are zero, the smallest is larger than any.
+    """
     unsigned = np.dtype(f"u{scores.itemsize}").type
     least, most = [], []
     for piece in pieces(scores.size):
@@ -225,4 +228,4 @@ def _magnitudes(scores: Scores) -> tuple[int, int]:
         most.append(int(bits.max()))
         bits -= unsigned(1)  # zero becomes the largest
         least.append(int(bits.min()))
-    return min(least) + 1 if max(most) else 0, max(most)
+    return min(least) + 1, max(most)
