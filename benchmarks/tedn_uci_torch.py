@@ -230,7 +230,9 @@ def tables(frame: pd.DataFrame) -> str:
 
 
 def spread(values: pd.Series, digits: int = 3) -> str:
-    return f"{values.mean():.{digits}f} ± {values.sem():.{digits}f}"
+    if values.empty:
+        return "–"
+    return f"{values.mean():.{digits}f} ± {values.sem() if len(values) > 1 else 0:.{digits}f}"
 
 
 def main() -> None:

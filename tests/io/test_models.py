@@ -31,8 +31,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
 import topbin as tb
-from topbin.io import Table, fit_encoder, inspect_model, load_encoder, models, store
-from topbin.io.store import Leaves, pack, unpack
+from topbin.io import Table, fit_encoder, inspect_model, load_encoder, models
+from topbin.io.safe import lists, store
+from topbin.io.safe.store import Leaves, pack, unpack
 from topbin.learn.classifiers import NetPlan
 from topbin.learn.crossfit import Plan
 
@@ -517,7 +518,7 @@ def test_nan_comes_back():
 
 
 def test_every_named_class_is_there():
-    for table in (store.VALUES, store.FACES, store.SIMPLE, store.HOLDERS):
+    for table in (lists.VALUES, lists.FACES, lists.SIMPLE, lists.HOLDERS):
         for name in table:
             needs = "torch" if name in ("NetModel", "Optim") else "numpy"
             if find_spec(needs):

@@ -249,7 +249,7 @@ def test_a_broken_database_is_said(folder):
 def test_a_csv_that_changes_while_it_is_read(folder, monkeypatch):
     save(folder / "a.csv")
     chunks = iter_chunks(folder / "a.csv", rows=2048)
-    from topbin.io import scan
+    from topbin.io.sources import scan
 
     real = scan.DuckScan.chunks
 
@@ -263,7 +263,7 @@ def test_a_csv_that_changes_while_it_is_read(folder, monkeypatch):
 
 
 def test_a_csv_that_vanishes_while_it_is_counted(folder, monkeypatch):
-    from topbin.io import scan
+    from topbin.io.sources import scan
 
     with scan.open_scan(scan.Source((save(folder / "a.parquet"),), "parquet")) as opened:
         (folder / "a.parquet").unlink()

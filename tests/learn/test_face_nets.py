@@ -103,6 +103,8 @@ def test_a_net_by_name_scales_a_frame_and_fills_its_gaps():
     frame.loc[::9, "noise"] = None
     clf = tb.TEDnClassifier("uci-mlp", **FAST).fit(frame, s)
     assert (clf.predict(frame)[250:] == truth).mean() > 0.9
+    rows = torch.from_numpy(X.astype(np.float32))
+    assert tb.TEDnClassifier("uci-mlp", **FAST).fit(rows, s).model_.scaler is None
     scaler = fit_scaler(X[:250], X[250:])
     np.testing.assert_allclose(scaled(X, scaler).mean(axis=0), 0, atol=1e-6)
 

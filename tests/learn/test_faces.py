@@ -11,6 +11,7 @@ import pytest
 from gaussians import gaussians
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -187,6 +188,14 @@ def test_weights_shape_the_models():
     assert (weighted.predict_proba(X) != plain.predict_proba(X)).any()
     assert (weighted.predict_proba(X) == same.predict_proba(X)).all()
     np.testing.assert_allclose(ones.predict_proba(X), plain.predict_proba(X))
+
+
+def test_elkan_noto_calibrates_the_default_model_but_not_a_handful_of_rows():
+    X, s, _ = table()
+    clf = tb.ElkanNotoClassifier(**FAST).fit(X, s)
+    assert isinstance(clf.model_.groups[0][0], CalibratedClassifierCV)
+    tiny = tb.ElkanNotoClassifier(**FAST).fit(X[144:156], s[144:156])
+    assert not isinstance(tiny.model_.groups[0][0], CalibratedClassifierCV)
 
 
 def test_refit_cvir_keeps_the_estimate_and_joins_the_histories():

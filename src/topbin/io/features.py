@@ -18,8 +18,8 @@ from scipy.sparse import csr_array, hstack
 from topbin.core.columns import read_column
 from topbin.core.errors import InputError
 from topbin.evaluate.table import constant, identifier
-from topbin.io.scan import Kind
-from topbin.io.source import check_columns, nearest
+from topbin.io.sources.find import check_columns, nearest
+from topbin.io.sources.scan import Kind
 from topbin.io.tables import Table
 
 Floats = NDArray[np.float64]

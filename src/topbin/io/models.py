@@ -32,8 +32,9 @@ import topbin
 from topbin.core.errors import InputError, TopbinError
 from topbin.core.optional import require
 from topbin.io.atomic import new_folder
-from topbin.io.store import FACES, TRUSTED, Leaves, is_own, name_of, pack, refused, unpack
-from topbin.io.trees import check_trees
+from topbin.io.safe.lists import FACES, TRUSTED
+from topbin.io.safe.store import Leaves, is_own, name_of, pack, refused, unpack
+from topbin.io.safe.trees import check_trees
 
 FORMAT = 1
 SUMS = "SHA256SUMS"

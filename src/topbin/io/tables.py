@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from topbin.core.errors import InputError, MissingExtra
-from topbin.io.scan import Kind, Scan, kind_of, merge_types, open_scan, tidy_column
-from topbin.io.source import SourceLike, check_columns, find_source
+from topbin.io.sources.find import SourceLike, check_columns, find_source
+from topbin.io.sources.scan import Kind, Scan, kind_of, merge_types, open_scan, tidy_column
 
 CHUNK = 100_000
 EXACT = 2**53  # larger whole numbers are not floats

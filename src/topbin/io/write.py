@@ -18,7 +18,7 @@ import pandas as pd
 
 from topbin.core.errors import FileError, InputError
 from topbin.io.atomic import PART, new_file
-from topbin.io.source import ENDINGS, literal
+from topbin.io.sources.find import ENDINGS, literal
 
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")

@@ -24,6 +24,7 @@ from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table
 from topbin.learn.classifiers.plans import check_plan, is_net
 from topbin.learn.classifiers.tables import is_table, read_table, stack
 from topbin.learn.crossfit import Progress
+from topbin.learn.pvu import PVU
 from topbin.learn.risk import Learner
 from topbin.learn.select import n_rows
 from topbin.mpe.crossfit import Floats
@@ -147,7 +148,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.posterior_(self.model_.scores(self._read(X, reset=False)))
 
     def _learner(self) -> Learner:
-        raise NotImplementedError
+        """What is learned from P and U; plainly their difference, unless a subclass says more."""
+        return PVU
 
     def _net(self) -> Any:
         """The net to train; None where a table model is meant."""

@@ -5,8 +5,6 @@ from typing import Any
 
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.crossfit import Progress
-from topbin.learn.pvu import PVU
-from topbin.learn.risk import Learner
 
 
 class PvUClassifier(PUClassifier):
@@ -57,6 +55,3 @@ class PvUClassifier(PUClassifier):
             on_event=on_event,
         )
         self.alpha = alpha
-
-    def _learner(self) -> Learner:
-        return PVU

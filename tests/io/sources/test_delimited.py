@@ -9,7 +9,8 @@ from coded import attempt, fails
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topbin.io import delimited, describe, read_table
+from topbin.io import describe, read_table
+from topbin.io.sources import delimited
 
 
 @pytest.fixture

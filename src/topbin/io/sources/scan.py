@@ -1,7 +1,7 @@
 """A scan: columns, types and row count known before any work, then rows in chunks.
 
 DuckDB scans csv, tsv, parquet, json and its own files in constant memory. Its extension for SQLite
-files is a download, so these are read with Python's own sqlite3 (see `topbin.io.sqlite`).
+files is a download, so these are read with Python's own sqlite3 (see `topbin.io.sources.sqlite`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +13,8 @@ import duckdb
 import pandas as pd
 
 from topbin.core.errors import InputError
-from topbin.io.delimited import Delimited, complaint, inspect_delimited
-from topbin.io.source import Source, identifier, literal, path_literal
+from topbin.io.sources.delimited import Delimited, complaint, inspect_delimited
+from topbin.io.sources.find import Source, identifier, literal, path_literal
 
 Kind = Literal["number", "boolean", "date", "string", "blank", "other"]
 KINDS: dict[str, Kind] = {
@@ -65,7 +65,7 @@ def kind_of(type_: str) -> Kind:
 def open_scan(source: Source) -> Iterator[Scan]:
     """Open the files, settle columns and types; close everything at the end."""
     if source.format == "sqlite":
-        from topbin.io.sqlite import open_sqlite
+        from topbin.io.sources.sqlite import open_sqlite
 
         with open_sqlite(source) as scan:
             yield scan

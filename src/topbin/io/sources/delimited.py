@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from topbin.core.errors import InputError
-from topbin.io.source import identifier, literal, open_bytes, path_literal
+from topbin.io.sources.find import identifier, literal, open_bytes, path_literal
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
 SAMPLE_ROWS = 20_480  # what DuckDB's sniffer looks at

@@ -8,7 +8,7 @@ from coded import fails
 
 from topbin.core.errors import InputError
 from topbin.io import read_table
-from topbin.io.source import check_columns, find_source, nearest
+from topbin.io.sources.find import check_columns, find_source, nearest
 
 
 @pytest.fixture

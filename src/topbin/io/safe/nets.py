@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.io.store import Leaves, name_of, pack, unpack
+from topbin.io.safe.store import Leaves, name_of, pack, unpack
 from topbin.learn.backends.torch import TorchBackend, torch_backend
 from topbin.learn.pvu import PVU
 

@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from topbin.core.errors import InputError
-from topbin.io.scan import Kind, kind_of, the_only_table, tidy_column
-from topbin.io.source import Source, identifier
+from topbin.io.sources.find import Source, identifier
+from topbin.io.sources.scan import Kind, kind_of, the_only_table, tidy_column
 
 BATCH = 300  # columns counted in one query; SQLite allows 2,000 result columns
 ISO_DATE = "[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]*"

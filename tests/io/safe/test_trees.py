@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.tree import DecisionTreeClassifier
 
-from topbin.io.trees import check_booster, check_trees
+from topbin.io.safe.trees import check_booster, check_trees
 
 rng = np.random.default_rng(0)
 X = np.c_[rng.normal(size=(300, 2)), rng.integers(0, 6, 300)]
@@ -192,7 +192,7 @@ def test_a_forged_booster_is_refused(text, name, change, words):
 
 @lightgbm
 def test_a_category_outside_its_lists_is_refused(text):
-    from topbin.io.trees import _split
+    from topbin.io.safe.trees import _split
 
     _, trees = _split(text)
     tree = next(

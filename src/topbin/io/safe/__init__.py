@@ -1,0 +1,1 @@
+"""What may be stored and built again: lists of types, values as JSON, trees and nets checked."""
