@@ -19,10 +19,8 @@ from topbin.core.tails import Tails
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.registry import DEFAULT_METHOD
 from topbin.scale.engine import Engine
-from topbin.scale.files import SourceLike, find_files, is_wide, survey
+from topbin.scale.files import SHOWN, SourceLike, find_files, is_wide, skipped, survey
 from topbin.scale.parts import Chunk, Columns, Part, find_parts, read_part
-
-SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,7 +187,7 @@ def count_from(
     alone = [*(of_positives.keys() ^ tally.above.keys())]
     if not tails:
         raise InputError("TB003", f"no group of {by!r} has both positives and unlabeled rows.")
-    notes = (*_skipped(bad), *_dropped(seen), *_left_out(alone), *_many(tails))
+    notes = (*skipped(bad), *_dropped(seen), *_left_out(alone), *_many(tails))
     return Counted(tails, labels, by, notes)
 
 
@@ -246,12 +244,6 @@ def _check_usable(seen: Seen, drop_nan: bool) -> None:
             f"{seen.unusable:,} of {seen.rows:,} scores are missing, NaN or infinite. Score these "
             "rows again, or count without them: drop_nan (on the command line --drop-nan).",
         )
-
-
-def _skipped(bad: Mapping[str, str]) -> list[str]:
-    if not bad:
-        return []
-    return [f"{_some(len(bad), 'file')} left out, for unreadable: {_listed(bad)}"]
 
 
 def _dropped(seen: Seen) -> list[str]:

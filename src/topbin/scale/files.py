@@ -1,7 +1,7 @@
 """Which files a name stands for, and whether they fit together, known before any row is read."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from glob import escape, glob, has_magic
@@ -27,6 +27,7 @@ KINDS = {
     "BOOLEAN": "boolean",
     '"NULL"': "blank",
 }
+SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,15 @@ def survey(
     Only headers and footers are read. A file without one of the columns, or with another kind of
     values in it, is TB106.
     """
+    files, bad = open_files(paths, skip_bad=skip_bad)
+    _check(files, columns, score)
+    return files, bad
+
+
+def open_files(
+    paths: Sequence[str], *, skip_bad: bool = False
+) -> tuple[list[File], dict[str, str]]:
+    """The files with their types, and those that cannot be read, with the reason."""
     files, bad = [], {}
     with duckdb.connect() as connection:
         for path in paths:
@@ -73,7 +83,6 @@ def survey(
                 bad[path] = broken.message
     if not files:
         raise InputError("TB102", f"none of the {len(paths):,} files can be read.")
-    _check(files, columns, score)
     return files, bad
 
 
@@ -114,8 +123,21 @@ def unreadable(path: str, reason: str) -> InputError:
     return InputError(
         "TB102",
         f'"{path}" cannot be read: {reason}. Nothing was estimated. Mend or remove the file, or '
-        "count without it: skip_bad (on the command line --skip-bad).",
+        "go on without it: skip_bad (on the command line --skip-bad).",
     )
+
+
+def skipped(bad: Iterable[str]) -> list[str]:
+    """A sentence about the files that were left out, if any were.
+
+    >>> skipped(["b.parquet", "a.parquet"])
+    ['2 files left out, for unreadable: a.parquet, b.parquet']
+    """
+    names = sorted(bad)
+    if not names:
+        return []
+    shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    return [f"{len(names):,} file{'s'[: len(names) > 1]} left out, for unreadable: {shown}"]
 
 
 def first_line(error: BaseException) -> str:
