@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
+from topbin.cli.engines import engine_options, open_engine
 from topbin.cli.verb import PASSED, Grouped, Verb, screen, write_json
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -25,15 +26,7 @@ def _option(*names: str, group: str, **settings: Any) -> Callable[[Function], Fu
 @_option("--negative", group="Labels", help="Its value for a row known to be negative.")
 @_option("--method", group="Estimate", default="bbe_cp", help="One that reads tails.")
 @_option("--confidence", group="Estimate", default=0.95, help="Of the interval and the bound.")
-@_option(
-    "--engine",
-    group="Engine",
-    default="local",
-    type=click.Choice(["local", "dask", "spark"]),
-    help="What counts the rows.",
-)
-@_option("--scheduler", group="Engine", metavar="ADDRESS", help="Of a Dask cluster.")
-@_option("--master", group="Engine", metavar="URL", help="Of a Spark cluster.")
+@engine_options("What counts the rows.", default="local")
 @_option("--max-alpha", group="Output", type=float, help="Exit 3 if an interval lies above this.")
 @_option("--json", "as_json", group="Output", is_flag=True, help="Only JSON on standard output.")
 @click.pass_context
@@ -89,13 +82,11 @@ def _check_method(method: str, confidence: float) -> None:
 
 
 def _count(files: tuple[str, ...], options: dict[str, Any]) -> Any:
-    from topbin.scale import count_from, open_engine
+    from topbin.scale import count_from
 
-    name = options["engine"]
-    address = {"dask": options["scheduler"], "spark": options["master"]}.get(name)
     wanted = ("score", "label", "by", "drop_nan", "skip_bad")
     roles = {role: _value(options[role]) for role in ("positive", "negative")}
-    with open_engine(name, address) as engine:
+    with open_engine(options) as engine:
         return count_from(engine, files, **{key: options[key] for key in wanted}, **roles)
 
 

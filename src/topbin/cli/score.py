@@ -1,4 +1,4 @@
-"""`topbin score`: probabilities for new rows, in chunks, with the model of a run."""
+"""`topbin score`: probabilities for new rows with the model of a run, here or on a cluster."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from topbin.cli.engines import engine_options, open_engine
 from topbin.cli.verb import Grouped, Verb, screen, write_json
 
 
@@ -19,9 +20,17 @@ from topbin.cli.verb import Grouped, Verb, screen, write_json
     group="Output",
     required=True,
     type=click.Path(path_type=Path),
-    help="File to write: .csv, .tsv, .parquet or .jsonl.",
+    help="File to write: .csv, .tsv, .parquet or .jsonl; with --engine, a folder.",
 )
 @click.option("--force", cls=Grouped, group="Output", is_flag=True, help="Replace the output.")
+@engine_options("Score parquet files in parts, into a folder; goes on where it was stopped.")
+@click.option(
+    "--skip-bad",
+    cls=Grouped,
+    group="Engine",
+    is_flag=True,
+    help="Leave out files that cannot be read.",
+)
 @click.option(
     "--json",
     "as_json",
@@ -30,13 +39,19 @@ from topbin.cli.verb import Grouped, Verb, screen, write_json
     is_flag=True,
     help="Only JSON on standard output.",
 )
-def score(run: Path, source: tuple[str, ...], output: Path, force: bool, as_json: bool) -> None:
+def score(
+    run: Path, source: tuple[str, ...], output: Path, force: bool, as_json: bool, **options: Any
+) -> None:
     """Score new rows with the model of a run; columns are checked against it.
 
     \b
       topbin score run1 new.parquet -o scored.parquet
       topbin score run1 'days/*.csv' -o scored.csv
+      topbin score run1 'days/*.parquet' -o scored/ --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
+    if options["engine"] is not None:
+        _score_parts(run, source, output, force, as_json, options)
+        return
     from topbin.io.write import write_table
     from topbin.job.files import read_model
 
@@ -54,3 +69,30 @@ def scored_chunks(model: Any, encoder: Any, source: list[str]) -> Iterator[Any]:
     for chunk in iter_chunks(source):
         probability = model.predict_proba(encoder.encode(chunk))[:, 1]
         yield chunk.frame.assign(topbin_probability=probability, topbin_positive=probability > 0.5)
+
+
+def _score_parts(
+    run: Path,
+    source: tuple[str, ...],
+    output: Path,
+    force: bool,
+    as_json: bool,
+    options: dict[str, Any],
+) -> None:
+    from topbin.job.score import score_files
+
+    show = screen(as_json)
+    with open_engine(options) as engine:
+        done = score_files(
+            engine, run, source, output, force=force, skip_bad=options["skip_bad"]
+        )  # fmt: skip
+    for note in done.notes:
+        show.print(f"note            {note}", soft_wrap=True)
+    before = f", {done.before:,} of them from before" if done.before else ""
+    show.print(
+        f"scored          {done.rows:,} rows into {done.files:,} files in {output}{before}",
+        soft_wrap=True,
+    )
+    if as_json:
+        told = {"rows": done.rows, "files": done.files, "before": done.before}
+        write_json({**told, "output": str(output), "notes": list(done.notes)})

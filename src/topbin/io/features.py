@@ -94,8 +94,7 @@ class Encoder:
     def encode(self, table: Any) -> Any:
         """Features of a `Table` or frame: a frame of floats, or a csr matrix if there is text."""
         table = table if isinstance(table, Table) else Table.from_frame(table)
-        for feature in self.features:
-            _check_fit(feature, table)
+        self.check(table)
         if self.sparse:
             return hstack([_sparse(f, table.frame[f.name]) for f in self.features], format="csr")
         columns = {
@@ -106,6 +105,11 @@ class Encoder:
             )
         }
         return pd.DataFrame(columns, index=table.frame.index)
+
+    def check(self, table: Table) -> None:
+        """Refuse a table whose columns or kinds are not those of the fit, with TB109."""
+        for feature in self.features:
+            _check_fit(feature, table)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what a feature does not use is left out."""
