@@ -78,15 +78,24 @@ def fit(
     from topbin.io.runs import open_run
     from topbin.job.files import write_files
     from topbin.job.prepare import from_settings
+    from topbin.job.stages import close_stages, finished, open_stages
 
     show = screen(as_json, quiet)
     settings = _settings(source, options)
     data = from_settings(settings)
     _announce(show, data)
     with open_run(output, settings, force=force, resume=resume) as run:
-        result = _run(show, run, data, options)
-        write_files(result, run)
+        result = finished(run, data, options)
+        if result is None:
+            result = _run(show, run, data, options, open_stages(run, data, settings))
+            write_files(result, run)
+        else:
+            show.print("kept            everything: the run was complete")
+        if result.stopped is None:
+            close_stages(run)
     show.print(result.summary(), soft_wrap=True)
+    if result.stopped:
+        show.print("to go on        the same command with --resume")
     show.print(f"wrote           {output}/report.html and {output}/candidates.csv", soft_wrap=True)
     if as_json:
         from topbin.io.runs import read_result
@@ -121,11 +130,15 @@ def _announce(show: Any, data: Any) -> None:
         show.print(f"noticed         {finding}", soft_wrap=True)
 
 
-def _run(show: Any, run: Any, data: Any, options: dict[str, Any]) -> Any:
+def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any) -> Any:
     from rich.progress import Progress
 
     from topbin.job.fit import fit as fit_job
 
+    if run.resumed:
+        kept = list(stages)
+        run.log({"stage": "resumed", "kept": kept})
+        show.print(_kept_line(kept))
     with Progress(console=show, transient=True, disable=not show.is_terminal) as bar:
         task = bar.add_task("refining", total=None)
 
@@ -142,10 +155,25 @@ def _run(show: Any, run: Any, data: Any, options: dict[str, Any]) -> Any:
         return fit_job(
             data, preset=options["preset"], review=options["review"], seed=options["seed"],
             min_precision=options["min_precision"], time_limit=options["time_limit"],
-            threads=options["threads"], on_event=tell,
+            threads=options["threads"], memory=stages, on_event=tell,
         )  # fmt: skip
+
+
+def _kept_line(steps: list[str]) -> str:
+    """What a resumed run need not do again.
+
+    >>> print(_kept_line(["first", "tedn-0-0", "tedn-0-1"]))
+    kept            the first estimate and 2 steps of the careful one, from before
+    """
+    if not steps:
+        return "kept            nothing: no step was finished on these rows; starting over"
+    more = len(steps) - 1
+    also = f" and {more} step{'s' * (more > 1)} of the careful one" if more else ""
+    return f"kept            the first estimate{also}, from before"
 
 
 def _first_line(estimate: Any) -> str:
     low, high = estimate.interval
-    return f"first estimate  between {low:.2f} and {high:.2f}; refining (Ctrl-C keeps this one)"
+    return (
+        f"first estimate  between {low:.2f} and {high:.2f}; refining (Ctrl-C keeps the best so far)"
+    )

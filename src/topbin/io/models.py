@@ -32,11 +32,12 @@ import topbin
 from topbin.core.errors import InputError, TopbinError
 from topbin.core.optional import require
 from topbin.io.atomic import new_folder
-from topbin.io.safe.lists import FACES, TRUSTED
+from topbin.io.safe.lists import FACES, TRUSTED, VALUES
 from topbin.io.safe.store import Leaves, is_own, name_of, pack, refused, unpack
 from topbin.io.safe.trees import check_trees
 
 FORMAT = 1
+STORED = {**FACES, "Chain": VALUES["Chain"]}  # models, and the steps of one that is being fitted
 SUMS = "SHA256SUMS"
 MODEL, ARRAYS, PARTS, BOOSTERS = "model.json", "arrays.npz", "parts.skops", "boosters.json"
 TENSORS, ENCODER = "tensors.safetensors", "encoder.json"
@@ -66,7 +67,7 @@ def save(
     `encoder` is the `topbin.io.Encoder` that made the model's features. A model that holds a type
     outside the list of safe ones is refused by name (TB111).
     """
-    if not is_own(model, FACES):
+    if not is_own(model, STORED):
         raise refused(name_of(model))
     leaves = Leaves()
     description = {
@@ -221,7 +222,7 @@ def _description(folder: Path, contents: dict[str, bytes]) -> dict[str, Any]:
             f"is topbin {topbin.__version__}, which reads format {FORMAT}. Load it with the "
             "version that saved it, or fit again.",
         )
-    if class_ not in FACES:
+    if class_ not in STORED:
         raise refused(repr(class_))
     return dict(description)
 

@@ -30,8 +30,8 @@ from topbin.io.atomic import (
 )
 from topbin.io.plain import plain, to_json, to_toml
 
-SETTINGS, EVENTS, RESULT = "run.toml", "events.jsonl", "result.json"
-LEFT = (SETTINGS, EVENTS, RESULT, "candidates.csv", "report.html", "model")
+SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
+LEFT = (SETTINGS, EVENTS, RESULT, STAGES, "candidates.csv", "report.html", "model")
 
 SCHEMA = "topbin-result-1"
 

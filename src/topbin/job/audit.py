@@ -2,10 +2,8 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 from topbin.core.errors import InputError
-from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.evaluate.audit import (
     AuditPlan,
     AuditResult,
@@ -23,6 +21,7 @@ from topbin.io.tables import read_table
 from topbin.io.write import write_table
 from topbin.job.files import MODEL, read_text, write_report
 from topbin.job.prepare import Prepared, from_settings
+from topbin.job.result import estimate_from
 
 ANSWER, DRAWN = "is_positive", "audit.json"
 
@@ -71,7 +70,7 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
             "drawn file itself; rows from candidates.csv do not belong in an audit.",
         )
     result = read_result(folder)
-    judged = judge(sample, frame[ANSWER], estimate_of(result))
+    judged = judge(sample, frame[ANSWER], estimate_from(result["estimate"]))
     write_text(folder / RESULT, to_json({**result, "audit": judged.to_dict()}), force=True)
     write_report(folder)
     return judged
@@ -80,15 +79,6 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
 def plan_audit(run: str | Path, error: float) -> AuditPlan:
     """How many rows it takes to notice that α̂ is off by `error`."""
     return plan(read_result(run)["estimate"]["alpha"], error)
-
-
-def estimate_of(result: dict[str, Any]) -> AlphaEstimate:
-    """The estimate that result.json holds."""
-    stored = {key: value for key, value in result["estimate"].items() if key != "pi"}
-    stored["alarms"] = tuple(Alarm(**alarm) for alarm in stored["alarms"])
-    stored["notes"] = tuple(stored["notes"])
-    stored["interval"] = tuple(stored["interval"]) if stored["interval"] else None
-    return AlphaEstimate(**stored)
 
 
 def _same_data(folder: Path) -> Prepared:

@@ -1,6 +1,6 @@
 """`topbin.fit`: a first estimate in seconds, then a careful one, then candidates."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,9 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.job.prepare import Prepared, from_table
 from topbin.job.result import Result
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
-from topbin.learn.crossfit import Plan
+from topbin.learn.crossfit import Plan, chain_name
+from topbin.learn.default_model import plan_for
+from topbin.learn.tedn import TEDN
 from topbin.mpe.estimate import estimate_alpha
 
 METHODS_SHOWN = ("bbe", "bbe_cp", "scott", "dedpul")
@@ -48,11 +50,13 @@ def fit(
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
+    memory: MutableMapping[str, Any] | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> Result:
     """Do the whole job on a pandas, polars or arrow frame; `label` names the label column.
 
-    An interrupt after the first estimate ends the job with that as the answer, and says so.
+    An interrupt after the first estimate ends the job with the best so far, and says so. `memory`
+    keeps the steps that are done; a job that was stopped goes on with it to the same answer.
 
     >>> import numpy as np, pandas as pd
     >>> rng = np.random.default_rng(0)
@@ -79,23 +83,53 @@ def fit(
         "positive": 1,
         "negative": -1 if data.labels.is_negative.any() else None,
     }
-    first = PvUClassifier(plan=FIRST, **shared).fit(data.X, s)
+    memory = {} if memory is None else memory
+    first = memory.get("first")
+    if first is None:
+        first = memory["first"] = PvUClassifier(plan=FIRST, **shared).fit(data.X, s)
     result = Result(
         data, first, first.estimate_, other_methods(first), seed=seed, preset=preset,
         review=review, min_precision=min_precision,
     )  # fmt: skip
     tell(Event("first", estimate=first.estimate_))
+    plan = plan_for(TEDN, data.X, PRESETS[preset])
+    careful = TEDnClassifier(
+        plan=plan,
+        time_limit=time_limit,
+        memory=memory,
+        on_event=lambda step: tell(Event("refine", step.done, step.total)),
+        **shared,
+    )
+    result = _refined(result, careful, s)
+    tell(Event("stopped" if result.stopped else "done", estimate=result.estimate))
+    return result
+
+
+def _refined(result: Result, careful: TEDnClassifier, s: Any) -> Result:
+    """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
+    X, plan = result.data.X, careful.plan
     try:
-        careful = TEDnClassifier(
-            plan=PRESETS[preset],
-            time_limit=time_limit,
-            on_event=lambda step: tell(Event("refine", step.done, step.total)),
-            **shared,
-        ).fit(data.X, s)
+        careful.fit(X, s)
     except KeyboardInterrupt:
-        return replace(result, stopped="interrupted after the first estimate")
-    tell(Event("done", estimate=careful.estimate_))
+        whole = whole_repeats(careful.memory or (), plan)
+        if not whole:
+            return replace(result, stopped="interrupted after the first estimate")
+        result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
+        careful.set_params(plan=replace(plan, repeats=whole), on_event=None).fit(X, s)
+    careful.set_params(memory=None)
     return replace(result, classifier=careful, methods=other_methods(careful))
+
+
+def whole_repeats(memory: Container[str], plan: Plan) -> int:
+    """How many repeats of the plan are done to the last chain, from the first one on.
+
+    >>> whole_repeats({"tedn-0-0", "tedn-0-1", "tedn-0-2", "tedn-1-0"}, Plan(outer=2))
+    1
+    """
+    for repeat in range(plan.repeats):
+        if not all(chain_name(TEDN, repeat, k) in memory for k in range(plan.outer + 1)):
+            return repeat
+    return plan.repeats
 
 
 def other_methods(classifier: Any) -> tuple[AlphaEstimate, ...]:

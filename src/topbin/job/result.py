@@ -1,20 +1,21 @@
 """What a job found: how many, how sure, which rows; as words, a table, a picture, files."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from topbin.core.errors import InputError
-from topbin.core.estimate import RANGE_ONLY, AlphaEstimate
+from topbin.core.estimate import RANGE_ONLY, Alarm, AlphaEstimate
 from topbin.core.tails import Tails
 from topbin.evaluate.threshold import estimated_precision, recall, threshold_for_precision
 from topbin.job.prepare import Prepared
 from topbin.mpe.alarms import DISAGREE
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "duckdb")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,7 @@ class Result:
                 "findings": [finding.to_dict() for finding in data.findings],
             },
             "estimate": self.estimate.to_dict(),
+            "first": self.first.to_dict(),
             "methods": [other.to_dict() for other in self.methods],
             "agreement": self.agreement(),
             "model": {"class": type(self.classifier).__name__},
@@ -183,7 +185,7 @@ class Result:
                 "precision_low": picked.precision_low,
                 "recall": picked.recall,
             },
-            "versions": {name: version(name) for name in PACKAGES},
+            "versions": packages(),
         }
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
@@ -213,6 +215,26 @@ class Result:
                 raise
             return None, None
         return found.value, found.interval[0]
+
+
+def packages() -> dict[str, str]:
+    """The versions of what takes part in a job."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # LightGBM is an extra
+            continue
+    return found
+
+
+def estimate_from(stored: Mapping[str, Any]) -> AlphaEstimate:
+    """An estimate as result.json holds it."""
+    fields = {key: value for key, value in stored.items() if key != "pi"}
+    fields["alarms"] = tuple(Alarm(**alarm) for alarm in stored["alarms"])
+    fields["notes"] = tuple(stored["notes"])
+    fields["interval"] = tuple(stored["interval"]) if stored["interval"] else None
+    return AlphaEstimate(**fields)
 
 
 def _expectation(picked: Picked) -> str:

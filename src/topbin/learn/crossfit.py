@@ -6,7 +6,7 @@ models of inner folds, and then scores the fold that nothing of it has touched. 
 between rounds would leak (which rows were kept tells what their label was) and push α̂ down.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
@@ -101,6 +101,7 @@ def crossfit(
     sample_weight: Floats | None = None,
     n_jobs: int | None = None,
     deadline: float = inf,
+    memory: MutableMapping[str, Any] | None = None,
     on_event: Callable[[Progress], object] | None = None,
 ) -> CrossFit:
     """Run a learner once for each outer fold and once on all rows, `repeats` times over.
@@ -109,27 +110,44 @@ def crossfit(
     that gave a smaller error of α than any round alone. A row's score is its rank within its
     fold, averaged over repeats; without `ranks` it is the models' own. `deadline` is a reading of
     `time.monotonic`: past it no repeat or round begins that is not needed to score every row.
+    Chains that `memory` holds, by their `chain_name`, are taken from it; others are put there.
     """
+    memory = {} if memory is None else memory
     chains: list[Chain] = []
     total = plan.repeats * (plan.outer + 1)
     small = X.shape[0] * X.shape[1] <= SMALL_CELLS
     for repeat in range(plan.repeats):
         if repeat and monotonic() > deadline:
             break
-        jobs = _chains_of(is_positive, plan, seed + 1000 * repeat)
+        jobs = list(_chains_of(is_positive, plan, seed + 1000 * repeat))
+        names = [chain_name(learner, repeat, k) for k in range(len(jobs))]
+        known = [memory.get(name) for name in names]
         with threadpool_limits(limits=1 if small else None):
             runs = Parallel(n_jobs=n_jobs, return_as="generator")(
                 delayed(run_chain)(
                     estimator, X, is_positive, learner, held_out, repeat,
                     alpha=alpha, plan=plan, seed=s, sample_weight=sample_weight, deadline=deadline,
                 )
-                for s, held_out in jobs
+                for (s, held_out), done in zip(jobs, known, strict=True)
+                if done is None
             )  # fmt: skip
-            for chain in runs:
-                chains.append(chain)
+            for name, done in zip(names, known, strict=True):
+                if done is None:
+                    done = memory[name] = _without_spent_models(next(runs))
+                chains.append(done)
                 if on_event is not None:
-                    on_event(Progress(len(chains), total, chain.history[-1]))
+                    on_event(Progress(len(chains), total, done.history[-1]))
     return _gather(chains, is_positive, ranks=ranks)
+
+
+def chain_name(learner: Learner, repeat: int, k: int) -> str:
+    """The name under which a memory holds a chain: the k-th of a repeat."""
+    return f"{learner.name}-{repeat}-{k}"
+
+
+def _without_spent_models(chain: Chain) -> Chain:
+    """Models of a chain that held rows out have done their work once those are scored."""
+    return replace(chain, models=()) if chain.held_out.size else chain
 
 
 def _chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:

@@ -11,6 +11,7 @@ VALUES = {
     "AlphaEstimate": "topbin.core.estimate",
     "Posterior": "topbin.learn.posterior",
     "Epoch": "topbin.learn.loop",
+    "Chain": "topbin.learn.crossfit",
     "Plan": "topbin.learn.crossfit",
     "Ensemble": "topbin.learn.crossfit",
     "Code": "topbin.learn.classifiers.tables",

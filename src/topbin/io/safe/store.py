@@ -102,9 +102,13 @@ def _pack_face(face: Any, leaves: Leaves) -> Any:
     fitted = {name: value for name, value in vars(face).items() if name not in params}
     return [
         type(face).__name__,
-        {name: _pack_field(value, leaves) for name, value in params.items()},
+        {name: _pack_field(_kept(name, value), leaves) for name, value in params.items()},
         {name: pack(value, leaves) for name, value in fitted.items()},
     ]
+
+
+def _kept(name: str, value: Any) -> Any:
+    return None if name == "memory" else value  # it serves the fit, and may be large
 
 
 def _pack_array(array: NDArray[Any], leaves: Leaves) -> Any:

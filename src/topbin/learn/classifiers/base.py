@@ -244,6 +244,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed=int(seed),
             n_jobs=self.n_jobs,
             deadline=deadline,
+            memory=getattr(self, "memory", None),
             on_event=self.on_event,
         )
 

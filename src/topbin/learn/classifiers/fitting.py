@@ -1,6 +1,6 @@
 """From samples to a fitted classifier: a model that scores rows, α, and probabilities."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Protocol
@@ -48,6 +48,7 @@ class Settings:
     seed: int = 0
     n_jobs: int | None = None
     deadline: float = inf
+    memory: MutableMapping[str, Any] | None = None
     on_event: Callable[[Progress], object] | None = None
 
 
@@ -111,6 +112,7 @@ def run_crossfit(
         sample_weight=sample.weight,
         n_jobs=settings.n_jobs,
         deadline=settings.deadline,
+        memory=settings.memory,
         on_event=settings.on_event,
     )
 

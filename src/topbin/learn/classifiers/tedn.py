@@ -1,6 +1,6 @@
 """TEDnClassifier: (TED)ⁿ, algorithm 3 of Garg et al., NeurIPS 2021, over any model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -27,6 +27,9 @@ class TEDnClassifier(PUClassifier):
         Likewise.
     refit
         "cvir" trains a fresh model by CVIR with the final α, as the paper suggests; None does not.
+    memory
+        A mapping that keeps what is done, for tables: a fit that was stopped goes on from there
+        if it is given the same mapping, data and parameters. It is not saved with the model.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -42,6 +45,7 @@ class TEDnClassifier(PUClassifier):
         estimator: Any = None,
         *,
         refit: Literal["cvir"] | None = None,
+        memory: MutableMapping[str, Any] | None = None,
         plan: Any = None,
         method: str = "bbe",
         confidence: float | None = 0.95,
@@ -65,6 +69,7 @@ class TEDnClassifier(PUClassifier):
             on_event=on_event,
         )
         self.refit = refit
+        self.memory = memory
 
     def _learner(self) -> Learner:
         return TEDN

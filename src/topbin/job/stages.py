@@ -1,0 +1,106 @@
+"""The finished steps of a run, kept in its folder so that `--resume` does not do them twice.
+
+A step is a model folder (`topbin.io.models`: no pickle, checksums, written whole or not at all). It
+stands under a name made from all that determines it: the rows, the settings, the versions. Steps
+made of anything else are removed.
+"""
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterator, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import topbin
+from topbin.core.errors import InputError
+from topbin.io.atomic import remove, remove_parts, write_errors
+from topbin.io.models import load, save
+from topbin.io.plain import to_json
+from topbin.io.runs import RESULT, STAGES, Run, read_result
+from topbin.job.files import MODEL
+from topbin.job.prepare import Prepared
+from topbin.job.result import Result, estimate_from, packages
+
+
+class Stages(MutableMapping[str, Any]):
+    """Steps by name, on the disk; one that cannot be read counts as not done."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return load(self.folder / name)
+        except InputError as error:
+            raise KeyError(name) from error
+
+    def __setitem__(self, name: str, step: Any) -> None:
+        save(step, self.folder / name, force=True)
+
+    def __delitem__(self, name: str) -> None:
+        remove(self.folder / name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of all steps, without reading them."""
+        if self.folder.is_dir():
+            yield from sorted(path.name for path in self.folder.iterdir())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def open_stages(run: Run, data: Prepared, settings: Mapping[str, Any]) -> Stages:
+    """The steps of this very job; steps of other rows, settings or versions are removed."""
+    stages = Stages(run.folder / STAGES / key_of(data, settings))
+    if stages.folder.parent.is_dir():
+        with write_errors(run.folder):
+            for other in stages.folder.parent.iterdir():
+                if other != stages.folder:
+                    remove(other)
+            if stages.folder.is_dir():
+                remove_parts(stages.folder)
+    return stages
+
+
+def close_stages(run: Run) -> None:
+    """Remove all steps, when result.json has made them needless."""
+    with write_errors(run.folder):
+        remove(run.folder / STAGES)
+
+
+def key_of(data: Prepared, settings: Mapping[str, Any]) -> str:
+    """A name for all that determines a step."""
+    made_of = {
+        "rows": data.table.hash(),
+        "settings": json.loads(to_json(settings)),
+        "topbin": topbin.__version__,
+        "python": platform.python_version(),
+        "packages": packages(),
+    }
+    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def finished(run: Run, data: Prepared, settings: Mapping[str, Any]) -> Result | None:
+    """The result of a run that is complete and was made of the same; None if there is none."""
+    if not run.resumed or not (run.folder / RESULT).exists():
+        return None
+    stored = read_result(run.folder)
+    same = (
+        stored.get("stopped") is None
+        and stored["topbin"] == topbin.__version__
+        and stored.get("versions") == packages()
+        and stored["data"]["hash"] == data.table.hash()
+    )
+    if not same:
+        return None
+    return Result(
+        data=data,
+        classifier=load(run.folder / MODEL),
+        first=estimate_from(stored["first"]),
+        methods=tuple(estimate_from(method) for method in stored["methods"]),
+        seed=stored["seed"],
+        preset=stored["preset"],
+        review=settings["review"],
+        min_precision=settings.get("min_precision"),
+    )

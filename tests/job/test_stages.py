@@ -1,0 +1,140 @@
+"""Steps of a run on the disk: whole or absent, and only those of the very same job."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import topbin as tb
+from topbin.io.runs import STAGES, Run
+from topbin.io.tables import Table
+from topbin.job import from_table
+from topbin.job import stages as module
+from topbin.job.stages import Stages, close_stages, key_of, open_stages
+from topbin.learn import Plan
+
+SETTINGS = {"seed": 0, "preset": "fast", "label": "known"}
+SMALL = Plan(outer=2, inner=2, repeats=2)
+
+
+def frame(shift=0.0):
+    rng = np.random.default_rng(0)
+    x = np.r_[rng.normal(3, 1, (60, 2)), rng.normal(shift, 1, (60, 2))]
+    return pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "known": (np.arange(120) < 30).astype(int)})
+
+
+def prepared(shift=0.0):
+    return from_table(Table.from_frame(frame(shift)), "known")
+
+
+@pytest.fixture
+def fast(monkeypatch):
+    monkeypatch.setitem(tb.job.fit.__globals__["PRESETS"], "fast", SMALL)
+
+
+def test_the_name_of_a_job_depends_on_rows_settings_and_versions(monkeypatch):
+    data = prepared()
+    names = {
+        key_of(data, SETTINGS),
+        key_of(prepared(0.1), SETTINGS),
+        key_of(data, {**SETTINGS, "seed": 1}),
+    }
+    monkeypatch.setattr(module, "packages", lambda: {"numpy": "0"})
+    names.add(key_of(data, SETTINGS))
+    assert len(names) == 4
+    monkeypatch.undo()
+    assert key_of(prepared(), dict(SETTINGS)) in names
+
+
+def test_steps_of_another_job_and_halves_are_removed(tmp_path):
+    run = Run(tmp_path)
+    stages = open_stages(run, prepared(), SETTINGS)
+    assert len(stages) == 0
+    (tmp_path / STAGES / "other" / "first").mkdir(parents=True)
+    (stages.folder / ".tedn-0-0.abc.part").mkdir(parents=True)
+    assert list(open_stages(run, prepared(), SETTINGS)) == []
+    assert list((tmp_path / STAGES).iterdir()) == [stages.folder]
+    close_stages(run)
+    assert not (tmp_path / STAGES).exists()
+    close_stages(run)
+
+
+def test_a_job_goes_on_from_any_number_of_steps_to_the_same_bits(tmp_path, fast):
+    done = {}
+    whole = tb.fit(prepared(), preset="fast", memory=done)
+    assert sorted(done) == ["first", *(f"tedn-{r}-{k}" for r in range(2) for k in range(3))]
+    names = sorted(done)
+    for count in (1, 3, 7):
+        stages = Stages(tmp_path / str(count))
+        for name in names[:count]:
+            stages[name] = done[name]
+        again = tb.fit(prepared(), preset="fast", memory=stages)
+        assert again.to_dict() == whole.to_dict()
+        assert list(stages) == names
+        np.testing.assert_array_equal(again.probabilities, whole.probabilities)
+        np.testing.assert_array_equal(
+            again.classifier.predict_proba(again.data.X),
+            whole.classifier.predict_proba(again.data.X),
+        )
+    assert whole.classifier.memory is None
+
+
+def test_steps_that_are_there_are_not_done_again(fast, monkeypatch):
+    done = {}
+    tb.fit(prepared(), preset="fast", memory=done)
+    monkeypatch.setattr(sys.modules["topbin.learn.crossfit"], "run_chain", None)
+    tb.fit(prepared(), preset="fast", memory=done)
+
+
+def test_only_the_models_that_score_new_rows_are_kept(fast):
+    done = {}
+    tb.fit(prepared(), preset="fast", memory=done)
+    kept = [name for name, step in done.items() if name != "first" and step.models]
+    assert kept == ["tedn-0-2", "tedn-1-2"]
+
+
+def test_a_damaged_step_is_done_again(tmp_path, fast):
+    stages = Stages(tmp_path)
+    whole = tb.fit(prepared(), preset="fast", memory=stages)
+    (tmp_path / "tedn-0-1" / "arrays.npz").write_bytes(b"cut short")
+    assert "tedn-0-1" not in stages
+    assert tb.fit(prepared(), preset="fast", memory=stages).to_dict() == whole.to_dict()
+    assert "tedn-0-1" in stages
+    del stages["tedn-0-1"]
+    assert "tedn-0-1" not in stages
+
+
+class Interrupting(dict):
+    """A memory at which someone presses Ctrl-C when a step is done."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.at = at
+
+    def __setitem__(self, name, step):
+        super().__setitem__(name, step)
+        if name == self.at:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        ("tedn-0-1", "interrupted after the first estimate"),
+        ("tedn-0-2", "interrupted after 1 of 2 repeats"),
+        ("tedn-1-0", "interrupted after 1 of 2 repeats"),
+    ],
+)
+def test_an_interrupt_keeps_all_whole_repeats(fast, monkeypatch, at, words):
+    events = []
+    found = tb.fit(prepared(), preset="fast", memory=Interrupting(at), on_event=events.append)
+    assert found.stopped == words
+    assert events[-1].stage == "stopped"
+    if "first" in words:
+        assert found.estimate == found.first
+        return
+    monkeypatch.setitem(tb.job.fit.__globals__["PRESETS"], "fast", replace(SMALL, repeats=1))
+    one = tb.fit(prepared(), preset="fast")
+    assert found.estimate == one.estimate
