@@ -8,23 +8,27 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from topbin.core.errors import InputError
+from topbin.core.errors import FileError, InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.optional import require
 from topbin.learn.backends.torch import State, TorchBackend
 from topbin.learn.loop import Epoch
+from topbin.learn.select import n_rows
 
 if TYPE_CHECKING:
     import safetensors
     import safetensors.torch
     import torch
+    from torch.utils.data import Dataset
 else:
     safetensors = require("safetensors", extra="torch", caller="a checkpoint")
     require("safetensors.torch", extra="torch", caller="a checkpoint")
     torch = require("torch", extra="torch", caller="a checkpoint")
+    from torch.utils.data import Dataset
 
 FORMAT = "topbin-checkpoint-1"
 
@@ -44,6 +48,34 @@ def keep(
         history.append(epoch)
         save(path, model, history)
         yield epoch
+
+
+def path_in(folder: Path | str, model: TorchBackend, samples: Sequence[Any], about: str) -> Path:
+    """The file of one run in a folder of runs, named by all that its bits depend on.
+
+    A folder so serves many fits, and a run is resumed only on the rows and from the weights that
+    it began with. A Dataset is known by its kind and length, as reading it all may be dear.
+    """
+    known = sha256(json.dumps([about, _settings(model)]).encode())
+    for value in (model.rng, *model.net.state_dict().values(), *samples):
+        for part in value if isinstance(value, tuple) else (value,):
+            known.update(_content(part))
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            "TB105",
+            f'cannot keep checkpoints in "{folder}": {error.strerror}. Choose another folder.',
+        ) from error
+    return Path(folder) / f"{known.hexdigest()[:16]}.safetensors"
+
+
+def _content(X: Any) -> bytes:
+    if isinstance(X, Dataset):
+        return f"{type(X).__qualname__} {n_rows(X)}".encode()
+    rows = torch.as_tensor(X).detach().cpu()
+    content: bytes = rows.reshape(-1).view(torch.uint8).numpy().tobytes()
+    return f"{rows.dtype} {tuple(rows.shape)}".encode() + content
 
 
 def save(path: Path | str, model: TorchBackend, history: Sequence[Epoch]) -> None:

@@ -3,8 +3,9 @@
 Imported only when a net is asked for, so that the plain install never needs torch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -119,20 +120,42 @@ def train_net(
         seed=settings.seed, device=plan.device,
     )  # fmt: skip
     warm = plan.warm_of(learner)
-    epochs = train(
-        backend, learner, train_p, train_u,
+    run = partial(
+        train, backend, learner, train_p, train_u,
         alpha=alpha, holdout=(held_p, held_u), epochs=plan.epochs, warm_start=warm,
     )  # fmt: skip
-    history, alarms = _follow(epochs, warm + plan.epochs, settings)
+    samples = (train_p, train_u, held_p, held_u)
+    about = f"{learner.name} {learner.at(alpha)} {alpha} {warm}"
+    done, epochs = _kept(plan.checkpoint, backend, samples, about, run)
+    history, alarms = _follow(done, epochs, warm + plan.epochs, settings)
     scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held_p, held_u))
     return Run(NetModel(backend, scaler), scores_p, scores_u, history, alarms)
 
 
+def _kept(
+    folder: str | None,
+    backend: TorchBackend,
+    samples: Sequence[Any],
+    about: str,
+    run: Callable[..., Iterator[Epoch]],
+) -> tuple[tuple[Epoch, ...], Iterator[Epoch]]:
+    """The epochs that an earlier, interrupted fit left in the folder, and those still to come."""
+    if folder is None:
+        return (), run()
+    from topbin.learn.backends import checkpoint
+
+    path = checkpoint.path_in(folder, backend, samples, about)
+    done = checkpoint.load(path, backend)
+    return done, checkpoint.keep(path, backend, run(done=done), done)
+
+
 def _follow(
-    epochs: Iterator[Epoch], total: int, settings: Settings
+    done: Sequence[Epoch], epochs: Iterator[Epoch], total: int, settings: Settings
 ) -> tuple[list[Epoch], tuple[Alarm, ...]]:
     """Take epochs until they have settled or time is up; a loss gone wrong keeps the good ones."""
-    history: list[Epoch] = []
+    history = list(done)
+    if history and history[-1].settled:
+        return history, ()
     try:
         for epoch in epochs:
             history.append(epoch)

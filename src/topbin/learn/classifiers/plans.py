@@ -17,6 +17,10 @@ class NetPlan:
     The defaults are the paper's for tables: W = 100 and 200 more, batches of 200 P and 200 U, a
     fifth of the rows held out. `optim` is a `topbin.learn.backends.optim.Optim`; None: the
     paper's for the net. `augment` maps a batch of images to an altered one.
+
+    `checkpoint` is a folder that keeps the net after every epoch: a fit that was killed goes on
+    from there when it is called again with the same rows and parameters, and ends with the same
+    bits. Each fit has a file of its own in it; they may be removed when the fit is done.
     """
 
     epochs: int = 200
@@ -26,6 +30,7 @@ class NetPlan:
     device: str = "auto"
     optim: Any = None
     augment: Callable[[Any], Any] | None = None
+    checkpoint: str | None = None
 
     def warm_of(self, learner: Learner) -> int:
         """Warm-start epochs before this learner."""
