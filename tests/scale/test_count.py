@@ -155,3 +155,24 @@ def test_an_unknown_engine_is_refused():
         open_engine("ray"),
     ):
         pass
+
+
+@pytest.mark.parametrize("negative", [None, 2])
+def test_labels_are_read_again_only_where_some_rows_are_neither(tmp_path, negative):
+    table = scored()
+    table["label"][::7] = 2 if negative else 0
+    read = []
+
+    class Watched(Local):
+        def total(self, task, parts, shared):
+            read.append(shared.columns.label)
+            return super().total(task, parts, shared)
+
+    found = count_from(
+        Watched(), write(tmp_path, table), **COLUMNS, by="town", positive=1, negative=negative
+    )
+    assert read == ["label", "label" if negative else None]
+    kept = table["label"] != 2
+    for town, tails in found.tails.items():
+        here = (table["town"] == town) & kept
+        assert tails == whole({name: values[here] for name, values in table.items()})

@@ -19,6 +19,7 @@ Codes = NDArray[np.unsignedinteger[Any]]
 PIECE = 1 << 16  # rows at a time, so that temporaries stay in the cache
 FEW = 1 << 15  # rows below which two plain sorts are quicker than coding
 SPARSE = 8  # unlabeled rows per cut above which looking cuts up beats merging them in
+RANKED = 1 << 18  # rows sorted at a time, unless there are so many cuts that looking up costs more
 TIED = 0.5  # the share of distinct scores, in a look at a few, below which it does as well
 POSITIVE, UNLABELED = 0, 1  # the label bit: of equal scores, positives come first
 
@@ -70,7 +71,7 @@ def count_above(cuts: Scores, scores: Scores) -> Counts:
     if merged is not None:
         return merged.above_u
     above = np.zeros(cuts.size, np.int64)
-    for part in np.array_split(scores, max(1, scores.size // max(PIECE, SPARSE * cuts.size))):
+    for part in np.array_split(scores, max(1, scores.size // max(RANKED, 32 * cuts.size))):
         ranked = np.sort(part)
         above += ranked.size - np.searchsorted(ranked, cuts)
     return above

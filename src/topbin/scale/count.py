@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from topbin.core.checks import Scores
-from topbin.core.counting import Counts
+from topbin.core.counting import Counts, count_above
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.labels import Labels, read_labels
@@ -86,7 +86,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """What the second pass brings back: unlabeled rows above each cut, then all of them."""
+    """What the second pass brings back: rows above each cut, then all of them."""
 
     above: dict[Any, Counts] = field(default_factory=dict)
 
@@ -96,7 +96,10 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cuts:
-    """What the second pass needs in every part."""
+    """What the second pass needs in every part; `unlabeled` are the labels of rows to count.
+
+    Without a label column all rows count, and the positives among them are taken off the sum.
+    """
 
     columns: Columns
     unlabeled: frozenset[Any]
@@ -104,7 +107,9 @@ class Cuts:
 
     def __call__(self, chunk: Chunk) -> Tally:
         """Count the usable unlabeled rows of a chunk at the cuts of their groups."""
-        usable = np.isfinite(chunk.scores) & chunk.labels.where(self.unlabeled.__contains__)
+        usable = np.isfinite(chunk.scores)
+        if self.columns.label is not None:
+            usable &= chunk.labels.where(self.unlabeled.__contains__)
         groups = chunk.by_group(slice(None) if usable.all() else usable)
         return Tally({group: self._counts(group, scores) for group, scores in groups})
 
@@ -112,7 +117,7 @@ class Cuts:
         """A group without positives has no cuts; its rows are counted all the same."""
         if group not in self.tails:
             return np.array([scores.size])
-        return np.append(self.tails[group].count(scores).above_u, scores.size)
+        return np.append(count_above(self.tails[group].cuts, scores), scores.size)
 
 
 def tails_from(
@@ -174,17 +179,14 @@ def count_from(
     of_positives = {
         group: Tails.of_positives(np.concatenate(scores)) for group, scores in seen.scores_p.items()
     }
-    unlabeled = frozenset(labels.unlabeled)
-    tally = engine.total(_count, parts, Cuts(columns, unlabeled, of_positives))
-    n_u = sum(count for value, count in seen.labels.items() if value in unlabeled)
-    if n_u != sum(int(counts[-1]) for counts in tally.above.values()):
-        raise InputError("TB102", "the files changed while they were read. Count them again.")
+    cuts = Cuts(columns, frozenset(labels.unlabeled), of_positives)
+    above = _second_pass(engine, parts, cuts, seen)
     tails = {
-        group: _with(of_positives[group], tally.above[group])
+        group: _with(of_positives[group], above[group])
         for group in sorted(of_positives, key=str)
-        if group in tally.above
+        if group in above
     }
-    alone = [*(of_positives.keys() ^ tally.above.keys())]
+    alone = [*(of_positives.keys() ^ above.keys())]
     if not tails:
         raise InputError("TB003", f"no group of {by!r} has both positives and unlabeled rows.")
     notes = (*skipped(bad), *_dropped(seen), *_left_out(alone), *_many(tails))
@@ -210,6 +212,30 @@ def _first_pass(
         if not skip_bad:
             raise InputError("TB102", seen.bad[min(seen.bad)])
         bad |= seen.bad
+
+
+def _second_pass(engine: Engine, parts: list[Part], cuts: Cuts, seen: Seen) -> dict[Any, Counts]:
+    """The counts of every group that has unlabeled rows.
+
+    Where each row is positive or unlabeled, labels need not be read again: all rows are counted,
+    and then the positives, whose counts are known, are taken off.
+    """
+    n_p = sum(tails.n_p for tails in cuts.tails.values())
+    n_u = sum(count for value, count in seen.labels.items() if value in cuts.unlabeled)
+    two_kinds = n_p + n_u == sum(seen.labels.values())
+    if two_kinds:
+        cuts = replace(cuts, columns=replace(cuts.columns, label=None))
+    above = engine.total(_count, parts, cuts).above
+    if two_kinds:
+        above = {group: counts - _own(cuts.tails.get(group)) for group, counts in above.items()}
+    if n_u != sum(int(counts[-1]) for counts in above.values()):
+        raise InputError("TB102", "the files changed while they were read. Count them again.")
+    return {group: counts for group, counts in above.items() if counts[-1]}
+
+
+def _own(tails: Tails | None) -> Counts | int:
+    """The positives above each cut, then all of them; a group without any takes off nothing."""
+    return 0 if tails is None else np.append(tails.above_p, tails.n_p)
 
 
 def _look(look: Look, part: Part) -> Seen:

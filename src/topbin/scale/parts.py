@@ -39,14 +39,20 @@ class Columns:
     """The columns to read; `wide` asks for float64 scores."""
 
     score: str
-    label: str
+    label: str | None
     by: str | None = None
     wide: bool = True
 
     @property
+    def coded(self) -> dict[str, str]:
+        """The columns of values, by the role they have in a chunk."""
+        roles = {"labels": self.label, "groups": self.by}
+        return {role: name for role, name in roles.items() if name is not None}
+
+    @property
     def named(self) -> list[str]:
         """Those to read, each once."""
-        return list(dict.fromkeys(n for n in (self.score, self.label, self.by) if n is not None))
+        return list(dict.fromkeys([self.score, *self.coded.values()]))
 
     @property
     def kind(self) -> type[np.floating[Any]]:
@@ -64,17 +70,15 @@ class Coded:
     def where(self, chosen: Any) -> NDArray[np.bool_]:
         """Which rows hold a value for which `chosen` is true."""
         holds = np.array([bool(chosen(value)) for value in self.values])
-        if len(self.values) > FEW:
-            return np.take(holds, self.codes)
-        found = np.zeros(self.codes.size, bool)
-        for i in np.flatnonzero(holds):
-            found |= self.codes == i
-        return found
+        if np.count_nonzero(holds) == 1:
+            return np.asarray(self.codes == holds.argmax())
+        return np.take(holds, self.codes)
 
     def counts(self) -> dict[Any, int]:
         """How many rows hold each value."""
         if len(self.values) <= FEW:
-            rows = [int(np.count_nonzero(self.codes == i)) for i in range(len(self.values))]
+            rows = [int(np.count_nonzero(self.codes == i)) for i in range(1, len(self.values))]
+            rows.insert(0, self.codes.size - sum(rows))
         else:
             rows = np.bincount(self.codes, minlength=len(self.values)).tolist()
         return {value: n for value, n in zip(self.values, rows, strict=True) if n}
@@ -86,10 +90,10 @@ class Coded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Scores with their labels and groups; `scores` may hold NaN."""
+    """Scores with their labels and groups, where these were read; `scores` may hold NaN."""
 
     scores: Scores
-    labels: Coded
+    labels: Coded = Coded([], np.zeros(0, np.uint8))
     groups: Coded | None = None
 
     def at(self, index: Any) -> "Chunk":
@@ -164,10 +168,11 @@ def _by_arrow(part: Part, columns: Columns) -> Iterator[Chunk]:
         )
         for batch in batches:
             scores = batch.column(columns.score).cast(columns.kind.__name__, safe=False)
-            scores = scores.fill_null(np.nan).to_numpy(zero_copy_only=False)
-            labels = _arrow_coded(batch.column(columns.label))
-            groups = None if columns.by is None else _arrow_coded(batch.column(columns.by))
-            yield Chunk(scores, labels, groups)
+            if scores.null_count:
+                scores = scores.fill_null(np.nan)
+            scores = scores.to_numpy(zero_copy_only=False)
+            coded = {role: _arrow_coded(batch.column(name)) for role, name in columns.coded.items()}
+            yield Chunk(scores, **coded)
 
 
 def _arrow_coded(column: Any) -> Coded:
@@ -189,21 +194,22 @@ def _short_range(whole: NDArray[Any]) -> Coded | None:
     low, high = int(whole.min()), int(whole.max())
     if high - low >= BYTE:
         return None
-    return Coded(list(range(low, high + 1)), (whole - whole.dtype.type(low)).astype(np.uint8))
+    if low:
+        whole = whole - whole.dtype.type(low)
+    return Coded(list(range(low, high + 1)), whole.astype(np.uint8))
 
 
 def _by_duckdb(part: Part, columns: Columns) -> Iterator[Chunk]:
     number = "double" if columns.wide else "float"
-    names = [name for name in (columns.label, columns.by) if name is not None]
-    chosen = [f"cast({identifier(columns.score)} as {number}) as c0"]
-    chosen += [f"{identifier(name)} as c{i}" for i, name in enumerate(names, 1)]
+    chosen = [f"cast({identifier(columns.score)} as {number}) as score"]
+    chosen += [f"{identifier(name)} as {role}" for role, name in columns.coded.items()]
+    is_text = ending(part.path) not in PARQUET
     with duckdb.connect(config={"threads": 1}) as connection:
         result = connection.execute(f"select {', '.join(chosen)} from {relation(part.path)}")
         while len(frame := result.fetch_df_chunk(CHUNK_ROWS // VECTOR)):
-            scores = frame["c0"].to_numpy(columns.kind, na_value=np.nan)
-            is_text = ending(part.path) not in PARQUET
-            yield Chunk(scores, *(_pandas_coded(frame[f"c{i + 1}"], is_text)
-                                  for i in range(len(names))))  # fmt: skip
+            scores = frame["score"].to_numpy(columns.kind, na_value=np.nan)
+            coded = {role: _pandas_coded(frame[role], is_text) for role in columns.coded}
+            yield Chunk(scores, **coded)
 
 
 def _pandas_coded(column: Any, is_text: bool) -> Coded:
