@@ -7,9 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scale.claims import claims, read_all, small_run, write_claims
 from scale.tables import same, scored, spoil, whole, write
 
 from topbin.core.errors import InputError, MissingExtra
+from topbin.job.score import score_files
 from topbin.scale import Local, count_from, open_engine, tails_from
 
 distributed = pytest.importorskip("distributed", reason='needs pip install "topbin[dask]"')
@@ -85,20 +87,7 @@ def test_a_killed_worker_changes_nothing(engine, tmp_path):
     files = write(tmp_path, table)
     killed = tmp_path / "killed"
 
-    class Dying:
-        """Hands every task on, wrapped so that the first worker to begin a part is killed."""
-
-        def total(self, task, parts, shared):
-            def die_once(shared, part):
-                try:
-                    os.close(os.open(killed, os.O_CREAT | os.O_EXCL))
-                except FileExistsError:
-                    return task(shared, part)
-                os.kill(os.getpid(), signal.SIGKILL)
-
-            return engine.total(die_once, parts, shared)
-
-    assert same(tails_from(Dying(), files, **COLUMNS), whole(table))
+    assert same(tails_from(DyingOnce(engine, killed), files, **COLUMNS), whole(table))
     assert killed.exists()
 
 
@@ -129,3 +118,69 @@ def test_without_dask_the_extra_is_named(monkeypatch):
         open_engine("dask"),
     ):
         pass
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return small_run(tmp_path_factory.mktemp("fitted") / "run")
+
+
+class DyingOnce:
+    """An engine whose first worker to begin a part is killed."""
+
+    def __init__(self, engine, sign):
+        self.engine, self.sign = engine, sign
+
+    def total(self, task, parts, shared):
+        sign = str(self.sign)
+
+        def die_once(shared, part):
+            try:
+                os.close(os.open(sign, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return task(shared, part)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        return self.engine.total(die_once, parts, shared)
+
+
+def test_scores_are_equal_to_the_last_byte_also_when_a_worker_is_killed(engine, run, tmp_path):
+    files = write_claims(tmp_path / "in", claims(1200, seed=1))
+    score_files(Local(), run, files, tmp_path / "here")
+    score_files(engine, run, files, tmp_path / "there")
+    dying = DyingOnce(engine, tmp_path / "killed")
+    score_files(dying, run, files, tmp_path / "killed there")
+    assert (tmp_path / "killed").exists()
+    assert len(read_all(tmp_path / "here")) == 4
+    assert read_all(tmp_path / "here") == read_all(tmp_path / "there")
+    assert read_all(tmp_path / "here") == read_all(tmp_path / "killed there")
+    assert not list((tmp_path / "killed there").glob(".*.part"))
+
+
+def test_a_spoiled_file_is_named_by_score_too(engine, run, tmp_path):
+    files = write_claims(tmp_path / "in", claims(1200, seed=1))
+    spoil(tmp_path / "in/day-3.parquet", column=1)
+    with pytest.raises(InputError, match=r"TB102 .*day-3.parquet"):
+        score_files(engine, run, files, tmp_path / "out")
+    done = score_files(engine, run, files, tmp_path / "out", skip_bad=True)
+    assert (done.rows, done.files) == (601, 3)
+
+
+def test_the_shared_value_goes_to_each_worker_once(engine, tmp_path):
+    class Model:
+        """Something to share that notes each time it is unpacked."""
+
+        def __init__(self, log):
+            self.log = log
+
+        def __getstate__(self):
+            return self.log
+
+        def __setstate__(self, log):
+            self.log = log
+            with open(log, "a") as file:
+                file.write("x")
+
+    log = tmp_path / "log"
+    assert engine.total(lambda shared, part: part, list(range(40)), Model(str(log))) == 780
+    assert len(log.read_text()) <= 4  # two workers, of which one hands it to the other

@@ -6,9 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from scale.claims import claims, read_all, small_run, write_claims
 from scale.tables import same, scored, spoil, whole, write
 
 from topbin.core.errors import InputError, MissingExtra
+from topbin.job.score import score_files
 from topbin.scale import Local, count_from, open_engine, tails_from
 
 pytest.importorskip("pyspark", reason='needs pip install "topbin[spark]"')
@@ -55,21 +57,44 @@ def test_a_spoiled_file_is_named(engine, tmp_path):
 def test_a_task_that_fails_once_changes_nothing(engine, tmp_path):
     table = scored()
     files = write(tmp_path, table)
-    failed = str(tmp_path / "failed")
+    failed = tmp_path / "failed"
+    assert same(tails_from(FailingOnce(engine, failed), files, **COLUMNS), whole(table))
+    assert failed.exists()
 
-    class Failing:
-        def total(self, task, parts, shared):
-            def fail_once(shared, part):
-                try:
-                    os.close(os.open(failed, os.O_CREAT | os.O_EXCL))
-                except FileExistsError:
-                    return task(shared, part)
-                raise OSError("a disk that was away for a moment")
 
-            return engine.total(fail_once, parts, shared)
+class FailingOnce:
+    """An engine whose first task to begin a part fails."""
 
-    assert same(tails_from(Failing(), files, **COLUMNS), whole(table))
-    assert os.path.exists(failed)
+    def __init__(self, engine, sign):
+        self.engine, self.sign = engine, sign
+
+    def total(self, task, parts, shared):
+        sign = str(self.sign)
+
+        def fail_once(shared, part):
+            try:
+                os.close(os.open(sign, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return task(shared, part)
+            raise OSError("a disk that was away for a moment")
+
+        return self.engine.total(fail_once, parts, shared)
+
+
+def test_scores_are_equal_to_the_last_byte_also_when_a_task_fails(engine, tmp_path):
+    run = small_run(tmp_path / "run")
+    files = write_claims(tmp_path / "in", claims(1200, seed=1))
+    score_files(Local(), run, files, tmp_path / "here")
+    score_files(engine, run, files, tmp_path / "there")
+    failing = FailingOnce(engine, tmp_path / "failed")
+    score_files(failing, run, files, tmp_path / "failed there")
+    assert (tmp_path / "failed").exists()
+    assert len(read_all(tmp_path / "here")) == 4
+    assert read_all(tmp_path / "here") == read_all(tmp_path / "there")
+    assert read_all(tmp_path / "here") == read_all(tmp_path / "failed there")
+    spoil(tmp_path / "in/day-3.parquet", column=1)
+    with pytest.raises(InputError, match=r"TB102 .*day-3.parquet"):
+        score_files(engine, run, files, tmp_path / "out")
 
 
 def test_a_task_that_always_fails_is_a_coded_error(engine):

@@ -89,8 +89,8 @@ def score_files(
     paths = find_files(source)
     job = _job(Path(run), Path(output), paths)
     files, unreadable = open_files(paths, skip_bad=skip_bad)
-    _check_columns([(file.path, file.types) for file in files], job.encoder)
     parts = find_row_parts([file.path for file in files])
+    _check_columns([(file.path, file.types) for file in files], job.encoder)
     if not parts:
         raise InputError("TB001", "the files have columns but no rows.")
     targets = {part: job.target(part) for part in parts}
