@@ -77,6 +77,19 @@ def estimated_precision(
     return seen.measure("estimated precision", _precision, alpha, confidence)
 
 
+def precision_from_shares(
+    p: Share, u: Share, *, threshold: float, alpha: Any, confidence: float = 0.95
+) -> Measure:
+    """The same from shares at or above the threshold that were counted elsewhere.
+
+    >>> shares = Share(0.75, 4), Share(0.375, 8)
+    >>> precision_from_shares(*shares, threshold=2.0, alpha=0.25).value  # ¼·¾/⅜
+    0.5
+    """
+    seen = AtThreshold(check_threshold(threshold), np.zeros(0), np.zeros(0), p, u)
+    return seen.measure("estimated precision", _precision, alpha, confidence)
+
+
 def estimated_f1(
     scores_p: Any,
     scores_u: Any,

@@ -119,7 +119,7 @@ def crossfit(
     for repeat in range(plan.repeats):
         if repeat and monotonic() > deadline:
             break
-        jobs = list(_chains_of(is_positive, plan, seed + 1000 * repeat))
+        jobs = list(chains_of(is_positive, plan, seed + 1000 * repeat))
         names = [chain_name(learner, repeat, k) for k in range(len(jobs))]
         known = [memory.get(name) for name in names]
         with threadpool_limits(limits=1 if small else None):
@@ -150,7 +150,7 @@ def _without_spent_models(chain: Chain) -> Chain:
     return replace(chain, models=()) if chain.held_out.size else chain
 
 
-def _chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+def chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
     """A seed and the rows held out, for each outer fold and then for none."""
     for k, (_, held_out) in enumerate(stratified_folds(is_positive, plan.outer, seed)):
         yield seed + 10 * (k + 1), held_out

@@ -171,11 +171,12 @@ def _by_arrow(part: Part, columns: Columns) -> Iterator[Chunk]:
             if scores.null_count:
                 scores = scores.fill_null(np.nan)
             scores = scores.to_numpy(zero_copy_only=False)
-            coded = {role: _arrow_coded(batch.column(name)) for role, name in columns.coded.items()}
+            coded = {role: arrow_coded(batch.column(name)) for role, name in columns.coded.items()}
             yield Chunk(scores, **coded)
 
 
-def _arrow_coded(column: Any) -> Coded:
+def arrow_coded(column: Any) -> Coded:
+    """The values of an Arrow column as codes."""
     if str(column.type) in WHOLE and len(column) and not column.null_count:
         found = _short_range(column.to_numpy(zero_copy_only=False))
         if found is not None:
