@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +16,7 @@ from topbin.core.errors import TopbinError
 FAILED, WRONG_USE, PASSED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
 USE = {"TB007", "TB008", "TB103", "TB104"}
+ADVICE = re.compile(r"\b(positive|negative)=(?:'([^']*)'|([\w.-]+)),?")
 EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a stated threshold was passed."
 
 
@@ -49,7 +52,7 @@ class Verb(click.Command):
         except TopbinError as error:
             if ctx.meta.get("debug"):
                 raise
-            click.echo(_indented(str(error)), err=True)
+            click.echo(_indented(as_options(str(error))), err=True)
             ctx.exit(WRONG_USE if error.code in USE else FAILED)
         except BrokenPipeError:  # the reader of our output left; there is nobody to tell
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
@@ -84,6 +87,15 @@ def split_names(values: Sequence[str]) -> list[str]:
     ['a', 'b', 'c']
     """
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def as_options(message: str) -> str:
+    """An error's advice in the words of the command: parameters become options.
+
+    >>> as_options("Likely: positive='yes', negative='not yet'   (blank = unlabeled)")
+    "Likely: --positive yes --negative 'not yet'   (blank = unlabeled)"
+    """
+    return ADVICE.sub(lambda match: f"--{match[1]} {shlex.quote(match[2] or match[3])}", message)
 
 
 def _indented(message: str) -> str:

@@ -48,7 +48,12 @@ class Labels:
 
 
 def read_labels(
-    s: Any, *, positive: Any = None, negative: Any = None, counts: Any = None
+    s: Any,
+    *,
+    positive: Any = None,
+    negative: Any = None,
+    counts: Any = None,
+    name: str = "the label column",
 ) -> Labels:
     """Read a label column: {1, 0}, {1, −1}, bool, 1/NaN/None, or any values with `positive=`.
 
@@ -63,6 +68,8 @@ def read_labels(
     """
     values, codes = _distinct(s)
     counts = np.bincount(codes, counts, len(values)).astype(np.intp)
+    if positive is None and negative is None:
+        _check_clear(values, counts, name)
     is_p, is_n = _roles(values, counts, positive, negative)
     is_u = [not (p or n) for p, n in zip(is_p, is_n, strict=True)]
     note = ", ".join(
@@ -157,8 +164,6 @@ def _roles(
             [value is not None and value == positive for value in values],
             [value is not None and negative is not None and value == negative for value in values],
         )
-    if len(values) > 2 or not all(value is None or _plain(value) for value in values):
-        raise _unclear(values, counts)
     return [value is not None and value == 1 for value in values], [False] * len(values)
 
 
@@ -166,15 +171,18 @@ def _plain(value: Any) -> bool:
     return isinstance(value, bool | int | float) and value in (1, 0, -1)
 
 
-def _unclear(values: list[Any], counts: NDArray[np.intp]) -> InputError:
+def _check_clear(values: list[Any], counts: NDArray[np.intp], name: str) -> None:
+    """Refuse labels that do not say by themselves which value means "positive"."""
+    if len(values) <= 2 and all(value is None or _plain(value) for value in values):
+        return
     named = [value for value in values if value is not None]
     likely = f"positive={named[0]!r}"
     if len(values) > 2 and len(named) > 1:
         rest = [_show(value) for value in values[2:]]
         likely += f", negative={named[1]!r}   ({', '.join(rest[:SHOWN])} = unlabeled)"
-    return InputError(
+    raise InputError(
         "TB002",
-        f"the label column has {len(values):,} values: {_table(values, counts)}.\n"
+        f"{name} has {len(values):,} values: {_table(values, counts)}.\n"
         f'      Which means "positive"? Likely: {likely}',
     )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from topbin.core.errors import InputError
 from topbin.core.labels import Labels, read_labels
@@ -47,7 +48,9 @@ def from_table(
     sources: Sequence[str] = (),
 ) -> Prepared:
     """Read one table whose label column marks the positives."""
-    labels = read_labels(table.column(label), positive=positive, negative=negative)
+    labels = read_labels(
+        table.column(label), positive=positive, negative=negative, name=f'column "{label}"'
+    )
     return _prepare(table, labels, label, id, drop, text, sources)
 
 
@@ -82,16 +85,31 @@ def from_settings(settings: Mapping[str, Any]) -> Prepared:
         two = settings["positives"], settings["unlabeled"]
         return from_pair(read_pair(*two, id=shared["id"]), **shared, sources=two)
     table = read_table(settings["source"], sql=settings.get("sql"))
-    values = {key: _value(settings.get(key)) for key in ("positive", "negative")}
+    column = table.column(settings["label"])
+    values = {key: as_in(column, settings.get(key)) for key in ("positive", "negative")}
     return from_table(table, settings["label"], **values, **shared, sources=settings["source"])
 
 
-def _value(text: Any) -> Any:
-    """A label value that was typed, as the number it may stand for in the column."""
+def as_in(column: Any, typed: str | None) -> Any:
+    """A label value that was typed, as the column has it: a word, a number or a truth value.
+
+    >>> import pandas as pd
+    >>> as_in(pd.Series([1.0, 0.0]), "1"), as_in(pd.Series([True]), "true"), as_in([], "yes")
+    (1.0, True, 'yes')
+    """
+    if typed is None:
+        return None
+    for value in pd.unique(pd.Series(column).dropna()):
+        if str(value).strip().lower() == typed.strip().lower() or _number(typed) == value:
+            return value.item() if hasattr(value, "item") else value
+    return typed
+
+
+def _number(text: str) -> float | None:
     try:
-        return int(text)
-    except (TypeError, ValueError):
-        return text
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _prepare(
