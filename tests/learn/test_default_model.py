@@ -5,13 +5,14 @@ import sys
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from topbin.learn import Plan
 from topbin.learn.crossfit import crossfit
 from topbin.learn.cvir import CVIR
-from topbin.learn.default_model import default_model, plan_for
+from topbin.learn.default_model import coarse, default_model, plan_for
 from topbin.learn.pvu import PVU
 from topbin.learn.tedn import TEDN
 
@@ -40,6 +41,36 @@ def test_the_default_model_takes_missing_values_and_repeats_itself():
     plan = Plan(outer=2, inner=2, repeats=1)
     one, two = (crossfit(default_model(X), X, np.arange(80) < 40, TEDN, plan=plan) for _ in "ab")
     assert (one.scores == two.scores).all()
+
+
+def trees(**params):
+    return HistGradientBoostingClassifier(max_iter=5, early_stopping=False, **params)
+
+
+def test_a_coarse_table_has_the_bins_the_trees_make_and_new_rows_need_not_be_coarse():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(2000, 3)), rng.random(2000) < 0.5, rng.random(2000)
+    X[::7, 1] = np.nan
+    before = X.copy()
+    few = coarse(X, trees())
+    assert np.array_equal(X, before, equal_nan=True)
+    assert [np.unique(column[~np.isnan(column)]).size for column in few.T] == [255] * 3
+    assert (np.isnan(few) == np.isnan(X)).all()
+    assert np.nanmax(abs(few - X).mean(axis=0)) < 0.01
+    model = trees().fit(few, y, sample_weight=weight)
+    assert (model.predict_proba(X) == model.predict_proba(few)).all()
+
+
+def test_only_tables_of_numbers_under_histogram_trees_are_made_coarse():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    assert coarse(X, LogisticRegression()) is X
+    assert coarse(csr_array(X), trees()).shape == X.shape
+    texts = np.array([["a", "b"]], dtype=object)
+    assert coarse(texts, trees()) is texts
+    whole = np.arange(300).reshape(-1, 1)
+    assert coarse(whole, trees(max_bins=10)).dtype == whole.dtype
+    inside = CalibratedClassifierCV(trees(max_bins=10))
+    assert np.unique(coarse(X, inside)[:, 0]).size == 10
 
 
 @pytest.mark.parametrize(

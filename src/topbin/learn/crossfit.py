@@ -64,7 +64,8 @@ class Ensemble:
 
     def scores(self, X: Any) -> Floats:
         """For each group, the share of out-of-fold scores below a row's; the mean over groups."""
-        found = [mean_score(group, X) for group in self.groups]
+        with threadpool_limits(limits=1 if is_small(X) else None):
+            found = [mean_score(group, X) for group in self.groups]
         if self.references:
             found = [rank_in(k, z) for k, z in zip(self.references, found, strict=True)]
         return np.asarray(np.mean(found, axis=0), np.float64)
@@ -115,7 +116,7 @@ def crossfit(
     memory = {} if memory is None else memory
     chains: list[Chain] = []
     total = plan.repeats * (plan.outer + 1)
-    small = X.shape[0] * X.shape[1] <= SMALL_CELLS
+    small = is_small(X)
     for repeat in range(plan.repeats):
         if repeat and monotonic() > deadline:
             break
@@ -138,6 +139,11 @@ def crossfit(
                 if on_event is not None:
                     on_event(Progress(len(chains), total, done.history[-1]))
     return _gather(chains, is_positive, ranks=ranks)
+
+
+def is_small(X: Any) -> bool:
+    """Whether a second thread would cost more than it brings."""
+    return bool(X.shape[0] * X.shape[1] <= SMALL_CELLS)
 
 
 def chain_name(learner: Learner, repeat: int, k: int) -> str:

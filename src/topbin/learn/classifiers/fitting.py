@@ -11,7 +11,7 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.labels import Mask
 from topbin.core.tails import Tails
 from topbin.learn.crossfit import CrossFit, Progress, crossfit
-from topbin.learn.default_model import default_model, plan_for
+from topbin.learn.default_model import coarse, default_model, plan_for
 from topbin.learn.loop import NEAR_ONE, Epoch
 from topbin.learn.posterior import Posterior, fit_posterior
 from topbin.learn.risk import Learner
@@ -100,9 +100,10 @@ def run_crossfit(
     ranks: bool = True,
 ) -> CrossFit:
     """Cross-fit the settings' model, or the default one, by their plan."""
+    model = default_model(sample.X) if settings.estimator is None else settings.estimator
     return crossfit(
-        default_model(sample.X) if settings.estimator is None else settings.estimator,
-        sample.X,
+        model,
+        coarse(sample.X, model),
         sample.is_positive,
         learner,
         alpha=alpha,
