@@ -276,11 +276,12 @@ def test_warm_starts_of_their_own():
     assert {p["phase"] for p in rows["tedn-w0"]} == {"tedn"}
 
 
-def test_images_become_tables_for_trees():
-    X = np.random.default_rng(0).integers(0, 255, (80, 8, 8), dtype=np.uint8)
-    flat, reduce = trainers.flat(X)
-    assert flat.shape == (80, trainers.FLAT_COLUMNS)
-    assert np.allclose(reduce(X[:3]), flat[:3])
+def test_jobs_of_a_split_make_it_once():
+    made = []
+    task = replace(TASKS["gaussians"], make=lambda alpha, rng: made.append(alpha) or (None, None))
+    for alpha in (0.5, 0.5, 0.1):
+        runner.problem(task, alpha, 0)
+    assert made == [0.5, 0.1]
 
 
 def test_settings_are_values():

@@ -52,6 +52,9 @@ class Profile:
 
 
 TABLES = Settings("uci-mlp", warm_start=100, epochs=200)
+PHOTOS = Settings("resnet18", warm_start=100, epochs=1900)
+DIGITS = Settings("mlp", warm_start=15, epochs=30, size=(300, 300, 50), every=3, last=5)
+TEXT = Settings("uci-mlp", warm_start=10, epochs=30, every=4, last=5)
 _TINY = Settings(
     "mlp", warm_start=3, epochs=6, size=(16,), every=3, last=3, max_rows=100, repeats=1
 )
@@ -67,7 +70,8 @@ PROFILES = {
                 "table": TABLES,
                 "text": TABLES,
                 "digits": Settings("mlp", warm_start=100, epochs=900),
-                "image": Settings("resnet18", warm_start=100, epochs=1900),
+                "image": PHOTOS,
+                "images": PHOTOS,
             },
         ),
         Profile(
@@ -76,18 +80,29 @@ PROFILES = {
             3,
             {
                 "table": TABLES,
-                "text": Settings("uci-mlp", warm_start=5, epochs=15, every=1, last=5),
-                "digits": Settings(
-                    "mlp", warm_start=15, epochs=30, size=(300, 300, 50), every=3, last=5
-                ),
-                "image": Settings("resnet18", warm_start=5, epochs=10, size=8, every=1, last=3),
+                "text": TEXT,
+                "digits": DIGITS,
+                "image": Settings("resnet18", warm_start=5, epochs=10, size=8, every=2, last=3),
+                "images": Settings("resnet18", warm_start=2, epochs=3, size=8, every=2, last=2),
+            },
+        ),
+        Profile(
+            "cpu-allconv",
+            "as cpu, with a narrow All-CNN for photographs",
+            3,
+            {
+                "table": TABLES,
+                "text": TEXT,
+                "digits": DIGITS,
+                "image": Settings("allconv", warm_start=5, epochs=10, size=16, every=2, last=3),
+                "images": Settings("allconv", warm_start=2, epochs=3, size=16, every=2, last=2),
             },
         ),
         Profile(
             "smoke",
             "seconds: everything runs once, and no number means anything",
             1,
-            {"table": _TINY, "text": _TINY, "digits": _TINY, "image": _TINY},
+            {"table": _TINY, "text": _TINY, "digits": _TINY, "image": _TINY, "images": _TINY},
         ),
     )
 }

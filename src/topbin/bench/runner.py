@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from time import perf_counter, process_time
 from typing import Any
 
@@ -13,7 +14,7 @@ from topbin.bench.grid import Cell, Job, jobs_of
 from topbin.bench.judge import Point, answer_point, doubts, measure, summary
 from topbin.bench.methods import DEFAULT, Contender, find_contender
 from topbin.bench.store import DONE, FAILED, Store
-from topbin.bench.tasks import TASKS, Split, Truth
+from topbin.bench.tasks import TASKS, Split, Task, Truth
 from topbin.bench.tasks.task import rng_of
 from topbin.bench.trainers import Fitted, fit_default, fit_features, fit_net
 from topbin.core.errors import TopbinError
@@ -88,7 +89,7 @@ def run_and_keep(job: Job, store: Store) -> Finished:
 def run_job(job: Job) -> Tables:
     """Fit once, measure every cell: rows, curves and, for pictures, scores."""
     first = job.cells[0]
-    split, truth = TASKS[first.task].split(first.alpha, first.seed)
+    split, truth = problem(TASKS[first.task], first.alpha, first.seed)
     contenders = [find_contender(cell.method) for cell in job.cells]
     began = process_time()
     if contenders[0].learner is None:
@@ -105,6 +106,12 @@ def run_job(job: Job) -> Tables:
         if len(points) > 1:
             tables["curves"] += [{"key": cell.key, **asdict(point)} for point in points]
     return tables
+
+
+@lru_cache(maxsize=1)
+def problem(task: Task, alpha: float, seed: int) -> tuple[Split, Truth]:
+    """The split of a job; the next job often has the same, and a text's takes half a minute."""
+    return task.split(alpha, seed)
 
 
 def _answer(job: Job, contender: Contender, split: Split, truth: Truth) -> Any:

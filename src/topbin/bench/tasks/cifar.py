@@ -60,15 +60,10 @@ def make(
     return draw(train, fitting(sizes, alpha, train), alpha, rng, test=test)
 
 
-def _task(name: str, about: str, positive: range, negative: range, sizes: Sizes) -> Task:
-    files = tuple(sorted(file for file in SUMS if file.startswith("cifar10/")))
-    return Task(name, "cifar", "image", about, partial(make, positive, negative, sizes),
-                files=files)  # fmt: skip
-
-
+FILES = tuple(sorted(file for file in SUMS if file.startswith("cifar10/")))
 CIFAR = (
-    _task("cifar_dog_cat", "CIFAR-10: cat against dog", range(CAT, CAT + 1), range(DOG, DOG + 1),
-          Sizes(2_500, 500)),
-    _task("binarized_cifar", "CIFAR-10: 0–4 against 5–9", range(5), range(5, 10),
-          Sizes(12_500, 2_500)),
+    Task("cifar_dog_cat", "cifar", "image", "CIFAR-10: cat against dog",
+         partial(make, range(CAT, CAT + 1), range(DOG, DOG + 1), Sizes(2_500, 500)), files=FILES),
+    Task("binarized_cifar", "cifar", "images", "CIFAR-10: 0–4 against 5–9",
+         partial(make, range(5), range(5, 10), Sizes(12_500, 2_500)), files=FILES),
 )  # fmt: skip

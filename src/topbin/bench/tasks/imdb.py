@@ -1,7 +1,7 @@
-"""IMDb reviews, positive against negative (Maas et al. 2011), as TF-IDF in 300 dimensions.
+"""IMDb reviews, positive against negative (Maas et al. 2011), as TF-IDF.
 
 The 123 texts that stand in both official parts are dropped from the second, which gives the
-hold-out and the test set. The words and their directions are learned from the training rows.
+hold-out and the test set. Models that take no sparse rows read their leading directions.
 """
 
 import json
@@ -23,7 +23,7 @@ SOURCE = Source(
     "md5:7c2ac02c03563afcf9b574c7e56c153a",
 )
 SIZES = Sizes(6_250, 5_000)
-WORDS, DIRECTIONS = 20_000, 300
+WORDS = 20_000
 
 
 @cache
@@ -71,24 +71,14 @@ def make(alpha: float, rng: np.random.Generator) -> tuple[Split, Truth]:
 
 
 def embed(split: Split, truth: Truth) -> tuple[Split, Truth]:
-    """Texts as dense rows: TF-IDF, then the leading singular directions, scaled to unit spread."""
-    from sklearn.decomposition import TruncatedSVD
+    """Texts as sparse rows of TF-IDF, with the words and weights of the training rows."""
     from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
-    tfidf = TfidfVectorizer(
-        sublinear_tf=True, min_df=2, max_features=WORDS, ngram_range=(1, 2), dtype=np.float32
-    )
-    seen = tfidf.fit_transform(np.concatenate([split.X_p, split.X_u]))
-    kept = min(DIRECTIONS, seen.shape[1] - 1)
-    reduce = make_pipeline(TruncatedSVD(kept, random_state=0), StandardScaler()).fit(seen)
-
-    def dense(texts: Any) -> Any:
-        return reduce.transform(tfidf.transform(texts)).astype(np.float32)
-
-    shown = Split(*(dense(X) for X in (split.X_p, split.X_u, *split.holdout)))
-    return shown, Truth(truth.alpha, truth.y_u, truth.y_held_u, dense(truth.X_test), truth.y_test)
+    tfidf = TfidfVectorizer(sublinear_tf=True, min_df=2, max_features=WORDS, dtype=np.float32)
+    tfidf.fit(np.concatenate([split.X_p, split.X_u]))
+    shown = Split(*(tfidf.transform(X) for X in (split.X_p, split.X_u, *split.holdout)))
+    tested = tfidf.transform(truth.X_test)
+    return shown, Truth(truth.alpha, truth.y_u, truth.y_held_u, tested, truth.y_test)
 
 
 IMDB = (Task("imdb", "imdb", "text", "IMDb: positive reviews, TF-IDF", make, files=(FILE,)),)

@@ -9,7 +9,8 @@ import numpy as np
 
 from topbin.bench.tasks.split import Split, Truth
 
-Kind = Literal["table", "image", "digits", "text"]
+# "images" are so many that a profile gives them fewer epochs.
+Kind = Literal["table", "image", "images", "digits", "text"]
 
 
 @dataclass(frozen=True, slots=True)
