@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
-from topbin.cli.verb import PASSED, Grouped, Verb, screen, split_names, write_json
+from topbin.cli.engines import engine_options, open_engine
+from topbin.cli.verb import PASSED, SEED, Grouped, Verb, screen, split_names, write_json
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,17 +36,34 @@ def _option(*names: str, group: str, **settings: Any) -> Callable[[Command], Com
     help="How much work to put in.",
 )
 @_option(
-    "--time-limit", group="Budget", type=float, help="Seconds after which no new round begins."
+    "--time-limit",
+    group="Budget",
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds after which no new round begins.",
 )
-@_option("--threads", group="Budget", type=int, help="Folds fitted at once.")
-@_option("--seed", group="Budget", default=0, show_default=True, help="Of folds and models.")
+@_option("--threads", group="Budget", type=click.IntRange(1), help="Folds fitted at once.")
+@_option(
+    "--seed",
+    group="Budget",
+    default=0,
+    show_default=True,
+    type=SEED,
+    help="Of folds and models.",
+)
+@_option("--sample", group="Engine", type=int, help="Unlabeled rows to train on.  [100000]")
+@engine_options("For parquet files larger than memory: train on a sample, score all.")
 @_option(
     "--review", group="Output", default=100, show_default=True, help="How many candidates to list."
 )
 @_option(
     "--min-precision", group="Output", type=float, help="Or: list rows down to this precision."
 )
-@_option("--max-alpha", group="Output", type=float, help="Exit 3 if the interval lies above this.")
+@_option(
+    "--max-alpha",
+    group="Output",
+    type=click.FloatRange(0, 1),
+    help="Exit 3 if the interval lies above this.",
+)
 @_option(
     "-o",
     "--output",
@@ -75,24 +93,10 @@ def fit(
       topbin fit claims.parquet --label is_fraud --id claim_id -o run1
       topbin fit --positives known.csv --unlabeled rest.csv -o run2
     """  # fmt: skip
-    from topbin.io.runs import open_run
-    from topbin.job.files import write_files
-    from topbin.job.prepare import from_settings
-    from topbin.job.stages import close_stages, finished, open_stages
-
     show = screen(as_json, quiet)
     settings = _settings(source, options)
-    data = from_settings(settings)
-    _announce(show, data)
-    with open_run(output, settings, force=force, resume=resume) as run:
-        result = finished(run, data, options)
-        if result is None:
-            result = _run(show, run, data, options, open_stages(run, data, settings))
-            write_files(result, run)
-        else:
-            show.print("kept            everything: the run was complete")
-        if result.stopped is None:
-            close_stages(run)
+    job = _fit_sampled if options["engine"] or options["sample"] else _fit_in_memory
+    result = job(show, output, settings, options, force=force, resume=resume)
     show.print(result.summary(), soft_wrap=True)
     if result.stopped:
         show.print("to go on        the same command with --resume")
@@ -105,6 +109,55 @@ def fit(
     if max_alpha is not None and low > max_alpha:
         show.print(f"threshold       the interval begins at {low:.3f}, above {max_alpha:g}")
         raise SystemExit(PASSED)
+
+
+def _fit_in_memory(
+    show: Any, output: Path, settings: dict[str, Any], options: dict[str, Any], **how: bool
+) -> Any:
+    from topbin.io.runs import open_run
+    from topbin.job.files import write_files
+    from topbin.job.prepare import from_settings
+    from topbin.job.stages import close_stages, finished, open_stages
+
+    data = from_settings(settings)
+    _announce(show, data)
+    with open_run(output, settings, **how) as run:
+        result = finished(run, data, options)
+        if result is None:
+            result = _run(show, run, data, options, open_stages(run, data, settings))
+            write_files(result, run)
+        else:
+            show.print("kept            everything: the run was complete")
+        if result.stopped is None:
+            close_stages(run)
+    return result
+
+
+def _fit_sampled(
+    show: Any, output: Path, settings: dict[str, Any], options: dict[str, Any], **how: bool
+) -> Any:
+    """Files larger than memory; what is shared with the other way is read by the same functions."""
+    from topbin.io.runs import open_run
+    from topbin.job.files import write_files
+    from topbin.job.sampled import fit_sampled
+    from topbin.scale.parts import meant
+
+    if "sql" in settings:
+        raise click.UsageError("--sql needs all rows in memory; leave out --engine and --sample")
+    two = "positives" in settings
+    source = {"source": settings["unlabeled"], "known": settings["positives"]} if two else settings
+    data = ["source", "known", "label", "sample", "id", "drop", "text", "review", "min_precision"]
+    names = [*data, "preset", "time_limit", "threads", "seed"]
+    asked = {name: value for name, value in {**settings, **source}.items() if name in names}
+    values = {role: meant(settings.get(role)) for role in ("positive", "negative")}
+    with open_run(output, settings, **how) as run, open_engine(options) as engine:
+        result = fit_sampled(
+            engine, **asked, **values,
+            on_event=lambda event: run.log({"stage": event.stage, "done": event.done}),
+        )  # fmt: skip
+        _announce(show, result.data)
+        write_files(result, run)
+    return result
 
 
 def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:

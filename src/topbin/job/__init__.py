@@ -3,5 +3,6 @@
 from topbin.job.fit import PRESETS, fit
 from topbin.job.prepare import Prepared, from_pair, from_table
 from topbin.job.result import Result
+from topbin.job.sampled import fit_sampled
 
-__all__ = ["PRESETS", "Prepared", "Result", "fit", "from_pair", "from_table"]
+__all__ = ["PRESETS", "Prepared", "Result", "fit", "fit_sampled", "from_pair", "from_table"]

@@ -50,10 +50,16 @@ def fit(
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
+    sample: int | None = None,
+    engine: Any = None,
     memory: MutableMapping[str, Any] | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> Result:
     """Do the whole job on a pandas, polars or arrow frame; `label` names the label column.
+
+    For files larger than memory `frame` is a path, a pattern or a list of parquet files, `sample`
+    how many of the unlabeled rows train the models, and `engine` one of `topbin.scale`; see
+    `topbin.job.fit_sampled`.
 
     An interrupt after the first estimate ends the job with the best so far, and says so. `memory`
     keeps the steps that are done; a job that was stopped goes on with it to the same answer.
@@ -66,6 +72,16 @@ def fit(
     >>> 0.15 < result.estimate.alpha < 0.35
     True
     """
+    if sample is not None or engine is not None:
+        from topbin.job.sampled import fit_sampled
+        from topbin.scale import Local
+
+        return fit_sampled(
+            engine or Local(), frame, label, sample=sample, positive=positive, negative=negative,
+            id=id, drop=drop, text=text, preset=preset, review=review, min_precision=min_precision,
+            confidence=confidence, time_limit=time_limit, threads=threads, seed=seed,
+            on_event=on_event,
+        )  # fmt: skip
     if preset not in PRESETS:
         raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
     check_count(review, "review")

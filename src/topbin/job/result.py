@@ -15,7 +15,7 @@ from topbin.evaluate.threshold import estimated_precision, recall, threshold_for
 from topbin.job.prepare import Prepared
 from topbin.mpe.alarms import DISAGREE
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
+PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,20 @@ class Result:
         picked = self.picked(n, min_precision=min_precision)
         order = np.argsort(-self.classifier.scores_u_, kind="stable")[: picked.rows]
         rows = self.data.unlabeled_rows[order]
-        frame = self.data.table.frame.drop(columns=[self.data.label or ""], errors="ignore")
-        frame = frame.iloc[rows].reset_index(drop=True)
+        return self._listed(self.data.table.frame.iloc[rows], rows, self.probabilities[order])
+
+    def _listed(self, frame: Any, rows: Any, probability: Any) -> Any:
+        """These rows as people read them: rank, row, probability, id, and then their columns."""
+        frame = frame.drop(columns=[self.data.label or ""], errors="ignore")
+        frame = frame.reset_index(drop=True)
         if self.data.id is not None:
             frame.insert(0, self.data.id, frame.pop(self.data.id))
-        frame.insert(0, "probability", self.probabilities[order].round(4))
-        frame.insert(0, "row", rows + 1)
-        frame.insert(0, "rank", np.arange(1, rows.size + 1))
-        return frame
+        ours = {
+            "rank": np.arange(1, rows.size + 1),
+            "row": rows + 1,
+            "probability": probability.round(4),
+        }
+        return in_front(frame, ours)
 
     def sensitivity(self) -> list[dict[str, Any]]:
         """What follows if α is at the low or the high end of its interval."""
@@ -215,6 +221,27 @@ class Result:
                 raise
             return None, None
         return found.value, found.interval[0]
+
+
+def in_front(frame: Any, columns: Mapping[str, Any]) -> Any:
+    """The frame with these columns first; its own columns of the same name get another.
+
+    >>> import pandas as pd
+    >>> list(in_front(pd.DataFrame({"row": [7], "x": [1]}), {"row": [1]}))
+    ['row', 'row of the table', 'x']
+    """
+    taken = {name: unused(f"{name} of the table", frame) for name in columns if name in frame}
+    frame = frame.rename(columns=taken)
+    for place, (name, values) in enumerate(columns.items()):
+        frame.insert(place, name, values)
+    return frame
+
+
+def unused(name: str, frame: Any) -> str:
+    """A name for a new column, with an underscore for each time it is taken."""
+    while name in frame:
+        name += "_"
+    return name
 
 
 def packages() -> dict[str, str]:

@@ -1,0 +1,249 @@
+"""`topbin.fit` on files larger than memory: train on a sample, score and count everything."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import inf
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from topbin.core.checks import check_count
+from topbin.core.errors import InputError
+from topbin.core.labels import Labels, Mask
+from topbin.core.tails import Tails
+from topbin.evaluate.table import check_table
+from topbin.io.features import fit_encoder
+from topbin.io.tables import Table, read_pair, read_table
+from topbin.job.draw import Drawn, Source, draw, frame_of, open_source
+from topbin.job.fit import PRESETS, Event, fit
+from topbin.job.prepare import Prepared, from_pair, from_table
+from topbin.job.result import Result
+from topbin.job.sampled_result import SampledResult
+from topbin.job.sweep import Best, Folds, Sweep, Swept, as_numbers, sweep
+from topbin.learn.classifiers import TEDnClassifier
+from topbin.learn.crossfit import Chain, Plan, chain_name, chains_of, run_chain
+from topbin.learn.default_model import default_model, plan_for
+from topbin.learn.posterior import fit_posterior
+from topbin.learn.tedn import TEDN
+from topbin.mpe.crossfit import Floats
+from topbin.mpe.estimate import estimate_alpha
+from topbin.scale.engine import Engine
+from topbin.scale.files import SourceLike
+
+SAMPLE = 100_000
+WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
+LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards
+METHODS_SHOWN = ("bbe", "bbe_cp", "scott")  # those that read tails
+
+
+def fit_sampled(
+    engine: Engine,
+    source: SourceLike,
+    label: str | None = None,
+    *,
+    known: SourceLike | None = None,
+    sample: int | None = None,
+    positive: Any = None,
+    negative: Any = None,
+    id: str | None = None,
+    drop: Sequence[str] = (),
+    text: Sequence[str] = (),
+    preset: str = "good",
+    review: int = 100,
+    min_precision: float | None = None,
+    confidence: float = 0.95,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    on_event: Callable[[Event], object] | None = None,
+) -> Result:
+    """Do the whole job on parquet files of any size; parameters as in `topbin.fit`.
+
+    All positives and `sample` (100,000) unlabeled rows, drawn at random, train the models; as many
+    others show which values the columns have. All the rest is then scored by models that met
+    neither these rows nor the positives they are compared with, and gives α and its interval;
+    candidates come from all. Files with few unlabeled rows, at most four times the sample, are
+    read whole instead.
+
+    `known` names a table of positives; all rows of `source` are then unlabeled.
+    """
+    asked: dict[str, Any] = {
+        "preset": preset, "review": review, "min_precision": min_precision, "seed": seed,
+    }  # fmt: skip
+    work: dict[str, Any] = {
+        "confidence": confidence, "time_limit": time_limit, "threads": threads,
+        "on_event": on_event or (lambda _: None),
+    }  # fmt: skip
+    roles = {"label": label, "positive": positive, "negative": negative}
+    columns: dict[str, Any] = {"id": id, "drop": drop, "text": text}
+    wanted = check_count(SAMPLE if sample is None else sample, "sample")
+    if preset not in PRESETS:
+        raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
+    opened = open_source(engine, source, known=known, **roles)
+    if opened.n_u <= WORTH * wanted:
+        return fit(_whole(source, known, roles, columns), **asked, **work)
+    drawn = draw(engine, opened, wanted, seed)
+    return _fit_drawn(engine, opened, drawn, _prepared(opened, drawn, **columns), asked, **work)
+
+
+def _fit_drawn(
+    engine: Engine,
+    opened: Source,
+    drawn: Drawn,
+    data: Prepared,
+    asked: dict[str, Any],
+    *,
+    confidence: float,
+    time_limit: float | None,
+    threads: int | None,
+    on_event: Callable[[Event], object],
+) -> SampledResult:
+    """Train, score and count all, and put it together."""
+    is_p, seed = data.labels.is_positive, asked["seed"]
+    on_event(Event("sampled", data.labels.n_u, opened.n_u))
+    plan, chains = _train(data, asked["preset"], seed, threads, time_limit, on_event)
+    careful = _classifier(data, plan, chains, confidence, seed, threads)
+    first = careful.estimate_
+    on_event(Event("first", estimate=first))
+    folds = Folds.of(chains, is_p, seed)
+    scores = folds.held_out(chains, is_p)
+    cuts = Tails.of_positives(scores[is_p])
+    most = max(asked["review"], LISTED, 10 * LISTED if asked["min_precision"] else 0)
+    shared = Sweep(opened.roles, data.encoder, folds, cuts, drawn.places, most)
+    swept = sweep(engine, opened.parts, shared)
+    tails = _tails(cuts, swept, opened.n_u - drawn.places.size)
+    estimate = estimate_alpha(tails, method=careful.method, confidence=confidence)
+    estimate = replace(estimate, notes=(*estimate.notes, _note(data.labels.n_u, opened.n_u, seed)))
+    _settle(careful, estimate, scores, is_p)
+    on_event(Event("done", estimate=estimate))
+    others = (estimate_alpha(tails, method=name, confidence=None) for name in METHODS_SHOWN)
+    aside = Best(shared.score(drawn.columns), drawn.columns, most)
+    best = aside + Best(scores[~is_p], drawn.sample, most)
+    best = best if swept.best is None else best + swept.best
+    return SampledResult(
+        data=data, classifier=careful, first=first, methods=tuple(others), **asked,
+        tails=tails, n_u=opened.n_u, best=best,
+    )  # fmt: skip
+
+
+def _note(rows: int, n_u: int, seed: int) -> str:
+    """What every reader of the estimate must know.
+
+    >>> _note(10, 1000, 7)
+    'trained on 10 of 1,000 unlabeled rows, drawn at random (seed 7); α is of 980 others'
+    """
+    return (
+        f"trained on {rows:,} of {n_u:,} unlabeled rows, drawn at random (seed {seed}); "
+        f"α is of {n_u - 2 * rows:,} others"
+    )
+
+
+def _whole(source: Any, known: Any, roles: dict[str, Any], columns: dict[str, Any]) -> Prepared:
+    """A table that fits in memory after all."""
+    names = [source] if isinstance(source, str) or not isinstance(source, Sequence) else source
+    sources = [str(name) for name in names]
+    if known is not None:
+        pair = read_pair(known, source, id=columns["id"])
+        return from_pair(pair, **columns, sources=[str(known), *sources])
+    return from_table(read_table(source), **roles, **columns, sources=sources)
+
+
+def _prepared(
+    opened: Source, drawn: Drawn, id: str | None, drop: Sequence[str], text: Sequence[str]
+) -> Prepared:
+    """The positives and the sample as a table; categories and words are learned from other rows.
+
+    A category that a row of this table brought along would be known of it and new in the rest, and
+    one that only the sample brought would be new in the positives, which a model would notice.
+    """
+    n_p = drawn.positives.places.size
+    frame = frame_of([drawn.positives.table, drawn.sample.table])
+    table = Table.from_frame(frame, name=f"the sample of {len(opened.paths):,} files")
+    is_positive = np.arange(table.rows) < n_p
+    label, told = opened.roles.label, opened.labels
+    labels = Labels(
+        is_positive, ~np.ones_like(is_positive), told.positive, told.unlabeled, told.note
+    )
+    hidden = [name for name in (label, id) if name is not None]
+    shown = Table.from_frame(frame_of([drawn.columns.table]), name=table.name)
+    encoder = fit_encoder(shown, exclude=[*hidden, *drop], text=text)
+    seen = {name: table.frame[name].to_numpy() for name in encoder.columns if name not in text}
+    return Prepared(
+        table=table,
+        labels=labels,
+        encoder=encoder,
+        X=encoder.encode(table),
+        findings=tuple(check_table(seen, is_positive)) if seen else (),
+        sources=opened.paths,
+        label=label,
+        id=id,
+    )
+
+
+def _train(
+    data: Prepared,
+    preset: str,
+    seed: int,
+    threads: int | None,
+    time_limit: float | None,
+    tell: Callable[[Event], object],
+) -> tuple[Plan, list[Chain]]:
+    """The chains that hold rows out, with their models; past the time limit no repeat begins."""
+    X, is_p = as_numbers(data.X), data.labels.is_positive
+    plan, model = plan_for(TEDN, X, PRESETS[preset]), default_model(X)
+    deadline = inf if time_limit is None else monotonic() + time_limit
+    chains: list[Chain] = []
+    for repeat in range(plan.repeats):
+        if repeat and monotonic() > deadline:
+            return replace(plan, repeats=repeat), chains
+        jobs = [job for job in chains_of(is_p, plan, seed + 1000 * repeat) if job[1].size]
+        chains += Parallel(n_jobs=threads)(
+            delayed(run_chain)(
+                model, X, is_p, TEDN, held_out, repeat,
+                alpha=None, plan=plan, seed=s, sample_weight=None, deadline=deadline,
+            )
+            for s, held_out in jobs
+        )  # fmt: skip
+        tell(Event("refine", repeat + 1, plan.repeats))
+    return plan, chains
+
+
+def _classifier(
+    data: Prepared,
+    plan: Plan,
+    chains: Sequence[Chain],
+    confidence: float,
+    seed: int,
+    threads: int | None,
+) -> TEDnClassifier:
+    """The classifier for new rows: of its chains only those that hold nothing out are missing."""
+    memory: dict[str, Any] = {}
+    for chain in chains:
+        k = sum(name.startswith(f"{TEDN.name}-{chain.repeat}-") for name in memory)
+        memory[chain_name(TEDN, chain.repeat, k)] = chain
+    careful = TEDnClassifier(
+        plan=plan, confidence=confidence, random_state=seed, n_jobs=threads, positive=1,
+        memory=memory,
+    )  # fmt: skip
+    careful.fit(data.X, data.labels.is_positive.astype(int))
+    careful.memory = None
+    return careful
+
+
+def _tails(cuts: Tails, swept: Swept, n_u: int) -> Tails:
+    if swept.n_u != n_u:
+        raise InputError("TB102", "the files changed while they were read. Fit them again.")
+    return replace(cuts, above_u=swept.above, n_u=n_u)
+
+
+def _settle(careful: TEDnClassifier, estimate: Any, scores: Floats, is_p: Mask) -> None:
+    """Give the classifier the α of all rows, and probabilities that average to it."""
+    z_p, z_u = careful.scores_p_, careful.scores_u_
+    careful.posterior_ = fit_posterior(z_p, z_u, estimate.alpha)
+    careful.oof_proba_ = np.empty(is_p.size)
+    careful.oof_proba_[is_p] = careful.posterior_(z_p)
+    careful.oof_proba_[~is_p] = careful.posterior_(z_u)
+    careful.estimate_, careful.alpha_ = estimate, estimate.alpha
+    careful.scores_p_, careful.scores_u_ = scores[is_p], scores[~is_p]

@@ -1,0 +1,70 @@
+"""What a sampled fit found: a `Result` whose counts and candidates are those of all rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from topbin.core.tails import Tails
+from topbin.evaluate.measure import Share
+from topbin.evaluate.threshold import precision_from_shares, recall, threshold_for_precision
+from topbin.job.result import Picked, Result
+from topbin.job.sweep import Best
+from topbin.learn.posterior import fit_posterior
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SampledResult(Result):
+    """The answer of a sampled fit: counts of all rows in `tails`, and the best rows of all.
+
+    `data` and the classifier's scores are those of the positives and the sample.
+    """
+
+    tails: Tails
+    best: Best
+    n_u: int
+
+    def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Picked:
+        """The top n of all unlabeled rows, or all down to a precision, as far as they are kept."""
+        if n is None and min_precision is None and self.min_precision is not None:
+            return self._picked_as_asked(self.min_precision)
+        held = self.best.scores
+        if min_precision is None:
+            rows = min(n or self.review, held.size)
+            threshold, why = float(held[rows - 1]), f"the {rows:,} highest probabilities"
+        else:
+            choice = threshold_for_precision(
+                self.tails, alpha=self.estimate, precision=min_precision
+            )
+            rows = min(int((held >= choice.threshold).sum()), held.size)
+            threshold = max(choice.threshold, float(held[rows - 1]))
+            why = f"estimated precision at least {min_precision:g}, by the interval's low end"
+            if choice.n_picked > rows:
+                why += f"; {choice.n_picked:,} rows have it, of which the first are listed"
+        hit = recall(self.classifier.scores_p_, threshold=threshold).value
+        return Picked(rows, threshold, *self._precision(threshold), hit, why)
+
+    def candidates(self, n: int | None = None, *, min_precision: float | None = None) -> Any:
+        """The unlabeled rows of all files most likely positive, best first, as a pandas table."""
+        rows = self.picked(n, min_precision=min_precision).rows
+        scores = self.classifier.scores_p_, self.classifier.scores_u_
+        probability = fit_posterior(*scores, self.estimate.alpha)(self.best.scores[:rows])
+        places = self.best.rows.places[:rows]
+        return self._listed(self.best.rows.table[:rows].to_pandas(), places, probability)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of result.json, with the size of the sample."""
+        found = Result.to_dict(self)
+        sample = {"rows": self.data.labels.n_u, "of": self.n_u, "seed": self.seed}
+        rows = self.data.labels.n_p + self.n_u
+        found["data"] |= {"rows": rows, "n_u": self.n_u, "sample": sample}
+        return found
+
+    def _precision(self, threshold: float) -> tuple[float | None, float | None]:
+        if threshold == self.estimate.cut:
+            return None, None  # 1 by construction, where α was read from
+        above = int((self.best.scores >= threshold).sum())
+        shares = (
+            Share.at_least(self.classifier.scores_p_, threshold),
+            Share(above / self.n_u, self.n_u),
+        )
+        found = precision_from_shares(*shares, threshold=threshold, alpha=self.estimate)
+        return found.value, found.interval[0]

@@ -1,0 +1,182 @@
+"""One pass over all unlabeled rows with models that saw none of them: tails, and the best rows.
+
+The rows that trained the models are left out of the tails. A row of the rest is scored by the
+models of a fold that a hash of its place names, as a known positive is by the models of the fold
+that held it out; so positives, known or not, are scored by the same models, which met neither.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from topbin.core.labels import Mask
+from topbin.core.optional import require
+from topbin.core.tails import Counts, Tails
+from topbin.io.features import Encoder
+from topbin.io.tables import Table
+from topbin.job.draw import Roles, Rows
+from topbin.learn.backends.sklearn import mean_score
+from topbin.learn.crossfit import Chain, rank_in
+from topbin.mpe.crossfit import Floats
+from topbin.scale.engine import Engine
+from topbin.scale.rows import Places, RowPart, mix, read_rows, total_of
+
+FOLDS = 1  # the first stream of hashes that assigns folds, one for each repeat
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """The models of a chain, and how they score the sampled rows that it held out, ascending."""
+
+    models: tuple[Any, ...]
+    known: Floats
+
+    def place(self, z: Floats, *, own: bool = False) -> Floats:
+        """How many of the held-out rows score less, and between two of them the order of z.
+
+        Known positives are not among them, so a positive's place does not depend on whether it is
+        known. Of rows that are (`own`), each is compared with the others.
+
+        >>> Fold((), np.array([1.0, 2.0])).place(np.array([0.0, 1.5, 9.0])).round(2)
+        array([0.17, 0.61, 1.  ])
+        """
+        size = self.known.size
+        below = rank_in(self.known, z) * size
+        if own:
+            below = (below - 0.5) * size / max(1, size - 1)
+        return np.asarray((below + expit(z)) / (size + 1), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folds:
+    """For each repeat its folds; a row's score is the mean place over repeats."""
+
+    repeats: tuple[tuple[Fold, ...], ...]
+    seed: int
+
+    @classmethod
+    def of(cls, chains: Sequence[Chain], is_positive: Mask, seed: int) -> "Folds":
+        """The folds of these chains, each of which held some rows out."""
+        last = max(chain.repeat for chain in chains)
+        return cls(
+            tuple(
+                tuple(_fold(chain, is_positive) for chain in chains if chain.repeat == repeat)
+                for repeat in range(last + 1)
+            ),
+            seed,
+        )
+
+    def scores(self, X: Any, places: Places) -> Floats:
+        """Scores of rows that no model has seen; each by one fold a repeat, named by its place."""
+        total = np.zeros(places.size)
+        for repeat, folds in enumerate(self.repeats):
+            fold = mix(places, self.seed, FOLDS + repeat) % np.uint64(len(folds))
+            for k, own in enumerate(folds):
+                rows = np.flatnonzero(fold == k)
+                if rows.size:
+                    total[rows] += own.place(mean_score(own.models, X[rows]))
+        return total / len(self.repeats)
+
+    def held_out(self, chains: Sequence[Chain], is_positive: Mask) -> Floats:
+        """Scores of the rows that took part, each by the folds that held it out."""
+        total = np.zeros(is_positive.size)
+        taken = [0] * len(self.repeats)
+        for chain in chains:
+            fold = self.repeats[chain.repeat][taken[chain.repeat]]
+            taken[chain.repeat] += 1
+            z, side = np.mean(chain.scores, axis=0), is_positive[chain.held_out]
+            total[chain.held_out[side]] += fold.place(z[side])
+            total[chain.held_out[~side]] += fold.place(z[~side], own=True)
+        return total / len(self.repeats)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Best:
+    """The rows with the highest scores, best first; of equal ones those that come first."""
+
+    scores: Floats
+    rows: Rows
+    most: int
+
+    def __add__(self, other: "Best") -> "Best":
+        return Best(np.append(self.scores, other.scores), self.rows + other.rows, self.most).cut()
+
+    def cut(self) -> "Best":
+        """Sorted, and no more than wanted."""
+        order = np.lexsort((self.rows.places, -self.scores))[: self.most]
+        return Best(self.scores[order], self.rows.at(order), self.most)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Swept:
+    """Unlabeled rows above each cut, how many there are, and the best of them; parts add."""
+
+    above: Counts
+    n_u: int
+    best: Best | None
+
+    def __add__(self, other: "Swept") -> "Swept":
+        found = [one.best for one in (self, other) if one.best is not None]
+        best = reduce(add, found) if found else None
+        return Swept(self.above + other.above, self.n_u + other.n_u, best)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sweep:
+    """What every part needs; it is sent to each worker once."""
+
+    roles: Roles
+    encoder: Encoder
+    folds: Folds
+    cuts: Tails
+    sampled: Places
+    most: int
+
+    def over(self, places: Places, batch: Any) -> Swept:
+        """Score the unlabeled rows of a batch that did not train the models."""
+        _, is_u = self.roles.of(batch)
+        here = np.searchsorted(self.sampled, [places[0], places[-1] + 1])
+        is_u[self.sampled[slice(*here)] - places[0]] = False
+        rows = np.flatnonzero(is_u)
+        if not rows.size:
+            return Swept(np.zeros(self.cuts.cuts.size, np.int64), 0, None)
+        arrow = require("pyarrow", extra="dask", caller="a sampled fit")
+        kept = Rows(places[rows], arrow.Table.from_batches([batch]).take(rows))
+        scores = self.score(kept)
+        return Swept(
+            self.cuts.count(scores).above_u, rows.size, Best(scores, kept, self.most).cut()
+        )
+
+    def score(self, rows: Rows) -> Floats:
+        """The scores of rows that did not train the models."""
+        table = Table.from_frame(rows.table.select(self.encoder.columns))
+        return self.folds.scores(as_numbers(self.encoder.encode(table)), rows.places)
+
+
+def sweep(engine: Engine, parts: Sequence[RowPart], shared: Sweep) -> Swept:
+    """The pass: the sum over all parts, or the error of the first file that has one."""
+    found = total_of(engine, _sweep, parts, shared)
+    if found.bad:
+        raise found.first_error()
+    swept: Swept = found.value
+    return swept
+
+
+def as_numbers(X: Any) -> NDArray[np.float64] | Any:
+    """A frame of features as an array, as the models read it; a sparse one stays as it is."""
+    return X.to_numpy(np.float64) if hasattr(X, "to_numpy") else X
+
+
+def _fold(chain: Chain, is_positive: Mask) -> Fold:
+    z = np.mean(chain.scores, axis=0)
+    return Fold(chain.models, np.sort(z[~is_positive[chain.held_out]]))
+
+
+def _sweep(shared: Sweep, part: RowPart) -> Swept:
+    return reduce(add, (shared.over(places, batch) for places, batch in read_rows(part)))
