@@ -1,6 +1,7 @@
 """The page: self-contained, escaped, small, and in the right words."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,16 @@ from gaussians import gaussians
 import topbin as tb
 from topbin.report import fragment, page
 from topbin.report.page import MEANING, answer
+
+SOURCE = Path(tb.__file__).parent
+AUDIT = {
+    "sentence": "The audit agrees.",
+    "verdict": "agrees",
+    "n": 100,
+    "alpha": 0.31,
+    "interval": (0.22, 0.41),
+    "confidence": 0.95,
+}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +45,8 @@ def result(scored):
             "findings": [{"code": "leak", "sentence": '"x" <b>leaks</b>.'}],
         },
         "estimate": scored.estimate_.to_dict(),
-        "agreement": "methods agree",
+        "agreement": "methods agree: bbe 0.300, scott 0.310",
+        "methods": [{"method": "scott", "alpha": 0.31}, {"method": "bbe", "alpha": 0.3}],
         "model": {"class": "TEDnClassifier"},
         "history": [{"epoch": i, "loss": 0.5, "alpha": 0.3} for i in (1, 2)],
         "sensitivity": [{"if": "low end", "alpha": 0.2, "rows": 80, "pi": 0.4}],
@@ -73,11 +85,23 @@ def test_alarms_are_explained_and_silence_is_no_proof(result, scored):
 
 
 def test_an_audit_and_an_early_stop_are_told(result, scored):
-    text = page(
-        {**result, "audit": {"sentence": "The audit agrees."}, "stopped": "out of time"}, scored
-    )
+    text = page({**result, "audit": AUDIT, "stopped": "out of time"}, scored)
     assert "The audit agrees." in text
+    assert "0.310, 95 % interval 0.220 to 0.410: agrees with the estimate" in text
     assert "out of time" in text
+    against = page({**result, "audit": {**AUDIT, "verdict": "contradicts"}}, scored)
+    assert '<div class="alarm">The audit agrees.' in against  # its words are the caller's
+
+
+def test_methods_are_listed_by_what_they_say(result, scored):
+    text = page(result, scored)
+    assert "Methods agree: these read" in text
+    assert text.index("<td>bbe") < text.index("<td>scott")
+
+
+def test_every_alarm_has_a_meaning():
+    source = "".join(path.read_text() for path in SOURCE.rglob("*.py"))
+    assert set(re.findall(r'Alarm\(\s*"([a-z-]+)"', source)) <= set(MEANING)
 
 
 def test_a_precision_that_cannot_be_known_is_not_printed(result, scored):

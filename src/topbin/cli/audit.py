@@ -1,11 +1,12 @@
 """`topbin audit`: draw random unlabeled rows for a person to label, and read them back."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
 
-from topbin.cli.verb import Grouped, Verb, screen, write_json
+from topbin.cli.verb import SEED, Grouped, Verb, screen, write_json
 
 ANSWER = "is_positive"
 
@@ -23,7 +24,13 @@ ANSWER = "is_positive"
     help="Draw within groups of similar scores, for a sharper answer.",
 )
 @click.option(
-    "--seed", cls=Grouped, group="Draw", default=0, show_default=True, help="Of the draw."
+    "--seed",
+    cls=Grouped,
+    group="Draw",
+    default=0,
+    show_default=True,
+    type=SEED,
+    help="Of the draw.",
 )
 @click.option(
     "--labels",
@@ -92,9 +99,10 @@ def audit(
     else:
         path = output or run / "audit.csv"
         drawn = job.draw_audit(run, n, path, stratified=stratified, seed=seed, force=force)
-        show.print(
-            f"wrote           {path}: {drawn} rows. Fill in {ANSWER}: yes, no or ?", soft_wrap=True
-        )
+        show.print(f"wrote           {path}: {drawn:,} random unlabeled rows", soft_wrap=True)
+        show.print(f"next            fill in {ANSWER} (yes, no, or ? where you are unsure), then:")
+        show.print(f"                topbin audit {quote(str(run))} --labels {quote(str(path))}",
+                   soft_wrap=True)  # fmt: skip
         found = {"file": str(path), "rows": drawn}
     if as_json:
         write_json(found)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from topbin.cli.verb import Grouped, Verb, screen, write_json
+from topbin.cli.verb import SEED, Grouped, Verb, screen, write_json
 from topbin.io.atomic import new_file
 from topbin.job import fit
 from topbin.mpe import METHODS, AlphaEstimator, estimate_alpha
@@ -26,6 +26,7 @@ LABELED, LABEL = 100, "known_malignant"
     group="Data",
     default=0,
     show_default=True,
+    type=SEED,
     help="Which malignant tumours are labeled.",
 )
 @click.option(
@@ -54,7 +55,9 @@ def demo(output: Path, seed: int, as_json: bool) -> None:
     """
     frame, truth = hide_labels(seed)
     show = screen(as_json)
-    show.print(f"[bold]{LABELED} known malignant tumours, {len(frame) - LABELED} unlabeled.[/bold]")
+    show.print(
+        f"{LABELED} known malignant tumours, {len(frame) - LABELED} unlabeled.", style="bold"
+    )
     rows = every_method(frame.drop(columns=LABEL).to_numpy(), frame[LABEL].to_numpy(), truth)
     show.print(as_table(rows, truth))
     result = fit(frame, LABEL, preset="fast", seed=seed)

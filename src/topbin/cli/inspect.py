@@ -1,7 +1,8 @@
 """`topbin inspect`: what a run or a model folder holds, without loading a model."""
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,16 +29,44 @@ def inspect(folder: Path, as_json: bool) -> None:
     from topbin.io.models import inspect_model
     from topbin.io.runs import RESULT, read_result
 
-    if (folder / RESULT).exists():
-        found = read_result(folder)
-        shown = {"data": found["data"]["source"], "labels": found["data"].get("label_note"),
-                 "estimate": found["estimate"], "candidates": found.get("candidates"),
-                 "topbin": found["topbin"]}  # fmt: skip
-    else:
-        shown = inspect_model(folder)
+    is_run = (folder / RESULT).exists()
+    found = read_result(folder) if is_run else inspect_model(folder)
     if as_json:
-        write_json(shown)
+        write_json(found)
         return
-    for key, value in shown.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        screen().print(f"{key:<15} {text}", soft_wrap=True, markup=False)
+    for line in _run_lines(found) if is_run else _model_lines(found):
+        screen().print(line, soft_wrap=True)
+
+
+def _run_lines(found: Mapping[str, Any]) -> list[str]:
+    """A run in the words of its screen."""
+    from topbin.job.result import estimate_from
+
+    data, picked = found["data"], found["candidates"]
+    lines = [
+        f"data            {', '.join(data['source'])}: {data['rows']:,} rows, {data['hash']}",
+        f"labels          {data['label_note']}",
+        estimate_from(found["estimate"]).summary(),
+        f"agreement       {found['agreement']}",
+        f"candidates      {picked['rows']:,} rows in {picked['file']}",
+    ]
+    if found.get("audit"):
+        lines.append(f"audit           {found['audit']['sentence']}")
+    if found.get("stopped"):
+        lines.append(f"stopped early   {found['stopped']}")
+    model, made = found["model"]["class"], found["topbin"]
+    return [
+        *lines,
+        f"model           {model}, preset {found['preset']}, seed {found['seed']}, topbin {made}",
+    ]
+
+
+def _model_lines(found: Mapping[str, Any]) -> list[str]:
+    """A model folder: the class, what saved it, and its files."""
+    versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+    files = ", ".join(f"{name} ({size:,} bytes)" for name, size in found["files"].items())
+    return [
+        f"model           {found['class']}",
+        f"saved by        topbin {found['topbin']} (format {found['format']}), {versions}",
+        f"files           {files}",
+    ]

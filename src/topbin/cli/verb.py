@@ -17,6 +17,7 @@ FAILED, WRONG_USE, PASSED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
 USE = {"TB007", "TB008", "TB103", "TB104"}
 ADVICE = re.compile(r"\b(positive|negative)=(?:'([^']*)'|([\w.-]+)),?")
+SEED = click.IntRange(0, 2**31 - 1)
 EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a stated threshold was passed."
 
 
@@ -72,7 +73,8 @@ class Verb(click.Command):
 
 def screen(as_json: bool = False, quiet: bool = False) -> Console:
     """Where people read: standard output, or standard error when that is for JSON."""
-    return Console(stderr=as_json, quiet=quiet, highlight=False, soft_wrap=False)
+    # No markup: a column or a folder may be called [/b].
+    return Console(stderr=as_json, quiet=quiet, highlight=False, markup=False, soft_wrap=False)
 
 
 def write_json(value: Any) -> None:

@@ -21,9 +21,13 @@ from topbin.io.tables import read_table
 from topbin.io.write import write_table
 from topbin.job.files import MODEL, read_text, write_report
 from topbin.job.prepare import Prepared, from_settings
-from topbin.job.result import estimate_from
+from topbin.job.result import estimate_from, in_front, unused
 
-ANSWER, DRAWN = "is_positive", "audit.json"
+ANSWER, DRAWN, ABOUT = "is_positive", "audit.json", "about this file"
+NOTE = (
+    "Random rows, drawn without a look at the score. Add no rows from candidates.csv: those are "
+    "not random, and would bias the audit."
+)
 
 
 def draw_audit(
@@ -47,9 +51,8 @@ def draw_audit(
         sample = draw(data.labels.n_u, n, seed=seed)
     rows = data.unlabeled_rows[sample.rows]
     frame = data.table.frame.drop(columns=[data.label or ""], errors="ignore")
-    frame = frame.iloc[rows].reset_index(drop=True)
-    frame.insert(0, ANSWER, "")
-    frame.insert(0, "row", rows + 1)
+    frame = in_front(frame.iloc[rows].reset_index(drop=True), {"row": rows + 1, ANSWER: ""})
+    frame[unused(ABOUT, frame)] = [NOTE] + [""] * (sample.n - 1)
     write_table(output, frame, force=force)
     write_text(
         folder / DRAWN, to_json({**sample.to_dict(), "row": (rows + 1).tolist()}), force=True

@@ -123,6 +123,8 @@ def _prepare(
 ) -> Prepared:
     if id is not None:
         table.column(id)
+        if id == label:
+            raise InputError("TB008", f'"{id}" cannot be the label and the id at once.')
     hidden = [name for name in (label, id) if name is not None]
     encoder = fit_encoder(table, exclude=[*hidden, *drop], text=text)
     seen = {name: table.frame[name].to_numpy() for name in encoder.columns if name not in text}

@@ -21,6 +21,23 @@ MEANING = {
     "outside-interval": "The method's point and the counts contradict each other.",
     "methods-disagree": "Different ways to read the same scores give different answers.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
+    "steep-start": "Hardly a positive is unlabeled, or there are too few rows for so many columns.",
+    "diverged": "Training went astray and was stopped; an earlier state of the model was used.",
+    "alpha-near-one": "While training, the model did not yet tell positives from the rest.",
+}
+CAPTION = {
+    "TopBinDisplay": "Rows are ranked by score and cut at every place. The line is the share of "
+    "unlabeled rows above a cut, divided by the share of known positives above it. Where the rows "
+    "above are (almost) all positive, this ratio is α, and the line is flat.",
+    "ScoreDisplay": "Scores by models that never saw the row. Known positives should stand to the "
+    "right; the unlabeled rows that stand among them are the hidden positives.",
+    "HistoryDisplay": "α and the training loss after each round of discarding the rows of the "
+    "unlabeled that seem positive.",
+}
+VERDICT = {
+    "agrees": "agrees with the estimate",
+    "contradicts": "contradicts the estimate",
+    "undecided": "too small to judge the estimate",
 }
 
 
@@ -54,8 +71,10 @@ def _render(
         estimate=result["estimate"],
         answer=answer(result["estimate"]),
         meaning=MEANING,
+        verdict=VERDICT,
         pictures=[
-            (display.ax_.get_title(), svg(display.figure_)) for display in map(_draw, displays)
+            (display.ax_.get_title(), svg(display.figure_), CAPTION[type(display).__name__])
+            for display in map(_draw, displays)
         ],
         candidates=candidates,
         columns=list(candidates[0]) if candidates else [],
