@@ -93,7 +93,8 @@ def test_typed_values_are_numbers_where_the_column_has_numbers(files, expected):
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["--method", "dedpul"], 2, "TB007 'dedpul' does not read tails; bbe, bbe_cp, scott do."),
+        (["--method", "km2"], 2, "TB007 'km2' does not read scores; bbe, bbe_cp, scott, elkan"),
+        (["--method", "dedpul", "--by", "town"], 2, "TB007 'dedpul' is not computed by group; bbe"),
         (["--method", "bebe"], 2, "TB007 no method is called 'bebe'"),
         (["--confidence", "95"], 2, "TB008 confidence must be a number in (0, 1); got 95.0."),
         (["--score", "scor"], 2, 'TB103 there is no column "scor"'),
@@ -106,6 +107,17 @@ def test_wrong_use_is_one_sentence(files, args, code, message):
     assert result.exit_code == code
     assert message in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_methods_that_read_every_score_are_labelled_as_binned(files):
+    result = run(files, *COLUMNS, "--method", "dedpul", "--json")
+    assert result.exit_code == 0
+    answer, table = json.loads(result.stdout), scored()
+    is_p = table["label"] == 1
+    plain = tb.estimate_alpha(table["score"][is_p], table["score"][~is_p], method="dedpul")
+    assert answer["method"] == "dedpul (binned)"
+    assert answer["alpha"] == pytest.approx(plain.alpha, abs=1e-3)
+    assert any("unlabeled scores binned to" in note for note in answer["notes"])
 
 
 def test_a_missing_file_is_one_sentence():

@@ -24,7 +24,12 @@ def _option(*names: str, group: str, **settings: Any) -> Callable[[Function], Fu
 @_option("--label", group="Labels", required=True, help="The column that marks the positives.")
 @_option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
 @_option("--negative", group="Labels", help="Its value for a row known to be negative.")
-@_option("--method", group="Estimate", default="bbe_cp", help="One that reads tails.")
+@_option(
+    "--method",
+    group="Estimate",
+    default="bbe_cp",
+    help="bbe, bbe_cp and scott are exact; dedpul, alphamax and elkan_noto read binned scores.",
+)
 @_option("--confidence", group="Estimate", default=0.95, help="Of the interval and the bound.")
 @engine_options("What counts the rows.", default="local")
 @_option("--max-alpha", group="Output", type=float, help="Exit 3 if an interval lies above this.")
@@ -48,13 +53,12 @@ def alpha(
       topbin alpha scored.parquet --score score --label is_fraud
       topbin alpha 'days/*.parquet' --score s --label y --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
-    _check_method(method, confidence)
+    _check_method(method, confidence, options["by"])
     show = screen(as_json)
-    counted = _count(files, options)
+    counted, found = _count(files, options, method, confidence)
     show.print(f"labels          {counted.labels.note}", soft_wrap=True)
     for note in counted.notes:
         show.print(f"note            {note}", soft_wrap=True)
-    found = counted.estimates(method, confidence)
     if options["by"] is None:
         show.print(found[None].summary(), soft_wrap=True)
     else:
@@ -68,26 +72,36 @@ def alpha(
         ctx.exit(PASSED)
 
 
-def _check_method(method: str, confidence: float) -> None:
-    """Before any work: a method that needs every score cannot be had from counts."""
+def _check_method(method: str, confidence: float, by: str | None) -> None:
+    """Before any work: what reads features, and what reads binned scores of many groups."""
     from topbin.core.checks import check_fraction
     from topbin.core.errors import InputError
     from topbin.mpe import METHODS
     from topbin.mpe.registry import find_method
 
     check_fraction(confidence, "confidence")
-    if find_method(method).needs != "tails":
-        known = ", ".join(name for name, m in METHODS.items() if m.needs == "tails")
-        raise InputError("TB007", f"{method!r} does not read tails; {known} do.")
+    needs = find_method(method).needs
+    allowed = {"tails"} if by else {"tails", "scores", "probabilities"}
+    if needs not in allowed:
+        known = ", ".join(name for name, m in METHODS.items() if m.needs in allowed)
+        what = "is not computed by group" if by else "does not read scores"
+        raise InputError("TB007", f"{method!r} {what}; {known} {'are' if by else 'do'}.")
 
 
-def _count(files: tuple[str, ...], options: dict[str, Any]) -> Any:
-    from topbin.scale import count_from
+def _count(
+    files: tuple[str, ...], options: dict[str, Any], method: str, confidence: float
+) -> tuple[Any, dict[Any, Any]]:
+    """The counts and the estimates; the engine is open as long as either needs it."""
+    from topbin.mpe.registry import find_method
+    from topbin.scale import bin_scores, count_from
 
     wanted = ("score", "label", "by", "drop_nan", "skip_bad")
     roles = {role: _value(options[role]) for role in ("positive", "negative")}
     with open_engine(options) as engine:
-        return count_from(engine, files, **{key: options[key] for key in wanted}, **roles)
+        counted = count_from(engine, files, **{key: options[key] for key in wanted}, **roles)
+        if find_method(method).needs == "tails":
+            return counted, counted.estimates(method, confidence)
+        return counted, {None: bin_scores(engine, counted).estimate(method, confidence)}
 
 
 def _value(text: str | None) -> Any:

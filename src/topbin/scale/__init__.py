@@ -4,8 +4,19 @@ Tails of parts of the unlabeled rows add (Garg et al. 2021 need no more than the
 cluster is handed the cuts, counts its parts, and the total equals the count on one machine.
 """
 
+from topbin.scale.binned import Binned, bin_scores
 from topbin.scale.count import Counted, count_from, tails_from
 from topbin.scale.engine import ENGINES, Engine, open_engine
 from topbin.scale.local import Local
 
-__all__ = ["Counted", "ENGINES", "Engine", "Local", "count_from", "open_engine", "tails_from"]
+__all__ = [
+    "Binned",
+    "Counted",
+    "ENGINES",
+    "Engine",
+    "Local",
+    "bin_scores",
+    "count_from",
+    "open_engine",
+    "tails_from",
+]

@@ -21,17 +21,22 @@ from topbin.mpe.registry import DEFAULT_METHOD
 from topbin.scale.engine import Engine
 from topbin.scale.files import SHOWN, SourceLike, find_files, is_wide, skipped, survey
 from topbin.scale.parts import Chunk, Columns, Part, find_parts, read_part
+from topbin.scale.thin import cost, thin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
     """Tails, by group if one was asked for, and what was noticed while counting.
 
-    Without `by` there is one group, called None.
+    Without `by` there is one group, called None. `distinct` says how many cuts a group had before
+    they were thinned; `parts` and `columns` what was read.
     """
 
     tails: dict[Any, Tails]
     labels: Labels
+    parts: tuple[Part, ...]
+    columns: Columns
+    distinct: Mapping[Any, int]
     by: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -39,10 +44,13 @@ class Counted:
         self, method: str = DEFAULT_METHOD, confidence: float | None = 0.95
     ) -> dict[Any, AlphaEstimate]:
         """α of each group, by the same functions that read tails counted in memory."""
-        return {
-            group: estimate_alpha(tails, method=method, confidence=confidence)
-            for group, tails in self.tails.items()
-        }
+        return {group: self._estimate(group, method, confidence) for group in self.tails}
+
+    def _estimate(self, group: Any, method: str, confidence: float | None) -> AlphaEstimate:
+        tails = self.tails[group]
+        found = estimate_alpha(tails, method=method, confidence=confidence)
+        costs = cost(tails, self.distinct[group], method)
+        return replace(found, notes=(*found.notes, *costs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,9 +184,8 @@ def count_from(
     labels = read_labels(
         list(seen.labels), counts=list(seen.labels.values()), positive=positive, negative=negative
     )
-    of_positives = {
-        group: Tails.of_positives(np.concatenate(scores)) for group, scores in seen.scores_p.items()
-    }
+    full = {group: Tails.of_positives(np.concatenate(s)) for group, s in seen.scores_p.items()}
+    of_positives = {group: thin(tails) for group, tails in full.items()}
     cuts = Cuts(columns, frozenset(labels.unlabeled), of_positives)
     above = _second_pass(engine, parts, cuts, seen)
     tails = {
@@ -190,7 +197,8 @@ def count_from(
     if not tails:
         raise InputError("TB003", f"no group of {by!r} has both positives and unlabeled rows.")
     notes = (*skipped(bad), *_dropped(seen), *_left_out(alone), *_many(tails))
-    return Counted(tails, labels, by, notes)
+    distinct = {group: full[group].cuts.size for group in tails}
+    return Counted(tails, labels, tuple(parts), columns, distinct, by, notes)
 
 
 def _first_pass(
@@ -225,7 +233,7 @@ def _second_pass(engine: Engine, parts: list[Part], cuts: Cuts, seen: Seen) -> d
     two_kinds = n_p + n_u == sum(seen.labels.values())
     if two_kinds:
         cuts = replace(cuts, columns=replace(cuts.columns, label=None))
-    above = engine.total(_count, parts, cuts).above
+    above = engine.total(count_part, parts, cuts).above
     if two_kinds:
         above = {group: counts - _own(cuts.tails.get(group)) for group, counts in above.items()}
     if n_u != sum(int(counts[-1]) for counts in above.values()):
@@ -245,7 +253,8 @@ def _look(look: Look, part: Part) -> Seen:
         return Seen(bad={part.path: error.message})
 
 
-def _count(cuts: Cuts, part: Part) -> Tally:
+def count_part(cuts: Cuts, part: Part) -> Tally:
+    """Count the unlabeled rows of a part at the cuts."""
     return sum((cuts(chunk) for chunk in read_part(part, cuts.columns)), Tally())
 
 

@@ -1,0 +1,259 @@
+"""A fit on a sample: α of all rows without bias, the same for every engine and every cut."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import topbin as tb
+from topbin.core.errors import InputError
+from topbin.io.runs import check_result, read_result
+from topbin.job.draw import draw, open_source
+from topbin.job.files import read_model
+from topbin.job.sampled import fit_sampled
+from topbin.job.sweep import Fold, Folds
+from topbin.learn.crossfit import Chain
+from topbin.scale import Local
+from topbin.scale import rows as rows_module
+
+ENGINE = Local(threads=2)
+
+
+def table(seed=0, *, n_p=300, n_u=8000, apart=2.5, alpha=0.3):
+    """Rows of which `alpha` of the unlabeled are positive; a column of 2,000 names says nothing."""
+    rng = np.random.default_rng([seed, n_u])
+    y = np.append(np.ones(n_p, bool), rng.random(n_u) < alpha)
+    frame = pd.DataFrame(rng.normal(size=(y.size, 4)) + apart * y[:, None], columns=list("abcd"))
+    frame["name"] = rng.integers(0, 2000, y.size).astype(str)
+    frame["known"] = np.arange(y.size) < n_p
+    frame["case"] = rng.permutation(y.size)
+    return frame.assign(truth=y).sample(frac=1, random_state=seed).reset_index(drop=True)
+
+
+def write(folder, frame, cuts=(3000, 3001, 3001), group=1500):
+    folder.mkdir(exist_ok=True)
+    for i, (start, stop) in enumerate(zip((0, *cuts), (*cuts, len(frame)), strict=True)):
+        part = pa.Table.from_pandas(frame[start:stop], preserve_index=False)
+        pq.write_table(part, folder / f"{i}.parquet", row_group_size=group)
+    return str(folder / "*.parquet")
+
+
+def sampled(files, engine=ENGINE, **more):
+    asked = {"sample": 1200, "preset": "fast", "id": "case", "drop": ["truth"], **more}
+    return fit_sampled(engine, files, "known", **asked)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("large") / "in", table())
+
+
+@pytest.fixture(scope="module")
+def result(files):
+    return sampled(files, seed=7)
+
+
+def test_alpha_is_counted_on_all_rows_but_the_drawn(result):
+    est = result.estimate
+    truth = table()["truth"][~table()["known"]].mean()
+    assert (est.n_p, est.n_u) == (300, 8000 - 2 * 1200)
+    assert est.interval[0] <= truth <= est.interval[1]
+    assert est.alpha == pytest.approx(truth, abs=0.06)
+    note = (
+        "trained on 1,200 of 8,000 unlabeled rows, drawn at random (seed 7); α is of 5,600 others"
+    )
+    assert est.notes == (note,)
+    assert note in result.summary()
+    assert "False = unlabeled (8,000 rows)" in result.summary()
+
+
+def test_engine_and_parts_change_no_bit(result, files, tmp_path, monkeypatch):
+    other = write(tmp_path / "in", table(), (10, 4000), group=333)
+    monkeypatch.setattr(rows_module, "PART_ROWS", 2000)
+    monkeypatch.setattr(rows_module, "CHUNK_ROWS", 900)
+    again = sampled(other, Local(threads=1), seed=7)
+    assert again.tails == result.tails
+    assert again.tails.cuts.tobytes() == result.tails.cuts.tobytes()
+    assert again.estimate == result.estimate
+    pd.testing.assert_frame_equal(again.candidates(), result.candidates())
+
+
+def test_candidates_are_the_best_of_all_unlabeled_rows(result):
+    frame, given = result.candidates(200), table()
+    assert list(frame.columns[:4]) == ["rank", "row", "probability", "case"]
+    assert "known" not in frame
+    rows = given.iloc[frame["row"] - 1].reset_index(drop=True)
+    assert rows["case"].tolist() == frame["case"].tolist()
+    assert not rows["known"].any()
+    assert rows["truth"].mean() > 0.95
+    assert frame["probability"].is_monotonic_decreasing
+    assert len(result.candidates(10**6)) == 1000
+    picked = result.picked(min_precision=0.5)
+    assert 0 < picked.rows <= 1000
+    assert picked.precision is None or picked.precision_low > 0.3
+
+
+def test_more_rows_of_a_precision_than_are_kept_is_said(result):
+    assert "rows have it, of which the first are listed" in result.picked(min_precision=0.3).why
+    from dataclasses import replace
+
+    assert replace(result, min_precision=0.999).picked().rows == 100
+    assert replace(result, min_precision=0.3).picked().rows == 1000
+
+
+def test_the_sample_is_drawn_by_place_alone(files, tmp_path, monkeypatch):
+    other = write(tmp_path / "in", table(), (77,), group=50)
+    drawn = []
+    for source in (files, other):
+        opened = open_source(ENGINE, source, label="known")
+        drawn.append(draw(ENGINE, opened, 500, seed=3))
+        monkeypatch.setattr(rows_module, "PART_ROWS", 100)
+    first, second = drawn
+    assert first.sample.table.equals(second.sample.table)
+    assert np.array_equal(first.places, second.places)
+    assert first.places.size == 1000
+    assert not np.intersect1d(first.sample.places, first.columns.places).size
+    rows = table().iloc[first.places]
+    assert not rows["known"].any()
+    assert first.positives.table.num_rows == 300
+    # A simple random sample of 1,000 places: their mean is that of all, within 4 of its errors.
+    assert abs(first.places.mean() / 8300 - 0.5) < 4 * np.sqrt(1 / 12 / 1000)
+    other_seed = draw(ENGINE, opened, 500, seed=4)
+    assert np.intersect1d(first.places, other_seed.places).size < 250
+
+
+@pytest.mark.slow
+def test_alpha_of_noise_is_not_biased(tmp_path):
+    """P and U are the same noise, so α = 1; models that met a row would tell it from new ones."""
+    found, met = [], []
+    for seed in range(4):
+        frame = table(seed, apart=0.0, n_p=400, n_u=6000)
+        result = sampled(write(tmp_path / str(seed), frame), seed=seed, sample=1000)
+        found.append(result.estimate.alpha)
+        assert result.estimate.interval[0] <= 1 <= result.estimate.interval[1] + 1e-9
+        # What goes wrong otherwise: positives scored by models that were trained on them.
+        classifier, encoder = result.classifier, result.data.encoder
+        new = frame[~frame["known"]]
+        seen = [classifier.predict_proba(encoder.encode(rows))[:, 1]
+                for rows in (frame[frame["known"]], new)]  # fmt: skip
+        met.append(tb.estimate_alpha(*seen, method="bbe", confidence=None).alpha)
+    assert np.mean(found) > 0.93
+    assert np.mean(met) < 0.75
+
+
+def test_a_table_of_positives_beside_unlabeled_files(tmp_path):
+    frame = table().drop(columns=["truth"])
+    known = frame["known"].to_numpy()
+    frame = frame.drop(columns=["known"])
+    frame[known].to_parquet(tmp_path / "p.parquet", index=False)
+    files = write(tmp_path / "in", frame[~known])
+    asked = {"known": tmp_path / "p.parquet", "preset": "fast", "id": "case"}
+    result = fit_sampled(ENGINE, files, sample=1200, **asked)
+    assert (result.estimate.n_p, result.estimate.n_u) == (300, 5600)
+    assert 0.2 < result.estimate.alpha < 0.4
+    assert result.data.label is None
+    frame.assign(extra=1)[known].to_parquet(tmp_path / "p.parquet", index=False)
+    with pytest.raises(InputError, match="TB106 the tables have different columns"):
+        fit_sampled(ENGINE, files, sample=1200, **asked)
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_files_that_fit_in_memory_are_read_whole(tmp_path, two):
+    frame = table(n_p=100, n_u=300).drop(columns=["truth"])
+    if not two:
+        whole = tb.fit(write(tmp_path / "in", frame, ()), "known", sample=75, preset="fast")
+        plain = tb.fit(frame, "known", preset="fast")
+        assert whole.estimate == plain.estimate
+        return
+    known = frame.pop("known").to_numpy()
+    frame[known].to_parquet(tmp_path / "p.parquet", index=False)
+    files = write(tmp_path / "in", frame[~known], ())
+    found = fit_sampled(ENGINE, files, known=tmp_path / "p.parquet", sample=75, preset="fast")
+    assert (found.estimate.n_p, found.estimate.n_u) == (100, 300)
+
+
+def test_the_run_folder_is_complete_and_scores_new_rows(result, tmp_path):
+    folder = result.save(tmp_path / "run")
+    stored = read_result(folder)
+    check_result(stored)
+    assert stored["data"]["n_u"] == 8000
+    assert stored["data"]["rows"] == 8300
+    assert stored["data"]["sample"] == {"rows": 1200, "of": 8000, "seed": 7}
+    assert "trained on 1,200 of 8,000" in (folder / "report.html").read_text()
+    model, encoder = read_model(folder)
+    new = table(5)
+    found = model.predict_proba(encoder.encode(new))[:, 1]
+    assert found[new["truth"]].mean() > found[~new["truth"]].mean() + 0.5
+    assert model.alpha_ == result.estimate.alpha
+    assert result.probabilities.mean() == pytest.approx(result.estimate.alpha, abs=0.05)
+
+
+def test_what_cannot_be_used_is_said(files, tmp_path):
+    with pytest.raises(InputError, match=r"TB103 there is no column \"knwon\""):
+        fit_sampled(ENGINE, files, "knwon")
+    with pytest.raises(InputError, match="TB008 preset must be one of fast"):
+        sampled(files, preset="slow")
+    with pytest.raises(InputError, match="TB008 sample must be"):
+        sampled(files, sample=0)
+    pq.write_table(pa.table({"a": pa.array([], pa.float64()), "known": pa.array([], pa.int8())}),
+                   tmp_path / "none.parquet")  # fmt: skip
+    with pytest.raises(InputError, match="TB001 the files have columns but no rows"):
+        fit_sampled(ENGINE, tmp_path / "none.parquet", "known")
+
+
+def test_a_spoiled_page_is_named_in_every_pass(tmp_path):
+    from scale.tables import spoil
+
+    for column, name in ((5, "known"), (0, "a")):
+        files = write(tmp_path / name, table())
+        spoil(tmp_path / name / "3.parquet", column=column)
+        with pytest.raises(InputError, match=r"TB102 .*3.parquet. cannot be read"):
+            sampled(files)
+
+
+def test_files_that_change_while_they_are_scored_are_noticed(tmp_path):
+    files = write(tmp_path / "in", table())
+
+    class Changing(Local):
+        passes = 0
+
+        def total(self, task, parts, shared):
+            self.passes += 1
+            return super().total(task, parts[1:] if self.passes == 3 else parts, shared)
+
+    with pytest.raises(InputError, match="TB102 the files changed while they were read"):
+        sampled(files, Changing())
+
+    class Spoiling(Local):
+        passes = 0
+
+        def total(self, task, parts, shared):
+            self.passes += 1
+            if self.passes == 3:
+                (tmp_path / "in/3.parquet").write_bytes(b"PAR1")
+            return super().total(task, parts, shared)
+
+    with pytest.raises(InputError, match=r"TB102 .*3.parquet"):
+        sampled(files, Spoiling())
+
+
+def test_a_time_limit_leaves_whole_repeats(tmp_path):
+    files = write(tmp_path / "in", table(n_u=2000, n_p=100))
+    asked = {"preset": "best", "time_limit": 0.01, "sample": 400}
+    result = fit_sampled(ENGINE, files, "known", drop=["truth", "name"], **asked)
+    assert result.classifier.plan.repeats == 1
+
+
+def test_a_row_that_took_part_is_compared_with_the_others():
+    fold = Fold((), np.array([1.0, 2.0, 3.0]))
+    own = fold.place(fold.known, own=True)
+    assert np.allclose(own * 4 - 1 / (1 + np.exp(-fold.known)), [0, 1.5, 3])
+    chains = [
+        Chain(0, np.array([0, 1]), (np.array([0.9, 0.1]),), (), ()),
+        Chain(0, np.array([2, 3]), (np.array([0.8, 0.2]),), (), ()),
+    ]
+    is_p = np.array([True, False, True, False])
+    scores = Folds.of(chains, is_p, 0).held_out(chains, is_p)
+    assert scores[0] > scores[1]
+    assert scores[2] > scores[3]
