@@ -41,6 +41,7 @@ CODES = {
     "TB303": "benchmark results are not there, or cannot be read",
     "TB401": "a cluster cannot be reached",
     "TB402": "a cluster gave up on a part of the work",
+    "TB403": "processes that train together have lost each other",
 }
 
 

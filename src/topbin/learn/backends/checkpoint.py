@@ -38,6 +38,8 @@ def keep(
 ) -> Iterator[Epoch]:
     """Pass the epochs of `train` through, with a checkpoint on disk before each is handed on.
 
+    Of a team of processes one writes and all read, so the path must be one that all see.
+
     A run and its resumption are the same lines; `load` returns () when there is no file yet:
 
         done = load(path, model)
@@ -46,7 +48,8 @@ def keep(
     history = list(done)
     for epoch in epochs:
         history.append(epoch)
-        save(path, model, history)
+        if model.team.leads:
+            save(path, model, history)
         yield epoch
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from topbin.core.checks import Scores, check_count
 from topbin.core.errors import InputError
 from topbin.core.optional import require
+from topbin.learn.backends.distributed import ALONE, Alone
 from topbin.learn.backends.losses import logit_of, mean_losses
 from topbin.learn.backends.optim import Optim, default_optim
 from topbin.learn.backends.tensors import as_rows, deal, join, place, row_shape, take
@@ -46,7 +47,8 @@ class TorchBackend:
     """A net that the loop can train: `scores` without randomness, `epoch` by mini-batches.
 
     The net gives two outputs a row (negative, positive) or one logit. Its inputs are batches of
-    rows: one tensor, or the parts of a tuple or dict as arguments. A copy of it is trained.
+    rows: one tensor, or the parts of a tuple or dict as arguments. A copy of it is trained, by
+    this process or by a `team` of them that all call the same methods.
     """
 
     def __init__(
@@ -61,9 +63,12 @@ class TorchBackend:
         device: str = "auto",
         mixed: bool | None = None,
         threads: int | None = None,
+        team: Alone = ALONE,
     ) -> None:
         self.device = find_device(device)
+        self.team = team
         self.net = deepcopy(net).to(self.device)
+        team.from_first(self.net.state_dict().values())
         self.optim = optim
         self.optimizer = optim.build(self.net, self.device)
         self.batch = check_count(batch, "batch")
@@ -79,9 +84,10 @@ class TorchBackend:
         X = self._rows(X, "X")
         self.net.eval()
         with self._threads(), torch.inference_mode():
-            parts = torch.split(torch.arange(n_rows(X)), SCORED_AT_ONCE)
+            parts = torch.split(self.team.share(torch.arange(n_rows(X))), SCORED_AT_ONCE)
             logits = [self._logits(take(X, rows, "X"), rows.numel()) for rows in parts]
-        found: Scores = torch.cat(logits).to(self._dtype()).cpu().numpy()
+            whole = self.team.whole(torch.cat(logits), n_rows(X))
+        found: Scores = whole.to(self._dtype()).cpu().numpy()
         return found
 
     def epoch(self, X_p: Any, X_u: Any, risk: Risk, kept: Rows | None = None) -> Pass:
@@ -95,16 +101,26 @@ class TorchBackend:
         try:
             with self._threads(), self._randomness():
                 self.net.train()
-                result = self._train(X_p, X_u, risk, kept)
+                rows_u = torch.arange(n_rows(X_u)) if kept is None else torch.from_numpy(kept)
+                self.team.check_same(n_p=n_rows(X_p), n_u=rows_u.numel())
+                batches = deal(n_rows(X_p), rows_u.numel(), self.batch)
+                with self.team.own_randomness():
+                    result = self._train(X_p, X_u, rows_u, batches, risk)
+                self.team.from_first(self.net.buffers())
             good = isfinite(result.loss) and self._finite()
             return result if good else Pass(float("nan"), result.training_error)
         finally:
             if not good:
                 self.restore(before)
 
-    def _train(self, X_p: Any, X_u: Any, risk: Risk, kept: Rows | None) -> Pass:
-        rows_u = torch.arange(n_rows(X_u)) if kept is None else torch.from_numpy(kept)
-        batches = deal(n_rows(X_p), rows_u.numel(), self.batch)
+    def _train(
+        self,
+        X_p: Any,
+        X_u: Any,
+        rows_u: "Tensor",
+        batches: "list[tuple[Tensor, Tensor]]",
+        risk: Risk,
+    ) -> Pass:
         loss, wrong_p, wrong_u = torch.zeros(3, dtype=torch.float64, device=self.device)
         seen_p = seen_u = 0
         for start in range(0, len(batches), self.accumulate):
@@ -118,6 +134,7 @@ class TorchBackend:
                 wrong_p += (z_p <= 0).sum()
                 wrong_u += (z_u > 0).sum()
                 seen_p, seen_u = seen_p + part_p.numel(), seen_u + part_u.numel()
+            self.team.add_gradients(self.net)
             self.optimizer.step()
         return Pass(float(loss) / len(batches), float(wrong_p / seen_p + wrong_u / seen_u))
 
@@ -125,10 +142,11 @@ class TorchBackend:
         self, X_p: Any, rows_p: "Tensor", X_u: Any, rows_u: "Tensor"
     ) -> tuple["Tensor", "Tensor"]:
         """Logits of a mini-batch; P and U go through the net together, as batch norm needs."""
-        both = join(take(X_p, rows_p, "X_p"), take(X_u, rows_u, "X_u"))
-        n_p, n_u = rows_p.numel(), rows_u.numel()
-        z = self._logits(both, n_p + n_u, augment=self.augment)
-        return z[:n_p], z[n_p:]
+        own_p, own_u = self.team.share(rows_p), self.team.share(rows_u)
+        both = join(take(X_p, own_p, "X_p"), take(X_u, own_u, "X_u"))
+        z = self._logits(both, own_p.numel() + own_u.numel(), augment=self.augment)
+        z_p, z_u = z.tensor_split([own_p.numel()])
+        return self.team.whole(z_p, rows_p.numel()), self.team.whole(z_u, rows_u.numel())
 
     def _logits(
         self, batch: Any, n: int, *, augment: Callable[["Tensor"], "Tensor"] | None = None
@@ -208,6 +226,7 @@ def torch_backend(
     batch: int = 200,
     seed: int = 0,
     device: str = "auto",
+    team: Alone = ALONE,
 ) -> TorchBackend:
     """A backend for a learner, with the paper's net and optimiser for rows like those of X.
 
@@ -228,7 +247,9 @@ def torch_backend(
         name = {1: "uci-mlp", 3: "resnet18"}.get(len(shape), "mlp") if net == "auto" else net
         net = build_net(name, shape, seed=seed)
     optim = optim or default_optim(learner.loss, name)
-    return TorchBackend(net, optim, batch=batch, augment=augment, seed=seed, device=device)
+    return TorchBackend(
+        net, optim, batch=batch, augment=augment, seed=seed, device=device, team=team
+    )
 
 
 def find_device(name: str = "auto") -> "torch.device":

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from topbin.core.estimate import Alarm
 from topbin.core.optional import require
+from topbin.learn.backends.distributed import ALONE, Alone, find_team
 from topbin.learn.backends.torch import TorchBackend, torch_backend
 from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table, judge, usable
 from topbin.learn.classifiers.plans import NetPlan
@@ -107,7 +108,11 @@ def train_net(
     *,
     alpha: float | None = None,
 ) -> Run:
-    """Hold rows out and run the loop until it has settled, time is up, or its cap is reached."""
+    """Hold rows out and run the loop until it has settled, time is up, or its cap is reached.
+
+    Processes that torchrun started train together; afterwards each scores new rows by itself.
+    """
+    team = find_team()
     plan = settings.plan or NetPlan()
     rng = np.random.default_rng(settings.seed)
     scaler = fit_scaler(X_p, X_u) if isinstance(net, str) else None
@@ -117,7 +122,7 @@ def train_net(
     held_p, held_u = pick(X_p, splits[0].holdout), pick(X_u, splits[1].holdout)
     backend = torch_backend(
         learner, train_p, net=net, optim=plan.optim, augment=plan.augment, batch=plan.batch,
-        seed=settings.seed, device=plan.device,
+        seed=settings.seed, device=plan.device, team=team,
     )  # fmt: skip
     warm = plan.warm_of(learner)
     run = partial(
@@ -127,8 +132,9 @@ def train_net(
     samples = (train_p, train_u, held_p, held_u)
     about = f"{learner.name} {learner.at(alpha)} {alpha} {warm}"
     done, epochs = _kept(plan.checkpoint, backend, samples, about, run)
-    history, alarms = _follow(done, epochs, warm + plan.epochs, settings)
+    history, alarms = _follow(done, epochs, warm + plan.epochs, settings, team)
     scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held_p, held_u))
+    backend.team = ALONE
     return Run(NetModel(backend, scaler), scores_p, scores_u, history, alarms)
 
 
@@ -150,7 +156,7 @@ def _kept(
 
 
 def _follow(
-    done: Sequence[Epoch], epochs: Iterator[Epoch], total: int, settings: Settings
+    done: Sequence[Epoch], epochs: Iterator[Epoch], total: int, settings: Settings, team: Alone
 ) -> tuple[list[Epoch], tuple[Alarm, ...]]:
     """Take epochs until they have settled or time is up; a loss gone wrong keeps the good ones."""
     history = list(done)
@@ -159,9 +165,9 @@ def _follow(
     try:
         for epoch in epochs:
             history.append(epoch)
-            if settings.on_event is not None:
+            if settings.on_event is not None and team.leads:
                 settings.on_event(Progress(epoch.epoch, total, epoch))
-            if epoch.settled or monotonic() > settings.deadline:
+            if epoch.settled or team.any(monotonic() > settings.deadline):
                 break
     except Diverged as error:
         if not history:
