@@ -60,36 +60,51 @@ def column(kind, rows, rng, draw):
     return np.array(pool, object if kind != "number" else float)[chosen]
 
 
+USABLE = ("1 and 0", "1 and -1", "truth", "1 and blank")
+RIGHT = {
+    "--review": ["1", "1000"],
+    "--min-precision": ["0.5", "0.01"],
+    "--max-alpha": ["0.0", "1"],
+    "--seed": ["3"],
+    "--threads": ["1"],
+    "--time-limit": ["0.001"],
+    "--sql": ["select * from data"],
+    "--drop": ["normal 2"],
+    "--id": ["normal 2"],
+}
+WRONG = {
+    "--positive": ["yes", "1", "0.5", "nope"],
+    "--negative": ["no", "-1"],
+    "--id": ["x", "a b", "label"],
+    "--drop": ["x", "Y,ü", "label"],
+    "--text": ["x", "normal 1", "label"],
+    "--review": ["0", "-4", "many"],
+    "--min-precision": ["2", "nan"],
+    "--max-alpha": ["7"],
+    "--seed": ["-1"],
+    "--threads": ["0"],
+    "--time-limit": ["-1", "nan"],
+    "--sql": ["select 1", "drop table data", "select"],
+}
+
+
 @st.composite
-def tables(draw):
-    """A frame with a column `label`; at times too small, too plain or too strange to be used."""
-    rows = draw(st.sampled_from([0, 1, 3, 8, 24, 40]))
+def jobs(draw):
+    """A frame with a column `label`, and options of `topbin fit` for it.
+
+    Two of three can be done; the others are too small, too plain, too strange or wrongly asked for.
+    """
+    usable = draw(st.integers(0, 2)) > 0
     rng = np.random.default_rng(draw(st.integers(0, 99)))
-    names = draw(st.lists(NAMES, max_size=4, unique=True))
+    rows = draw(st.sampled_from([24, 40] if usable else [0, 1, 3, 8, 24]))
     frame = pd.DataFrame(index=range(rows))
-    for name in names:
+    for name in draw(st.lists(NAMES, max_size=4, unique=True)):
         frame[name] = column(draw(st.sampled_from(KINDS)), rows, rng, draw)
-    values = LABELS[draw(st.sampled_from(list(LABELS)))]
+    for name in ("normal 1", "normal 2") if usable else ():
+        frame[name] = rng.normal(size=rows)
+    values = LABELS[draw(st.sampled_from(USABLE if usable else tuple(LABELS)))]
     frame["label"] = np.array(values, object)[rng.integers(0, len(values), rows)]
-    return frame if draw(st.booleans()) else frame.convert_dtypes()
-
-
-@st.composite
-def options(draw):
-    """Options of `topbin fit`, right and wrong."""
-    pairs = {
-        "--positive": ["yes", "1", "0.5", "nope"],
-        "--negative": ["no", "-1"],
-        "--id": ["x", "a b", "label"],
-        "--drop": ["x", "Y,ü", "label"],
-        "--text": ["x", "a b"],
-        "--review": ["1", "1000", "0", "-4"],
-        "--min-precision": ["0.5", "2"],
-        "--max-alpha": ["0.0", "1", "7"],
-        "--seed": ["3", "-1"],
-        "--threads": ["1", "0"],
-        "--time-limit": ["0.001", "-1", "nan"],
-        "--sql": ["select * from data", "select 1", "drop table data"],
-    }
-    chosen = draw(st.lists(st.sampled_from(list(pairs)), max_size=3, unique=True))
-    return [word for name in chosen for word in (name, draw(st.sampled_from(pairs[name])))]
+    options = RIGHT if usable else WRONG
+    chosen = draw(st.lists(st.sampled_from(list(options)), max_size=3, unique=True))
+    words = [word for name in chosen for word in (name, draw(st.sampled_from(options[name])))]
+    return (frame if draw(st.booleans()) else frame.convert_dtypes()), words

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from random_tables import options, tables
+from random_tables import jobs
 
 from topbin.cli import main
 from topbin.job import files, fit
@@ -49,8 +49,9 @@ def write(frame, path):
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(tables(), options(), st.sampled_from([".csv", ".parquet", ".jsonl", ".tsv"]))
-def test_it_ends_in_an_answer_or_a_coded_sentence(frame, chosen, ending):
+@given(jobs(), st.sampled_from([".csv", ".parquet", ".jsonl", ".tsv"]))
+def test_it_ends_in_an_answer_or_a_coded_sentence(job, ending):
+    frame, chosen = job
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path, run = write(frame, folder / f"t{ending}"), folder / "run"
