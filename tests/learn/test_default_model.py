@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
@@ -71,6 +72,22 @@ def test_only_tables_of_numbers_under_histogram_trees_are_made_coarse():
     assert coarse(whole, trees(max_bins=10)).dtype == whole.dtype
     inside = CalibratedClassifierCV(trees(max_bins=10))
     assert np.unique(coarse(X, inside)[:, 0]).size == 10
+
+
+def test_the_numbers_of_a_frame_are_made_coarse_and_its_other_columns_left():
+    frame = pd.DataFrame(
+        {
+            "x": np.linspace(0, 1, 400),
+            "n": pd.array([*range(399), None], dtype="Int64"),
+            "kind": pd.Categorical(["a", "b"] * 200),
+            "on": [True, False] * 200,
+        }
+    )
+    few = coarse(frame, trees(max_bins=20))
+    assert few["x"].nunique() == few["n"].nunique() == 20
+    assert np.isnan(few["n"].iloc[-1])
+    assert few[["kind", "on"]].equals(frame[["kind", "on"]])
+    assert frame["x"].nunique() == 400
 
 
 @pytest.mark.parametrize(
