@@ -11,11 +11,13 @@ from topbin.core.errors import InputError
 from topbin.io.runs import check_result, read_result
 from topbin.job.draw import draw, open_source
 from topbin.job.files import read_model
-from topbin.job.sampled import fit_sampled
-from topbin.job.sweep import Fold, Folds
+from topbin.job.sampled import fit_sampled, with_counts
+from topbin.job.sampled_result import SampledResult
+from topbin.job.sweep import Fold, Folds, Swept, sweep
 from topbin.learn.crossfit import Chain
 from topbin.scale import Local
 from topbin.scale import rows as rows_module
+from topbin.scale.rows import Outcome
 
 ENGINE = Local(threads=2)
 
@@ -127,7 +129,7 @@ def test_the_sample_is_drawn_by_place_alone(files, tmp_path, monkeypatch):
 def test_alpha_of_noise_is_not_biased(tmp_path):
     """P and U are the same noise, so α = 1; models that met a row would tell it from new ones."""
     found, met = [], []
-    for seed in range(4):
+    for seed in range(3):
         frame = table(seed, apart=0.0, n_p=400, n_u=6000)
         result = sampled(write(tmp_path / str(seed), frame), seed=seed, sample=1000)
         found.append(result.estimate.alpha)
@@ -163,8 +165,8 @@ def test_files_that_fit_in_memory_are_read_whole(tmp_path, two):
     frame = table(n_p=100, n_u=300).drop(columns=["truth"])
     if not two:
         whole = tb.fit(write(tmp_path / "in", frame, ()), "known", sample=75, preset="fast")
-        plain = tb.fit(frame, "known", preset="fast")
-        assert whole.estimate == plain.estimate
+        assert not isinstance(whole, SampledResult)
+        assert (whole.estimate.n_p, whole.estimate.n_u) == (100, 300)
         return
     known = frame.pop("known").to_numpy()
     frame[known].to_parquet(tmp_path / "p.parquet", index=False)
@@ -212,30 +214,24 @@ def test_a_spoiled_page_is_named_in_every_pass(tmp_path):
             sampled(files)
 
 
-def test_files_that_change_while_they_are_scored_are_noticed(tmp_path):
-    files = write(tmp_path / "in", table())
-
-    class Changing(Local):
-        passes = 0
-
-        def total(self, task, parts, shared):
-            self.passes += 1
-            return super().total(task, parts[1:] if self.passes == 3 else parts, shared)
-
+def test_files_that_change_while_they_are_scored_are_noticed(result):
+    counts = np.zeros(result.tails.cuts.size, np.int64)
     with pytest.raises(InputError, match="TB102 the files changed while they were read"):
-        sampled(files, Changing())
+        with_counts(result.tails, Swept(counts, 10, None), 11)
 
-    class Spoiling(Local):
-        passes = 0
-
+    class Broken:
         def total(self, task, parts, shared):
-            self.passes += 1
-            if self.passes == 3:
-                (tmp_path / "in/3.parquet").write_bytes(b"PAR1")
-            return super().total(task, parts, shared)
+            return Outcome(bad={"b": InputError("TB102", "b"), "a": InputError("TB102", "a")})
 
-    with pytest.raises(InputError, match=r"TB102 .*3.parquet"):
-        sampled(files, Spoiling())
+    with pytest.raises(InputError, match="TB102 a"):
+        sweep(Broken(), [], None)
+
+
+def test_parts_without_unlabeled_rows_add_nothing():
+    counts = np.array([2, 1])
+    none = Swept(np.zeros(2, np.int64), 0, None)
+    both = none + Swept(counts, 3, None) + none
+    assert (both.above.tolist(), both.n_u, both.best) == ([2, 1], 3, None)
 
 
 def test_a_time_limit_leaves_whole_repeats(tmp_path):

@@ -10,8 +10,9 @@ from scale.claims import claims, read_all, small_run, write_claims
 from scale.tables import same, scored, spoil, whole, write
 
 from topbin.core.errors import InputError, MissingExtra
+from topbin.job.sampled import fit_sampled
 from topbin.job.score import score_files
-from topbin.scale import Local, count_from, open_engine, tails_from
+from topbin.scale import Local, bin_scores, count_from, open_engine, tails_from
 
 pytest.importorskip("pyspark", reason='needs pip install "topbin[spark]"')
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
@@ -95,6 +96,21 @@ def test_scores_are_equal_to_the_last_byte_also_when_a_task_fails(engine, tmp_pa
     spoil(tmp_path / "in/day-3.parquet", column=1)
     with pytest.raises(InputError, match=r"TB102 .*day-3.parquet"):
         score_files(engine, run, files, tmp_path / "out")
+
+
+def test_a_sampled_fit_and_binned_scores_are_the_same_to_the_bit(engine, tmp_path):
+    claims(2000, seed=2).to_parquet(tmp_path / "a.parquet", row_group_size=300)
+    asked = {"sample": 300, "preset": "fast", "id": "case"}
+    here, there = (
+        fit_sampled(e, tmp_path / "a.parquet", "known", **asked) for e in (Local(), engine)
+    )
+    assert there.estimate == here.estimate
+    assert there.tails == here.tails
+    assert there.candidates().equals(here.candidates())
+    files = write(tmp_path, scored())
+    here, there = (bin_scores(e, count_from(e, files, **COLUMNS)) for e in (Local(), engine))
+    assert here.counts.tobytes() == there.counts.tobytes()
+    assert here.estimate("dedpul") == there.estimate("dedpul")
 
 
 def test_a_task_that_always_fails_is_a_coded_error(engine):

@@ -1,10 +1,10 @@
 """Running a grid: only what is missing, a job at a time or several, each kept as it ends."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -40,6 +40,16 @@ class Finished:
     seconds: float
 
 
+class Cluster(Protocol):
+    """Machines that share the jobs, such as `topbin.scale.dask.Dask`."""
+
+    def each(
+        self, task: Callable[[Store, Job], Finished], parts: Sequence[Job], shared: Store
+    ) -> Iterator[Finished]:
+        """What every job gave, as they end."""
+        ...
+
+
 def run(
     cells: Sequence[Cell],
     store: Store,
@@ -47,19 +57,24 @@ def run(
     jobs: int = 1,
     retry: bool = False,
     watch: Callable[[Finished], object] = lambda _finished: None,
+    cluster: Cluster | None = None,
 ) -> int:
     """Run the cells that have no result and return how many failed.
 
-    Another run into the same folder is refused.
+    Another run into the same folder is refused. The workers of a `cluster` must see the store's
+    folder under the same path.
     """
     store.parts.mkdir(parents=True, exist_ok=True)
     failed, packed = 0, perf_counter()
     with lock(store.folder):
         store.clean()
         todo = jobs_of(store.missing(cells, retry=retry))
-        ended = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-            delayed(run_and_keep)(job, store) for job in todo
-        )
+        if cluster is not None:
+            ended = cluster.each(run_and_keep, todo, store)
+        else:
+            ended = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+                delayed(run_and_keep)(store, job) for job in todo
+            )
         try:
             for finished in ended:
                 failed += finished.failed
@@ -72,7 +87,7 @@ def run(
     return failed
 
 
-def run_and_keep(job: Job, store: Store) -> Finished:
+def run_and_keep(store: Store, job: Job) -> Finished:
     """Run a job on one thread and write its results; a failure is a result too."""
     began = perf_counter()
     reason = ""

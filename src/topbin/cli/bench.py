@@ -1,11 +1,13 @@
 """`topbin bench`: list, run, show and draw the paper's experiments."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 
+from topbin.cli.engines import engine_options, open_engine
 from topbin.cli.verb import FAILED, Verb, screen, split_names, write_json
 
 
@@ -74,6 +76,7 @@ def list_(as_json: bool) -> None:
 @click.option("--alpha", "alphas", multiple=True, type=float, help="Only these shares.")
 @click.option("--seeds", type=click.IntRange(1), help="How many splits, if not the profile's.")
 @click.option("--jobs", default=1, show_default=True, help="How many jobs at a time.")
+@engine_options("Where the cells run.", default="local", names=("local", "dask"))
 @click.option("--retry", is_flag=True, help="Run cells again that failed before.")
 @json_option
 @results
@@ -87,11 +90,12 @@ def run(
     retry: bool,
     as_json: bool,
     folder: Path,
+    **options: Any,
 ) -> None:
     """Run tasks or families; `smoke` is a few seconds of everything that needs no data.
 
     Cells that have a result are not run again. Data comes from the folder in TOPBIN_DATA or, where
-    it has none, from its official source.
+    it has none, from its official source. The workers of a Dask cluster must see both folders.
     """
     from topbin.bench.grid import grid, jobs_of
     from topbin.bench.progress import Watch
@@ -101,12 +105,16 @@ def run(
     if names == ("smoke",):
         names, profile = ("synthetic",), profile or "smoke"
     cells = grid(names, profile or "cpu", methods=split_names(methods), alphas=alphas, seeds=seeds)
-    store = Store(folder)
+    store = Store(folder.resolve())
     todo = store.missing(cells, retry=retry)
     console = screen(as_json=True)
     console.print(f"{len(cells)} cells, {len(cells) - len(todo)} of them done before")
-    with Watch(jobs_of(todo), console, workers=jobs) as watch:
-        failed = run_cells(cells, store, jobs=jobs, retry=retry, watch=watch)
+    with ExitStack() as stack:
+        spread = options["engine"] == "dask"
+        cluster = stack.enter_context(open_engine(options)) if spread else None
+        watch = stack.enter_context(Watch(jobs_of(todo), console, workers=jobs))
+        how: dict[str, Any] = {"jobs": jobs, "retry": retry, "cluster": cluster}
+        failed = run_cells(cells, store, watch=watch, **how)
     console.print(f"{len(todo) - failed} cells done, {failed} failed; results in {folder}")
     if as_json:
         write_json({"cells": len(cells), "run": len(todo), "failed": failed, "folder": str(folder)})

@@ -113,7 +113,7 @@ def _fit_drawn(
     most = max(asked["review"], LISTED, 10 * LISTED if asked["min_precision"] else 0)
     shared = Sweep(opened.roles, data.encoder, folds, cuts, drawn.places, most)
     swept = sweep(engine, opened.parts, shared)
-    tails = _tails(cuts, swept, opened.n_u - drawn.places.size)
+    tails = with_counts(cuts, swept, opened.n_u - drawn.places.size)
     estimate = estimate_alpha(tails, method=careful.method, confidence=confidence)
     estimate = replace(estimate, notes=(*estimate.notes, _note(data.labels.n_u, opened.n_u, seed)))
     _settle(careful, estimate, scores, is_p)
@@ -232,7 +232,8 @@ def _classifier(
     return careful
 
 
-def _tails(cuts: Tails, swept: Swept, n_u: int) -> Tails:
+def with_counts(cuts: Tails, swept: Swept, n_u: int) -> Tails:
+    """The tails of all rows that were to be counted; TB102 if there were not as many."""
     if swept.n_u != n_u:
         raise InputError("TB102", "the files changed while they were read. Fit them again.")
     return replace(cuts, above_u=swept.above, n_u=n_u)

@@ -1,6 +1,7 @@
 """The Dask engine: parts on the workers of a cluster, sums added in a tree (extra `dask`)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 from topbin.core.errors import InputError
@@ -40,15 +41,33 @@ class Dask:
         while len(sums) > 1:
             heaps = [sums[i : i + BRANCH] for i in range(0, len(sums), BRANCH)]
             sums = [self._client.submit(added, heap, pure=False) for heap in heaps]
-        try:
+        with self._giving_up():
             found: Sum = sums[0].result()
-        except (self._distributed.KilledWorker, self._distributed.client.FutureCancelledError) as e:
+        return found
+
+    def each(
+        self, task: Callable[[Shared, Part], Sum], parts: Sequence[Part], shared: Shared
+    ) -> Iterator[Sum]:
+        """`task(shared, part)` of every part, as they end."""
+        value = self._client.submit(_same, shared, pure=False)
+        futures = [self._client.submit(task, value, part, pure=False) for part in parts]
+        for future in self._distributed.as_completed(futures, loop=self._client.loop):
+            with self._giving_up():
+                found: Sum = future.result()
+            yield found
+
+    @contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        """Say in a coded sentence that a part could not be had from any worker."""
+        lost = self._distributed.KilledWorker, self._distributed.client.FutureCancelledError
+        try:
+            yield
+        except lost as error:
             raise InputError(
                 "TB402",
-                f"Dask gave up: {e}. A worker that dies again and again is often out of memory; "
-                "see its log.",
-            ) from e
-        return found
+                f"Dask gave up: {error}. A worker that dies again and again is often out of "
+                "memory; see its log.",
+            ) from error
 
     def __enter__(self) -> Self:
         return self
