@@ -103,6 +103,15 @@ def learn(team, folder):
     return found
 
 
+def unlike(team):
+    """What is said when the processes have different numbers of rows."""
+    data = DATA[0][: 13 - team.rank], DATA[1]
+    try:
+        model_for("pvu", team).epoch(*data, LEARNERS["pvu"].at(None))
+    except TopbinError as error:
+        return str(error)
+
+
 class Failing(nn.Module):
     """In the second process its fifth mini-batch ends badly."""
 
@@ -120,14 +129,13 @@ class Failing(nn.Module):
 
 
 def main(job, folder):
-    team = find_team(patience=2.0 if job == "sleep" else 60.0)
+    here = Path(folder) / f"rank-{os.environ['RANK']}.json"
+    here.write_text("{}")
+    while len(list(Path(folder).glob("rank-*.json"))) < 2:
+        time.sleep(0.05)  # importing takes each of them its time, and patience is short
+    team = find_team(patience=5.0 if job == "sleep" else 240.0)
     if job == "learn":
-        out = Path(folder) / f"rank-{os.environ['RANK']}.json"
-        out.write_text(json.dumps(learn(team, folder)))
-    elif job == "unlike":
-        model = model_for("pvu", team)
-        data = DATA[0][: 13 - team.rank], DATA[1]
-        model.epoch(*data, LEARNERS["pvu"].at(None))
+        here.write_text(json.dumps(learn(team, folder) | {"unlike": unlike(team)}))
     else:
         list(run("pvu", TorchBackend(Failing(job), Optim(), batch=7, team=team), epochs=9))
 

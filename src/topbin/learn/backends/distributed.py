@@ -90,7 +90,7 @@ class Team(Alone):
         flat = torch.cat([grad.reshape(-1) for grad in grads])
         with _answered():
             dist.all_reduce(flat)
-        parts = flat.split([grad.numel() for grad in grads])
+        parts = torch.split(flat, [grad.numel() for grad in grads])
         for grad, part in zip(grads, parts, strict=True):
             grad.copy_(part.view_as(grad))
 
