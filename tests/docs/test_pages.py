@@ -1,10 +1,12 @@
 """Every snippet of the tutorial and the recipes runs, in the order of the page."""
 
+import doctest
 import re
 import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from tumours import tumours
@@ -25,12 +27,16 @@ def run_page(name):
             exec(block, namespace)
             continue
         for line in block.strip().splitlines():
-            program, *arguments = shlex.split(line)
-            assert program == "topbin"
-            done = CliRunner().invoke(main, arguments)
-            assert done.exit_code == 0, f"{line}\n{done.output}"
+            run_line(line)
             count += 1
     return count
+
+
+def run_line(line):
+    program, *arguments = shlex.split(line, comments=True)
+    assert program == "topbin"
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, f"{line}\n{done.output}"
 
 
 @pytest.fixture
@@ -53,4 +59,22 @@ def test_the_tutorial(tmp_path, monkeypatch, capsys):
 
 
 def test_the_recipes(claims):
-    assert run_page("how-to/recipes.md") == 8
+    assert run_page("how-to/recipes.md") == 11
+
+
+def test_the_lines_for_a_file_in_the_readme(claims):
+    pd.read_csv("claims.csv").rename(columns={"claim": "claim_id"}).sample(
+        160, random_state=0
+    ).to_parquet("claims.parquet")
+    pd.read_parquet("claims.parquet")[:20].to_parquet("new.parquet")
+    readme = (DOCS.parent / "README.md").read_text()
+    lines = re.findall(r"^topbin .*$", readme, re.MULTILINE)
+    assert [line.split()[1] for line in lines] == ["fit", "audit", "score"]
+    for line in lines:
+        run_line(line)
+
+
+def test_the_examples_of_how_a_cluster_counts():
+    found = doctest.testfile(str(DOCS / "explanation/distributed.md"), module_relative=False)
+    assert found.attempted > 3
+    assert found.failed == 0
