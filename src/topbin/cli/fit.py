@@ -204,12 +204,23 @@ def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any) -
                 show.print(_first_line(event.estimate))
             elif event.stage == "refine":
                 bar.update(task, completed=event.done, total=event.total)
+                if not show.is_terminal and _is_quarter(event.done, event.total):
+                    show.print(f"refining        {event.done} of {event.total} steps")
 
         return fit_job(
             data, preset=options["preset"], review=options["review"], seed=options["seed"],
             min_precision=options["min_precision"], time_limit=options["time_limit"],
             threads=options["threads"], memory=stages, on_event=tell,
         )  # fmt: skip
+
+
+def _is_quarter(done: int, total: int) -> bool:
+    """Whether this step completes a quarter of the work: four lines for a log, not hundreds.
+
+    >>> [done for done in range(1, 19) if _is_quarter(done, 18)]
+    [5, 9, 14, 18]
+    """
+    return 4 * done // total > 4 * (done - 1) // total
 
 
 def _kept_line(steps: list[str]) -> str:
