@@ -1,0 +1,33 @@
+"""Make a process like a plain install: the packages of the extras cannot be imported.
+
+As a pytest plugin (`-p no_extras`) it does so for a whole run, and says at its end what got in.
+"""
+
+import sys
+
+EXTRAS = ("torch", "safetensors", "lightgbm", "dask", "distributed", "pyspark")
+
+
+class Blind:
+    """A finder that does not see the extras; else as the one it stands for."""
+
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        return None if name.partition(".")[0] in EXTRAS else self.finder.find_spec(name, path)
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+
+def got_in():
+    return [name for name in EXTRAS if name in sys.modules]
+
+
+sys.meta_path[:] = map(Blind, sys.meta_path)
+
+
+def pytest_sessionfinish(session):
+    if got_in():
+        session.exitstatus = 3
