@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import socket
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from topbin.core.errors import InputError, MissingExtra
 from topbin.job.sampled import fit_sampled
 from topbin.job.score import score_files
 from topbin.scale import Local, bin_scores, count_from, open_engine, tails_from
+from topbin.scale.spark import _check_reached
 
 pytest.importorskip("pyspark", reason='needs pip install "topbin[spark]"')
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
@@ -136,10 +139,26 @@ def test_a_cluster_that_cannot_be_had_is_a_coded_error(engine, monkeypatch):
 
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", refuse)
     with (
-        pytest.raises(InputError, match='TB401 Spark cannot start with master "spark://x": no'),
-        open_engine("spark", "spark://x"),
+        pytest.raises(InputError, match='TB401 Spark cannot start with master "yarn": no'),
+        open_engine("spark", "yarn"),
     ):
         pass
+
+
+@pytest.mark.parametrize("address", ["spark://127.0.0.1:9", "spark://x", "spark://127.0.0.1:9,y:1"])
+def test_an_unreachable_master_is_said_within_seconds(address):
+    begun = time.monotonic()
+    with (
+        pytest.raises(InputError, match="TB401 no Spark master answers at"),
+        open_engine("spark", address),
+    ):
+        pass
+    assert time.monotonic() - begun < 15
+
+
+def test_a_master_that_answers_is_left_to_spark():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        _check_reached(f"spark://127.0.0.1:9,127.0.0.1:{server.getsockname()[1]}")
 
 
 def test_without_pyspark_the_extra_is_named(monkeypatch):

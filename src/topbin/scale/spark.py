@@ -1,6 +1,7 @@
 """The Spark engine: parts on the executors of a cluster, sums added in a tree (extra `spark`)."""
 
 from collections.abc import Callable, Sequence
+from socket import create_connection
 from typing import Self
 
 from topbin.core.errors import InputError
@@ -15,6 +16,9 @@ QUIET = {
 }
 
 
+REACH_SECONDS = 5
+
+
 class Spark:
     """A cluster whose master is `address`, or `local[*]`; a session that runs already is used.
 
@@ -24,6 +28,7 @@ class Spark:
     def __init__(self, address: str | None = None) -> None:
         sql = require("pyspark.sql", extra="spark", caller='engine "spark"')
         self._errors = require("pyspark.errors", extra="spark", caller='engine "spark"')
+        _check_reached(address or "")
         self._theirs = sql.SparkSession.getActiveSession() is not None
         builder = sql.SparkSession.builder.appName("topbin").config(map=QUIET)
         if not self._theirs:
@@ -61,3 +66,26 @@ class Spark:
         """End the session if it was begun here."""
         if not self._theirs:
             self._session.stop()
+
+
+def _check_reached(address: str) -> None:
+    """Knock at a standalone master, or one of several: Spark itself tries for a minute or more.
+
+    >>> _check_reached("spark://localhost:9")
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB401 no Spark master answers at "spark://localhost:9"...
+    """
+    if not address.startswith("spark://"):
+        return
+    for place in address.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            with create_connection((host, int(port)), timeout=REACH_SECONDS):
+                return
+        except (OSError, ValueError):
+            continue
+    raise InputError(
+        "TB401",
+        f'no Spark master answers at "{address}". Start one with start-master.sh, or check the '
+        "address it printed.",
+    )
