@@ -99,10 +99,11 @@ def as_in(column: Any, typed: str | None) -> Any:
     """
     if typed is None:
         return None
-    for value in pd.unique(pd.Series(column).dropna()):
-        if str(value).strip().lower() == typed.strip().lower() or _number(typed) == value:
-            return value.item() if hasattr(value, "item") else value
-    return typed
+    known = pd.unique(pd.Series(column).dropna()).tolist()
+    word = typed.strip()
+    same = [value for value in known if str(value).strip() == word]
+    alike = [v for v in known if str(v).strip().lower() == word.lower() or _number(word) == v]
+    return next(iter(same + alike), typed)
 
 
 def _number(text: str) -> float | None:

@@ -1,0 +1,41 @@
+"""What every verb shares: words that are safe to print, and readers that leave."""
+
+import io
+
+import click
+from click.testing import CliRunner
+
+from topbin.cli.verb import Verb, as_options, screen
+from topbin.core.errors import InputError
+
+
+def test_names_in_brackets_are_printed_as_they_are(capsys):
+    screen().print("left out  [/b] [bold]x")
+    assert capsys.readouterr().out == "left out  [/b] [bold]x\n"
+
+
+def test_advice_is_in_the_words_of_the_command():
+    assert (
+        as_options("Likely: positive=2, negative='a b'") == "Likely: --positive 2 --negative 'a b'"
+    )
+    assert as_options("the positive value") == "the positive value"
+
+
+def test_a_message_of_several_lines_is_indented():
+    @click.command(cls=Verb)
+    def fails():
+        raise InputError("TB102", "first\nsecond")
+
+    done = CliRunner().invoke(fails, [])
+    assert (done.exit_code, done.stderr) == (1, "TB102 first\n      second\n")
+
+
+def test_a_reader_that_leaves_is_no_traceback(monkeypatch):
+    @click.command(cls=Verb)
+    def talks():
+        raise BrokenPipeError
+
+    monkeypatch.setattr("topbin.cli.verb.open", lambda *_: io.StringIO(), raising=False)
+    done = CliRunner().invoke(talks, [])
+    assert done.exit_code == 1
+    assert done.output == ""

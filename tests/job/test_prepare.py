@@ -1,0 +1,49 @@
+"""From settings to labels and features: typed values, and columns with two roles."""
+
+import pandas as pd
+import pytest
+
+from topbin.core import InputError
+from topbin.io.tables import Table
+from topbin.job.prepare import as_in, from_settings, from_table
+
+
+@pytest.mark.parametrize(
+    ("column", "typed", "found"),
+    [
+        (["yes", "no"], "yes", "yes"),
+        (["Yes", "No"], "yes", "Yes"),
+        (["YES", "yes"], "yes", "yes"),
+        ([1, 0], "1", 1),
+        ([1.5, 0.0], "1.5", 1.5),
+        ([1.0, None], "1", 1.0),
+        (["1", "2"], "1", "1"),
+        ([True, False], "true", True),
+        ([True, False], "1", True),
+        (["a"], "b", "b"),
+        ([None], "b", "b"),
+        (["a"], None, None),
+    ],
+)
+def test_a_typed_value_is_the_columns_own(column, typed, found):
+    value = as_in(pd.Series(column), typed)
+    assert (value, type(value)) == (found, type(found))
+
+
+def test_words_on_the_command_line_fit_any_kind_of_column(tmp_path):
+    frame = pd.DataFrame({"x": range(12), "s": [1.5] * 4 + [2.5] * 8})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    settings = {"source": [str(tmp_path / "t.csv")], "label": "s", "positive": "1.5"}
+    assert from_settings(settings).labels.n_p == 4
+
+
+def test_one_column_cannot_be_label_and_id():
+    table = Table.from_frame(pd.DataFrame({"x": range(12), "s": [1, 0] * 6}))
+    with pytest.raises(InputError, match='TB008 "s" cannot be the label and the id at once'):
+        from_table(table, "s", id="s")
+
+
+def test_an_unclear_label_is_called_by_its_name():
+    table = Table.from_frame(pd.DataFrame({"x": range(3), "s": ["a", "b", "c"]}))
+    with pytest.raises(InputError, match='TB002 column "s" has 3 values'):
+        from_table(table, "s")
