@@ -308,6 +308,20 @@ def test_bad_data_has_a_code():
         tb.ElkanNotoClassifier(KNeighborsClassifier(), weighted=True, **FAST).fit(X, s)
 
 
+@pytest.mark.parametrize("face", [tb.TEDnClassifier, tb.PvUClassifier, tb.DEDPULClassifier])
+def test_a_constant_table_or_class_is_answered_and_doubted(face):
+    s = np.repeat([1, 0], 60)
+    same = face(**FAST).fit(np.ones((120, 2)), s)
+    assert same.alpha_ == 1.0
+    assert {"indistinguishable", "ties"} <= {alarm.code for alarm in same.estimate_.alarms}
+    away = np.random.default_rng(0).normal(size=(60, 2))
+    apart = face(**FAST).fit(np.r_[np.full((60, 2), 9.0), away], s)
+    assert apart.alpha_ < 0.05
+    assert "ties" in {alarm.code for alarm in apart.estimate_.alarms}
+    for clf in (same, apart):
+        assert np.isfinite(clf.predict_proba(np.ones((3, 2)))).all()
+
+
 def test_other_columns_at_predict_time_are_refused():
     frame, s, _ = frames()
     clf = tb.TEDnClassifier(**FAST).fit(frame, s)
