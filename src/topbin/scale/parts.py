@@ -167,10 +167,10 @@ def _by_arrow(part: Part, columns: Columns) -> Iterator[Chunk]:
             CHUNK_ROWS, row_groups=list(part.groups), columns=columns.named, use_threads=False
         )
         for batch in batches:
-            scores = batch.column(columns.score).cast(columns.kind.__name__, safe=False)
-            if scores.null_count:
-                scores = scores.fill_null(np.nan)
-            scores = scores.to_numpy(zero_copy_only=False)
+            scores = batch.column(columns.score)
+            if scores.type.to_pandas_dtype() is not columns.kind:
+                scores = scores.cast(columns.kind.__name__, safe=False)
+            scores = scores.to_numpy(zero_copy_only=False)  # NaN where a score is missing
             coded = {role: arrow_coded(batch.column(name)) for role, name in columns.coded.items()}
             yield Chunk(scores, **coded)
 
