@@ -3,8 +3,10 @@
 import io
 
 import click
+import pytest
 from click.testing import CliRunner
 
+from topbin.cli import VERBS, main
 from topbin.cli.verb import Verb, as_options, screen
 from topbin.core.errors import InputError
 
@@ -19,6 +21,16 @@ def test_advice_is_in_the_words_of_the_command():
         as_options("Likely: positive=2, negative='a b'") == "Likely: --positive 2 --negative 'a b'"
     )
     assert as_options("the positive value") == "the positive value"
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "bench"])  # that is a group
+def test_the_help_begins_with_examples_and_ends_with_exit_codes(verb):
+    usage, first, *_, last = CliRunner().invoke(main, [verb, "--help"]).stdout.split("\n\n")
+    assert usage.startswith("Usage: ")
+    assert last.strip().startswith("Exit codes: 0 done")
+    lines = first.strip().splitlines()
+    assert len(lines) >= 2
+    assert all(line.strip().startswith(f"topbin {verb}") for line in lines)
 
 
 def test_a_message_of_several_lines_is_indented():

@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from inspect import cleandoc
 from typing import Any
 
 import click
@@ -38,6 +39,7 @@ class Verb(click.Command):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("epilog", EXIT_CODES)
         super().__init__(*args, **kwargs)
+        self.help = examples_first(self.help or "")
         self.params.append(
             Grouped(
                 ["--debug"], is_flag=True, expose_value=False, is_eager=True, group="Output",
@@ -60,12 +62,13 @@ class Verb(click.Command):
             ctx.exit(FAILED)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Options under the headings of their groups, in the order in which groups appear."""
+        """Options under the headings of their groups, as groups appear; Output comes last."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(param, click.Option):
                 groups.setdefault(getattr(param, "group", "Output"), []).append(record)
+        groups["Output"] = groups.pop("Output")
         for name, records in groups.items():
             with formatter.section(name):
                 formatter.write_dl(records)
@@ -89,6 +92,16 @@ def split_names(values: Sequence[str]) -> list[str]:
     ['a', 'b', 'c']
     """
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def examples_first(text: str) -> str:
+    """A verb's help with its example lines, which \\b marks, above everything else.
+
+    >>> examples_first("What it does.\\n\\n\\b\\n  topbin fit t.csv")
+    '\\x08\\n  topbin fit t.csv\\n\\nWhat it does.'
+    """
+    parts = cleandoc(text).split("\n\n")
+    return "\n\n".join(sorted(parts, key=lambda part: not part.startswith("\b")))
 
 
 def as_options(message: str) -> str:
