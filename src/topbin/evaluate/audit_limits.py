@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 from scipy.stats import binom, norm
 
+from topbin.core.binomial import exact_upper
 from topbin.core.checks import check_count, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
-from topbin.evaluate.measure import exact_upper, read_alpha
+from topbin.evaluate.measure import read_alpha
 
 Floats = NDArray[np.float64]
 HALVINGS = 60

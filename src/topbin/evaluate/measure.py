@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
+from topbin.core.binomial import exact_upper
 from topbin.core.checks import Scores, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
@@ -82,17 +82,6 @@ class Share:
         hits = self.value * self.n
         doubt = (1 - confidence) / 2
         return 1 - exact_upper(self.n - hits, self.n, doubt), exact_upper(hits, self.n, doubt)
-
-
-def exact_upper(hits: Any, n: Any, doubt: float) -> Any:
-    """The largest share under which so few hits have a probability of at least `doubt`.
-
-    >>> round(float(exact_upper(0, 59, 0.05)), 3)       # "none in 59": at most 5 %
-    0.05
-    """
-    misses = np.asarray(n - hits, np.float64)
-    # Without a miss the limit is 1, which betaincinv calls undefined.
-    return np.where(misses > 0, betaincinv(hits + 1, np.where(misses > 0, misses, 1), 1 - doubt), 1)
 
 
 def effective_rows(weights: Floats) -> float:

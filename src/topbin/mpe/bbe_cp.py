@@ -6,8 +6,8 @@ smallest. DKW allows every bin the same absolute error; the limits of Clopper & 
 """
 
 import numpy as np
-from scipy.special import betaincinv
 
+from topbin.core import binomial
 from topbin.core.checks import check_fraction
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.tails import Counts, Shares, Tails
@@ -40,11 +40,8 @@ def exact_upper(tails: Tails, level: float, level_p: float | None = None) -> Sha
     """The upper limit of q_u over the lower limit of q_p, at every cut; ties go to larger bins."""
     tails.require_unlabeled()
     level_p = level if level_p is None else level_p
-    x, y = tails.above_p, tails.above_u
-    below = tails.n_u - y
-    # With no unlabeled row below the cut the upper limit is 1, which betaincinv calls undefined.
-    high_u = np.where(below > 0, betaincinv(y + 1, np.maximum(below, 1), 1 - level), 1.0)
-    low_p = betaincinv(x, tails.n_p - x + 1, level_p)
+    high_u = binomial.exact_upper(tails.above_u, tails.n_u, level)
+    low_p = binomial.exact_lower(tails.above_p, tails.n_p, level_p)
     return np.asarray(high_u / low_p, np.float64)
 
 

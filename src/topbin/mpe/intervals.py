@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from math import hypot, sqrt
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
+from scipy.special import ndtri
 
+from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import check_fraction
 from topbin.core.tails import Counts, Shares, Tails
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
@@ -107,14 +108,12 @@ class _Bin:
 
     def low(self, risk: float) -> float:
         """Lower limit of the ratio: that of the share of unlabeled rows in the bin, as odds."""
-        if self.above_u == 0:
-            return 0.0
-        share = float(betaincinv(self.above_u, self.above_p + 1, risk))
+        share = float(exact_lower(self.above_u, self.above_u + self.above_p, risk))
         return self.factor * share / (1 - share)
 
     def high(self, risk: float) -> float:
         """Upper limit of the ratio."""
-        share = float(betaincinv(self.above_u + 1, self.above_p, 1 - risk))
+        share = float(exact_upper(self.above_u, self.above_u + self.above_p, risk))
         return self.factor * share / (1 - share)
 
 
