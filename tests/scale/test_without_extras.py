@@ -8,8 +8,11 @@ from scale.claims import claims
 
 BLOCKED = """
 import sys
-for name in ("dask", "distributed", "pyspark", "torch"):
-    sys.modules[name] = None                     # importing it is a ModuleNotFoundError
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("dask", "distributed", "pyspark", "torch"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Blocked())
 """
 
 
