@@ -9,6 +9,7 @@ import pytest
 import topbin as tb
 from topbin.core.errors import InputError
 from topbin.io.runs import check_result, read_result
+from topbin.job.audit import draw_audit
 from topbin.job.draw import draw, open_source
 from topbin.job.files import read_model
 from topbin.job.sampled import fit_sampled, with_counts
@@ -183,6 +184,8 @@ def test_the_run_folder_is_complete_and_scores_new_rows(result, tmp_path):
     assert stored["data"]["rows"] == 8300
     assert stored["data"]["sample"] == {"rows": 1200, "of": 8000, "seed": 7}
     assert "trained on 1,200 of 8,000" in (folder / "report.html").read_text()
+    with pytest.raises(InputError, match="TB117 the run was fitted on a sample of files"):
+        draw_audit(folder, 10, tmp_path / "audit.csv")
     model, encoder = read_model(folder)
     new = table(5)
     found = model.predict_proba(encoder.encode(new))[:, 1]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scale.claims import claims, read_all, small_run, write_claims
+from scale.how_to import run_page, write_files
 from scale.tables import same, scored, spoil, whole, write
 
 from topbin.bench.store import Store
@@ -232,3 +233,11 @@ def test_binned_scores_are_the_same_to_the_bit(engine, tmp_path):
     here, there = (bin_scores(e, count_from(e, files, **COLUMNS)) for e in (Local(), engine))
     assert here.counts.tobytes() == there.counts.tobytes()
     assert here.estimate("dedpul") == there.estimate("dedpul")
+
+
+def test_the_how_to_page_runs_from_first_to_last(cluster, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    assert run_page("dask.md", "tcp://head:8786", cluster.scheduler_address) == 5
+    assert "trained on 300 of" in capsys.readouterr().out
+    assert (tmp_path / "probabilities/_SUCCESS").exists()

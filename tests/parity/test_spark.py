@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from scale.claims import claims, read_all, small_run, write_claims
+from scale.how_to import run_page, write_files
 from scale.tables import same, scored, spoil, whole, write
 
 from topbin.core.errors import InputError, MissingExtra
@@ -114,6 +115,13 @@ def test_a_sampled_fit_and_binned_scores_are_the_same_to_the_bit(engine, tmp_pat
     here, there = (bin_scores(e, count_from(e, files, **COLUMNS)) for e in (Local(), engine))
     assert here.counts.tobytes() == there.counts.tobytes()
     assert here.estimate("dedpul") == there.estimate("dedpul")
+
+
+def test_the_how_to_page_runs_from_first_to_last(engine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    assert run_page("spark.md", "spark://head:7077", "local[2,2]") == 3
+    assert (tmp_path / "probabilities/_SUCCESS").exists()
 
 
 def test_a_task_that_always_fails_is_a_coded_error(engine):

@@ -87,6 +87,12 @@ def plan_audit(run: str | Path, error: float) -> AuditPlan:
 def _same_data(folder: Path) -> Prepared:
     """The rows the run was made from; refused if they have changed since."""
     result = read_result(folder)
+    if "sample" in result["data"]:
+        raise InputError(
+            "TB117",
+            "the run was fitted on a sample of files that may not fit in memory, so an audit "
+            "cannot draw from all of them. Draw unlabeled rows at random yourself and label these.",
+        )
     data = from_settings(read_settings(folder))
     if data.table.hash() != result["data"]["hash"]:
         raise InputError(
