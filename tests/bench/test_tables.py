@@ -8,12 +8,24 @@ import pytest
 from rich.console import Console
 
 from topbin.bench import figures
+from topbin.bench.figures.epochs import _even
+from topbin.bench.figures.panels import blocks
 from topbin.bench.figures.triangles import tilt
 from topbin.bench.grid import grid, jobs_of
 from topbin.bench.progress import Watch
 from topbin.bench.runner import Finished
 from topbin.bench.store import Store
-from topbin.bench.tables import by_alpha, compare, failures, mean_of, require_rows, wide
+from topbin.bench.tables import (
+    beside,
+    by_alpha,
+    compare,
+    failures,
+    labelled,
+    mean_of,
+    require_rows,
+    wide,
+)
+from topbin.bench.verdicts import against_best, early_stops, natives
 from topbin.core.errors import InputError
 
 METHODS = ("tedn", "bbe", "scott", "pvu", "topbin", "tedn-w0")
@@ -117,6 +129,49 @@ def test_means():
     assert mean_of(pd.Series([2.0])).error is None
 
 
+def test_two_nets_are_never_averaged(rows):
+    photos = rows[rows["task"] == "concrete"].assign(task="cifar_dog_cat")
+    both = pd.concat([photos.assign(profile="cpu"), photos.assign(profile="cpu-allconv")])
+    assert compare(labelled(both), "accuracy").rows[-1][0] == "cifar_dog_cat · All-CNN"
+    assert {line[5] for line in compare(labelled(both), "accuracy").rows} == {"3"}
+    assert set(labelled(rows.assign(profile="cpu-allconv"))["task"]) == {"concrete", "spambase"}
+    assert len(labelled(pd.DataFrame())) == 0
+    assert beside("cifar_dog_cat", "tedn", "accuracy").value == 75.2  # the ResNet's
+
+
+def test_ours_against_the_best_of_the_others(rows):
+    # tedn errs 0.01 less than bbe in every split: no noise in the difference
+    line = against_best(rows, "alpha_error", ["tedn"], ["bbe", "scott"]).rows[0]
+    assert line == (
+        "concrete", "(TED)ⁿ", "0.010", "BBE", "0.020", "-0.010 ± 0.000", "3", "better",
+    )  # fmt: skip
+    worse = against_best(rows, "accuracy", ["tedn-w0"], ["tedn", "bbe"]).rows[0]
+    assert worse[-1] == "worse"
+    assert against_best(rows, "accuracy", ["tedn"], ["bbe"]).rows == ()
+
+
+def test_a_difference_within_its_noise_is_a_tie(rows):
+    noisy = rows["method"] == "bbe"
+    rows.loc[noisy, "alpha_error_last"] = rows["seed"].map({0: 0.0, 1: 0.05, 2: 0.0})
+    assert against_best(rows, "alpha_error", ["tedn"], ["bbe"]).rows[0][-1] == "tied"
+    one = rows[rows["seed"] == 0]
+    assert against_best(one, "alpha_error", ["tedn"], ["bbe"]).rows[0][-1] == "one split"
+
+
+def test_early_stops_stand_beside_the_papers(rows):
+    lines = early_stops(rows.replace({"task": {"spambase": "binarized_mnist"}})).rows
+    assert lines[0] == ("concrete", "87.0 ± 0.6", "88.0 ± 0.6", "86.0 ± 0.6", "3", "–", "–")
+    assert lines[1][-2:] == ("94.1", "94.5")
+
+
+def test_where_nobody_knows_alpha_there_are_answers_only(rows):
+    gsec = rows[rows["task"] == "concrete"].assign(task="gsec_pu", alpha=np.nan, alpha_last=0.25)
+    line = natives(gsec.drop(columns="high")).rows[0]
+    assert line[:3] == ("gsec_pu", "(TED)ⁿ", "0.250 ± 0.000")
+    assert line[5:] == ("–", "–", "6")
+    assert natives(rows).rows == ()
+
+
 def test_no_rows():
     with pytest.raises(InputError, match="TB303"):
         require_rows(pd.DataFrame())
@@ -165,6 +220,34 @@ def test_every_figure_is_drawn(store, tmp_path, monkeypatch):
         assert len(figure.legends) == 1
 
 
+def test_scores_of_a_second_net_are_left_out():
+    scores = made_scores()
+    both = pd.concat([scores, scores.assign(key="other")])
+    assert len(figures.one_model(both)) == len(scores)
+    assert len(figures.one_model(scores.iloc[:0])) == 0
+
+
+def test_tasks_are_wrapped_four_to_a_line():
+    figure, axes = blocks(5, 2)
+    assert axes.shape == (2, 5)
+    assert len(figure.axes) == 10  # six places of 16 are taken away
+    places = [ax.get_subplotspec().rowspan.start for ax in axes[:, 4]]
+    assert places == [2, 3]
+
+
+def test_warm_starts_are_compared_on_the_same_splits(rows):
+    gone = (rows["method"] == "tedn-w0") & (rows["seed"] > 0)
+    left, _ = figures.warm_start(rows[~gone]).axes
+    labels = left.get_legend_handles_labels()[1]
+    assert labels == ["concrete, 1 splits", "spambase, 1 splits"]
+    assert left.lines[0].get_xdata().tolist() == [0, 100]
+
+
+def test_curves_are_drawn_at_even_distances():
+    means = pd.Series(1.0, index=[1, 10, 20, 28, 29, 30])
+    assert _even(means).index.tolist() == [1, 10, 20, 30]
+
+
 def test_without_results_only_the_triangles(tmp_path):
     written = list(figures.draw_all(Store(tmp_path / "none"), tmp_path / "images"))
     assert [path.stem for path in written] == ["triangles"]
@@ -186,7 +269,9 @@ def test_columns_that_are_not_there(rows):
 
 def test_coverage_counts_what_it_shows(rows):
     titles = [ax.get_title() for ax in figures.coverage(rows).axes]
-    assert titles[0] == "(TED)ⁿ: 8 of 12 cover"  # every first split was made to miss
+    assert (
+        titles[0] == "(TED)ⁿ: 8 of 12 intervals (95 %) cover α"
+    )  # every first split was made to miss
 
 
 def test_linear_pvu_is_tilted_though_a_flat_line_separates():

@@ -14,8 +14,9 @@ from typing import Any, Literal
 import pandas as pd
 
 from topbin.bench.methods import CONTENDERS
-from topbin.bench.paper import Measure, printed
+from topbin.bench.paper import Measure, Printed, printed
 from topbin.bench.store import DONE
+from topbin.bench.tasks import FAMILIES
 from topbin.core.errors import InputError
 
 Form = Literal["markdown", "latex", "csv"]
@@ -38,6 +39,9 @@ NAMES = {
     "upu": "uPU",
     "pvn": "PvN",
 }
+NET_MARK = " · "
+ALLCONV = f"{NET_MARK}All-CNN"
+PHOTOGRAPHS = tuple(task.name for task in FAMILIES["cifar"])
 ORDER = {name: i for i, name in enumerate(NAMES)}
 SCALE: dict[Measure, float] = {"alpha_error": 1.0, "accuracy": 100.0}
 DIGITS: dict[Measure, int] = {"alpha_error": 3, "accuracy": 1}
@@ -90,8 +94,8 @@ def compare(rows: pd.DataFrame, measure: Measure, *, alpha: float = 0.5) -> Grid
     """A line a task and method: the three ways to stop, how many splits, and the paper's number."""
     chosen = rows[(rows["status"] == DONE) & (rows["alpha"] == alpha)]
     lines = []
-    for (task, method), cells in _by(chosen, ["task", "method"]):
-        means = [_mean(cells, f"{measure}_{stop}", SCALE[measure]) for stop in STOPS]
+    for (task, method), cells in groups_of(chosen, ["task", "method"]):
+        means = [column_mean(cells, f"{measure}_{stop}", SCALE[measure]) for stop in STOPS]
         if means[0] is None:
             continue
         shown = ["–" if mean is None else mean.show(DIGITS[measure]) for mean in means]
@@ -115,7 +119,7 @@ def wide(
     """
     chosen = rows[(rows["status"] == DONE) & (rows["alpha"] == alpha)]
     lines, means = [], []
-    for (task,), cells in _by(chosen, ["task"]):
+    for (task,), cells in groups_of(chosen, ["task"]):
         table = cells.pivot_table(f"{measure}_{stop}", "seed", "method")
         table = SCALE[measure] * table.reindex(columns=list(methods)).dropna(axis=1, how="all")
         table = table.dropna()
@@ -188,7 +192,9 @@ def plain_name(method: str) -> str:
     return NAMES.get(base, base) + (f" W={warm}" if warm else "")
 
 
-def _by(frame: pd.DataFrame, columns: list[str]) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
+def groups_of(
+    frame: pd.DataFrame, columns: list[str]
+) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
     """Groups in the order of the rows, methods in the order of the table of names."""
     groups = list(frame.groupby(columns, sort=False))
     if "method" in columns:
@@ -197,12 +203,34 @@ def _by(frame: pd.DataFrame, columns: list[str]) -> list[tuple[tuple[Any, ...], 
     return groups
 
 
-def _mean(cells: pd.DataFrame, column: str, scale: float) -> Mean | None:
+def column_mean(cells: pd.DataFrame, column: str, scale: float) -> Mean | None:
+    """Mean and standard error of a column, if there is one."""
     return mean_of(cells[column] * scale) if column in cells else None
 
 
+def labelled(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the net in the task's name where it is not the usual one of the profile `cpu`.
+
+    So that two nets are never averaged.
+    """
+    if not len(rows):
+        return rows
+    other = rows["profile"].str.startswith("cpu-") & rows["task"].isin(PHOTOGRAPHS)
+    return rows.assign(task=rows["task"].where(~other, rows["task"] + ALLCONV))
+
+
+def beside(task: str, method: str, measure: Measure) -> Printed | None:
+    """The paper's number for a task as `labelled` names it.
+
+    >>> beside("cifar_dog_cat · All-CNN", "tedn", "accuracy").value
+    73.0
+    """
+    name, _, net = task.partition(NET_MARK)
+    return printed(name, method, measure, "allconv" if net else None)
+
+
 def _beside(task: str, method: str, measure: Measure) -> str:
-    found = printed(task, method, measure)
+    found = beside(task, method, measure)
     if found is None:
         return "–"
     bar = "" if found.spread is None else f" ± {found.spread:g}"

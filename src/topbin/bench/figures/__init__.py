@@ -4,12 +4,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from topbin.bench.figures.epochs import by_epoch, top_bin_by_epoch
 from topbin.bench.figures.panels import save
 from topbin.bench.figures.scores import gamma, memorising, top_bin
 from topbin.bench.figures.summaries import by_alpha, coverage, errors, scott, stops, warm_start
 from topbin.bench.figures.triangles import triangles
 from topbin.bench.store import DONE, Store
+from topbin.bench.tables import labelled
 
 FROM_ROWS: dict[str, Callable[..., Any]] = {
     "alpha_error": errors,
@@ -32,13 +35,25 @@ def draw_all(store: Store, folder: Path) -> Iterator[Path]:
     rows = rows[rows["status"] == DONE] if len(rows) else rows
     if len(rows) and not (rows["profile"] == "smoke").all():
         rows = rows[rows["profile"] != "smoke"]
+    rows = labelled(rows)
     curves = store.frame("curves")
     if len(curves):
         curves = curves.merge(rows[["key", "task", "alpha", "seed"]], on="key")
-    tables = ((FROM_ROWS, rows), (FROM_CURVES, curves), (FROM_SCORES, store.frame("scores")))
+    tables = (
+        (FROM_ROWS, rows),
+        (FROM_CURVES, curves),
+        (FROM_SCORES, one_model(store.frame("scores"))),
+    )
     for figures, table in tables:
         for name, draw in figures.items():
             figure = draw(table) if len(table) else None
             if figure is not None:
                 yield save(figure, folder / f"{name}.png")
     yield save(triangles(), folder / "triangles.png")
+
+
+def one_model(scores: pd.DataFrame) -> pd.DataFrame:
+    """Of each task and trainer the first model kept: a second one may be another net's."""
+    if not len(scores):
+        return scores
+    return scores[scores["key"] == scores.groupby(["task", "trainer"])["key"].transform("first")]

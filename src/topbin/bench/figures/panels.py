@@ -1,6 +1,7 @@
 """What the figures share: colours of the methods, a row of panels, and saving as PNG."""
 
 from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ COLOURS = {
     "tice": "#aaaaaa",
 }
 SIZE = (2.6, 2.5)
+ACROSS = 4
 
 
 def panels(rows: int, columns: int, *, share_y: Any = False, size: Any = SIZE) -> tuple[Any, Any]:
@@ -37,6 +39,20 @@ def panels(rows: int, columns: int, *, share_y: Any = False, size: Any = SIZE) -
     for ax in axes.flat:
         open_axis(ax, "topbin bench figures")
     return figure, axes
+
+
+def blocks(tasks: int, lines: int = 1, *, size: Any = SIZE) -> tuple[Any, Any]:
+    """A figure with `lines` panels below each other for each task, four tasks side by side.
+
+    The axes come as [line, task], however they are wrapped.
+    """
+    columns = min(ACROSS, tasks)
+    floors = ceil(tasks / columns)
+    figure, axes = panels(lines * floors, columns, size=size)
+    grid = axes.reshape(floors, lines, columns).swapaxes(0, 1).reshape(lines, -1)
+    for ax in grid[:, tasks:].flat:
+        ax.remove()
+    return figure, grid[:, :tasks]
 
 
 def legend(figure: Any, axes: Any) -> None:
@@ -54,7 +70,7 @@ def legend(figure: Any, axes: Any) -> None:
 def save(figure: Any, path: Path) -> Path:
     """Write the picture whole or not at all."""
     with new_file(path, force=True) as part:
-        figure.savefig(part, dpi=130, format="png", metadata={"Software": None})
+        figure.savefig(part, dpi=110, format="png", metadata={"Software": None})
     return path
 
 

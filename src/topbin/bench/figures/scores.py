@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from topbin.bench.figures.panels import legend, panels
+from topbin.bench.figures.panels import ACROSS, blocks, legend, panels
 from topbin.bench.tables import plain_name
 from topbin.core.tails import Tails
 from topbin.mpe.bbe import bbe, dkw_slack, upper_confidence
@@ -33,7 +33,7 @@ def top_bin(scores: pd.DataFrame) -> Any:
     tasks = list(dict.fromkeys(last["task"])) if len(last) else []
     if not tasks:
         return None
-    figure, axes = panels(1, len(tasks), share_y=True)
+    figure, axes = blocks(len(tasks))
     for ax, task in zip(axes.flat, tasks, strict=True):
         tails = tails_of(last[last["task"] == task])
         slack = dkw_slack(tails, 0.1) / tails.q_p
@@ -46,7 +46,8 @@ def top_bin(scores: pd.DataFrame) -> Any:
         ax.plot(tails.q_u[at], tails.ratio[at], "o", color=CHOSEN, label="BBE's bin")
         ax.axhline(TRUTH, color=CHOSEN, lw=0.8, ls=":", label="true α")
         ax.set(title=task, xlabel="share of U in the top bin", ylim=(0, 1.05), xlim=(0, 1))
-    axes.flat[0].set_ylabel("estimate of α")
+    for ax in axes[0, ::ACROSS]:
+        ax.set_ylabel("estimate of α")
     legend(figure, axes)
     return figure
 
@@ -67,7 +68,8 @@ def memorising(scores: pd.DataFrame, task: str | None = None) -> Any:
             _histograms(ax, cells)
             ax.set(title=f"{plain_name(trainer)}, epoch {epoch}", xlim=(0, 1))
             ax.set_yticks([])
-        axes[line, 0].set_ylabel(f"{task}: training U")
+        axes[line, 0].set_ylabel("rows of the training U")
+    figure.suptitle(task)
     for ax in axes[-1]:
         ax.set_xlabel("p(positive) of the net")
     legend(figure, axes)
@@ -94,7 +96,7 @@ def gamma(scores: pd.DataFrame) -> Any:
         found = [bbe(tails, gamma=g).alpha for g in GAMMAS]
         ax.plot(range(len(GAMMAS)), found, "o-", ms=4, label=task)
     ax.axhline(TRUTH, color=CHOSEN, lw=0.8, ls=":", label="true α")
-    ax.set(xlabel="γ (the paper's is 0.01)", ylabel="α̂ by BBE", ylim=(0, 1))
+    ax.set(xlabel="γ (the paper's is 0.01)", ylabel="α̂ by BBE")
     ax.set_xticks(range(len(GAMMAS)), [f"{g:g}" for g in GAMMAS])
     legend(figure, axes)
     return figure

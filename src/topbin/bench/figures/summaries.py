@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from topbin.bench.figures.panels import COLOURS, in_order, legend, panels
-from topbin.bench.paper import printed
-from topbin.bench.tables import STOPS, name_of
+from topbin.bench.figures.panels import ACROSS, COLOURS, blocks, in_order, legend, panels
+from topbin.bench.profiles import find_profile
+from topbin.bench.tables import NET_MARK, STOPS, beside, name_of
+from topbin.bench.tasks import TASKS
 
 HALF = 0.5
 
@@ -20,16 +21,23 @@ def errors(rows: pd.DataFrame) -> Any:
     if not tasks:
         return None
     methods = in_order(list(here["method"].unique()))[::-1]
-    figure, axes = panels(1, len(tasks), share_y=True, size=(2.6, 3.6))
-    for ax, task in zip(axes.flat, tasks, strict=True):
+    figure, axes = blocks(len(tasks), size=(2.6, 3.4))
+    for number, (ax, task) in enumerate(zip(axes.flat, tasks, strict=True)):
         for y, method in enumerate(methods):
             _dot(ax, y, here[(here["task"] == task) & (here["method"] == method)], task, method)
         ax.set(title=task, xlabel="|α̂ − 0.5|", xlim=(0, None))
-        ax.set_yticks(range(len(methods)), [name_of(m) for m in methods])
+        _name_lines(ax, methods, number)
     axes.flat[0].plot([], [], "o", color="#333333", label="ours, mean ± standard error")
     axes.flat[0].plot([], [], "D", color="none", mec="#333333", label="the paper's")
     legend(figure, axes)
     return figure
+
+
+def _name_lines(ax: Any, methods: list[str], number: int) -> None:
+    """A line a method, named at the left edge of the figure only."""
+    names = [name_of(m) for m in methods] if number % ACROSS == 0 else []
+    ax.set_yticks(range(len(methods)), names or [""] * len(methods))
+    ax.set_ylim(-0.6, len(methods) - 0.4)
 
 
 def _dot(ax: Any, y: int, cells: pd.DataFrame, task: str, method: str) -> None:
@@ -39,7 +47,7 @@ def _dot(ax: Any, y: int, cells: pd.DataFrame, task: str, method: str) -> None:
     colour = COLOURS.get(method, "#333333")
     bar = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     ax.errorbar(values.mean(), y, xerr=bar, fmt="o", color=colour, capsize=2)
-    paper = printed(task, method, "alpha_error")
+    paper = beside(task, method, "alpha_error")
     if paper is not None:
         ax.plot(paper.value, y, "D", color="none", mec=colour, ms=7)
 
@@ -54,9 +62,9 @@ def stops(rows: pd.DataFrame) -> Any:
     if not tasks:
         return None
     methods = in_order(list(here["method"].unique()))[::-1]
-    figure, axes = panels(1, len(tasks), share_y=True, size=(2.6, 2.8))
+    figure, axes = blocks(len(tasks), size=(2.6, 2.6))
     marks = dict(zip(STOPS, ("o", "s", "*"), strict=True))
-    for ax, task in zip(axes.flat, tasks, strict=True):
+    for number, (ax, task) in enumerate(zip(axes.flat, tasks, strict=True)):
         for y, method in enumerate(methods):
             cells = here[(here["task"] == task) & (here["method"] == method)]
             for stop, mark in marks.items():
@@ -64,7 +72,7 @@ def stops(rows: pd.DataFrame) -> Any:
                 face = "none" if stop == "oracle" else COLOURS.get(method)
                 ax.plot(shown, y, mark, color=face, mec=COLOURS.get(method), ms=7, alpha=0.8)
         ax.set(title=task, xlabel="accuracy, %")
-        ax.set_yticks(range(len(methods)), [name_of(m) for m in methods])
+        _name_lines(ax, methods, number)
     for stop, mark in marks.items():
         face = "none" if stop == "oracle" else "#333333"
         axes.flat[0].plot([], [], mark, color=face, mec="#333333", label=STOPS[stop])
@@ -79,7 +87,7 @@ def by_alpha(rows: pd.DataFrame) -> Any:
     tasks = list(dict.fromkeys(here["task"]))
     if here["method"].nunique() < 2:  # one method alone compares nothing
         return None
-    figure, axes = panels(2, len(tasks))
+    figure, axes = blocks(len(tasks), 2)
     for column, task in enumerate(tasks):
         for line, measure in enumerate(("alpha_error_last", "accuracy_last")):
             ax = axes[line, column]
@@ -87,7 +95,7 @@ def by_alpha(rows: pd.DataFrame) -> Any:
             ax.set(title=task if line == 0 else "", xlabel="true α" if line else "", xlim=(0, 1))
             if line == 0:
                 ax.set_ylim(0, None)
-            if column == 0:
+            if column % ACROSS == 0:
                 ax.set_ylabel("|α̂ − α|" if line == 0 else "accuracy")
     legend(figure, axes)
     return figure
@@ -103,24 +111,37 @@ def _lines(ax: Any, cells: pd.DataFrame, measure: str) -> None:
 
 
 def warm_start(rows: pd.DataFrame) -> Any:
-    """(TED)ⁿ with W = 0 … 100 epochs of warm start."""
+    """(TED)ⁿ with W = 0 … 100 epochs of warm start, on the splits that every W has."""
     here = rows[(rows["alpha"] == HALF) & rows["method"].str.match(r"tedn($|-w)")]
-    here = here.assign(warm=[int(m.partition("-w")[2] or 100) for m in here["method"]])
-    enough = here.groupby("task")["warm"].nunique()
-    tasks = [task for task in dict.fromkeys(here["task"]) if enough[task] > 1]
-    if not tasks:
-        return None
-    figure, axes = panels(1, 2, size=(3.6, 2.8))
-    for ax, measure in zip(axes.flat, ("alpha_error_last", "accuracy_last"), strict=True):
-        for task in tasks:
-            groups = here[here["task"] == task].groupby("warm")[measure]
+    here = here.assign(warm=[_warm_of(*cell) for cell in zip(
+        here["method"], here["task"], here["profile"], strict=True)])  # fmt: skip
+    figure, axes = None, None
+    for task, cells in here.groupby("task", sort=False):
+        both = cells.pivot_table(["alpha_error_last", "accuracy_last"], "seed", "warm").dropna()
+        if both.empty or both["alpha_error_last"].shape[1] < 2:
+            continue
+        if figure is None:
+            figure, axes = panels(1, 2, size=(3.6, 2.8))
+        for ax, (measure, name) in zip(axes.flat, WARM_MEASURES.items(), strict=True):
+            wide = both[measure]
             ax.errorbar(
-                groups.mean().index, groups.mean(), yerr=groups.sem(), fmt="o-", ms=4, capsize=2,
-                label=task,
+                wide.columns, wide.mean(), yerr=wide.sem().fillna(0.0), fmt="o-", ms=4, capsize=2,
+                label=f"{task}, {len(wide)} splits",
             )  # fmt: skip
-        ax.set(xlabel="warm-start epochs W", ylabel=measure.partition("_last")[0].replace("_", " "))
-    legend(figure, axes)
+            ax.set(xlabel="warm-start epochs W", ylabel=name)
+    if figure is not None:
+        legend(figure, axes)
     return figure
+
+
+WARM_MEASURES = {"alpha_error_last": "|α̂ − 0.5|", "accuracy_last": "accuracy"}
+
+
+def _warm_of(method: str, task: str, profile: str) -> int:
+    """W of a cell: its own, or that of its profile."""
+    own = method.partition("-w")[2]
+    kind = TASKS[task.partition(NET_MARK)[0]].kind
+    return int(own) if own else find_profile(profile).settings[kind].warm_start
 
 
 def scott(rows: pd.DataFrame) -> Any:
@@ -152,7 +173,7 @@ def coverage(rows: pd.DataFrame) -> Any:
     if not len(here):
         return None
     methods = in_order(list(here["method"].unique()))
-    figure, axes = panels(1, len(methods), share_y=True, size=(3.6, 3.4))
+    figure, axes = panels(len(methods), 1, share_y=True, size=(9.0, 2.3))
     for ax, method in zip(axes.flat, methods, strict=True):
         cells = here[here["method"] == method].sort_values(["task", "alpha", "low"])
         low, high = cells["low"] - cells["alpha"], cells["high"] - cells["alpha"]
@@ -163,8 +184,8 @@ def coverage(rows: pd.DataFrame) -> Any:
             ax.vlines(place[chosen], low[chosen], high[chosen], color=colour, lw=1.4, label=label)
         ax.axhline(0, color="#222222", linewidth=0.8)
         _mark_tasks(ax, cells["task"].to_numpy())
-        ax.set(title=f"{name_of(method)}: {inside.sum()} of {len(cells)} cover")
-    axes.flat[0].set_ylabel("95 % interval − true α")
+        ax.set(title=f"{name_of(method)}: {inside.sum()} of {len(cells)} intervals (95 %) cover α")
+        ax.set_ylabel("interval − α")
     legend(figure, axes)
     return figure
 

@@ -22,7 +22,7 @@ def tilt(seed: int = 0) -> tuple[Any, Any, Any]:
 
 
 def triangles() -> Any:
-    """Samples of both classes, with level lines of the linear PvU model."""
+    """Samples of both classes, with the line above which the linear PvU model has no negative."""
     P, N, w = tilt()
     figure, axes = panels(1, 1, size=(5.0, 4.2))
     ax = axes[0, 0]
@@ -30,9 +30,8 @@ def triangles() -> Any:
     ax.plot(*N[:700].T, ".", ms=3, color=UNLABELED, label="negative")
     scores_p, scores_n = P @ w, N @ w
     x = np.array([-1.5, 4.5])
-    levels = {float(scores_n.max()): "above it, only positives", float(np.median(scores_p)): None}
-    for level, label in levels.items():
-        ax.plot(x, (level - w[0] * x) / w[1], color=CHOSEN, lw=1, ls="--", label=label)
+    line = (scores_n.max() - w[0] * x) / w[1]
+    ax.plot(x, line, color=CHOSEN, lw=1, ls="--", label="above it, only positives")
     pure = float((scores_p > scores_n.max()).mean())
     angle = np.degrees(np.arctan2(abs(w[0]), w[1]))
     ax.set(
