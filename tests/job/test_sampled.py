@@ -5,8 +5,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import topbin as tb
+from topbin.cli import main
 from topbin.core.errors import InputError
 from topbin.io.runs import check_result, read_result
 from topbin.job.audit import draw_audit
@@ -161,19 +163,27 @@ def test_a_table_of_positives_beside_unlabeled_files(tmp_path):
         fit_sampled(ENGINE, files, sample=1200, **asked)
 
 
-@pytest.mark.parametrize("two", [False, True])
-def test_files_that_fit_in_memory_are_read_whole(tmp_path, two):
+def test_files_that_fit_in_memory_are_read_whole(tmp_path):
     frame = table(n_p=100, n_u=300).drop(columns=["truth"])
-    if not two:
-        whole = tb.fit(write(tmp_path / "in", frame, ()), "known", sample=75, preset="fast")
-        assert not isinstance(whole, SampledResult)
-        assert (whole.estimate.n_p, whole.estimate.n_u) == (100, 300)
-        return
+    whole = tb.fit(write(tmp_path / "in", frame, ()), "known", sample=75, preset="fast")
+    assert not isinstance(whole, SampledResult)
+    assert (whole.estimate.n_p, whole.estimate.n_u) == (100, 300)
+
+
+def test_the_command_names_what_it_reads(tmp_path):
+    frame = table(n_p=100, n_u=300).drop(columns=["truth", "name"])
+    files = write(tmp_path / "in", frame, ())
+    given = ["fit", files, "--label", "known", "--engine", "local", "-o", str(tmp_path / "run")]
+    wrong = CliRunner().invoke(main, [*given, "--sql", "select * from data"])
+    assert wrong.exit_code == 2
+    assert "--sql needs all rows in memory" in wrong.stderr
     known = frame.pop("known").to_numpy()
     frame[known].to_parquet(tmp_path / "p.parquet", index=False)
     files = write(tmp_path / "in", frame[~known], ())
-    found = fit_sampled(ENGINE, files, known=tmp_path / "p.parquet", sample=75, preset="fast")
-    assert (found.estimate.n_p, found.estimate.n_u) == (100, 300)
+    two = ["--positives", str(tmp_path / "p.parquet"), "--unlabeled", files, "--preset", "fast"]
+    done = CliRunner().invoke(main, ["fit", *two, "--sample", "75", "-o", str(tmp_path / "run")])
+    assert done.exit_code == 0, done.output
+    assert "of the 300 unlabeled are positive" in done.stdout
 
 
 def test_the_run_folder_is_complete_and_scores_new_rows(result, tmp_path):

@@ -31,6 +31,7 @@ from topbin.mpe.crossfit import Floats
 from topbin.mpe.estimate import estimate_alpha
 from topbin.scale.engine import Engine
 from topbin.scale.files import SourceLike
+from topbin.scale.thin import cost, thin
 
 SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
@@ -109,13 +110,15 @@ def _fit_drawn(
     on_event(Event("first", estimate=first))
     folds = Folds.of(chains, is_p, seed)
     scores = folds.held_out(chains, is_p)
-    cuts = Tails.of_positives(scores[is_p])
+    full = Tails.of_positives(scores[is_p])
+    cuts = thin(full)
     most = max(asked["review"], LISTED, 10 * LISTED if asked["min_precision"] else 0)
     shared = Sweep(opened.roles, data.encoder, folds, cuts, drawn.places, most)
     swept = sweep(engine, opened.parts, shared)
     tails = with_counts(cuts, swept, opened.n_u - drawn.places.size)
     estimate = estimate_alpha(tails, method=careful.method, confidence=confidence)
-    estimate = replace(estimate, notes=(*estimate.notes, _note(data.labels.n_u, opened.n_u, seed)))
+    notes = *cost(tails, full.cuts.size, careful.method), _note(data.labels.n_u, opened.n_u, seed)
+    estimate = replace(estimate, notes=(*estimate.notes, *notes))
     _settle(careful, estimate, scores, is_p)
     on_event(Event("done", estimate=estimate))
     others = (estimate_alpha(tails, method=name, confidence=None) for name in METHODS_SHOWN)
