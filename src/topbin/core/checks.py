@@ -1,7 +1,9 @@
 """Checks shared by every room: each returns a clean value or raises a coded error."""
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from topbin.core.errors import InputError
 
 Scores = NDArray[np.floating[Any]]
+Value = TypeVar("Value")
 
 
 def check_scores(
@@ -120,3 +123,19 @@ def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
             "TB008", f"{name} must be a finite number {'≥' if zero else '>'} 0; got {value!r}."
         )
     return float(value)
+
+
+def look_up(name: Any, table: Mapping[str, Value], kind: str) -> Value:
+    """The value of this name in a table, or an error that says which names there are.
+
+    >>> look_up("two", {"one": 1, "two": 2}, "number")
+    2
+    >>> look_up("too", {"one": 1, "two": 2}, "number")
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB007 no number is called 'too'; there are one, two. Did you ...
+    """
+    if isinstance(name, str) and name in table:
+        return table[name]
+    near = get_close_matches(str(name), table, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise InputError("TB007", f"no {kind} is called {name!r}; there are {', '.join(table)}.{hint}")

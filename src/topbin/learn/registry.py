@@ -1,8 +1,6 @@
 """The table of learners: a learner is a value, and every room finds it here."""
 
-from difflib import get_close_matches
-
-from topbin.core.errors import InputError
+from topbin.core.checks import look_up
 from topbin.learn.cvir import CVIR
 from topbin.learn.nnpu import NNPU
 from topbin.learn.pvn import PVN
@@ -20,11 +18,4 @@ def find_learner(name: str) -> Learner:
     >>> find_learner("cvir").discard
     True
     """
-    try:
-        return LEARNERS[name]
-    except (KeyError, TypeError):
-        near = get_close_matches(str(name), LEARNERS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InputError(
-            "TB007", f"no learner is called {name!r}; there are {', '.join(LEARNERS)}.{hint}"
-        ) from None
+    return look_up(name, LEARNERS, "learner")

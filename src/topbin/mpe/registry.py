@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
 
-from topbin.core.errors import InputError
+from topbin.core.checks import look_up
 from topbin.core.estimate import AlphaEstimate
 from topbin.mpe.alphamax import alphamax
 from topbin.mpe.bbe import bbe
@@ -56,11 +55,4 @@ def find_method(name: str) -> Method:
     >>> find_method("bbe").needs
     'tails'
     """
-    try:
-        return METHODS[name]
-    except (KeyError, TypeError):
-        near = get_close_matches(str(name), METHODS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InputError(
-            "TB007", f"no method is called {name!r}; there are {', '.join(METHODS)}.{hint}"
-        ) from None
+    return look_up(name, METHODS, "method")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from topbin.core.checks import look_up
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.learn.nets.allconv import allconv
@@ -48,13 +49,12 @@ def build_net(
     >>> build_net("uci-mlp", (8,))(torch.zeros(3, 8)).shape
     torch.Size([3, 2])
     """
-    if name not in NETS:
-        raise InputError("TB007", f"no net is called {name!r}; there are {', '.join(NETS)}.")
-    if NETS[name].images and len(shape) != 3:
+    kind = look_up(name, NETS, "net")
+    if kind.images and len(shape) != 3:
         raise InputError(
             "TB005", f"{name} takes rows of shape (channels, height, width); got {tuple(shape)}."
         )
-    if NETS[name].images and shape[2] in (1, 3) and shape[0] > 3:
+    if kind.images and shape[2] in (1, 3) and shape[0] > 3:
         raise InputError(
             "TB005",
             f"a row of shape {tuple(shape)} looks channels-last; {name} takes channels first. "
@@ -62,7 +62,7 @@ def build_net(
         )
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        net = NETS[name].build(shape) if size is None else NETS[name].build(shape, size)
+        net = kind.build(shape) if size is None else kind.build(shape, size)
         net.apply(_xavier)
     return net
 
