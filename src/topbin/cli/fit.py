@@ -95,7 +95,8 @@ def fit(
     """  # fmt: skip
     show = screen(as_json, quiet)
     settings = _settings(source, options)
-    job = _fit_sampled if options["engine"] or options["sample"] else _fit_in_memory
+    large = options["engine"] is not None or options["sample"] is not None
+    job = _fit_sampled if large else _fit_in_memory
     result = job(show, output, settings, options, force=force, resume=resume)
     show.print(result.summary(), soft_wrap=True)
     if result.stopped:
