@@ -163,7 +163,7 @@ def failing(number, at=0):
     return call_
 
 
-@pytest.mark.parametrize("at", [0, 1, 4, 9, 20])
+@pytest.mark.parametrize("at", [0, 3, 12])
 def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, at):
     frame().to_csv(tmp_path / "t.csv", index=False)
     monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC, at))

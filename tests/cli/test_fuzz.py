@@ -48,7 +48,7 @@ def write(frame, path):
     return path
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(jobs(), st.sampled_from([".csv", ".parquet", ".jsonl", ".tsv"]))
 def test_it_ends_in_an_answer_or_a_coded_sentence(job, ending):
     frame, chosen = job

@@ -44,7 +44,8 @@ class Stages(MutableMapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         """Names of all steps, without reading them."""
         if self.folder.is_dir():
-            yield from sorted(path.name for path in self.folder.iterdir())
+            names = sorted(path.name for path in self.folder.iterdir())
+            yield from (name for name in names if not name.startswith("."))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
