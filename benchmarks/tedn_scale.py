@@ -59,9 +59,9 @@ def run(case: str) -> None:
 def report(rows: list[list[object]], load: float) -> str:
     columns = ["", "α", "α̂", "wall s", "CPU s", "peak memory, GB"]
     said = (
-        f"LightGBM (dense), logistic regression (sparse, never made dense); one thread. Other work\n"
-        f"ran on the machine (load {load:.0f} on {os.cpu_count()} cores), which the wall time shows."
-        " Wanted for\nthe dense table: at most 5 minutes and 4 GB on 2 cores.\n\n"
+        "LightGBM (dense), logistic regression (sparse, never made dense); one thread. Other\n"
+        f"work ran on the machine (load {load:.0f} on {os.cpu_count()} cores), which the wall time\n"
+        "shows. Wanted for the dense table: at most 5 minutes and 4 GB on 2 cores.\n\n"
     )
     return head("(TED)ⁿ, default, on large tables", COMMAND) + said + table(columns, rows)
 
