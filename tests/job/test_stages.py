@@ -138,3 +138,16 @@ def test_an_interrupt_keeps_all_whole_repeats(fast, monkeypatch, at, words):
     monkeypatch.setitem(tb.job.fit.__globals__["PRESETS"], "fast", replace(SMALL, repeats=1))
     one = tb.fit(prepared(), preset="fast")
     assert found.estimate == one.estimate
+
+
+def test_without_lightgbm_too(tmp_path, fast, monkeypatch):
+    monkeypatch.setattr(sys.modules["topbin.learn.default_model"], "find_spec", lambda _: None)
+    stages = Stages(tmp_path)
+    whole = tb.fit(prepared(), preset="fast", memory=stages)
+    assert (tmp_path / "tedn-1-2" / "parts.skops").exists()
+    del stages["tedn-1-0"]
+    again = tb.fit(prepared(), preset="fast", memory=stages)
+    assert again.to_dict() == whole.to_dict()
+    X = again.data.X
+    both = (found.classifier.predict_proba(X) for found in (again, whole))
+    np.testing.assert_array_equal(*both)
