@@ -4,22 +4,20 @@ The columns *last epochs*, *PU-validated stop* and *oracle stop* are never mixed
 no true label, the third picks the epoch by it.
 """
 
-import csv
-import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
+from topbin.bench.forms import Grid
 from topbin.bench.methods import CONTENDERS
 from topbin.bench.paper import Measure, Printed, printed
 from topbin.bench.store import DONE
 from topbin.bench.tasks import FAMILIES
 from topbin.core.errors import InputError
 
-Form = Literal["markdown", "latex", "csv"]
 STOPS = {"last": "last epochs", "pu": "PU-validated stop", "oracle": "oracle stop"}
 NAMES = {
     "tedn": "(TED)ⁿ",
@@ -76,18 +74,6 @@ def mean_of(values: "pd.Series[float]") -> Mean | None:
         return None
     error = float(kept.std(ddof=1)) / sqrt(len(kept)) if len(kept) > 1 else None
     return Mean(float(kept.mean()), error, len(kept))
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A finished table: a header and rows of text."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def render(self, form: Form) -> str:
-        """As markdown, LaTeX or csv."""
-        return FORMS[form](self)
 
 
 def compare(rows: pd.DataFrame, measure: Measure, *, alpha: float = 0.5) -> Grid:
@@ -235,37 +221,6 @@ def _beside(task: str, method: str, measure: Measure) -> str:
         return "–"
     bar = "" if found.spread is None else f" ± {found.spread:g}"
     return f"{found.value:g}{bar}{' (oracle stop)' if found.stop == 'oracle' else ''}"
-
-
-def _markdown(grid: Grid) -> str:
-    lines = [grid.header, ("---",) * len(grid.header), *grid.rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
-def _latex(grid: Grid) -> str:
-    columns = "l" + "r" * (len(grid.header) - 1)
-    body = [" & ".join(map(_tex, line)) + r" \\" for line in (grid.header, *grid.rows)]
-    body.insert(1, r"\midrule")
-    top = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
-    return "\n".join([*top, *body, r"\bottomrule", r"\end{tabular}"]) + "\n"
-
-
-def _tex(text: str) -> str:
-    if text.startswith("**"):
-        return rf"\textbf{{{_tex(text.strip('*'))}}}"
-    signs = {"_": r"\_", "%": r"\%", "±": r"$\pm$", "α": r"$\alpha$", "ⁿ": "$^n$", "–": "--"}
-    return "".join(signs.get(letter, letter) for letter in text)
-
-
-def _csv(grid: Grid) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(grid.header)
-    writer.writerows([cell.strip("*") for cell in row] for row in grid.rows)
-    return text.getvalue()
-
-
-FORMS: dict[Form, Callable[[Grid], str]] = {"markdown": _markdown, "latex": _latex, "csv": _csv}
 
 
 def require_rows(rows: pd.DataFrame) -> pd.DataFrame:

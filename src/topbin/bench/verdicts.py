@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from topbin.bench.forms import Grid
 from topbin.bench.paper import EARLY_STOPS, Measure
 from topbin.bench.store import DONE
 from topbin.bench.tables import (
     DIGITS,
     SCALE,
     STOPS,
-    Grid,
     Mean,
     column_mean,
     groups_of,

@@ -113,24 +113,25 @@ def _lines(ax: Any, cells: pd.DataFrame, measure: str) -> None:
 def warm_start(rows: pd.DataFrame) -> Any:
     """(TED)ⁿ with W = 0 … 100 epochs of warm start, on the splits that every W has."""
     here = rows[(rows["alpha"] == HALF) & rows["method"].str.match(r"tedn($|-w)")]
-    here = here.assign(warm=[_warm_of(*cell) for cell in zip(
-        here["method"], here["task"], here["profile"], strict=True)])  # fmt: skip
-    figure, axes = None, None
-    for task, cells in here.groupby("task", sort=False):
-        both = cells.pivot_table(["alpha_error_last", "accuracy_last"], "seed", "warm").dropna()
-        if both.empty or both["alpha_error_last"].shape[1] < 2:
-            continue
-        if figure is None:
-            figure, axes = panels(1, 2, size=(3.6, 2.8))
-        for ax, (measure, name) in zip(axes.flat, WARM_MEASURES.items(), strict=True):
+    cells = zip(here["method"], here["task"], here["profile"], strict=True)
+    here = here.assign(warm=[_warm_of(*cell) for cell in cells])
+    shared = {
+        task: cells.pivot_table(list(WARM_MEASURES), "seed", "warm").dropna()
+        for task, cells in here.groupby("task", sort=False)
+        if cells["warm"].nunique() > 1
+    }
+    if not any(map(len, shared.values())):
+        return None
+    figure, axes = panels(1, 2, size=(3.6, 2.8))
+    for ax, (measure, name) in zip(axes.flat, WARM_MEASURES.items(), strict=True):
+        for task, both in shared.items():
             wide = both[measure]
             ax.errorbar(
                 wide.columns, wide.mean(), yerr=wide.sem().fillna(0.0), fmt="o-", ms=4, capsize=2,
                 label=f"{task}, {len(wide)} splits",
             )  # fmt: skip
-            ax.set(xlabel="warm-start epochs W", ylabel=name)
-    if figure is not None:
-        legend(figure, axes)
+        ax.set(xlabel="warm-start epochs W", ylabel=name)
+    legend(figure, axes)
     return figure
 
 
