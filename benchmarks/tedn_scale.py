@@ -60,7 +60,7 @@ def report(rows: list[list[object]], load: float) -> str:
     columns = ["", "α", "α̂", "wall s", "CPU s", "peak memory, GB"]
     said = (
         "LightGBM (dense), logistic regression (sparse, never made dense); one thread. Other\n"
-        f"work ran on the machine (load {load:.0f} on {os.cpu_count()} cores), which the wall time\n"
+        f"work ran on the machine (load {load:.0f} on {os.cpu_count()} cores), as wall time\n"
         "shows. Wanted for the dense table: at most 5 minutes and 4 GB on 2 cores.\n\n"
     )
     return head("(TED)ⁿ, default, on large tables", COMMAND) + said + table(columns, rows)

@@ -24,6 +24,18 @@ def test_dense_tables_get_trees_and_sparse_ones_a_linear_model():
     assert isinstance(default_model(csr_array((9, 2))), LogisticRegression)
 
 
+def test_counts_are_scaled_so_that_the_solver_arrives_and_small_entries_are_left():
+    rng = np.random.default_rng(0)
+    counts = csr_array(rng.poisson(0.3, (200, 40)) * np.geomspace(1, 1000, 40))
+    model = default_model(counts)
+    assert [type(step).__name__ for _, step in model.steps] == [
+        "MaxAbsScaler",
+        "LogisticRegression",
+    ]
+    model.fit(counts, np.arange(200) < 100)  # a solver that does not arrive warns: an error here
+    assert isinstance(default_model(csr_array(rng.random((9, 2)))), LogisticRegression)
+
+
 def test_small_tables_get_one_thread():
     pytest.importorskip("lightgbm")
     assert default_model(np.zeros((9, 2))).n_jobs == 1

@@ -198,6 +198,15 @@ def test_elkan_noto_calibrates_the_default_model_but_not_a_handful_of_rows():
     assert not isinstance(tiny.model_.groups[0][0], CalibratedClassifierCV)
 
 
+def test_sparse_counts_are_scaled_and_weights_reach_the_model_of_every_face():
+    rng = np.random.default_rng(0)
+    more = np.outer(np.arange(300) < 200, np.arange(30) < 8)  # 100 of the 200 unlabeled too
+    X, s = csr_array(rng.poisson(0.4, (300, 30)) + 3.0 * more), np.repeat([1, 0], [100, 200])
+    for face in (tb.TEDnClassifier, tb.PvUClassifier, tb.ElkanNotoClassifier):
+        clf = face(**FAST).fit(X, s, sample_weight=np.ones(300))
+        assert (clf.predict(X[100:]) == (np.arange(200) < 100)).mean() > 0.9
+
+
 def test_refit_cvir_keeps_the_estimate_and_joins_the_histories():
     X, s, _ = table()
     plain = tb.TEDnClassifier(GaussianNB(), **FAST).fit(X, s)

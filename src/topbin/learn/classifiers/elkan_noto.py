@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, run_crossfit
@@ -105,4 +106,8 @@ def default_scorer_of(sample: Sample) -> Any:
     """
     model = default_model(sample.X)
     fewest = min(sample.is_positive.sum(), (~sample.is_positive).sum())
-    return CalibratedClassifierCV(model, method="sigmoid", cv=3) if fewest >= FEWEST else model
+    if fewest < FEWEST:
+        return model
+    if isinstance(model, Pipeline):  # around a pipeline the scaling would hold back row weights
+        return make_pipeline(model[0], CalibratedClassifierCV(model[1], method="sigmoid", cv=3))
+    return CalibratedClassifierCV(model, method="sigmoid", cv=3)
