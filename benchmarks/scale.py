@@ -285,9 +285,9 @@ def main(rows: int) -> None:
         text = head(f"Counting {rows:,} rows of files", f"python benchmarks/scale.py {rows}")
         text += (
             f"{len(files)} parquet files, {size:,.0f} MB, float32 scores and int8 labels, about "
-            f"{N_P:,} positives. Medians, of times and of ratios within a turn, and largest peak, of "
-            f"{REPEATS} turns (Spark: 1; a dash: not known, or not done in {SECONDS} s); topbin reads "
-            "the scores twice and the labels once. Other work ran on the machine "
+            f"{N_P:,} positives. Medians, of times and of ratios within a turn, and largest peak, "
+            f"of {REPEATS} turns (Spark: 1; a dash: not known, or not done in {SECONDS} s); topbin "
+            "reads the scores twice and the labels once. Other work ran on the machine "
             f"(load {load:.0f} on {os.cpu_count()} cores), so the clock is noisy; processor "
             "seconds are less so. The peak of Dask and Spark is that of the client, without "
             "workers; no peak shows below that of the process which wrote the files.\n\n"
