@@ -17,6 +17,7 @@ from machine import head, save, table
 from scipy.sparse import csr_array
 
 import topbin as tb
+from topbin.learn.default_model import plain_trees
 
 COMMAND = "OMP_NUM_THREADS=1 python benchmarks/tedn_scale.py"
 
@@ -42,15 +43,17 @@ def sparse(n_p: int = 10_000, n_u: int = 40_000, words: int = 500_000, alpha: fl
 
 
 CASES = {
-    "dense": ("100,000 unlabeled + 10,000 P, 50 columns", dense),
-    "sparse": ("40,000 unlabeled + 10,000 P, 500,000 columns, 100 words a row", sparse),
+    "dense": ("100,000 unlabeled + 10,000 P, 50 columns", dense, None),
+    "plain": ("the same without LightGBM", dense, plain_trees()),
+    "sparse": ("40,000 unlabeled + 10,000 P, 500,000 columns, 100 words a row", sparse, None),
 }
 
 
 def run(case: str) -> None:
-    X_p, X_u, alpha = CASES[case][1]()
+    _, make, model = CASES[case]
+    X_p, X_u, alpha = make()
     began, cpu = perf_counter(), process_time()
-    clf = tb.TEDnClassifier().fit_pu(X_p, X_u)
+    clf = tb.TEDnClassifier(model).fit_pu(X_p, X_u)
     wall, cpu = perf_counter() - began, process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{alpha},{clf.alpha_:.3f},{wall:.0f},{cpu:.0f},{peak:.2f}")
@@ -71,7 +74,7 @@ def main() -> None:
         run(sys.argv[1])
         return
     rows = []
-    for case, (title, _) in CASES.items():
+    for case, (title, _, _) in CASES.items():
         done = subprocess.run(
             [sys.executable, __file__, case], check=True, capture_output=True, text=True
         )
