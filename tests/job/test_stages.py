@@ -12,7 +12,7 @@ from topbin.io.runs import STAGES, Run
 from topbin.io.tables import Table
 from topbin.job import from_table
 from topbin.job import stages as module
-from topbin.job.stages import Stages, close_stages, key_of, open_stages
+from topbin.job.stages import Stages, close_stages, finished, key_of, open_stages
 from topbin.learn import Plan
 
 SETTINGS = {"seed": 0, "preset": "fast", "label": "known"}
@@ -151,3 +151,18 @@ def test_without_lightgbm_too(tmp_path, fast, monkeypatch):
     X = again.data.X
     both = (found.classifier.predict_proba(X) for found in (again, whole))
     np.testing.assert_array_equal(*both)
+
+
+def test_a_run_is_finished_only_for_the_same_rows_and_versions(tmp_path, fast, monkeypatch):
+    whole = tb.fit(prepared(), preset="fast", review=7)
+    run = Run(whole.save(tmp_path / "run"), resumed=True)
+    asked = {"review": 7}
+    found = finished(run, prepared(), asked)
+    assert found.to_dict() == whole.to_dict()
+    assert finished(Run(run.folder), prepared(), asked) is None  # a new run, which starts over
+    assert finished(run, prepared(0.1), asked) is None
+    run.write_result({**whole.to_dict(), "stopped": "interrupted"})
+    assert finished(run, prepared(), asked) is None
+    run.write_result(whole.to_dict())
+    monkeypatch.setattr(module, "packages", lambda: {"numpy": "0"})
+    assert finished(run, prepared(), asked) is None
