@@ -156,16 +156,16 @@ TITLES = {
     "imdb": "## IMDb, TF-IDF (profile `cpu`)",
     "encoder": "### IMDb with an encoder",
     "cifar": "## CIFAR-10, narrow nets and few epochs (profiles `cpu` and `cpu-allconv`)",
-    "gsec": "## γ-secretase substrates: a PU problem by nature\n\nNobody knows α here, so there is no "
-    "error, only what methods say.",
+    "gsec": "## γ-secretase substrates: a PU problem by nature\n\nNobody knows α here, so there is "
+    "no error, only what methods say.",
     "alphas": "## Other α",
     "rivals": "## Rivals from PyPI",
     "pvn": "## nnPU against true negatives\n\nAccuracy in per cent, last epochs; PvN is shown true "
     "negatives.",
-    "early-stops": "## Early stopping\n\nPvU's accuracy in per cent, stopped where its loss on unseen "
-    "P and U is lowest, at its best epoch by true labels, and at the end.",
-    "warm-start": "The warm start: (TED)ⁿ after other numbers of epochs of PvU, on the splits that all "
-    "have.",
+    "early-stops": "## Early stopping\n\nPvU's accuracy in per cent, stopped where its loss on "
+    "unseen P and U is lowest, at its best epoch by true labels, and at the end.",
+    "warm-start": "The warm start: (TED)ⁿ after other numbers of epochs of PvU, on the splits that "
+    "all have.",
 }
 SECTIONS: dict[str, Callable[[pd.DataFrame], str]] = {
     "ran": lambda rows: text("", counted(rows)),
