@@ -15,7 +15,7 @@ from scale.claims import claims, fitted, read_all, small_run, write_claims
 from scale.tables import spoil
 
 from topbin.core.errors import InputError
-from topbin.job.score import score_files
+from topbin.job.score import Job, score_files, write_part
 from topbin.scale import Local
 from topbin.scale import rows as rows_module
 
@@ -105,7 +105,7 @@ def test_a_run_killed_in_the_middle_goes_on_to_the_same_bytes(run, tmp_path, mon
     files = write_claims(tmp_path / "in", frame, tuple(range(100, 1200, 100)))
     out = tmp_path / "out"
     with subprocess.Popen([sys.executable, "-c", SLOW, str(run), files, str(out)]) as working:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 180
         # Killed when some parts are whole and others are being written.
         while not (len(list(out.glob("*.parquet"))) >= 3 and list(out.glob(".*.part"))):
             assert time.monotonic() < until
@@ -124,6 +124,15 @@ def test_a_run_killed_in_the_middle_goes_on_to_the_same_bytes(run, tmp_path, mon
     assert whole.items() <= now.items()
     score_files(ENGINE, run, files, tmp_path / "fresh")
     assert read_all(out) == read_all(tmp_path / "fresh")
+
+
+def test_a_part_that_another_worker_finished_is_left_alone(tmp_path):
+    part = rows_module.RowPart(str(tmp_path / "a.parquet"), (0,), 0, 7)
+    (tmp_path / "a.parquet").write_text("never opened")
+    job = Job(None, None, tmp_path, "key")
+    job.target(part).write_text("finished")
+    assert write_part(job, part) == 7
+    assert job.target(part).read_text() == "finished"
 
 
 def test_a_spoiled_page_is_named_and_with_skip_bad_no_part_of_its_file_stays(
