@@ -8,8 +8,10 @@ import tarfile
 import threading
 from dataclasses import fields
 from functools import partial
-from hashlib import sha256
+from hashlib import md5, sha256
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import numpy as np
 import pandas as pd
@@ -256,6 +258,52 @@ def test_uci_tables_from_openml(name, monkeypatch):
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
     assert uci.load(name).positive.sum() == 30
     assert asked == [uci.OPENML[name]]
+
+
+@pytest.fixture
+def openml(server, folder, monkeypatch):
+    """OpenML on this machine: scikit-learn's own client asks it for one table."""
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(folder / "sklearn"))
+    frame, number = table().assign(target=LABELS["pageblock"]), uci.OPENML["pageblock"]
+    header = "".join(f"@ATTRIBUTE {name} REAL\n" for name in frame)
+    arff = f"@RELATION blocks\n{header}@DATA\n{frame.to_csv(index=False, header=False)}".encode()
+    description = {
+        "id": str(number), "name": "blocks", "version": "1", "format": "ARFF", "status": "active",
+        "description": "a table",
+        "md5_checksum": md5(arff).hexdigest(), "url": "https://www.openml.org/blocks.arff",
+    }  # fmt: skip
+    features = [
+        {"index": str(i), "name": name, "data_type": "numeric", "is_target": "false",
+         "is_ignore": "false", "is_row_identifier": "false", "number_of_missing_values": "0"}
+        for i, name in enumerate(frame)
+    ]  # fmt: skip
+    answers = {
+        "data": {"data_set_description": description},
+        "data/features": {"data_features": {"feature": features}},
+        "data/qualities": {"data_qualities": {"quality": []}},
+    }
+    for name, answer in answers.items():
+        serve(server, f"api/v1/json/{name}/{number}", json.dumps(answer).encode())
+    serve(server, "blocks.arff", arff)
+
+    def here(request, *args, **kwargs):
+        return urlopen(server[1] + urlsplit(request.full_url).path)
+
+    monkeypatch.setattr("sklearn.datasets._openml.urlopen", here)
+    return server[0] / "blocks.arff"
+
+
+def test_a_table_of_openml_is_read(openml):
+    assert np.allclose(uci.load("pageblock").X, table())
+
+
+def test_a_damaged_table_of_openml_is_refused(openml):
+    openml.write_bytes(openml.read_bytes() + b"9,9,2\n")
+    with (
+        pytest.warns(RuntimeWarning, match="redownloading"),
+        pytest.raises(FileError, match=r"TB301.*md5 checksum"),
+    ):
+        uci.load("pageblock")
 
 
 def test_openml_out_of_reach(monkeypatch):
