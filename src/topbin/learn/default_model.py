@@ -25,7 +25,7 @@ LARGE_ROWS = 50_000
 def default_model(X: Any) -> Any:
     """A classifier for this table: boosted trees, which take NaN, or a linear one if it is sparse.
 
-    LightGBM where it is installed: scikit-learn's trees err no more but take 2 to 3 times as long.
+    LightGBM where it is installed: on small tables scikit-learn's trees take 2 to 3 times as long.
     Small tables get one thread, as a second one costs more than it brings.
 
     >>> from scipy.sparse import csr_array
