@@ -16,7 +16,7 @@ from topbin.bench.figures import draw_all
 from topbin.bench.forms import Grid
 from topbin.bench.grid import Cell, grid
 from topbin.bench.store import DONE, Store
-from topbin.bench.tables import by_alpha, compare, labelled, wide
+from topbin.bench.tables import NET_MARK, by_alpha, compare, labelled, wide
 from topbin.bench.tasks import FAMILIES, TASKS
 from topbin.bench.verdicts import against_best, early_stops, natives
 
@@ -77,7 +77,7 @@ def not_run(rows: pd.DataFrame) -> Grid:
 
 def of(rows: pd.DataFrame, tasks: list[str]) -> pd.DataFrame:
     """The rows of these tasks, whatever their net."""
-    return rows[rows["task"].str.partition(" · ")[0].isin(tasks)]
+    return rows[rows["task"].str.split(NET_MARK).str[0].isin(tasks)]
 
 
 def text(title: str, table: Grid) -> str:
