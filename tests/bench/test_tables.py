@@ -228,9 +228,9 @@ def test_scores_of_a_second_net_are_left_out():
 
 
 def test_tasks_are_wrapped_four_to_a_line():
-    figure, axes = blocks(5, 2)
-    assert axes.shape == (2, 5)
-    assert len(figure.axes) == 10  # six places of 16 are taken away
+    figure, axes = blocks(6, 2)
+    assert axes.shape == (2, 6)
+    assert len(figure.axes) == 12  # four places of 16 are taken away
     places = [ax.get_subplotspec().rowspan.start for ax in axes[:, 4]]
     assert places == [2, 3]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from topbin.bench.figures.panels import ACROSS, COLOURS, blocks, in_order, legend
+from topbin.bench.figures.panels import COLOURS, across, blocks, in_order, legend
 from topbin.bench.tables import name_of, plain_name
 
 HALF = 0.5
@@ -25,7 +25,7 @@ def by_epoch(curves: pd.DataFrame) -> Any:
         axes[0, column].axhline(HALF, color="#222222", linewidth=0.8, linestyle=":")
         axes[0, column].set(title=task, ylim=SEEN)
         axes[1, column].set(xlabel="epoch")
-    for column in range(0, len(tasks), ACROSS):
+    for column in range(0, len(tasks), across(len(tasks))):
         axes[0, column].set_ylabel("α̂ (dotted: truth)")
         axes[1, column].set_ylabel("accuracy")
     legend(figure, axes)
@@ -47,7 +47,7 @@ def top_bin_by_epoch(curves: pd.DataFrame) -> Any:
             axes[line, column].set(ylim=(0, 1.05) if line == 0 else (0, None))
         axes[0, column].set(title=task)
         axes[1, column].set(xlabel="epoch")
-    for column in range(0, len(tasks), ACROSS):
+    for column in range(0, len(tasks), across(len(tasks))):
         axes[0, column].set_ylabel("positives in the top bin")
         axes[1, column].set_ylabel("share of U in it")
     legend(figure, axes)

@@ -42,17 +42,26 @@ def panels(rows: int, columns: int, *, share_y: Any = False, size: Any = SIZE) -
 
 
 def blocks(tasks: int, lines: int = 1, *, size: Any = SIZE) -> tuple[Any, Any]:
-    """A figure with `lines` panels below each other for each task, four tasks side by side.
+    """A figure with `lines` panels below each other for each task, a few tasks side by side.
 
     The axes come as [line, task], however they are wrapped.
     """
-    columns = min(ACROSS, tasks)
+    columns = across(tasks)
     floors = ceil(tasks / columns)
     figure, axes = panels(lines * floors, columns, size=size)
     grid = axes.reshape(floors, lines, columns).swapaxes(0, 1).reshape(lines, -1)
     for ax in grid[:, tasks:].flat:
         ax.remove()
     return figure, grid[:, :tasks]
+
+
+def across(tasks: int) -> int:
+    """How many tasks stand side by side.
+
+    >>> [across(n) for n in (3, 5, 6, 9)]
+    [3, 5, 4, 4]
+    """
+    return tasks if tasks <= ACROSS + 1 else ACROSS
 
 
 def legend(figure: Any, axes: Any) -> None:

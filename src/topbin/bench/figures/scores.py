@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from topbin.bench.figures.panels import ACROSS, blocks, legend, panels
+from topbin.bench.figures.panels import across, blocks, legend, panels
 from topbin.bench.tables import plain_name
 from topbin.core.tails import Tails
 from topbin.mpe.bbe import bbe, dkw_slack, upper_confidence
@@ -46,7 +46,7 @@ def top_bin(scores: pd.DataFrame) -> Any:
         ax.plot(tails.q_u[at], tails.ratio[at], "o", color=CHOSEN, label="BBE's bin")
         ax.axhline(TRUTH, color=CHOSEN, lw=0.8, ls=":", label="true α")
         ax.set(title=task, xlabel="share of U in the top bin", ylim=(0, 1.05), xlim=(0, 1))
-    for ax in axes[0, ::ACROSS]:
+    for ax in axes[0, :: across(len(tasks))]:
         ax.set_ylabel("estimate of α")
     legend(figure, axes)
     return figure

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from topbin.bench.figures.panels import ACROSS, COLOURS, blocks, in_order, legend, panels
+from topbin.bench.figures.panels import COLOURS, across, blocks, in_order, legend, panels
 from topbin.bench.profiles import find_profile
 from topbin.bench.tables import NET_MARK, STOPS, beside, name_of
 from topbin.bench.tasks import TASKS
@@ -26,17 +26,16 @@ def errors(rows: pd.DataFrame) -> Any:
         for y, method in enumerate(methods):
             _dot(ax, y, here[(here["task"] == task) & (here["method"] == method)], task, method)
         ax.set(title=task, xlabel="|α̂ − 0.5|", xlim=(0, None))
-        _name_lines(ax, methods, number)
+        _name_lines(ax, methods, first=number % across(len(tasks)) == 0)
     axes.flat[0].plot([], [], "o", color="#333333", label="ours, mean ± standard error")
     axes.flat[0].plot([], [], "D", color="none", mec="#333333", label="the paper's")
     legend(figure, axes)
     return figure
 
 
-def _name_lines(ax: Any, methods: list[str], number: int) -> None:
+def _name_lines(ax: Any, methods: list[str], *, first: bool) -> None:
     """A line a method, named at the left edge of the figure only."""
-    names = [name_of(m) for m in methods] if number % ACROSS == 0 else []
-    ax.set_yticks(range(len(methods)), names or [""] * len(methods))
+    ax.set_yticks(range(len(methods)), [name_of(m) if first else "" for m in methods])
     ax.set_ylim(-0.6, len(methods) - 0.4)
 
 
@@ -72,7 +71,7 @@ def stops(rows: pd.DataFrame) -> Any:
                 face = "none" if stop == "oracle" else COLOURS.get(method)
                 ax.plot(shown, y, mark, color=face, mec=COLOURS.get(method), ms=7, alpha=0.8)
         ax.set(title=task, xlabel="accuracy, %")
-        _name_lines(ax, methods, number)
+        _name_lines(ax, methods, first=number % across(len(tasks)) == 0)
     for stop, mark in marks.items():
         face = "none" if stop == "oracle" else "#333333"
         axes.flat[0].plot([], [], mark, color=face, mec="#333333", label=STOPS[stop])
@@ -95,7 +94,7 @@ def by_alpha(rows: pd.DataFrame) -> Any:
             ax.set(title=task if line == 0 else "", xlabel="true α" if line else "", xlim=(0, 1))
             if line == 0:
                 ax.set_ylim(0, None)
-            if column % ACROSS == 0:
+            if column % across(len(tasks)) == 0:
                 ax.set_ylabel("|α̂ − α|" if line == 0 else "accuracy")
     legend(figure, axes)
     return figure
