@@ -130,7 +130,6 @@ def count_spark(files: list[str]) -> Figures:
     """Spark's processes do not tell what they used, so only the clock counts."""
     from topbin.scale import open_engine, tails_from
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with open_engine("spark", "local[2]") as engine:
         engine.total(_import, range(8), None)
         return timed(lambda: tails_from(engine, files, **COLUMNS), lambda: np.nan)

@@ -28,7 +28,6 @@ COLUMNS = {"score": "score", "label": "label"}
 
 @pytest.fixture(scope="module")
 def engine():
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with open_engine("spark", "local[2,2]") as engine:  # two threads, two attempts a task
         yield engine
 

@@ -1,5 +1,7 @@
 """The Spark engine: parts on the executors of a cluster, sums added in a tree (extra `spark`)."""
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from socket import create_connection
 from typing import Self
@@ -33,6 +35,9 @@ class Spark:
         builder = sql.SparkSession.builder.appName("topbin").config(map=QUIET)
         if not self._theirs:
             builder = builder.master(address or "local[*]")
+            if (address or "local").startswith("local"):
+                # Else workers run whatever "python3" is first on PATH, which may lack topbin.
+                os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         try:
             self._session = builder.getOrCreate()
         except (self._errors.PySparkException, OSError) as error:
