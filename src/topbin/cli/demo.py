@@ -60,7 +60,7 @@ def demo(output: Path, seed: int, as_json: bool) -> None:
     )
     rows = every_method(frame.drop(columns=LABEL).to_numpy(), frame[LABEL].to_numpy(), truth)
     show.print(as_table(rows, truth))
-    result = fit(frame, LABEL, preset="fast", seed=seed)
+    result = fit(frame, LABEL, seed=seed)
     show.print(result.summary(), soft_wrap=True)
     show.print(f"truth           {truth:.3f} of the unlabeled are malignant")
     # The run folder first: it refuses a folder of files that are not a run's.
