@@ -12,6 +12,8 @@ SUITE = ["learn/test_loop.py", "learn/test_risk.py", "learn/test_select.py",
          "learn/test_default_model.py"]  # fmt: skip
 JOB = """
 import no_extras
+
+no_extras.go_blind()
 import numpy as np
 import topbin as tb
 from topbin.learn import Plan
