@@ -24,6 +24,7 @@ from topbin.io.models import SUMS
 from topbin.io.sources.scan import kind_of, merge_types
 from topbin.io.tables import Table
 from topbin.job.files import MODEL, read_model, read_text
+from topbin.scale.addresses import stamp
 from topbin.scale.engine import Engine
 from topbin.scale.files import SourceLike, find_files, open_files, skipped
 from topbin.scale.rows import Outcome, RowPart, find_row_parts, read_rows, total_of
@@ -54,8 +55,7 @@ class Job:
 
     def target(self, part: RowPart) -> Path:
         """Where the scores of a part belong."""
-        stat = os.stat(part.path)
-        told = (self.key, part.path, stat.st_size, stat.st_mtime_ns, part.groups)
+        told = (self.key, part.path, *stamp(part.path), part.groups)
         name = f"{Path(part.path).stem}-{part.groups[0]:05d}"
         return (
             self.folder / f"{name}-{hashlib.sha256(repr(told).encode()).hexdigest()[:12]}.parquet"

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 
 from topbin.core.errors import InputError
+from topbin.scale.addresses import files_behind, first_line, is_address, types_behind
 
 SourceLike = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 NULLS = "['', 'NA', 'N/A', 'NaN', 'nan', 'NULL', 'null']"
@@ -140,12 +141,10 @@ def skipped(bad: Iterable[str]) -> list[str]:
     return [f"{len(names):,} file{'s'[: len(names) > 1]} left out, for unreadable: {shown}"]
 
 
-def first_line(error: BaseException) -> str:
-    """An error's first line, without a full stop at its end."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-
-
 def _expand(part: str) -> Iterator[str]:
+    if is_address(part):
+        yield from files_behind(part)
+        return
     if os.path.isdir(part):
         raise InputError("TB102", f'"{part}" is a folder. Did you mean "{part}/*.parquet"?')
     found = [part] if os.path.isfile(part) else sorted(glob(part, recursive=True))
@@ -159,6 +158,8 @@ def _expand(part: str) -> Iterator[str]:
 
 
 def _types(connection: Any, path: str) -> dict[str, str]:
+    if is_address(path):
+        return types_behind(connection, path)
     described = connection.execute(f"describe select * from {relation(path)}").fetchall()
     return {name: type_ for name, type_, *_ in described}
 

@@ -16,7 +16,8 @@ from topbin.core.checks import Scores
 from topbin.core.errors import MissingExtra
 from topbin.core.labels import label_key
 from topbin.core.optional import require
-from topbin.scale.files import PARQUET, File, ending, first_line, identifier, relation, unreadable
+from topbin.scale.addresses import first_line
+from topbin.scale.files import PARQUET, File, ending, identifier, relation, unreadable
 
 PART_ROWS = 1 << 22  # small row groups are read together up to this many rows
 CHUNK_ROWS = 1 << 20

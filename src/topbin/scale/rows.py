@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from topbin.core.errors import InputError, TopbinError
 from topbin.core.optional import require
+from topbin.scale.addresses import first_line
 from topbin.scale.engine import Engine
-from topbin.scale.files import PARQUET, ending, first_line, unreadable
+from topbin.scale.files import PARQUET, ending, unreadable
 
 PART_ROWS = 1 << 20  # a part is also what is done again after a failure, so not too many
 CHUNK_ROWS = 100_000
