@@ -196,6 +196,9 @@ def test_report_and_inspect(ran):
     run, _ = ran
     assert json.loads(call("report", run, "--json").stdout)["report"].endswith("report.html")
     assert "TEDnClassifier" in call("inspect", run / "model").stdout
+    shown = call("inspect", run).stdout
+    assert "of the 469 unlabeled are positive" in shown
+    assert "TEDnClassifier, preset fast, seed 0" in shown
     assert json.loads(call("inspect", run, "--json").stdout)["estimate"]["n_u"] == 469
     assert call("inspect", run.parent).exit_code == 1
 
