@@ -86,9 +86,9 @@ def main() -> None:
     again = f"python benchmarks/command.py{'' if rows == 10_000_000 else f' {rows}'}"
     text = head("What the command costs", again)
     text += (
-        "Whole processes, Python's start and all imports included. The machine was busy with other "
-        f"work (load {os.getloadavg()[1]:.0f} on {os.cpu_count()} cores): the wall clock shows an "
-        "upper limit, the CPU seconds what the work takes.\n\n"
+        "Whole processes, Python's start and all imports included. The load at the end, this work "
+        f"included, was {os.getloadavg()[1]:.0f} on {os.cpu_count()} cores: if it is more than the "
+        "cores, the wall clock shows an upper limit, the CPU seconds what the work takes.\n\n"
     )
     save("command.md", text + table(["", "wanted", "wall s", "CPU s", "peak MB"], lines))
 
