@@ -33,8 +33,11 @@ is 76 to 84 % pure, which biases α̂ up.
 - Batches of 50 and of 20 rather than 200, Adam at 1e-3 (concrete, 4 splits: .144 became .156, .156,
   .180): more steps an epoch overfit (AUC on test rows .882, then .866, .852, .863).
 - Holding out each third in turn (three nets of the same sizes, three times the work; 4 splits):
-  concrete .144 became .107, pageblock .046 became .025. It alone helps, and it is what the table
-  default does (nested folds, boosted trees), whose errors are the last column above.
+  concrete .144 became .107, pageblock .046 became .025. It is what the table default does (nested
+  folds, boosted trees), whose errors are the last column above.
+- A warm start of 10 epochs rather than 100 (not the paper's setting; first 3 splits of all five
+  tables, in the benchmark as tedn-w10): mean error .026 rather than .037, accuracy 90.7 % rather
+  than 89.9 %. A hundred epochs of PvU memorise small tables.
 """
 
 
