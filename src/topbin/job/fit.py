@@ -82,11 +82,7 @@ def fit(
             confidence=confidence, time_limit=time_limit, threads=threads, seed=seed,
             on_event=on_event,
         )  # fmt: skip
-    if preset not in PRESETS:
-        raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
-    check_count(review, "review")
-    if min_precision is not None:
-        check_fraction(min_precision, "min_precision")
+    check_wishes(preset, review, min_precision)
     tell = on_event or (lambda _: None)
     data = _prepared(
         frame, label, positive=positive, negative=negative, id=id, drop=drop, text=text
@@ -119,6 +115,20 @@ def fit(
     result = _refined(result, careful, s)
     tell(Event("stopped" if result.stopped else "done", estimate=result.estimate))
     return result
+
+
+def check_wishes(preset: str, review: int, min_precision: float | None) -> None:
+    """Refuse what no table could fulfil, before any work.
+
+    >>> check_wishes("slow", 100, None)
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB008 preset must be one of fast, good, best; got 'slow'.
+    """
+    if preset not in PRESETS:
+        raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
+    check_count(review, "review")
+    if min_precision is not None:
+        check_fraction(min_precision, "min_precision")
 
 
 def _refined(result: Result, careful: TEDnClassifier, s: Any) -> Result:

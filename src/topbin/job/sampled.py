@@ -17,7 +17,7 @@ from topbin.evaluate.table import check_table
 from topbin.io.features import fit_encoder
 from topbin.io.tables import Table, read_pair, read_table
 from topbin.job.draw import Drawn, Source, draw, frame_of, open_source
-from topbin.job.fit import PRESETS, Event, fit
+from topbin.job.fit import PRESETS, Event, check_wishes, fit
 from topbin.job.prepare import Prepared, from_pair, from_table
 from topbin.job.result import Result
 from topbin.job.sampled_result import SampledResult
@@ -80,8 +80,7 @@ def fit_sampled(
     roles = {"label": label, "positive": positive, "negative": negative}
     columns: dict[str, Any] = {"id": id, "drop": drop, "text": text}
     wanted = check_count(SAMPLE if sample is None else sample, "sample")
-    if preset not in PRESETS:
-        raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
+    check_wishes(preset, review, min_precision)
     opened = open_source(engine, source, known=known, **roles)
     if opened.n_u <= WORTH * wanted:
         return fit(_whole(source, known, roles, columns), **asked, **work)

@@ -7,6 +7,7 @@ from the usual variables, for S3 `AWS_ACCESS_KEY_ID` and its sisters.
 import os
 from collections.abc import Iterator
 from glob import has_magic
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -39,14 +40,13 @@ def files_behind(address: str) -> Iterator[str]:
     """The parquet files that an address stands for; `*` stays within a folder."""
     fs = require("pyarrow.fs", extra="dask", caller=f'"{address}"')
     scheme, _, pattern = address.partition("://")
-    base = pattern if not has_magic(pattern) else _without_magic(pattern)
-    store, root = _store(f"{scheme}://{base}")
+    store, root = _store(f"{scheme}://{_without_magic(pattern)}")
     asked = fs.FileSelector(root, recursive=True) if has_magic(pattern) else [root]
     try:
         found = sorted(info.path for info in store.get_file_info(asked) if info.is_file)
     except OSError as error:
         raise InputError("TB102", f'"{address}" cannot be reached: {first_line(error)}.') from error
-    found = [path for path in found if not has_magic(pattern) or PurePosixPath(path).match(pattern)]
+    found = [path for path in found if path == root or PurePosixPath(path).match(pattern)]
     if not found:
         raise InputError("TB101", f'no file is called or fits "{address}".')
     for path in found:
@@ -81,10 +81,9 @@ def _store(address: str) -> tuple[Any, str]:
 
 
 def _without_magic(pattern: str) -> str:
-    """The folder above the first wildcard.
+    """The folder above the first wildcard; a name without one as it is.
 
-    >>> _without_magic("bucket/2026/*/part-?.parquet")
-    'bucket/2026'
+    >>> _without_magic("bucket/2026/*/part-?.parquet"), _without_magic("bucket/a.parquet")
+    ('bucket/2026', 'bucket/a.parquet')
     """
-    whole = pattern.split("/")
-    return "/".join(whole[: next(i for i, step in enumerate(whole) if has_magic(step))])
+    return "/".join(takewhile(lambda step: not has_magic(step), pattern.split("/")))

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from topbin.core.errors import InputError
-from topbin.scale.addresses import files_behind, first_line, is_address, types_behind
+from topbin.scale.addresses import ENDINGS, files_behind, first_line, is_address, types_behind
 
 SourceLike = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 NULLS = "['', 'NA', 'N/A', 'NaN', 'nan', 'NULL', 'null']"
@@ -19,7 +19,7 @@ TEXT = {
     ".tsv": f"read_csv({{0}}, header=true, delim='\t', all_varchar=true, nullstr={NULLS})",
     ".jsonl": "read_json({0}, format='newline_delimited')",
 }
-PARQUET = {".parquet": "read_parquet({0})", ".pq": "read_parquet({0})"}
+PARQUET = dict.fromkeys(ENDINGS, "read_parquet({0})")
 WIDE = ("DOUBLE", "DECIMAL", "BIGINT", "INTEGER", "HUGEINT", "UBIGINT", "UINTEGER", "UHUGEINT")
 KINDS = {
     **dict.fromkeys((*WIDE, "FLOAT", "TINYINT", "SMALLINT", "UTINYINT", "USMALLINT"), "number"),
