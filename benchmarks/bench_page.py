@@ -235,7 +235,7 @@ def main() -> None:
     store = Store(sys.argv[1] if len(sys.argv) > 1 else RESULTS / "bench")
     for path in figures(store):
         print(path.relative_to(ROOT))
-    rows = in_order(store.frame())
+    rows = in_order(store.current())
     page = PAGE.read_text()
     for name, section in SECTIONS.items():
         page = put(page, name, section(rows))

@@ -72,7 +72,7 @@ def lines(rows: pd.DataFrame, methods: list[str], measure: str) -> list[list[obj
 
 
 def main() -> None:
-    rows = Store(RESULTS / "bench").frame()
+    rows = Store(RESULTS / "bench").current()
     rows = rows[(rows["status"] == DONE) & (rows["alpha"] == ALPHA) & (rows["profile"] == "paper")]
     errors, rights = (
         table(["", *map(name_of, methods)], lines(rows, methods, measure))

@@ -11,7 +11,7 @@ from topbin.bench import figures
 from topbin.bench.figures.epochs import _even
 from topbin.bench.figures.panels import blocks
 from topbin.bench.figures.triangles import tilt
-from topbin.bench.grid import grid, jobs_of
+from topbin.bench.grid import Cell, grid, jobs_of
 from topbin.bench.progress import Watch
 from topbin.bench.runner import Finished
 from topbin.bench.store import Store
@@ -41,7 +41,8 @@ def made_rows():
                     right = np.nan if method in ("bbe", "scott") else 0.9 - 0.01 * (i + seed)
                     rows.append(
                         {
-                            "key": f"{task}{alpha}{seed}{method}", "task": task, "method": method,
+                            "key": Cell(task, method, alpha, seed, "paper").key,
+                            "task": task, "method": method,
                             "alpha": alpha, "seed": seed, "profile": "paper", "status": "done",
                             "reason": "", "alpha_error_last": guess, "alpha_error_pu": guess / 2,
                             "alpha_error_oracle": guess / 4, "accuracy_last": right,
@@ -137,6 +138,27 @@ def test_two_nets_are_never_averaged(rows):
     assert set(labelled(rows.assign(profile="cpu-allconv"))["task"]) == {"concrete", "spambase"}
     assert len(labelled(pd.DataFrame())) == 0
     assert beside("cifar_dog_cat", "tedn", "accuracy").value == 75.2  # the ResNet's
+
+
+def test_two_profiles_of_a_task_are_never_averaged(rows):
+    digits = rows[rows["task"] == "concrete"].assign(task="mnist17")
+    both = labelled(pd.concat([digits.assign(profile="cpu"), digits]))
+    assert set(both["task"]) == {"mnist17 · cpu", "mnist17 · paper"}
+    assert beside("mnist17 · cpu", "tedn", "accuracy").value == 98.7
+    # the settings of tables are the same in both profiles
+    same = labelled(pd.concat([rows.assign(profile="cpu"), rows]))
+    assert set(same["task"]) == {"concrete", "spambase"}
+
+
+def test_rows_made_under_other_settings_are_left_out(tmp_path, rows):
+    store = Store(tmp_path)
+    old = rows.assign(key=rows["key"] + "old")
+    gone = rows.assign(key=rows["key"] + "gone", profile="no such profile")
+    none = rows.assign(key=rows["key"] + "none", task="no such task")
+    store.put("job", {"rows": pd.concat([old, rows, gone, none]).to_dict("records")})
+    assert len(store.frame()) == 4 * len(rows)
+    assert store.current()["key"].tolist() == rows["key"].tolist()
+    assert len(Store(tmp_path / "none").current()) == 0
 
 
 def test_ours_against_the_best_of_the_others(rows):

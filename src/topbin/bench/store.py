@@ -12,6 +12,8 @@ from typing import Any
 import pandas as pd
 
 from topbin.bench.grid import Cell
+from topbin.bench.profiles import PROFILES
+from topbin.bench.tasks import TASKS
 from topbin.core.errors import FileError
 from topbin.core.optional import require
 from topbin.io.atomic import new_file, remove_parts
@@ -37,6 +39,14 @@ class Store:
         newest: dict[str, int] = {key: i for i, f in enumerate(frames) for key in f["key"]}
         kept = [frame[frame["key"].map(newest) == i] for i, frame in enumerate(frames)]
         return pd.concat([frame for frame in kept if len(frame)], ignore_index=True)
+
+    def current(self) -> pd.DataFrame:
+        """The rows of cells as they are set today.
+
+        A row made under other settings of its profile stays in the file, and out of every table.
+        """
+        rows = self.frame()
+        return rows[[_key_today(row) == row.key for row in rows.itertuples()]]
 
     def missing(self, cells: Iterable[Cell], *, retry: bool = False) -> list[Cell]:
         """Cells without a result; with `retry` also those that failed."""
@@ -77,6 +87,12 @@ class Store:
             part = rows.with_name(rows.name.replace(".rows.", f".{kind}."))
             found += [part] if part.exists() else []
         return found
+
+
+def _key_today(row: Any) -> str | None:
+    """The key that this row's cell has now; None if there is no such cell any more."""
+    cell = Cell(row.task, row.method, float(row.alpha), int(row.seed), row.profile)
+    return cell.key if row.task in TASKS and row.profile in PROFILES else None
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

@@ -14,8 +14,9 @@ import pandas as pd
 from topbin.bench.forms import Grid
 from topbin.bench.methods import CONTENDERS
 from topbin.bench.paper import Measure, Printed, printed
+from topbin.bench.profiles import find_profile
 from topbin.bench.store import DONE
-from topbin.bench.tasks import FAMILIES
+from topbin.bench.tasks import FAMILIES, TASKS
 from topbin.core.errors import InputError
 
 STOPS = {"last": "last epochs", "pu": "PU-validated stop", "oracle": "oracle stop"}
@@ -195,14 +196,23 @@ def column_mean(cells: pd.DataFrame, column: str, scale: float) -> Mean | None:
 
 
 def labelled(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the net in the task's name where it is not the usual one of the profile `cpu`.
+    """The rows with All-CNN, and a profile where a task has several, in the task's name.
 
-    So that two nets are never averaged.
+    So that two nets, or few epochs and many, are never averaged.
     """
     if not len(rows):
         return rows
     other = rows["profile"].str.startswith("cpu-") & rows["task"].isin(PHOTOGRAPHS)
-    return rows.assign(task=rows["task"].where(~other, rows["task"] + ALLCONV))
+    names = rows["task"].where(~other, rows["task"] + ALLCONV)
+    how = pd.Series([_how(*pair) for pair in zip(rows["task"], rows["profile"], strict=True)])
+    how.index = rows.index
+    several = how.groupby(names).transform("nunique") > 1
+    return rows.assign(task=names.where(~several, names + NET_MARK + rows["profile"]))
+
+
+def _how(task: str, profile: str) -> str:
+    """The settings of a task: two profiles may have the same."""
+    return repr(find_profile(profile).settings[TASKS[task].kind])
 
 
 def beside(task: str, method: str, measure: Measure) -> Printed | None:
@@ -212,7 +222,7 @@ def beside(task: str, method: str, measure: Measure) -> Printed | None:
     73.0
     """
     name, _, net = task.partition(NET_MARK)
-    return printed(name, method, measure, "allconv" if net else None)
+    return printed(name, method, measure, "allconv" if net.startswith("All-CNN") else None)
 
 
 def _beside(task: str, method: str, measure: Measure) -> str:

@@ -138,9 +138,9 @@ def run(
 def table(measure: Any, alpha: float, form: Any, failed: bool, as_json: bool, folder: Path) -> None:
     """Mean ± standard error over splits, beside the paper's number."""
     from topbin.bench.store import Store
-    from topbin.bench.tables import compare, failures, require_rows
+    from topbin.bench.tables import compare, failures, labelled, require_rows
 
-    rows = require_rows(Store(folder).frame())
+    rows = labelled(require_rows(Store(folder).current()))
     shown = failures(rows) if failed else compare(rows, measure, alpha=alpha)
     if as_json:
         write_json([dict(zip(shown.header, row, strict=True)) for row in shown.rows])

@@ -31,7 +31,7 @@ def draw_all(store: Store, folder: Path) -> Iterator[Path]:
 
     Smoke results mean nothing, so they are drawn only where there are no others.
     """
-    rows = store.frame()
+    rows = store.current()
     rows = rows[rows["status"] == DONE] if len(rows) else rows
     if len(rows) and not (rows["profile"] == "smoke").all():
         rows = rows[rows["profile"] != "smoke"]
