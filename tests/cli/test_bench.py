@@ -1,4 +1,4 @@
-"""`topbin bench`: list, run, table and figures."""
+"""`topbin bench`: list, run, table, figures and check."""
 
 import json
 
@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from topbin.bench.grid import grid
+from topbin.bench.store import Store, write_table
 from topbin.cli import main
 
 
@@ -96,3 +97,32 @@ def test_help_names_the_verbs():
     assert result.exit_code == 0
     for verb in ("list", "run", "table", "figures"):
         assert verb in result.stdout
+
+
+def test_cells_run_again_give_what_is_kept(smoke):
+    folder, _ = smoke
+    before = {path.name: path.read_bytes() for path in folder.glob("*.parquet")}
+    result = call("check", "-o", folder, "--cells", 3, "--seed", 1, "--within", 0, "--json")
+    assert result.exit_code == 0, result.output
+    lines = json.loads(result.stdout)
+    assert len({(line["task"], line["method"], line["α"]) for line in lines}) == 3
+    assert {line["difference"] for line in lines} == {"0"}
+    assert "3/3" in result.stderr
+    assert {path.name: path.read_bytes() for path in folder.glob("*.parquet")} == before
+
+
+def test_a_number_that_cannot_be_had_again_is_told(tmp_path):
+    assert call("run", "triangles", "--profile", "smoke", "--method", "tice", "--seeds", 1,
+                "-o", tmp_path).exit_code == 0  # fmt: skip
+    store = Store(tmp_path)
+    write_table(store.frame().assign(alpha_last=0.125), tmp_path / "rows.parquet")
+    assert call("check", "-o", tmp_path).exit_code == 0
+    result = call("check", "-o", tmp_path, "--within", 0.001)
+    assert result.exit_code == 3
+    assert "| 0.1250 |" in result.stdout
+
+
+def test_nothing_to_check(tmp_path):
+    result = call("check", "-o", tmp_path)
+    assert result.exit_code == 1
+    assert "TB303" in result.stderr

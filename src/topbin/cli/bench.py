@@ -1,4 +1,4 @@
-"""`topbin bench`: list, run, show and draw the paper's experiments."""
+"""`topbin bench`: list, run, show, draw and check the paper's experiments."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import FAILED, Verb, screen, split_names, write_json
+from topbin.cli.verb import FAILED, PASSED, SEED, Verb, screen, split_names, write_json
 
 
 @click.group()
@@ -21,6 +21,7 @@ def bench() -> None:
       TOPBIN_DATA=folder topbin bench run uci --profile paper
       topbin bench table --measure accuracy
       topbin bench figures
+      topbin bench check --cells 3
     """
 
 
@@ -166,3 +167,35 @@ def figures(images: Path, as_json: bool, folder: Path) -> None:
         written.append(str(path))
     if as_json:
         write_json(written)
+
+
+@bench.command(cls=Verb)
+@click.option("--cells", default=3, show_default=True, type=click.IntRange(1), help="How many.")
+@click.option("--seed", default=0, show_default=True, type=SEED, help="Of the draw of cells.")
+@click.option("--within", type=float, help="Exit with 3 if an answer differs by more than this.")
+@json_option
+@results
+def check(cells: int, seed: int, within: float | None, as_json: bool, folder: Path) -> None:
+    """Run some finished cells again, drawn at random, and compare; nothing is written.
+
+    On the same kind of processor the answers should be equal to the last digit; on another one a
+    net's may differ a little.
+    """
+    from topbin.bench.recheck import as_table, run_again, some_cells
+    from topbin.bench.store import Store
+    from topbin.bench.tables import require_rows
+
+    rows = some_cells(require_rows(Store(folder).current()), cells, seed)
+    console, found = screen(as_json=True), []
+    for again in run_again(rows):
+        found.append(again)
+        cell = again.cell
+        done = f"{len(found)}/{len(rows)}  {cell.task} α={cell.alpha:g} split {cell.seed}"
+        console.print(f"{done}  {cell.method}  differs by {again.distance:.1g}", markup=False)
+    shown = as_table(found)
+    if as_json:
+        write_json([dict(zip(shown.header, row, strict=True)) for row in shown.rows])
+    else:
+        click.echo(shown.render("markdown"), nl=False)
+    if within is not None and max(again.distance for again in found) > within:
+        raise click.exceptions.Exit(PASSED)
