@@ -16,7 +16,7 @@ from topbin.bench.figures import draw_all
 from topbin.bench.forms import Grid
 from topbin.bench.grid import Cell, grid
 from topbin.bench.store import DONE, Store
-from topbin.bench.tables import NET_MARK, by_alpha, compare, labelled, wide
+from topbin.bench.tables import NET_MARK, by_alpha, caption, compare, labelled, wide
 from topbin.bench.tasks import FAMILIES, TASKS
 from topbin.bench.verdicts import against_best, early_stops, natives
 
@@ -119,8 +119,10 @@ def verdicts(rows: pd.DataFrame) -> str:
 
 def both_measures(rows: pd.DataFrame, tasks: list[str]) -> str:
     here = of(rows, tasks)
-    return text("Error of α̂:", compare(here, "alpha_error")) + text(
-        "Accuracy in per cent:", compare(here, "accuracy")
+    return (
+        "\n".join(f"- {line}" for line in caption(here).splitlines())
+        + text("\n\nError of α̂:", compare(here, "alpha_error"))
+        + text("\nAccuracy in per cent:", compare(here, "accuracy"))
     )
 
 

@@ -18,6 +18,7 @@ from topbin.bench.store import Store
 from topbin.bench.tables import (
     beside,
     by_alpha,
+    caption,
     compare,
     failures,
     labelled,
@@ -148,6 +149,13 @@ def test_two_profiles_of_a_task_are_never_averaged(rows):
     # the settings of tables are the same in both profiles
     same = labelled(pd.concat([rows.assign(profile="cpu"), rows]))
     assert set(same["task"]) == {"concrete", "spambase"}
+
+
+def test_a_caption_says_what_the_nets_were(rows):
+    photos = rows.assign(task="cifar_dog_cat", profile="cpu-allconv")
+    tables, images = caption(labelled(pd.concat([rows, photos]))).splitlines()
+    assert tables.startswith("concrete, spambase: uci-mlp, 100 + 200 epochs")
+    assert images.startswith("cifar_dog_cat · All-CNN: allconv of 16, 30 + 30 epochs, batches of 1")
 
 
 def test_rows_made_under_other_settings_are_left_out(tmp_path, rows):

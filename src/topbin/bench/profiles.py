@@ -31,6 +31,20 @@ class Settings:
         """Epochs of every learner, warm start included."""
         return self.warm_start + self.epochs
 
+    @property
+    def about(self) -> str:
+        """In words, for a table's caption.
+
+        >>> Settings("mlp", 15, 30, size=(300, 50), last=5).about
+        'mlp of 300 × 50, 15 + 30 epochs, batches of 200 + 200, means of the last 5 epochs'
+        """
+        widths = [self.size] if isinstance(self.size, int) else self.size
+        size = f" of {' × '.join(map(str, widths))}" if widths else ""
+        return (
+            f"{self.net}{size}, {self.warm_start} + {self.epochs} epochs, "
+            f"batches of {self.batch} + {self.batch}, means of the last {self.last} epochs"
+        )
+
     def recorded(self, epoch: int) -> bool:
         """Whether this epoch is measured.
 

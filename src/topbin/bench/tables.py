@@ -14,7 +14,7 @@ import pandas as pd
 from topbin.bench.forms import Grid
 from topbin.bench.methods import CONTENDERS
 from topbin.bench.paper import Measure, Printed, printed
-from topbin.bench.profiles import find_profile
+from topbin.bench.profiles import Settings, find_profile
 from topbin.bench.store import DONE
 from topbin.bench.tasks import FAMILIES, TASKS
 from topbin.core.errors import InputError
@@ -204,15 +204,24 @@ def labelled(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     other = rows["profile"].str.startswith("cpu-") & rows["task"].isin(PHOTOGRAPHS)
     names = rows["task"].where(~other, rows["task"] + ALLCONV)
-    how = pd.Series([_how(*pair) for pair in zip(rows["task"], rows["profile"], strict=True)])
+    how = pd.Series([_settings(*pair) for pair in zip(rows["task"], rows["profile"], strict=True)])
     how.index = rows.index
     several = how.groupby(names).transform("nunique") > 1
     return rows.assign(task=names.where(~several, names + NET_MARK + rows["profile"]))
 
 
-def _how(task: str, profile: str) -> str:
-    """The settings of a task: two profiles may have the same."""
-    return repr(find_profile(profile).settings[TASKS[task].kind])
+def caption(rows: pd.DataFrame) -> str:
+    """What every task's nets were, a line for tasks that had the same; from labelled rows."""
+    said: dict[str, list[str]] = {}
+    for task, profile in dict.fromkeys(zip(rows["task"], rows["profile"], strict=True)):
+        how = _settings(task.partition(NET_MARK)[0], profile).about
+        said.setdefault(how, []).append(task)
+    return "".join(f"{', '.join(dict.fromkeys(tasks))}: {how}.\n" for how, tasks in said.items())
+
+
+def _settings(task: str, profile: str) -> Settings:
+    """What a profile decides for a task: two profiles may decide the same."""
+    return find_profile(profile).settings[TASKS[task].kind]
 
 
 def beside(task: str, method: str, measure: Measure) -> Printed | None:

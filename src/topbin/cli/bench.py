@@ -139,7 +139,7 @@ def run(
 def table(measure: Any, alpha: float, form: Any, failed: bool, as_json: bool, folder: Path) -> None:
     """Mean ± standard error over splits, beside the paper's number."""
     from topbin.bench.store import Store
-    from topbin.bench.tables import compare, failures, labelled, require_rows
+    from topbin.bench.tables import caption, compare, failures, labelled, require_rows
 
     rows = labelled(require_rows(Store(folder).current()))
     shown = failures(rows) if failed else compare(rows, measure, alpha=alpha)
@@ -147,6 +147,8 @@ def table(measure: Any, alpha: float, form: Any, failed: bool, as_json: bool, fo
         write_json([dict(zip(shown.header, row, strict=True)) for row in shown.rows])
     else:
         click.echo(shown.render(form), nl=False)
+        if form == "markdown":
+            click.echo(f"\n{caption(rows)}", nl=False)
 
 
 @bench.command(cls=Verb)
