@@ -270,10 +270,11 @@ def test_a_pu_native_task_has_estimates_and_no_errors(monkeypatch):
 
 def test_warm_starts_of_their_own():
     rows = {}
-    for job in jobs_of(cells_of(["tedn", "tedn-w0"])):
+    for job in jobs_of(cells_of(["tedn", "tedn-w0", "tedn-auto"])):
         rows[job.trainer] = run_job(job)["curves"]
     assert [p["phase"] for p in rows["tedn"]] == ["warm-start"] * 2 + ["tedn"] * 4
     assert {p["phase"] for p in rows["tedn-w0"]} == {"tedn"}
+    assert [p["phase"] for p in rows["tedn-auto"]][:2] == ["warm-start"] * 2  # 10 at the least
 
 
 def test_jobs_of_a_split_make_it_once():

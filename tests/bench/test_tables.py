@@ -273,6 +273,16 @@ def test_warm_starts_are_compared_on_the_same_splits(rows):
     assert left.lines[0].get_xdata().tolist() == [0, 100]
 
 
+def test_a_warm_start_that_ends_by_itself_is_a_dashed_line(rows):
+    itself = rows[rows["method"] == "tedn"].assign(method="tedn-auto", alpha_error_last=0.25)
+    left, _ = figures.warm_start(pd.concat([rows, itself])).axes
+    dashed = [line for line in left.lines if line.get_linestyle() == "--"]
+    assert [line.get_ydata()[0] for line in dashed] == [0.25, 0.25]
+    some = itself[itself["seed"] == 0]  # not on the same splits: not drawn
+    left, _ = figures.warm_start(pd.concat([rows, some])).axes
+    assert not [line for line in left.lines if line.get_linestyle() == "--"]
+
+
 def test_curves_are_drawn_at_even_distances():
     means = pd.Series(1.0, index=[1, 10, 20, 28, 29, 30])
     assert _even(means).index.tolist() == [1, 10, 20, 30]

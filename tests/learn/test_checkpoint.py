@@ -122,7 +122,9 @@ def test_every_kind_of_record_comes_back(tmp_path):
         confidence=0.95, alarms=(alarm,), notes=("a note",),
     )  # fmt: skip
     plain = Epoch(1, "pvu", 0.5, 0.2, 20)
-    full = replace(plain, estimate=estimate, alpha=0.2, settled=True, alarms=(alarm,))
+    full = replace(
+        plain, estimate=estimate, alpha=0.2, held_risk=0.6, settled=True, alarms=(alarm,)
+    )
     checkpoint.save(tmp_path / "run", model, [plain, full])
     assert checkpoint.load(tmp_path / "run", model) == (plain, full)
 

@@ -1,6 +1,7 @@
 """The loop with a model small enough to follow: phases, α, discarding, settling, resuming."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -92,6 +93,40 @@ def test_the_others_discard_nothing(name):
     (first,) = train(model, LEARNERS[name], P, U, alpha=alpha, epochs=1)
     assert model.asked == [(LEARNERS[name].at(alpha), None)]
     assert first.n_kept == 20
+
+
+class Fading(Recorder):
+    """Logits of ±1 after `best` epochs, smaller before and after; ±1.1 would be PvU's optimum."""
+
+    def __init__(self, best):
+        super().__init__()
+        self.best = best
+
+    def scores(self, X):
+        return (1 - 0.02 * abs(len(self.asked) - self.best)) * np.sign(np.asarray(X) - 9.5)
+
+
+@pytest.mark.parametrize(("best", "warm"), [(2, 10), (5, 10), (6, 12), (9, 18), (13, 25), (40, 25)])
+def test_a_warm_start_ends_at_twice_its_best_epoch(best, warm):
+    run = partial(
+        train, learner=LEARNERS["tedn"], X_p=P, X_u=U, holdout=HELD, epochs=5, warm_start=25,
+        warm_stop=True,
+    )  # fmt: skip
+    history = list(run(Fading(best)))
+    assert [e.phase for e in history] == [WARM_START] * warm + ["tedn"] * (30 - warm)
+    risks = [e.held_risk for e in history]
+    assert np.argmin(risks[:warm]) + 1 == min(best, warm)
+    assert risks[warm:] == [None] * (30 - warm)
+    # and an interrupted run ends it at the same epoch
+    for cut in (5, warm, warm + 1):
+        model = Fading(best)
+        model.asked = [None] * cut
+        assert list(run(model, done=history[:cut])) == history[cut:]
+
+
+def test_a_warm_start_that_ends_by_itself_needs_a_holdout():
+    with pytest.raises(InputError, match=r"TB001.*warm_stop"):
+        train(Recorder(), LEARNERS["cvir"], P, U, alpha=0.2, epochs=1, warm_stop=True)
 
 
 def test_a_warm_start_keeps_the_learners_loss():

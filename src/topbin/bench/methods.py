@@ -20,7 +20,7 @@ class Contender:
     """A method of the benchmark: what is fitted for it, and which of the two answers it gives.
 
     `known_alpha` says that it is told the true α, `oracle` that it is shown true negatives.
-    `warm_start` stands for that of the profile.
+    `warm_start` stands for that of the profile; with `warm_stop` it ends by itself, sooner.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Contender:
     known_alpha: bool = False
     oracle: bool = False
     warm_start: int | None = None
+    warm_stop: bool = False
 
     @property
     def learner(self) -> str | None:
@@ -81,10 +82,11 @@ CONTENDERS = {
         *_learners(),
         Contender(DEFAULT, DEFAULT, "our default: nested (TED)ⁿ over boosted trees", True, True),
         *_warm_starts(),
+        Contender("tedn-auto", "tedn-auto", "(TED)ⁿ, W by itself", True, True, warm_stop=True),
     )
 }
 # Ablations run when they are asked for by name.
-USUAL = tuple(name for name, c in CONTENDERS.items() if c.warm_start is None)
+USUAL = tuple(name for name, c in CONTENDERS.items() if "-" not in name)
 
 
 def find_contender(name: str) -> Contender:

@@ -160,6 +160,7 @@ def _train(
         first.settings,
         alpha=truth.alpha,
         warm_start=lead.warm_start,
+        warm_stop=lead.warm_stop,
         seed=_seed(job),
     ):
         for point in measure(fitted, contenders, truth):

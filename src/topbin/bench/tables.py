@@ -175,8 +175,8 @@ def name_of(method: str) -> str:
 
 def plain_name(method: str) -> str:
     """The name that papers use."""
-    base, _, warm = method.partition("-w")
-    return NAMES.get(base, base) + (f" W={warm}" if warm else "")
+    base, _, warm = method.partition("-")
+    return NAMES.get(base, base) + (f" W={warm.removeprefix('w')}" if warm else "")
 
 
 def groups_of(

@@ -54,6 +54,7 @@ def fit_net(
     *,
     alpha: float | None,
     warm_start: int | None,
+    warm_stop: bool = False,
     seed: int,
 ) -> Iterator[Fitted]:
     """Train a net of the profile, yielding after each epoch that is measured.
@@ -85,6 +86,7 @@ def fit_net(
         alpha=alpha if learner.needs_alpha else None,
         holdout=(read(split.held_p), read(split.held_u)),
         warm_start=warm,
+        warm_stop=warm_stop,
         epochs=settings.total - warm,
         least_kept=LEAST_KEPT,
     )

@@ -6,7 +6,7 @@ It yields a record an epoch and stops only at its cap: when to stop sooner is th
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,11 +16,12 @@ from topbin.core.errors import InputError, TopbinError
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.tails import Tails
 from topbin.learn.pvu import PVU
-from topbin.learn.risk import Learner, Risk
+from topbin.learn.risk import Learner, Risk, mean_risk
 from topbin.learn.select import Rows, keep_lowest, n_rows
 from topbin.mpe.bbe import bbe
 
 WARM_START = "warm-start"
+LEAST_WARM = 10  # epochs, however early PvU was at its best
 NEAR_ONE = 0.95  # an estimate this high would discard nearly all of U; it says "not learned yet"
 
 
@@ -49,7 +50,10 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One epoch: `alpha` is what it trained with, `estimate` what the hold-out says after it."""
+    """One epoch: `alpha` is what it trained with, `estimate` what the hold-out says after it.
+
+    `held_risk` is PvU's risk on the hold-out, in a warm start.
+    """
 
     epoch: int
     phase: str
@@ -58,6 +62,7 @@ class Epoch:
     n_kept: int
     alpha: float | None = None
     estimate: AlphaEstimate | None = None
+    held_risk: float | None = None
     settled: bool = False
     alarms: tuple[Alarm, ...] = ()
 
@@ -104,6 +109,7 @@ def train(
     holdout: tuple[Any, Any] | None = None,
     epochs: int,
     warm_start: int = 0,
+    warm_stop: bool = False,
     estimator: Callable[[Tails], AlphaEstimate] = bbe,
     settle: Settle = Settle(),  # noqa: B008  (frozen)
     least_kept: int = 10,
@@ -111,7 +117,8 @@ def train(
 ) -> Iterator[Epoch]:
     """Run `warm_start` epochs of PvU, then `epochs` of the learner, yielding a record after each.
 
-    `holdout` is (P, U) rows kept from training; with it α̂ is estimated after every epoch.
+    `holdout` is (P, U) rows kept from training; with it α̂ is estimated after every epoch. With
+    `warm_stop` the warm start ends once PvU is `past_its_best` there, and the learner has the rest.
     `done` is the history of an interrupted run whose model state has been restored.
     """
     check_count(epochs, "epochs")
@@ -119,18 +126,24 @@ def train(
     check_count(least_kept, "least_kept")
     _check_samples(X_p, X_u, holdout)
     _check_alpha(learner, alpha, holdout)
+    if warm_stop and holdout is None:
+        raise InputError(
+            "TB001", "warm_stop looks at rows kept from training; pass holdout=(P, U)."
+        )
 
     def run() -> Iterator[Epoch]:
         history = list(done)
         latest = history[-1].estimate if history else None
+        warm = all(epoch.phase == WARM_START for epoch in history)
         for number in range(len(history) + 1, warm_start + epochs + 1):
-            stage = learner if number > warm_start else _warm_start_of(learner)
+            warm = warm and number <= warm_start and not (warm_stop and past_its_best(history))
+            stage = _warm_start_of(learner) if warm else learner
             if stage.estimates_alpha and latest is None:
-                latest = _estimate(model, holdout, estimator)
+                latest, _ = _judge(model, holdout, estimator)
             used = latest.alpha if stage.estimates_alpha and latest is not None else alpha
             record = _one_epoch(model, stage, X_p, X_u, used, least_kept, number)
-            latest = _estimate(model, holdout, estimator)
-            history.append(replace(record, estimate=latest))
+            latest, held_risk = _judge(model, holdout, estimator, stage if warm else None)
+            history.append(replace(record, estimate=latest, held_risk=held_risk))
             history[-1] = replace(history[-1], settled=settle.reached(history))
             yield history[-1]
 
@@ -176,15 +189,31 @@ def _warm_start_of(learner: Learner) -> Learner:
     return replace(PVU, name=WARM_START, loss=learner.loss)
 
 
-def _estimate(
+def past_its_best(history: Sequence[Epoch]) -> bool:
+    """Whether a warm start has run twice as long as it took to its lowest risk on the hold-out.
+
+    From there on PvU memorises: what it would learn of U are its labels.
+
+    >>> best_at_6 = [Epoch(i, "", 0, 0, 0, held_risk=0.5 + abs(i - 6) / 8) for i in range(1, 13)]
+    >>> past_its_best(best_at_6[:11]), past_its_best(best_at_6)
+    (False, True)
+    """
+    risks = [inf if epoch.held_risk is None else epoch.held_risk for epoch in history]
+    return len(risks) >= LEAST_WARM and len(risks) >= 2 * (1 + int(np.argmin(risks)))
+
+
+def _judge(
     model: Backend,
     holdout: tuple[Any, Any] | None,
     estimator: Callable[[Tails], AlphaEstimate],
-) -> AlphaEstimate | None:
+    warm: Learner | None = None,
+) -> tuple[AlphaEstimate | None, float | None]:
+    """What the hold-out says: α̂ and, in a warm start, PvU's risk."""
     if holdout is None:
-        return None
+        return None, None
     scores_p, scores_u = (model.scores(X) for X in holdout)
-    return estimator(Tails.from_scores(scores_p, scores_u))
+    risk = None if warm is None else mean_risk(warm.at(None), scores_p, scores_u)
+    return estimator(Tails.from_scores(scores_p, scores_u)), risk
 
 
 def _near_one(alpha: float, number: int) -> Alarm:

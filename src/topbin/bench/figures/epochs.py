@@ -57,7 +57,7 @@ def top_bin_by_epoch(curves: pd.DataFrame) -> Any:
 def _plain(curves: pd.DataFrame) -> pd.DataFrame:
     if "alpha" not in curves:
         return pd.DataFrame(columns=["task", "method"])
-    return curves[(curves["alpha"] == HALF) & ~curves["method"].str.contains("-w")]
+    return curves[(curves["alpha"] == HALF) & ~curves["method"].str.contains("-")]
 
 
 def _lines(ax: Any, cells: pd.DataFrame, measure: str) -> None:

@@ -16,7 +16,7 @@ HALF = 0.5
 def errors(rows: pd.DataFrame) -> Any:
     """|α̂ − .5| of every estimator on every task, the paper's number beside it as a diamond."""
     here = rows[(rows["alpha"] == HALF) & rows["alpha_error_last"].notna()]
-    here = here[~here["method"].str.contains("-w")]
+    here = here[~here["method"].str.contains("-")]
     tasks = list(dict.fromkeys(here["task"]))
     if not tasks:
         return None
@@ -56,7 +56,7 @@ def stops(rows: pd.DataFrame) -> Any:
     here = rows[
         (rows["alpha"] == HALF) & rows.get("accuracy_oracle", rows["alpha"] * np.nan).notna()
     ]
-    here = here[~here["method"].str.contains("-w")]
+    here = here[~here["method"].str.contains("-")]
     tasks = list(dict.fromkeys(here["task"]))
     if not tasks:
         return None
@@ -81,7 +81,7 @@ def stops(rows: pd.DataFrame) -> Any:
 
 def by_alpha(rows: pd.DataFrame) -> Any:
     """The error of α̂ and the accuracy as α goes from .1 to .9."""
-    here = rows[~rows["method"].str.contains("-w") & rows["alpha"].notna()]
+    here = rows[~rows["method"].str.contains("-") & rows["alpha"].notna()]
     here = here[here.groupby(["task", "method"])["alpha"].transform("nunique") > 1]
     tasks = list(dict.fromkeys(here["task"]))
     if here["method"].nunique() < 2:  # one method alone compares nothing
@@ -110,8 +110,13 @@ def _lines(ax: Any, cells: pd.DataFrame, measure: str) -> None:
 
 
 def warm_start(rows: pd.DataFrame) -> Any:
-    """(TED)ⁿ with W = 0 … 100 epochs of warm start, on the splits that every W has."""
-    here = rows[(rows["alpha"] == HALF) & rows["method"].str.match(r"tedn($|-w)")]
+    """(TED)ⁿ with W = 0 … 100 epochs of warm start, on the splits that every W has.
+
+    Dashed, on the same splits: the warm start that ends by itself.
+    """
+    rows = rows[rows["alpha"] == HALF]
+    here = rows[rows["method"].str.match(r"tedn($|-w)")]
+    by_itself = rows[rows["method"] == "tedn-auto"].set_index(["task", "seed"])
     cells = zip(here["method"], here["task"], here["profile"], strict=True)
     here = here.assign(warm=[_warm_of(*cell) for cell in cells])
     shared = {
@@ -125,10 +130,14 @@ def warm_start(rows: pd.DataFrame) -> Any:
     for ax, (measure, name) in zip(axes.flat, WARM_MEASURES.items(), strict=True):
         for task, both in shared.items():
             wide = both[measure]
-            ax.errorbar(
+            drawn = ax.errorbar(
                 wide.columns, wide.mean(), yerr=wide.sem().fillna(0.0), fmt="o-", ms=4, capsize=2,
                 label=f"{task}, {len(wide)} splits",
             )  # fmt: skip
+            same = [(task, seed) for seed in wide.index]
+            if same and all(cell in by_itself.index for cell in same):
+                level = by_itself.loc[same, measure].mean()
+                ax.axhline(level, color=drawn[0].get_color(), linestyle="--", linewidth=1)
         ax.set(xlabel="warm-start epochs W", ylabel=name)
     legend(figure, axes)
     return figure

@@ -128,9 +128,10 @@ def train_net(
     run = partial(
         train, backend, learner, train_p, train_u,
         alpha=alpha, holdout=(held_p, held_u), epochs=plan.epochs, warm_start=warm,
+        warm_stop=plan.warm is None and warm > 0,
     )  # fmt: skip
     samples = (train_p, train_u, held_p, held_u)
-    about = f"{learner.name} {learner.at(alpha)} {alpha} {warm}"
+    about = f"{learner.name} {learner.at(alpha)} {alpha} {warm} {plan.warm}"
     done, epochs = _kept(plan.checkpoint, backend, samples, about, run)
     history, alarms = _follow(done, epochs, warm + plan.epochs, settings, team)
     scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held_p, held_u))

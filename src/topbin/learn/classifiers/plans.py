@@ -14,9 +14,11 @@ from topbin.learn.risk import Learner
 class NetPlan:
     """Epochs at most, warm-start epochs of (TED)ⁿ, and how the net is trained.
 
-    The defaults are the paper's for tables: W = 100 and 200 more, batches of 200 P and 200 U, a
-    fifth of the rows held out. `optim` is a `topbin.learn.backends.optim.Optim`; None: the
-    paper's for the net. `augment` maps a batch of images to an altered one.
+    A warm start ends once PvU has run twice as long as to its lowest risk on held-out rows, or
+    after half of `epochs`; the paper's is a number, `warm=100` for tables. The other defaults are
+    the paper's: 200 epochs in all after that, batches of 200 P and 200 U, a fifth of the rows held
+    out. `optim` is a `topbin.learn.backends.optim.Optim`; None: the paper's for the net.
+    `augment` maps a batch of images to an altered one.
 
     `checkpoint` is a folder that keeps the net after every epoch: a fit that was killed goes on
     from there when it is called again with the same rows and parameters, and ends with the same
@@ -24,7 +26,7 @@ class NetPlan:
     """
 
     epochs: int = 200
-    warm: int = 100
+    warm: int | None = None
     batch: int = 200
     holdout: float = 0.2
     device: str = "auto"
@@ -33,8 +35,14 @@ class NetPlan:
     checkpoint: str | None = None
 
     def warm_of(self, learner: Learner) -> int:
-        """Warm-start epochs before this learner."""
-        return self.warm if learner.estimates_alpha else 0
+        """Warm-start epochs before this learner, at most.
+
+        >>> from topbin.learn.registry import LEARNERS
+        >>> [NetPlan(epochs=20).warm_of(LEARNERS[name]) for name in ("tedn", "pvu")]
+        [10, 0]
+        """
+        most = self.epochs // 2 if self.warm is None else self.warm
+        return most if learner.estimates_alpha else 0
 
 
 def is_net(estimator: Any) -> bool:
