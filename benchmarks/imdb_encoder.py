@@ -24,7 +24,7 @@ from topbin.bench.judge import measure
 from topbin.bench.methods import find_contender
 from topbin.bench.tables import name_of
 from topbin.bench.tasks import imdb
-from topbin.bench.tasks.split import Sizes, Split, Truth, draw
+from topbin.bench.tasks.split import Sizes, Split, Truth, draw, mapped
 from topbin.bench.tasks.task import rng_of
 from topbin.bench.trainers import Fitted
 from topbin.learn.backends.optim import Optim
@@ -66,13 +66,6 @@ def texts(train_rows: int, held: int, tested: int, seed: int) -> tuple[Split, Tr
     )
     some = rng.permutation(truth.y_test.size)[:tested]
     return split, Truth(ALPHA, truth.y_u, truth.y_held_u, truth.X_test[some], truth.y_test[some])
-
-
-def mapped(split: Split, truth: Truth, read: Any) -> tuple[Split, Truth]:
-    """The same with every sample read by this function."""
-    shown = Split(*(read(X) for X in (split.X_p, split.X_u, *split.holdout)))
-    tested = read(truth.X_test)
-    return shown, Truth(truth.alpha, truth.y_u, truth.y_held_u, tested, truth.y_test)
 
 
 def fit(

@@ -109,3 +109,9 @@ def test_the_paper_profile_is_the_papers():
     assert (settings.net, settings.warm_start, settings.batch, settings.size) == (
         "uci-mlp", 100, 200, None,
     )  # fmt: skip
+
+
+def test_what_is_asked_for_twice_is_one_cell():
+    twice = grid(["gaussians", "synthetic"], "smoke", methods=["bbe", "bbe"], alphas=[0.5, 0.5])
+    once = grid(["synthetic"], "smoke", methods=["bbe"], alphas=[0.5])
+    assert sorted(c.key for c in twice) == sorted(c.key for c in once)

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,6 @@ import pytest
 from topbin.bench import runner, trainers
 from topbin.bench.grid import Cell, grid, jobs_of
 from topbin.bench.methods import CONTENDERS, USUAL
-from topbin.bench.profiles import Settings
 from topbin.bench.runner import run, run_job
 from topbin.bench.store import Store, write_table
 from topbin.bench.tasks import TASKS, Split, Truth
@@ -67,12 +66,27 @@ def test_a_pu_stop_never_falls_in_the_warm_start(whole):
     assert row["epoch_pu"] > 3
 
 
-def test_intervals_and_scores_are_kept(whole):
+def test_an_interval_stands_with_those_it_is_made_for(whole):
     store, _ = whole
     rows = store.frame().set_index("method")
-    assert (rows.loc[["tedn", "bbe", "topbin"], "low"] <= 0.5).all()
-    assert (rows.loc[["tedn", "bbe", "topbin"], "upper_bound"] > 0.4).all()
+    ours = rows.loc[["tedn", "bbe", "bbe_cp", "topbin"]]
+    assert set(rows.index[rows["low"].notna()]) == set(ours.index)
+    assert ((ours["low"] <= ours["alpha_last"]) & (ours["alpha_last"] <= ours["high"])).all()
+    assert ((ours["low"] <= 0.5) & (ours["high"] >= 0.5)).all()  # Gaussians 4σ apart
+    assert (ours["upper_bound"] <= ours["high"]).all()
+
+
+def test_pvn_has_no_pu_stop(whole):
+    store, _ = whole
+    rows = store.frame().set_index("method")
+    assert pd.isna(rows.loc["pvn", "accuracy_pu"])
+    assert pd.notna(rows.loc["pvn", "accuracy_oracle"])
+
+
+def test_scores_are_kept_by_the_key_of_a_cell(whole):
+    store, _ = whole
     scores = store.frame("scores")
+    assert set(scores["key"]) <= set(store.frame()["key"])
     assert set(scores["trainer"]) == {"pvu", "tedn"}
     sizes = scores.groupby("sample")["scores"].first().map(len)
     assert sizes["held_p"] == 500
@@ -104,6 +118,23 @@ def test_the_same_cell_gives_the_same_row():
     for row in (once, again):
         row.pop("seconds")
     assert once == again
+
+
+def test_a_method_that_fails_takes_no_other_along(tmp_path, monkeypatch):
+    def broken(look, contender):
+        if contender.name == "scott" and look.fitted.epoch.epoch > 5:
+            raise ValueError("no such luck")
+        return measure(look, contender)
+
+    measure = runner.measure
+    monkeypatch.setattr(runner, "measure", broken)
+    store, seen = Store(tmp_path), []
+    assert run(cells_of(["bbe", "scott", "pvu"]), store, watch=seen.append) == 1
+    rows = store.frame().set_index("method")
+    assert rows["status"].to_dict() == {"bbe": "done", "scott": "failed", "pvu": "done"}
+    assert rows.loc["scott", "reason"] == "ValueError: no such luck"
+    assert (seen[0].failed, seen[0].reason) == (1, "ValueError: no such luck")
+    assert set(store.frame("curves")["method"]) == {"bbe", "pvu"}
 
 
 def test_two_workers_give_what_one_gives(tmp_path):
@@ -244,6 +275,24 @@ def test_turning_every_true_label_round_changes_no_estimate(job, monkeypatch):
             assert a["accuracy_last"] == pytest.approx(1 - b["accuracy_last"])
 
 
+@pytest.mark.parametrize(
+    "job",
+    jobs_of(cells_of([m for m in USUAL if not CONTENDERS[m].known_alpha])),
+    ids=lambda job: job.trainer,
+)
+def test_another_true_alpha_changes_no_estimate(job, monkeypatch):
+    """The rows are those of α = .5; the truth says .9."""
+    task = TASKS["gaussians"]
+    honest = run_job(job)
+    split, truth = task.split(0.5, 0)
+    fake = replace(task, make=lambda alpha, rng: (split, replace(truth, alpha=0.9)))
+    monkeypatch.setitem(TASKS, "gaussians", fake)
+    blind = run_job(job)
+    columns = ["alpha_last", "alpha_pu", "epoch_pu", "low", "high", "upper_bound"]
+    for a, b in zip(honest["rows"], blind["rows"], strict=True):
+        assert [str(a.get(c)) for c in columns] == [str(b.get(c)) for c in columns]
+
+
 def test_nothing_that_fits_takes_the_truth():
     for name in ("fit_net", "fit_features", "fit_default", "pooled"):
         hints = getattr(trainers, name).__annotations__
@@ -283,7 +332,3 @@ def test_jobs_of_a_split_make_it_once():
     for alpha in (0.5, 0.5, 0.1):
         runner.problem(task, alpha, 0)
     assert made == [0.5, 0.1]
-
-
-def test_settings_are_values():
-    assert [f.name for f in fields(Settings)][:3] == ["net", "warm_start", "epochs"]

@@ -16,6 +16,7 @@ from topbin.bench.progress import Watch
 from topbin.bench.runner import Finished
 from topbin.bench.store import Store
 from topbin.bench.tables import (
+    as_printed,
     beside,
     by_alpha,
     caption,
@@ -62,7 +63,7 @@ def rows():
 def test_the_three_stops_stand_apart_beside_the_paper(rows):
     table = compare(rows, "alpha_error")
     assert table.header[2:] == (
-        "last epochs", "PU-validated stop", "oracle stop", "splits", "paper",
+        "last epochs", "PU-validated stop", "oracle stop", "splits", "paper ± its sd",
     )  # fmt: skip
     line = next(row for row in table.rows if row[:2] == ("concrete", "BBE"))
     # 0.01, 0.02, 0.03: mean 0.02, standard error 0.01/√3
@@ -158,6 +159,14 @@ def test_a_caption_says_what_the_nets_were(rows):
     assert images.startswith("cifar_dog_cat · All-CNN: allconv of 16, 30 + 30 epochs, batches of 1")
 
 
+def test_the_papers_own_tables(rows):
+    lines = as_printed("MPE_scott", ["mnist17", "imdb"], ["tedn", "scott", "km2"]).rows
+    assert lines == (("mnist17", "0.003", "0.037*", "–"),)
+    assert beside("binarized_cifar", "km2", "alpha_error") is None  # only All-CNN has one
+    assert beside("binarized_cifar · All-CNN", "km2", "alpha_error").value == 0.168
+    assert beside("mnist17", "elkan_noto", "alpha_error").stop == "oracle"
+
+
 def test_rows_made_under_other_settings_are_left_out(tmp_path, rows):
     store = Store(tmp_path)
     old = rows.assign(key=rows["key"] + "old")
@@ -225,7 +234,8 @@ def made_scores():
     samples = ("held_p", "held_u_positive", "held_u_negative", "train_u_positive",
                "train_u_negative")  # fmt: skip
     return pd.DataFrame(
-        {"key": "k", "task": "concrete", "trainer": trainer, "epoch": epoch, "sample": name,
+        {"key": Cell("concrete", trainer, 0.5, 0, "paper").key, "task": "concrete",
+         "trainer": trainer, "epoch": epoch, "sample": name,
          "scores": rng.normal(2.0 if "negative" not in name else -2.0, 1, 40).astype(np.float32)}
         for trainer in ("pvu", "tedn") for epoch in (1, 10) for name in samples
     )  # fmt: skip
@@ -250,11 +260,28 @@ def test_every_figure_is_drawn(store, tmp_path, monkeypatch):
         assert len(figure.legends) == 1
 
 
-def test_scores_of_a_second_net_are_left_out():
+def test_scores_of_other_settings_are_left_out(store, tmp_path, monkeypatch):
+    old = made_scores().assign(key="old", epoch=5)
+    store.put("first", {"rows": [], "scores": old.to_dict("records")})
+    store.pack()
+    drawn = []
+    monkeypatch.setattr(figures, "FROM_SCORES", {"all": lambda scores: drawn.append(scores)})
+    list(figures.draw_all(store, tmp_path / "images"))
+    assert set(drawn[0]["epoch"]) == {1, 10}
+    assert len(drawn[0]) == len(made_scores())
+
+
+def test_one_model_a_task_and_trainer():
     scores = made_scores()
     both = pd.concat([scores, scores.assign(key="other")])
     assert len(figures.one_model(both)) == len(scores)
-    assert len(figures.one_model(scores.iloc[:0])) == 0
+
+
+def test_smoke_is_shown_only_alone(rows):
+    smoke = rows.assign(profile="smoke")
+    assert len(figures.finished(smoke)) == len(rows)
+    assert set(figures.finished(pd.concat([smoke, rows]))["profile"]) == {"paper"}
+    assert len(figures.finished(rows.assign(status="failed"))) == 0
 
 
 def test_tasks_are_wrapped_four_to_a_line():

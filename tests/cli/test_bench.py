@@ -50,7 +50,7 @@ def test_tables(smoke, form):
 def test_a_table_as_json(smoke):
     folder, _ = smoke
     rows = json.loads(call("table", "-o", folder, "--json").stdout)
-    assert {"task", "method", "oracle stop", "paper"} <= set(rows[0])
+    assert {"task", "method", "oracle stop", "paper ± its sd"} <= set(rows[0])
 
 
 def test_figures(smoke, tmp_path):

@@ -2,9 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isnan
+from typing import Any
 
 from topbin.bench.methods import USUAL, find_contender
 from topbin.bench.profiles import Settings, find_profile
@@ -22,6 +23,13 @@ class Cell:
     alpha: float
     seed: int
     profile: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Cell":
+        """The cell of a stored row."""
+        return cls(
+            row["task"], row["method"], float(row["alpha"]), int(row["seed"]), row["profile"]
+        )
 
     @property
     def settings(self) -> Settings:
@@ -74,7 +82,8 @@ def grid(
 ) -> list[Cell]:
     """The cells of these tasks or families: α first, then seeds, so that a part is a balanced part.
 
-    Where nobody knows α, methods that must be told it are left out.
+    Where nobody knows α, methods that must be told it are left out. What is asked for twice, as a
+    task and its family, is one cell.
 
     >>> cells = grid(["uci"], "paper", methods=["tedn"], alphas=[0.5], seeds=2)
     >>> [(cell.task, cell.seed) for cell in cells][4:6]
@@ -86,7 +95,7 @@ def grid(
     tasks = [task for name in names for task in find_tasks(name)]
     rounds = range(find_profile(profile).seeds if seeds is None else seeds)
     most = max(len(task.alphas) for task in tasks)
-    return [
+    cells = (
         Cell(task.name, method, alpha, seed, profile)
         for nth in range(len(alphas) or most)
         for seed in rounds
@@ -94,7 +103,8 @@ def grid(
         for alpha in _nth(alphas, task.alphas, nth)
         for method in chosen
         if not (isnan(alpha) and find_contender(method).known_alpha)
-    ]
+    )
+    return list({cell.key: cell for cell in cells}.values())
 
 
 def _nth(asked: Sequence[float], own: Sequence[float], nth: int) -> Iterator[float]:

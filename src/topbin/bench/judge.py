@@ -5,7 +5,7 @@ epochs, the epoch with the lowest objective on the hold-out (no true label), and
 best by true labels, which is an oracle and is called so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from topbin.bench.methods import Contender
 from topbin.bench.tasks.split import Truth
-from topbin.bench.trainers import Answer, Fitted
+from topbin.bench.trainers import Answer, Fitted, Floats
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.tails import Tails
 from topbin.learn.loop import WARM_START
@@ -44,26 +44,40 @@ class Point:
     top_purity: float = NAN
 
 
-def measure(fitted: Fitted, contenders: Sequence[Contender], truth: Truth) -> Iterator[Point]:
-    """A point for each method that reads this net."""
-    epoch = fitted.epoch
-    tested = None if truth.X_test is None else fitted.scores(truth.X_test)
-    size, purity = top_bin(fitted, truth)
-    for contender in contenders:
-        alpha_hat = estimate(fitted, contender)
-        yield Point(
-            method=contender.name,
-            epoch=epoch.epoch,
-            phase=epoch.phase,
-            loss=epoch.loss,
-            training_error=epoch.training_error,
-            risk=fitted.risk(truth.alpha),
-            alpha_hat=alpha_hat,
-            accuracy=classify(fitted, contender, tested, alpha_hat, truth),
-            n_kept=epoch.n_kept,
-            top_size=size,
-            top_purity=purity,
-        )
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """A net after one epoch, and what all methods that read it share."""
+
+    fitted: Fitted
+    truth: Truth
+    tested: Floats | None
+    top_size: float
+    top_purity: float
+
+    @classmethod
+    def at(cls, fitted: Fitted, truth: Truth) -> "Look":
+        """Score the test rows once."""
+        tested = None if truth.X_test is None else fitted.scores(truth.X_test)
+        return cls(fitted, truth, tested, *top_bin(fitted, truth))
+
+
+def measure(look: Look, contender: Contender) -> Point:
+    """What one method makes of this net."""
+    fitted, epoch = look.fitted, look.fitted.epoch
+    alpha_hat = estimate(fitted, contender)
+    return Point(
+        method=contender.name,
+        epoch=epoch.epoch,
+        phase=epoch.phase,
+        loss=epoch.loss,
+        training_error=epoch.training_error,
+        risk=fitted.risk(look.truth.alpha),
+        alpha_hat=alpha_hat,
+        accuracy=classify(fitted, contender, look.tested, alpha_hat, look.truth),
+        n_kept=epoch.n_kept,
+        top_size=look.top_size,
+        top_purity=look.top_purity,
+    )
 
 
 def estimate(fitted: Fitted, contender: Contender) -> float:
@@ -130,8 +144,13 @@ def answer_point(answer: Answer, contender: Contender, truth: Truth) -> Point:
     return Point(contender.name, 0, "answer", alpha_hat=answer.estimate.alpha, accuracy=right)
 
 
-def summary(points: Sequence[Point], truth: Truth, last: int) -> dict[str, float]:
+def summary(
+    points: Sequence[Point], truth: Truth, last: int, *, pu_stop: bool = True
+) -> dict[str, float]:
     """The columns of a cell, by the three ways to stop; without epochs there is one way.
+
+    Nobody stops in a warm start, not even the oracle. A learner that is shown true negatives has
+    no PU-validated stop: its objective is not that of the hold-out.
 
     >>> path = [Point("bbe", e, "pvu", risk=r, alpha_hat=a) for e, r, a in
     ...         ((1, 0.5, 0.75), (2, 0.25, 0.625), (3, 0.375, 0.5))]
@@ -151,20 +170,33 @@ def summary(points: Sequence[Point], truth: Truth, last: int) -> dict[str, float
     if len(points) == 1:
         return found
     trained = [i for i, p in enumerate(points) if p.phase != WARM_START]
+    found |= {
+        "alpha_error_oracle": float(errors[trained].min()),
+        "accuracy_oracle": float(accuracies[trained].max()),
+    }
+    if not pu_stop:
+        return found
     stop = min(trained, key=lambda i: points[i].risk)
     return found | {
         "alpha_pu": float(alphas[stop]),
         "alpha_error_pu": float(errors[stop]),
         "accuracy_pu": float(accuracies[stop]),
         "epoch_pu": float(points[stop].epoch),
-        "alpha_error_oracle": float(errors.min()),
-        "accuracy_oracle": float(accuracies.max()),
     }
 
 
-def doubts(found: AlphaEstimate | None) -> dict[str, float]:
-    """The interval and the bound as columns."""
-    if found is None or found.interval is None or found.upper_bound is None:
+def doubts(found: AlphaEstimate, alpha: float) -> dict[str, float]:
+    """The interval and the bound as columns.
+
+    The interval is that of the last epoch's scores, stretched to hold α̂, a mean over epochs.
+
+    >>> last = AlphaEstimate(
+    ...     alpha=0.5, n_p=9, n_u=9, method="bbe", interval=(0.25, 0.5), upper_bound=0.5
+    ... )
+    >>> doubts(last, alpha=0.625)
+    {'low': 0.25, 'high': 0.625, 'upper_bound': 0.5}
+    """
+    if found.interval is None or found.upper_bound is None:
         return {}
     low, high = found.interval
-    return {"low": low, "high": high, "upper_bound": found.upper_bound}
+    return {"low": min(low, alpha), "high": max(high, alpha), "upper_bound": found.upper_bound}

@@ -13,12 +13,14 @@ from topbin.mpe.registry import METHODS
 SCORES_FROM = "pvu"
 DEFAULT = "topbin"
 WARM_STARTS = (0, 10, 50)
+ALL = (True, True, True)  # estimates, classifies, bounds
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
     """A method of the benchmark: what is fitted for it, and which of the two answers it gives.
 
+    `bounds` says that our interval is its own: it is made from BBE's top bins.
     `known_alpha` says that it is told the true α, `oracle` that it is shown true negatives.
     `warm_start` stands for that of the profile; with `warm_stop` it ends by itself, sooner.
     """
@@ -28,10 +30,16 @@ class Contender:
     source: str
     estimates: bool = False
     classifies: bool = False
+    bounds: bool = False
     known_alpha: bool = False
     oracle: bool = False
     warm_start: int | None = None
     warm_stop: bool = False
+
+    @property
+    def ablation(self) -> bool:
+        """Whether it is another contender with one thing changed, left out of the comparisons."""
+        return self.warm_start is not None or self.warm_stop
 
     @property
     def learner(self) -> str | None:
@@ -48,6 +56,7 @@ def _estimators() -> list[Contender]:
             source=method.source,
             estimates=True,
             classifies=name == "dedpul",
+            bounds=name in ("bbe", "bbe_cp"),
         )
         for name, method in METHODS.items()
     ]
@@ -61,6 +70,7 @@ def _learners() -> list[Contender]:
             source=learner.source,
             estimates=learner.estimates_alpha,
             classifies=True,
+            bounds=learner.estimates_alpha,
             known_alpha=not learner.estimates_alpha,
             oracle=learner.oracle,
         )
@@ -69,10 +79,12 @@ def _learners() -> list[Contender]:
 
 
 def _warm_starts() -> list[Contender]:
-    return [
-        Contender(f"tedn-w{w}", f"tedn-w{w}", f"(TED)ⁿ, W = {w}", True, True, warm_start=w)
+    fixed = [
+        Contender(f"tedn-w{w}", f"tedn-w{w}", f"(TED)ⁿ, W = {w}", *ALL, warm_start=w)
         for w in WARM_STARTS
     ]
+    itself = Contender("tedn-auto", "tedn-auto", "(TED)ⁿ, W by itself", *ALL, warm_stop=True)
+    return [*fixed, itself]
 
 
 CONTENDERS = {
@@ -80,13 +92,12 @@ CONTENDERS = {
     for contender in (
         *_estimators(),
         *_learners(),
-        Contender(DEFAULT, DEFAULT, "our default: nested (TED)ⁿ over boosted trees", True, True),
+        Contender(DEFAULT, DEFAULT, "our default: nested (TED)ⁿ over boosted trees", *ALL),
         *_warm_starts(),
-        Contender("tedn-auto", "tedn-auto", "(TED)ⁿ, W by itself", True, True, warm_stop=True),
     )
 }
 # Ablations run when they are asked for by name.
-USUAL = tuple(name for name, c in CONTENDERS.items() if "-" not in name)
+USUAL = tuple(name for name, c in CONTENDERS.items() if not c.ablation)
 
 
 def find_contender(name: str) -> Contender:

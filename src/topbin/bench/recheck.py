@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf, isnan
 
 import numpy as np
 import pandas as pd
@@ -25,13 +26,14 @@ class Again:
 
     @property
     def distance(self) -> float:
-        """The largest difference of an answer.
+        """The largest difference of an answer; infinite if there is none any more.
 
         >>> cell = Cell("concrete", "dedpul", 0.5, 0, "paper")
         >>> Again(cell, {"α̂": 0.5, "accuracy": 0.75}, {"α̂": 0.5, "accuracy": 0.875}).distance
         0.125
         """
-        return max(abs(self.found[name] - value) for name, value in self.kept.items())
+        away = [abs(self.found[name] - value) for name, value in self.kept.items()]
+        return max(inf if isnan(distance) else distance for distance in away)
 
 
 def some_cells(rows: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
@@ -47,9 +49,7 @@ def run_again(rows: pd.DataFrame) -> Iterator[Again]:
     A cell that other cells shared a training with is trained alone, from the same start.
     """
     for row in rows.to_dict("records"):
-        cell = Cell(
-            row["task"], row["method"], float(row["alpha"]), int(row["seed"]), row["profile"]
-        )
+        cell = Cell.of(row)
         (new,) = run_on_one_thread(Job((cell,)))["rows"]
         kept = {name: row[column] for column, name in COLUMNS.items() if pd.notna(row[column])}
         yield Again(cell, kept, {name: new[column] for column, name in COLUMNS.items()})

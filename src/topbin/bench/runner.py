@@ -1,7 +1,7 @@
 """Running a grid: only what is missing, a job at a time or several, each kept as it ends."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from time import perf_counter, process_time
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from topbin.bench.grid import Cell, Job, jobs_of
-from topbin.bench.judge import Point, answer_point, doubts, measure, summary
+from topbin.bench.judge import Look, Point, answer_point, doubts, measure, summary
 from topbin.bench.methods import DEFAULT, Contender, find_contender
 from topbin.bench.store import DONE, FAILED, Store
 from topbin.bench.tasks import TASKS, Split, Task, Truth
@@ -90,14 +90,13 @@ def run(
 def run_and_keep(store: Store, job: Job) -> Finished:
     """Run a job on one thread and write its results; a failure is a result too."""
     began = perf_counter()
-    reason = ""
     try:
         tables = run_on_one_thread(job)
     except FAILURES as error:
-        reason = f"{type(error).__name__}: {error}"
-        tables = {"rows": [_row(cell, FAILED, reason) for cell in job.cells]}
+        tables = {"rows": [_row(cell, FAILED, _said(error)) for cell in job.cells]}
     store.put(job.key, tables)
-    return Finished(job, len(job.cells) * bool(reason), reason, perf_counter() - began)
+    reasons = [row["reason"] for row in tables["rows"] if row["status"] == FAILED]
+    return Finished(job, len(reasons), "; ".join(dict.fromkeys(reasons)), perf_counter() - began)
 
 
 def run_on_one_thread(job: Job) -> Tables:
@@ -113,19 +112,32 @@ def run_job(job: Job) -> Tables:
     contenders = [find_contender(cell.method) for cell in job.cells]
     began = process_time()
     if contenders[0].learner is None:
-        paths, found, scores = _answer(job, contenders[0], split, truth)
+        measured = _answer(job, contenders[0], split, truth)
     else:
-        paths, found, scores = _train(job, contenders, split, truth)
+        measured = _train(job, contenders, split, truth)
     seconds = process_time() - began
-    tables: Tables = {"rows": [], "curves": [], "scores": scores}
-    for cell in job.cells:
-        points = paths[cell.method]
-        columns = summary(points, truth, first.settings.last)
-        shown = doubts(found) if find_contender(cell.method).estimates else {}
+    tables: Tables = {"rows": [], "curves": [], "scores": measured.scores}
+    for cell, contender in zip(job.cells, contenders, strict=True):
+        if cell.method in measured.reasons:
+            tables["rows"].append(_row(cell, FAILED, measured.reasons[cell.method]))
+            continue
+        points = measured.paths[cell.method]
+        columns = summary(points, truth, first.settings.last, pu_stop=not contender.oracle)
+        shown = doubts(measured.last, columns["alpha_last"]) if contender.bounds else {}
         tables["rows"].append({**_row(cell, DONE), "seconds": seconds, **columns, **shown})
         if len(points) > 1:
             tables["curves"] += [{"key": cell.key, **asdict(point)} for point in points]
     return tables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A job's points by method, why a method has none, the last estimate, and scores to draw."""
+
+    paths: dict[str, list[Point]]
+    last: AlphaEstimate
+    reasons: dict[str, str] = field(default_factory=dict)
+    scores: list[dict[str, Any]] = field(default_factory=list)
 
 
 @lru_cache(maxsize=1)
@@ -134,24 +146,23 @@ def problem(task: Task, alpha: float, seed: int) -> tuple[Split, Truth]:
     return task.split(alpha, seed)
 
 
-def _answer(job: Job, contender: Contender, split: Split, truth: Truth) -> Any:
+def _answer(job: Job, contender: Contender, split: Split, truth: Truth) -> Measured:
     settings = job.cells[0].settings
     if contender.name == DEFAULT:
         answer = fit_default(split, settings, seed=_seed(job))
     else:
         answer = fit_features(split, contender.name, settings)
-    points = [answer_point(answer, contender, truth)]
-    return {contender.name: points}, answer.estimate, []
+    return Measured({contender.name: [answer_point(answer, contender, truth)]}, answer.estimate)
 
 
-def _train(
-    job: Job, contenders: Sequence[Contender], split: Split, truth: Truth
-) -> tuple[dict[str, list[Point]], AlphaEstimate, list[dict[str, Any]]]:
+def _train(job: Job, contenders: Sequence[Contender], split: Split, truth: Truth) -> Measured:
+    """Train a net; a method that fails at it does not take along those that read the same."""
     first, lead = job.cells[0], contenders[0]
     assert lead.learner is not None
     if lead.oracle and truth.y_u is not None:  # the ceiling: true negatives in the place of U
         split = replace(split, X_u=split.X_u[~truth.y_u])
     paths: dict[str, list[Point]] = {contender.name: [] for contender in contenders}
+    reasons: dict[str, str] = {}
     scores: list[dict[str, Any]] = []
     fitted = None
     for fitted in fit_net(
@@ -163,17 +174,24 @@ def _train(
         warm_stop=lead.warm_stop,
         seed=_seed(job),
     ):
-        for point in measure(fitted, contenders, truth):
-            paths[point.method].append(point)
+        look = Look.at(fitted, truth)
+        for contender in contenders:
+            try:
+                if contender.name not in reasons:
+                    paths[contender.name].append(measure(look, contender))
+            except FAILURES as error:
+                reasons[contender.name] = _said(error)
         if _pictured(first, job.trainer, fitted.epoch.epoch):
             scores += _keep_scores(job, fitted, split, truth)
     assert fitted is not None
-    return paths, estimate_alpha(fitted.scores_p, fitted.scores_u), scores
+    return Measured(paths, estimate_alpha(fitted.scores_p, fitted.scores_u), reasons, scores)
 
 
 def _pictured(cell: Cell, trainer: str, epoch: int) -> bool:
     s = cell.settings
-    wanted = {1, s.warm_start, s.warm_start + s.epochs // 2, s.total}
+    ends = (1, s.warm_start, s.warm_start + s.epochs // 2, s.total)
+    measured = [number for number in range(1, s.total + 1) if s.recorded(number)]
+    wanted = {min(measured, key=lambda number: abs(number - end)) for end in ends}
     return trainer in PICTURED and cell.seed == 0 and cell.alpha == 0.5 and epoch in wanted
 
 
@@ -191,7 +209,7 @@ def _keep_scores(job: Job, fitted: Fitted, split: Split, truth: Truth) -> list[d
     }
     return [
         {
-            "key": job.key, "task": job.cells[0].task, "trainer": job.trainer,
+            "key": job.cells[0].key, "task": job.cells[0].task, "trainer": job.trainer,
             "epoch": fitted.epoch.epoch, "sample": name, "scores": values.astype(np.float32),
         }
         for name, values in samples.items()
@@ -202,6 +220,10 @@ def _seed(job: Job) -> int:
     """Initial weights and batches depend on (task, trainer, seed)."""
     first = job.cells[0]
     return int(rng_of(first.task, job.trainer, first.seed).integers(2**31))
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _row(cell: Cell, status: str, reason: str = "") -> dict[str, Any]:

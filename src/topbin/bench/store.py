@@ -46,7 +46,7 @@ class Store:
         A row made under other settings of its profile stays in the file, and out of every table.
         """
         rows = self.frame()
-        return rows[[_key_today(row) == row.key for row in rows.itertuples()]]
+        return rows[[_key_today(row) == row["key"] for row in rows.to_dict("records")]]
 
     def missing(self, cells: Iterable[Cell], *, retry: bool = False) -> list[Cell]:
         """Cells without a result; with `retry` also those that failed."""
@@ -89,10 +89,9 @@ class Store:
         return found
 
 
-def _key_today(row: Any) -> str | None:
+def _key_today(row: Mapping[Any, Any]) -> str | None:
     """The key that this row's cell has now; None if there is no such cell any more."""
-    cell = Cell(row.task, row.method, float(row.alpha), int(row.seed), row.profile)
-    return cell.key if row.task in TASKS and row.profile in PROFILES else None
+    return Cell.of(row).key if row["task"] in TASKS and row["profile"] in PROFILES else None
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from topbin.bench.forms import Grid
 from topbin.bench.methods import CONTENDERS
-from topbin.bench.paper import Measure, Printed, printed
+from topbin.bench.paper import Measure, Printed, printed, table_of
 from topbin.bench.profiles import Settings, find_profile
 from topbin.bench.store import DONE
 from topbin.bench.tasks import FAMILIES, TASKS
@@ -38,6 +38,7 @@ NAMES = {
     "upu": "uPU",
     "pvn": "PvN",
 }
+HALF = 0.5  # the α of most of the paper's tables
 NET_MARK = " · "
 ALLCONV = f"{NET_MARK}All-CNN"
 PHOTOGRAPHS = tuple(task.name for task in FAMILIES["cifar"])
@@ -77,7 +78,7 @@ def mean_of(values: "pd.Series[float]") -> Mean | None:
     return Mean(float(kept.mean()), error, len(kept))
 
 
-def compare(rows: pd.DataFrame, measure: Measure, *, alpha: float = 0.5) -> Grid:
+def compare(rows: pd.DataFrame, measure: Measure, *, alpha: float = HALF) -> Grid:
     """A line a task and method: the three ways to stop, how many splits, and the paper's number."""
     chosen = rows[(rows["status"] == DONE) & (rows["alpha"] == alpha)]
     lines = []
@@ -89,7 +90,7 @@ def compare(rows: pd.DataFrame, measure: Measure, *, alpha: float = 0.5) -> Grid
         lines.append(
             (task, name_of(method), *shown, str(means[0].n), _beside(task, method, measure))
         )
-    return Grid(("task", "method", *STOPS.values(), "splits", "paper"), tuple(lines))
+    return Grid(("task", "method", *STOPS.values(), "splits", "paper ± its sd"), tuple(lines))
 
 
 def wide(
@@ -97,7 +98,7 @@ def wide(
     measure: Measure,
     methods: Sequence[str],
     *,
-    alpha: float = 0.5,
+    alpha: float = HALF,
     stop: str = "last",
 ) -> Grid:
     """A line a task, a column a method, and the mean over tasks; the best of a line is bold.
@@ -125,7 +126,8 @@ def _marked(
 ) -> Iterator[str]:
     """The cells of a line; the best in bold."""
     pick = min if measure == "alpha_error" else max
-    best = pick(mean.value for mean in found.values() if mean is not None)
+    values = [mean.value for mean in found.values() if mean is not None]
+    best = pick(values) if len(values) > 1 else None
     for method in methods:
         mean = found.get(method)
         text = "–" if mean is None else mean.show(DIGITS[measure])
@@ -140,6 +142,17 @@ def _averages(
         values = [mean.value for line in lines if (mean := line.get(method)) is not None]
         whole = len(values) == len(lines)
         yield f"{sum(values) / len(values):.{digits}f}" if whole else "–"
+
+
+def as_printed(name: str, tasks: Sequence[str], methods: Sequence[str]) -> Grid:
+    """The lines of one of the paper's tables for these tasks; a star is an oracle's stop."""
+    lines = []
+    for task in tasks:
+        found = table_of(name, task)
+        cells = [found.get(method) for method in methods]
+        shown = [f"{c.value:g}{'*' if c.stop == 'oracle' else ''}" if c else "–" for c in cells]
+        lines += [(task, *shown)] if found else []
+    return Grid(("task", *(plain_name(m) for m in methods)), tuple(lines))
 
 
 def by_alpha(rows: pd.DataFrame, measure: Measure, methods: Sequence[str]) -> Grid:
@@ -204,24 +217,36 @@ def labelled(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     other = rows["profile"].str.startswith("cpu-") & rows["task"].isin(PHOTOGRAPHS)
     names = rows["task"].where(~other, rows["task"] + ALLCONV)
-    how = pd.Series([_settings(*pair) for pair in zip(rows["task"], rows["profile"], strict=True)])
+    how = pd.Series(
+        [settings_of(*pair) for pair in zip(rows["task"], rows["profile"], strict=True)]
+    )
     how.index = rows.index
     several = how.groupby(names).transform("nunique") > 1
     return rows.assign(task=names.where(~several, names + NET_MARK + rows["profile"]))
+
+
+def in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """Labelled rows with the tasks in the order of their list, then by profile, α and split."""
+    if not len(rows):
+        return rows
+    nth = {task: i for i, task in enumerate(TASKS)}
+    order = rows["task"].str.partition(NET_MARK)[0].map(nth)
+    by = ["nth", "profile", "alpha", "seed"]
+    return rows.assign(nth=order).sort_values(by, kind="stable").drop(columns="nth")
 
 
 def caption(rows: pd.DataFrame) -> str:
     """What every task's nets were, a line for tasks that had the same; from labelled rows."""
     said: dict[str, list[str]] = {}
     for task, profile in dict.fromkeys(zip(rows["task"], rows["profile"], strict=True)):
-        how = _settings(task.partition(NET_MARK)[0], profile).about
+        how = settings_of(task, profile).about
         said.setdefault(how, []).append(task)
     return "".join(f"{', '.join(dict.fromkeys(tasks))}: {how}.\n" for how, tasks in said.items())
 
 
-def _settings(task: str, profile: str) -> Settings:
-    """What a profile decides for a task: two profiles may decide the same."""
-    return find_profile(profile).settings[TASKS[task].kind]
+def settings_of(task: str, profile: str) -> Settings:
+    """What a profile decides for a task, labelled or not; two profiles may decide the same."""
+    return find_profile(profile).settings[TASKS[task.partition(NET_MARK)[0]].kind]
 
 
 def beside(task: str, method: str, measure: Measure) -> Printed | None:
@@ -231,7 +256,8 @@ def beside(task: str, method: str, measure: Measure) -> Printed | None:
     73.0
     """
     name, _, net = task.partition(NET_MARK)
-    return printed(name, method, measure, "allconv" if net.startswith("All-CNN") else None)
+    photos = "allconv" if net.startswith("All-CNN") else "resnet18"
+    return printed(name, method, measure, photos if name in PHOTOGRAPHS else None)
 
 
 def _beside(task: str, method: str, measure: Measure) -> str:

@@ -72,11 +72,13 @@ def list_(as_json: bool) -> None:
 
 @bench.command(cls=Verb)
 @click.argument("names", nargs=-1, required=True)
-@click.option("--profile", default=None, help="paper, cpu or smoke.  [default: cpu]")
+@click.option("--profile", default=None, help="As `bench list` names them.  [default: cpu]")
 @click.option("--method", "methods", multiple=True, help="Only these; several, or with commas.")
 @click.option("--alpha", "alphas", multiple=True, type=float, help="Only these shares.")
 @click.option("--seeds", type=click.IntRange(1), help="How many splits, if not the profile's.")
-@click.option("--jobs", default=1, show_default=True, help="How many jobs at a time.")
+@click.option(
+    "--jobs", default=1, show_default=True, type=click.IntRange(1), help="How many jobs at a time."
+)
 @engine_options("Where the cells run.", default="local", names=("local", "dask"))
 @click.option("--retry", is_flag=True, help="Run cells again that failed before.")
 @json_option
@@ -139,9 +141,16 @@ def run(
 def table(measure: Any, alpha: float, form: Any, failed: bool, as_json: bool, folder: Path) -> None:
     """Mean ± standard error over splits, beside the paper's number."""
     from topbin.bench.store import Store
-    from topbin.bench.tables import caption, compare, failures, labelled, require_rows
+    from topbin.bench.tables import (
+        caption,
+        compare,
+        failures,
+        in_order,
+        labelled,
+        require_rows,
+    )
 
-    rows = labelled(require_rows(Store(folder).current()))
+    rows = in_order(labelled(require_rows(Store(folder).current())))
     shown = failures(rows) if failed else compare(rows, measure, alpha=alpha)
     if as_json:
         write_json([dict(zip(shown.header, row, strict=True)) for row in shown.rows])

@@ -12,7 +12,7 @@ from topbin.bench.figures.scores import gamma, memorising, top_bin
 from topbin.bench.figures.summaries import by_alpha, coverage, errors, scott, stops, warm_start
 from topbin.bench.figures.triangles import triangles
 from topbin.bench.store import DONE, Store
-from topbin.bench.tables import labelled
+from topbin.bench.tables import in_order, labelled
 
 FROM_ROWS: dict[str, Callable[..., Any]] = {
     "alpha_error": errors,
@@ -31,19 +31,14 @@ def draw_all(store: Store, folder: Path) -> Iterator[Path]:
 
     Smoke results mean nothing, so they are drawn only where there are no others.
     """
-    rows = store.current()
-    rows = rows[rows["status"] == DONE] if len(rows) else rows
-    if len(rows) and not (rows["profile"] == "smoke").all():
-        rows = rows[rows["profile"] != "smoke"]
-    rows = labelled(rows)
-    curves = store.frame("curves")
+    rows = in_order(labelled(finished(store.current())))
+    curves, scores = store.frame("curves"), store.frame("scores")
     if len(curves):
-        curves = curves.merge(rows[["key", "task", "alpha", "seed"]], on="key")
-    tables = (
-        (FROM_ROWS, rows),
-        (FROM_CURVES, curves),
-        (FROM_SCORES, one_model(store.frame("scores"))),
-    )
+        curves = rows[["key", "task", "alpha", "seed"]].merge(curves, on="key")
+    if len(scores):
+        named = rows[["key", "task"]].merge(scores.drop(columns="task"), on="key")
+        scores = one_model(named)
+    tables = ((FROM_ROWS, rows), (FROM_CURVES, curves), (FROM_SCORES, scores))
     for figures, table in tables:
         for name, draw in figures.items():
             figure = draw(table) if len(table) else None
@@ -52,8 +47,16 @@ def draw_all(store: Store, folder: Path) -> Iterator[Path]:
     yield save(triangles(), folder / "triangles.png")
 
 
+def finished(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with a result; those of the smoke profile only where there are no others."""
+    rows = rows[rows["status"] == DONE] if len(rows) else rows
+    if len(rows) and not (rows["profile"] == "smoke").all():
+        rows = rows[rows["profile"] != "smoke"]
+    return rows
+
+
 def one_model(scores: pd.DataFrame) -> pd.DataFrame:
-    """Of each task and trainer the first model kept: a second one may be another net's."""
+    """Of each task and trainer one model: parts of a job that were run apart are the same."""
     if not len(scores):
         return scores
     return scores[scores["key"] == scores.groupby(["task", "trainer"])["key"].transform("first")]

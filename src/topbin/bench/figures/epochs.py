@@ -5,9 +5,9 @@ from typing import Any
 import pandas as pd
 
 from topbin.bench.figures.panels import COLOURS, across, blocks, in_order, legend
-from topbin.bench.tables import name_of, plain_name
+from topbin.bench.methods import USUAL
+from topbin.bench.tables import HALF, name_of, plain_name
 
-HALF = 0.5
 SEEN = (0.3, 0.9)  # of α̂; a few methods start or swing outside
 
 
@@ -57,7 +57,7 @@ def top_bin_by_epoch(curves: pd.DataFrame) -> Any:
 def _plain(curves: pd.DataFrame) -> pd.DataFrame:
     if "alpha" not in curves:
         return pd.DataFrame(columns=["task", "method"])
-    return curves[(curves["alpha"] == HALF) & ~curves["method"].str.contains("-")]
+    return curves[(curves["alpha"] == HALF) & curves["method"].isin(USUAL)]
 
 
 def _lines(ax: Any, cells: pd.DataFrame, measure: str) -> None:

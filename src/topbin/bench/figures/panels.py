@@ -9,23 +9,25 @@ from topbin.core.optional import require
 from topbin.io.atomic import new_file
 from topbin.plots.canvas import open_axis
 
-# Okabe and Ito's palette: told apart by colour-blind readers.
+# Okabe and Ito's palette for those that matter most, then Tol's muted one: methods that stand in
+# one panel are told apart by most colour-blind readers.
 COLOURS = {
     "tedn": "#d55e00",
     "topbin": "#000000",
     "cvir": "#e69f00",
     "bbe": "#0072b2",
     "bbe_cp": "#56b4e9",
-    "pvu": "#0072b2",
+    "pvu": "#332288",
     "dedpul": "#009e73",
     "nnpu": "#cc79a7",
     "upu": "#999999",
     "pvn": "#444444",
-    "alphamax": "#b8a600",
+    "alphamax": "#882255",
     "elkan_noto": "#8c564b",
-    "scott": "#7f5fc7",
-    "km2": "#bcbd22",
-    "tice": "#aaaaaa",
+    "scott": "#aa4499",
+    "km1": "#ddcc77",
+    "km2": "#999933",
+    "tice": "#777777",
 }
 SIZE = (2.6, 2.5)
 ACROSS = 4

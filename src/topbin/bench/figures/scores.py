@@ -7,13 +7,12 @@ import pandas as pd
 from scipy.special import expit
 
 from topbin.bench.figures.panels import across, blocks, legend, panels
-from topbin.bench.tables import plain_name
+from topbin.bench.tables import HALF, plain_name
 from topbin.core.tails import Tails
 from topbin.mpe.bbe import bbe, dkw_slack, upper_confidence
 from topbin.plots.canvas import CHOSEN, POSITIVE, UNLABELED
 
 GAMMAS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-TRUTH = 0.5
 
 
 def sample(scores: pd.DataFrame, *names: str) -> Any:
@@ -44,7 +43,7 @@ def top_bin(scores: pd.DataFrame) -> Any:
         ax.plot(tails.q_u, tails.ratio, color=POSITIVE, lw=1.4, label="ratio q_u / q_p")
         at = int(np.argmin(upper_confidence(tails)))
         ax.plot(tails.q_u[at], tails.ratio[at], "o", color=CHOSEN, label="BBE's bin")
-        ax.axhline(TRUTH, color=CHOSEN, lw=0.8, ls=":", label="true α")
+        ax.axhline(HALF, color=CHOSEN, lw=0.8, ls=":", label="true α")
         ax.set(title=task, xlabel="share of U in the top bin", ylim=(0, 1.05), xlim=(0, 1))
     for ax in axes[0, :: across(len(tasks))]:
         ax.set_ylabel("estimate of α")
@@ -95,7 +94,7 @@ def gamma(scores: pd.DataFrame) -> Any:
         tails = tails_of(cells)
         found = [bbe(tails, gamma=g).alpha for g in GAMMAS]
         ax.plot(range(len(GAMMAS)), found, "o-", ms=4, label=task)
-    ax.axhline(TRUTH, color=CHOSEN, lw=0.8, ls=":", label="true α")
+    ax.axhline(HALF, color=CHOSEN, lw=0.8, ls=":", label="true α")
     ax.set(xlabel="γ (the paper's is 0.01)", ylabel="α̂ by BBE")
     ax.set_xticks(range(len(GAMMAS)), [f"{g:g}" for g in GAMMAS])
     legend(figure, axes)

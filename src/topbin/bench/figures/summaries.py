@@ -6,17 +6,14 @@ import numpy as np
 import pandas as pd
 
 from topbin.bench.figures.panels import COLOURS, across, blocks, in_order, legend, panels
-from topbin.bench.profiles import find_profile
-from topbin.bench.tables import NET_MARK, STOPS, beside, name_of
-from topbin.bench.tasks import TASKS
-
-HALF = 0.5
+from topbin.bench.methods import USUAL, find_contender
+from topbin.bench.tables import HALF, STOPS, beside, mean_of, name_of, settings_of
 
 
 def errors(rows: pd.DataFrame) -> Any:
     """|α̂ − .5| of every estimator on every task, the paper's number beside it as a diamond."""
     here = rows[(rows["alpha"] == HALF) & rows["alpha_error_last"].notna()]
-    here = here[~here["method"].str.contains("-")]
+    here = here[here["method"].isin(USUAL)]
     tasks = list(dict.fromkeys(here["task"]))
     if not tasks:
         return None
@@ -28,7 +25,14 @@ def errors(rows: pd.DataFrame) -> Any:
         ax.set(title=task, xlabel="|α̂ − 0.5|", xlim=(0, None))
         _name_lines(ax, methods, first=number % across(len(tasks)) == 0)
     axes.flat[0].plot([], [], "o", color="#333333", label="ours, mean ± standard error")
-    axes.flat[0].plot([], [], "D", color="none", mec="#333333", label="the paper's")
+    axes.flat[0].plot(
+        [],
+        [],
+        "D",
+        color="none",
+        mec="#333333",
+        label="the paper's, at an oracle's stop for most others than (TED)ⁿ",
+    )
     legend(figure, axes)
     return figure
 
@@ -44,8 +48,9 @@ def _dot(ax: Any, y: int, cells: pd.DataFrame, task: str, method: str) -> None:
         return
     values = cells["alpha_error_last"]
     colour = COLOURS.get(method, "#333333")
-    bar = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
-    ax.errorbar(values.mean(), y, xerr=bar, fmt="o", color=colour, capsize=2)
+    mean = mean_of(values)
+    assert mean is not None
+    ax.errorbar(mean.value, y, xerr=mean.error or 0.0, fmt="o", color=colour, capsize=2)
     paper = beside(task, method, "alpha_error")
     if paper is not None:
         ax.plot(paper.value, y, "D", color="none", mec=colour, ms=7)
@@ -56,7 +61,7 @@ def stops(rows: pd.DataFrame) -> Any:
     here = rows[
         (rows["alpha"] == HALF) & rows.get("accuracy_oracle", rows["alpha"] * np.nan).notna()
     ]
-    here = here[~here["method"].str.contains("-")]
+    here = here[here["method"].isin(USUAL)]
     tasks = list(dict.fromkeys(here["task"]))
     if not tasks:
         return None
@@ -80,8 +85,8 @@ def stops(rows: pd.DataFrame) -> Any:
 
 
 def by_alpha(rows: pd.DataFrame) -> Any:
-    """The error of α̂ and the accuracy as α goes from .1 to .9."""
-    here = rows[~rows["method"].str.contains("-") & rows["alpha"].notna()]
+    """The error of α̂ and the accuracy as α goes from .1 to .9, mean ± standard error."""
+    here = rows[rows["method"].isin(USUAL) & rows["alpha"].notna()]
     here = here[here.groupby(["task", "method"])["alpha"].transform("nunique") > 1]
     tasks = list(dict.fromkeys(here["task"]))
     if here["method"].nunique() < 2:  # one method alone compares nothing
@@ -102,11 +107,13 @@ def by_alpha(rows: pd.DataFrame) -> Any:
 
 def _lines(ax: Any, cells: pd.DataFrame, measure: str) -> None:
     for method in in_order(list(cells["method"].unique())):
-        means = cells[cells["method"] == method].groupby("alpha")[measure].mean().dropna()
+        groups = cells[cells["method"] == method].dropna(subset=measure).groupby("alpha")[measure]
+        means, bars = groups.mean(), groups.sem().fillna(0.0)
         if len(means) > 1:
-            ax.plot(
-                means.index, means, "o-", ms=3, color=COLOURS.get(method), label=name_of(method)
-            )
+            ax.errorbar(
+                means.index, means, yerr=bars, fmt="o-", ms=3, lw=1.2, elinewidth=0.8,
+                color=COLOURS.get(method), label=name_of(method),
+            )  # fmt: skip
 
 
 def warm_start(rows: pd.DataFrame) -> Any:
@@ -148,9 +155,8 @@ WARM_MEASURES = {"alpha_error_last": "|α̂ − 0.5|", "accuracy_last": "accurac
 
 def _warm_of(method: str, task: str, profile: str) -> int:
     """W of a cell: its own, or that of its profile."""
-    own = method.partition("-w")[2]
-    kind = TASKS[task.partition(NET_MARK)[0]].kind
-    return int(own) if own else find_profile(profile).settings[kind].warm_start
+    own = find_contender(method).warm_start
+    return settings_of(task, profile).warm_start if own is None else own
 
 
 def scott(rows: pd.DataFrame) -> Any:

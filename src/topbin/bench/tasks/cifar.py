@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.bench.tasks.files import SUMS, Source, data_file, fetch
+from topbin.bench.tasks.files import SUMS, Source, data_file, fetch, missing
 from topbin.bench.tasks.mnist import pool_of
 from topbin.bench.tasks.split import Sizes, Split, Truth, draw, fitting
 from topbin.bench.tasks.task import Task
@@ -39,7 +39,10 @@ def load(part: str) -> tuple[Bytes, Bytes]:
 def read_mosaic(batch: str) -> Bytes:
     """10,000 images from a mosaic of 100 × 100."""
     image = require("PIL.Image", extra="bench", caller="topbin bench")
-    with image.open(data_file(f"cifar10/{batch}.webp")) as mosaic:
+    path = data_file(f"cifar10/{batch}.webp")
+    if path is None:
+        raise missing(f"cifar10/{batch}.webp")
+    with image.open(path) as mosaic:
         pixels = np.asarray(mosaic.convert("RGB"))
     return pixels.reshape(100, 32, 100, 32, 3).transpose(0, 2, 4, 1, 3).reshape(-1, 3, 32, 32)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from topbin.bench.tasks.files import Source, data_file, fetch
-from topbin.bench.tasks.split import Pool, Sizes, Split, Truth, draw, fitting
+from topbin.bench.tasks.split import Pool, Sizes, Split, Truth, draw, fitting, mapped
 from topbin.bench.tasks.task import Task
 
 FILE = "imdb/imdb.jsonl.xz"
@@ -76,9 +76,7 @@ def embed(split: Split, truth: Truth) -> tuple[Split, Truth]:
 
     tfidf = TfidfVectorizer(sublinear_tf=True, min_df=2, max_features=WORDS, dtype=np.float32)
     tfidf.fit(np.concatenate([split.X_p, split.X_u]))
-    shown = Split(*(tfidf.transform(X) for X in (split.X_p, split.X_u, *split.holdout)))
-    tested = tfidf.transform(truth.X_test)
-    return shown, Truth(truth.alpha, truth.y_u, truth.y_held_u, tested, truth.y_test)
+    return mapped(split, truth, tfidf.transform)
 
 
 IMDB = (Task("imdb", "imdb", "text", "IMDb: positive reviews, TF-IDF", make, files=(FILE,)),)

@@ -3,7 +3,8 @@
 A split depends on the task, α and the seed, and on nothing else, so all methods share it.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,10 @@ def standardise(split: Split, truth: Truth) -> tuple[Split, Truth]:
     def scaled(X: Any) -> Any:
         return None if X is None else ((X - mean) / scale).astype(np.float32)
 
-    shown = Split(**{f.name: scaled(getattr(split, f.name)) for f in fields(Split)})
-    hidden = Truth(truth.alpha, truth.y_u, truth.y_held_u, scaled(truth.X_test), truth.y_test)
-    return shown, hidden
+    return mapped(split, truth, scaled)
+
+
+def mapped(split: Split, truth: Truth, read: Callable[[Any], Any]) -> tuple[Split, Truth]:
+    """The same problem with every sample as this function reads it."""
+    shown = Split(**{f.name: read(getattr(split, f.name)) for f in fields(Split)})
+    return shown, replace(truth, X_test=read(truth.X_test))
