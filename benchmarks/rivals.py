@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from machine import RESULTS, head, save, table
+from rivals_worker import KM_ROWS, RESAMPLES
 
 from topbin.bench.judge import accuracy
 from topbin.bench.rows import pooled
@@ -32,11 +33,14 @@ The five UCI tables and Gaussians 4σ apart, {splits} splits each; every method 
 (training and hold-out rows together). *Error* is |α̂ − α| for the share α among the unlabeled; a
 share among all rows, which pulearn gives, is converted. *Covers* counts 95 % intervals that hold
 the true α, where a method gives one. Accuracy is for a population with a share α of positives, on
-rows that no method saw; α is told to nobody. Seconds of CPU and peak memory are those of one fit on
-one thread, the imports in memory; a mean over tables, and the largest.
+rows that no method saw; α is told to nobody. ± is one standard error over splits, each a mean over
+tables. Seconds of CPU and peak memory are those of one fit in a process of its own, on one thread,
+the imports in memory; a mean over tables, and the largest.
 
 pulearn {pulearn}: the histogram prior with its bootstrap interval ({resamples} resamples), the EM
-prior, Elkan-Noto over a random forest (200 trees), bagging (100 trees), nnPU with the EM prior.
+prior, Elkan-Noto over a random forest (200 trees), bagging (100 trees), nnPU with the EM prior as a
+share of the unlabeled. Elkan-Noto and bagging call rows as if labeled and unlabeled ones came
+together, where positives are more frequent than among the rows that all are judged on.
 pu-toolbox {pu_toolbox} without torch: `PUPipeline()` as it comes (penalised L1 prior, uPU), its
 three priors, KM2 and ReCPE on {km_rows} rows a side. Everything else is each library's default.
 
@@ -91,10 +95,11 @@ def show(value: float | None, digits: int) -> str:
 
 
 def overall(rows: pd.DataFrame) -> str:
-    """A line a method and α: the means over all tables."""
+    """A line a method and α: means over all tables, ± one standard error over splits."""
     lines = []
     for (alpha, method), cells in rows.groupby(["alpha", "method"], sort=False):
-        error, right = mean_of(cells["error"]), mean_of(cells["accuracy"])
+        by_split = cells.groupby("seed")[["error", "accuracy"]].mean()
+        error, right = mean_of(by_split["error"]), mean_of(by_split["accuracy"])
         given = cells[cells["low"].notna()]
         inside = (given["low"] <= given["alpha"]) & (given["alpha"] <= given["high"])
         lines.append([
@@ -140,7 +145,7 @@ def main() -> None:
     rows = rows.sort_values("alpha", ascending=False, kind="stable")
     rows.to_csv(RESULTS / "rivals.csv", index=False, float_format="%.5g")
     note = NOTE.format(
-        splits=chosen.splits, resamples=50, km_rows=500,
+        splits=chosen.splits, resamples=RESAMPLES, km_rows=KM_ROWS,
         pulearn=versions(chosen.pulearn, "pulearn"),
         pu_toolbox=versions(chosen.pu_toolbox, "pu-toolbox"),
     )  # fmt: skip

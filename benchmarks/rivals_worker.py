@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -57,8 +58,9 @@ def pulearn_bagging(X, y, X_test):
 def pulearn_nnpu(X, y, X_test):
     from pulearn import NNPUClassifier, ScarEMPriorEstimator
 
-    pi = ScarEMPriorEstimator().estimate(X, y).pi
-    model = NNPUClassifier(prior=pi, random_state=0).fit(X, y)
+    # Its prior is the share among the unlabeled, and must be inside (0, 1).
+    alpha = among_unlabeled(ScarEMPriorEstimator().estimate(X, y).pi, y)
+    model = NNPUClassifier(prior=min(0.99, max(0.01, alpha)), random_state=0).fit(X, y)
     return None, None, model.predict(X_test) == 1
 
 
@@ -134,24 +136,27 @@ def main():
             P, U, X_test = given["X_p"], given["X_u"], given["X_test"]
         X, y = np.concatenate([P, U]), np.repeat([1, 0], [len(P), len(U)])
         order = np.random.default_rng(0).permutation(y.size)
-        for name, method in METHODS[library].items():
-            peak_mb(reset=True)
-            began, row = time.process_time(), {"file": file.stem, "method": name}
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    alpha, interval, called = method(X[order], y[order], X_test)
-                row |= {"alpha": alpha, "interval": interval, "error": ""}
-                if called is not None:
-                    np.save(folder / f"{file.stem}.{name}.npy", np.asarray(called, bool))
-            except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-                row |= {
-                    "alpha": None,
-                    "interval": None,
-                    "error": f"{type(error).__name__}: {error}",
-                }
-            row |= {"seconds": time.process_time() - began, "mb": peak_mb()}
-            print(json.dumps(row), flush=True)
+        for name in METHODS[library]:
+            # A process a fit: what one leaves in memory is not counted for the next.
+            with get_context("fork").Pool(1) as alone:
+                row, called = alone.apply(fit, (library, name, X[order], y[order], X_test))
+            if called is not None:
+                np.save(folder / f"{file.stem}.{name}.npy", np.asarray(called, bool))
+            print(json.dumps({"file": file.stem, **row}), flush=True)
+
+
+def fit(library, name, X, y, X_test):
+    """One method once: its answers with what they cost, and the labels it gives the test rows."""
+    peak_mb(reset=True)
+    began, row, called = time.process_time(), {"method": name}, None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            alpha, interval, called = METHODS[library][name](X, y, X_test)
+        row |= {"alpha": alpha, "interval": interval, "error": ""}
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        row |= {"alpha": None, "interval": None, "error": f"{type(error).__name__}: {error}"}
+    return row | {"seconds": time.process_time() - began, "mb": peak_mb()}, called
 
 
 if __name__ == "__main__":
