@@ -146,6 +146,8 @@ def warm_start(rows: pd.DataFrame) -> Any:
                 level = by_itself.loc[same, measure].mean()
                 ax.axhline(level, color=drawn[0].get_color(), linestyle="--", linewidth=1)
         ax.set(xlabel="warm-start epochs W", ylabel=name)
+    if len(by_itself):
+        axes.flat[0].plot([], [], "--", color="#666666", label="dashed: ends by itself")
     legend(figure, axes)
     return figure
 
@@ -190,7 +192,9 @@ def coverage(rows: pd.DataFrame) -> Any:
     methods = in_order(list(here["method"].unique()))
     figure, axes = panels(len(methods), 1, share_y=True, size=(9.0, 2.3))
     for ax, method in zip(axes.flat, methods, strict=True):
-        cells = here[here["method"] == method].sort_values(["task", "alpha", "low"])
+        cells = here[here["method"] == method]
+        nth = cells["task"].map({task: i for i, task in enumerate(dict.fromkeys(here["task"]))})
+        cells = cells.assign(nth=nth).sort_values(["nth", "alpha", "low"])
         low, high = cells["low"] - cells["alpha"], cells["high"] - cells["alpha"]
         inside = ((low <= 0) & (high >= 0)).to_numpy()
         place = np.arange(len(cells))
@@ -206,8 +210,8 @@ def coverage(rows: pd.DataFrame) -> Any:
 
 
 def _mark_tasks(ax: Any, tasks: Any) -> None:
-    """Names below the runs of equal tasks."""
+    """Names below the runs of equal tasks, upright, as some runs are narrow."""
     names, first, counts = np.unique(tasks, return_index=True, return_counts=True)
-    ax.set_xticks(first + counts / 2 - 0.5, names, rotation=30, ha="right", fontsize="small")
-    for start in first[1:]:
+    ax.set_xticks(first + counts / 2 - 0.5, names, rotation=90, fontsize="x-small")
+    for start in first[first > 0]:
         ax.axvline(start - 0.5, color="#bbbbbb", linewidth=0.6)
