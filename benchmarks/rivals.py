@@ -38,9 +38,11 @@ tables. Seconds of CPU and peak memory are those of one fit in a process of its 
 the imports in memory; a mean over tables, and the largest.
 
 pulearn {pulearn}: the histogram prior with its bootstrap interval ({resamples} resamples), the EM
-prior, Elkan-Noto over a random forest (200 trees), bagging (100 trees), nnPU with the EM prior as a
-share of the unlabeled. Elkan-Noto and bagging call rows as if labeled and unlabeled ones came
-together, where positives are more frequent than among the rows that all are judged on.
+prior, Elkan-Noto over a random forest (200 trees), bagging (100 trees), nnPU with the EM prior: as
+a share of the unlabeled, which its documentation asks for, and as the share of all rows that the
+prior estimator gives, which happens to suit these tables better. Elkan-Noto and bagging call rows
+as if labeled and unlabeled ones came together, where positives are more frequent than among the
+rows that all are judged on.
 pu-toolbox {pu_toolbox} without torch: `PUPipeline()` as it comes (penalised L1 prior, uPU), its
 three priors, KM2 and ReCPE on {km_rows} rows a side. Everything else is each library's default.
 

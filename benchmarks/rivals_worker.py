@@ -55,13 +55,17 @@ def pulearn_bagging(X, y, X_test):
     return None, None, model.predict(X_test) == 1
 
 
-def pulearn_nnpu(X, y, X_test):
-    from pulearn import NNPUClassifier, ScarEMPriorEstimator
+def pulearn_nnpu(share):
+    def run(X, y, X_test):
+        from pulearn import NNPUClassifier, ScarEMPriorEstimator
 
-    # Its prior is the share among the unlabeled, and must be inside (0, 1).
-    alpha = among_unlabeled(ScarEMPriorEstimator().estimate(X, y).pi, y)
-    model = NNPUClassifier(prior=min(0.99, max(0.01, alpha)), random_state=0).fit(X, y)
-    return None, None, model.predict(X_test) == 1
+        prior = ScarEMPriorEstimator().estimate(X, y).pi
+        if share == "U":  # what it asks for; it must be inside (0, 1)
+            prior = min(0.99, max(0.01, among_unlabeled(prior, y)))
+        model = NNPUClassifier(prior=prior, random_state=0).fit(X, y)
+        return None, None, model.predict(X_test) == 1
+
+    return run
 
 
 def toolbox_prior(name):
@@ -107,7 +111,8 @@ METHODS = {
         "pulearn EM": pulearn_prior("EM"),
         "pulearn Elkan-Noto": pulearn_elkan_noto,
         "pulearn bagging": pulearn_bagging,
-        "pulearn nnPU": pulearn_nnpu,
+        "pulearn nnPU (share of U)": pulearn_nnpu("U"),
+        "pulearn nnPU (share of all)": pulearn_nnpu("all"),
     },
     "pu_toolbox": {
         "pu-toolbox PUPipeline": toolbox_pipeline,
