@@ -355,6 +355,25 @@ def test_frames_of_every_dtype_have_kinds():
     pd.testing.assert_frame_equal(frame, before)
 
 
+@pytest.mark.parametrize("text", ["2020-02-03", "2020-02-03 11:30", "2020-02-03T11:30:15.25"])
+def test_dates_written_out_are_dates_as_in_a_csv_file(tmp_path, text):
+    frame = pd.DataFrame({"id": [1, 2, 3], "day": [text, None, "2021-01-01" + text[10:]]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    mine, read = (
+        Table.from_frame(pd.read_csv(tmp_path / "rows.csv")),
+        read_table(tmp_path / "rows.csv"),
+    )
+    assert mine.kinds == read.kinds == {"id": "number", "day": "date"}
+    assert mine.hash() == read.hash()
+
+
+@pytest.mark.parametrize("other", ["soon", "2020-13-03", "2020-2-3", "03.02.2020", "2020-02-03 "])
+def test_one_that_is_no_date_makes_a_column_of_strings(other):
+    days = ["2020-01-01", other]
+    for values in (days, days[::-1], pd.Categorical(["2020-01-01", "2020-01-02"])):
+        assert Table.from_frame(pd.DataFrame({"day": values})).kinds == {"day": "string"}
+
+
 def test_frames_that_are_none(monkeypatch):
     with fails("TB006", "got ndarray"):
         Table.from_frame(np.ones((2, 2)))

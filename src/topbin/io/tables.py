@@ -5,6 +5,7 @@ in text files an empty field, NA, N/A, NaN, nan, NULL and null.
 """
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -19,6 +20,7 @@ from topbin.io.sources.find import SourceLike, check_columns, find_source
 from topbin.io.sources.scan import Kind, Scan, kind_of, merge_types, open_scan, tidy_column
 
 CHUNK = 100_000
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
 EXACT = 2**53  # larger whole numbers are not floats
 INFERRED: dict[str, Kind] = {
     **dict.fromkeys(("string", "categorical"), "string"),
@@ -215,7 +217,16 @@ def _kind(column: pd.Series) -> Kind:
         return "other"
     if column.dtype.kind == "O" and column.isna().all():
         return "blank"
-    return INFERRED.get(pd.api.types.infer_dtype(column, skipna=True), "other")
+    inferred = pd.api.types.infer_dtype(column, skipna=True)
+    return "date" if inferred == "string" and _are_days(column) else INFERRED.get(inferred, "other")
+
+
+def _are_days(column: pd.Series) -> bool:
+    """Whether all these strings are dates or times as ISO 8601 writes them, as in a csv file."""
+    texts = column.dropna().astype(str)
+    if not DAY.fullmatch(texts.iloc[0]) or not texts.str.fullmatch(DAY).all():
+        return False
+    return bool(pd.to_datetime(texts, format="ISO8601", errors="coerce").notna().all())
 
 
 def _settled(column: pd.Series, kind: Kind) -> pd.Series:
@@ -231,6 +242,8 @@ def _settled(column: pd.Series, kind: Kind) -> pd.Series:
 
 def _moments(column: pd.Series) -> NDArray[np.datetime64]:
     """Dates and times without zone, in microseconds, which reach from year 1 to year 9999."""
+    if pd.api.types.infer_dtype(column, skipna=True) == "string":
+        column = pd.to_datetime(column, format="ISO8601")
     if column.dtype.kind == "M" and getattr(column.dtype, "tz", None) is None:
         return np.asarray(column.to_numpy(), "datetime64[us]")
     return np.array([None if pd.isna(v) else _without_zone(v) for v in column], "datetime64[us]")
