@@ -35,7 +35,7 @@ def test_a_second_run_has_nothing_to_do(smoke):
     assert result.exit_code == 0
     assert json.loads(result.stdout)["run"] == 0
     cells = len(grid(["synthetic"], "smoke"))
-    assert f"{cells} cells, {cells} of them done before" in result.stderr
+    assert f"{cells} cells, {cells} of them done before, 0 fits to do" in result.stderr
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex", "csv"])
@@ -84,6 +84,7 @@ def test_wrong_names_are_wrong_use(tmp_path):
 
 def test_list():
     shown = call("list")
+    assert "Gaussians 4σ apart [family synthetic]" in shown.stdout
     assert shown.exit_code == 0
     assert "mnist17" in shown.stdout
     assert "[family mnist]" in shown.stdout
@@ -95,7 +96,7 @@ def test_list():
 def test_help_names_the_verbs():
     result = call("--help")
     assert result.exit_code == 0
-    for verb in ("list", "run", "table", "figures"):
+    for verb in ("list", "run", "table", "figures", "check"):
         assert verb in result.stdout
 
 

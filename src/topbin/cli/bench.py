@@ -50,6 +50,7 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def list_(as_json: bool) -> None:
     """Tasks, methods and profiles."""
     from rich.table import Table
+    from rich.text import Text
 
     from topbin.bench.methods import CONTENDERS
     from topbin.bench.profiles import PROFILES
@@ -66,7 +67,7 @@ def list_(as_json: bool) -> None:
     for title, entries in tables.items():
         table = Table(title=title, title_justify="left", show_header=False, box=None)
         for name, about in entries.items():
-            table.add_row(name, about.replace("[", r"\["))
+            table.add_row(name, Text(about))
         screen().print(table)
 
 
@@ -111,11 +112,15 @@ def run(
     store = Store(folder.resolve())
     todo = store.missing(cells, retry=retry)
     console = screen(as_json=True)
-    console.print(f"{len(cells)} cells, {len(cells) - len(todo)} of them done before")
+    jobs_left = jobs_of(todo)
+    console.print(
+        f"{len(cells)} cells, {len(cells) - len(todo)} of them done before, "
+        f"{len(jobs_left)} fits to do"
+    )
     with ExitStack() as stack:
         spread = options["engine"] == "dask"
         cluster = stack.enter_context(open_engine(options)) if spread else None
-        watch = stack.enter_context(Watch(jobs_of(todo), console, workers=jobs))
+        watch = stack.enter_context(Watch(jobs_left, console, workers=jobs))
         how: dict[str, Any] = {"jobs": jobs, "retry": retry, "cluster": cluster}
         failed = run_cells(cells, store, watch=watch, **how)
     console.print(f"{len(todo) - failed} cells done, {failed} failed; results in {folder}")
