@@ -79,6 +79,12 @@ def test_two_files_and_json_alone_on_standard_output(folder):
     low, high = json.loads(done.stdout)["estimate"]["interval"]
     assert low <= TRUTH <= high
     assert "first estimate" in done.stderr
+    assert call("audit", folder / "run3", "--n", 30).exit_code == 0
+    unlabeled = pd.read_csv(folder / "u.csv")
+    for name in ("candidates.csv", "audit.csv"):
+        listed = pd.read_csv(folder / "run3" / name)
+        found = unlabeled["case"].iloc[listed["row"] - 1]
+        assert found.tolist() == listed["case"].tolist()
 
 
 def test_rows_known_positive_among_the_unlabeled_are_refused(folder):
@@ -168,7 +174,7 @@ def test_an_audit_goes_out_blind_and_comes_back_with_a_verdict(ran, folder, kind
 def test_an_audit_of_other_rows_is_refused(ran, folder):
     run, _ = ran
     call("audit", run, "--n", 20, "-o", folder / "a.csv", "--force")
-    frame = pd.read_csv(folder / "a.csv")[::-1].assign(is_positive="yes")
+    frame = pd.read_csv(folder / "a.csv")[1:].assign(is_positive="yes")
     frame.to_csv(folder / "b.csv", index=False)
     done = call("audit", run, "--labels", folder / "b.csv")
     assert done.exit_code == 1

@@ -7,7 +7,14 @@ from scipy.stats import binomtest
 
 from topbin import AlphaEstimate
 from topbin.core import InputError
-from topbin.evaluate.audit import draw, draw_stratified, judge, power, read_answers
+from topbin.evaluate.audit import (
+    draw,
+    draw_stratified,
+    judge,
+    plan_either_way,
+    power,
+    read_answers,
+)
 
 
 def answers(positive, negative, unsure=0, blank=0):
@@ -175,3 +182,25 @@ def test_a_result_goes_to_json():
 def test_bad_input_is_refused(call, code):
     with pytest.raises(InputError, match=f"^{code}"):
         call()
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_the_verdict_asks_for_as_many_rows_as_the_plan(stratified):
+    scores = np.random.default_rng(0).random(9000)
+    sample = draw_stratified(scores, 40) if stratified else draw(9000, 40)
+    planned = plan_either_way(0.2, 0.1)
+    small = judge(sample, answers(8, 32), 0.2)
+    drawn = f"{planned.n:,} answered rows{', drawn plainly,' * stratified} would show it in 80 %"
+    assert drawn in small.sentence
+    hits = round(0.2 * planned.n)
+    enough = judge(draw(9000, planned.n), answers(hits, planned.n - hits), 0.2)
+    assert enough.verdict == "agrees"
+    assert plan_either_way(0.2, -0.1) == planned
+
+
+def test_a_plan_within_the_range_of_the_estimate_is_refused():
+    wide = AlphaEstimate(
+        alpha=0.5, n_p=9, n_u=9, method="x", interval=(0.05, 0.96), confidence=0.95
+    )
+    with pytest.raises(InputError, match="TB008 The estimate's own range leaves no room"):
+        plan_either_way(wide, 0.1)

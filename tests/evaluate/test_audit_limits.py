@@ -50,7 +50,7 @@ def test_a_plan_is_the_number_from_which_on_the_power_is_there(claim, error, wan
 def test_a_plan_for_a_small_error_is_near_the_normal_one():
     z = norm.ppf([0.95, 0.9])
     near = (z @ np.sqrt([0.3 * 0.7, 0.302 * 0.698]) / 0.002) ** 2
-    assert plan(0.3, 0.002).n == pytest.approx(near, rel=0.01)
+    assert plan(0.3, 0.002, power=0.9).n == pytest.approx(near, rel=0.01)
 
 
 def test_one_row_is_a_plan_when_little_is_asked():

@@ -78,7 +78,8 @@ def audit(
     """Check the estimate by labeling a random sample of the unlabeled rows.
 
     Fill the column is_positive with yes or no, ? where you are unsure. Do not mix in labels from
-    candidates.csv: those rows are not random, and would bias the audit.
+    candidates.csv: those rows are not random, and would bias the audit. The rows of the file may
+    be sorted; every file that was drawn for a run can be read back.
 
     \b
       topbin audit run1 --n 100
@@ -99,10 +100,13 @@ def audit(
     else:
         path = output or run / "audit.csv"
         drawn = job.draw_audit(run, n, path, stratified=stratified, seed=seed, force=force)
-        show.print(f"wrote           {path}: {drawn:,} random unlabeled rows", soft_wrap=True)
+        how = "" if drawn.kind == "simple" else ", equally many from each group of similar scores"
+        show.print(
+            f"wrote           {path}: {drawn.n:,} random unlabeled rows{how}", soft_wrap=True
+        )
         show.print(f"next            fill in {ANSWER} (yes, no, or ? where you are unsure), then:")
         show.print(f"                topbin audit {quote(str(run))} --labels {quote(str(path))}",
                    soft_wrap=True)  # fmt: skip
-        found = {"file": str(path), "rows": drawn}
+        found = {"file": str(path), "rows": drawn.n}
     if as_json:
         write_json(found)

@@ -16,7 +16,14 @@ from topbin.core.checks import check_fraction
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.evaluate.audit_draw import AuditSample, Rows, draw, draw_stratified
-from topbin.evaluate.audit_limits import AuditPlan, lower_limit, plan, power, upper_limit
+from topbin.evaluate.audit_limits import (
+    ENOUGH_POWER,
+    AuditPlan,
+    lower_limit,
+    plan,
+    power,
+    upper_limit,
+)
 from topbin.evaluate.measure import Interval, read_alpha
 
 __all__ = [
@@ -27,12 +34,12 @@ __all__ = [
     "draw_stratified",
     "judge",
     "plan",
+    "plan_either_way",
     "power",
     "read_answers",
 ]
 
 Verdict = Literal["agrees", "contradicts", "undecided"]
-ENOUGH_POWER = 0.8
 POSITIVE, NEGATIVE, UNSURE, BLANK = "positive", "negative", "unsure", "blank"
 WORDS = {
     POSITIVE: ("1", "1.0", "yes", "y", "true", "t", "positive", "pos", "p"),
@@ -102,7 +109,7 @@ def judge(
     level = check_fraction(confidence, "confidence")
     check_fraction(error, "error")
     value, interval, _ = read_alpha(alpha_hat, level)
-    claimed = (min(value, interval[0]), max(value, interval[1]))
+    claimed = _claimed(alpha_hat, level)
     tally = _Tally.of(sample, read_answers(answers))
     possible = _possible_errors(claimed, error)
     powers = [power(tally.answered, claim, off, confidence=level) for claim, off in possible]
@@ -115,7 +122,7 @@ def judge(
         follows = BIASED_LABELS if low > claimed[1] else IMPURE_TOP
     else:
         finding = "between {:.3f} and {:.3f}".format(*tally.limits((1 - level) / 2))
-        follows = _what_would_show(chance, possible, error, level)
+        follows = _what_would_show(sample.kind, chance, alpha_hat, error, level)
     says = f"{value:.3f}" + (
         f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval[0] < interval[1] else ""
     )
@@ -211,6 +218,32 @@ class _Tally:
         return words
 
 
+def plan_either_way(
+    alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = 0.95
+) -> AuditPlan:
+    """How many rows notice an error of this size, whichever way it goes: what a verdict needs.
+
+    >>> plan_either_way(0.08, 0.05).n == max(plan(0.08, 0.05).n, plan(0.08, -0.05).n)
+    True
+    """
+    level, off = check_fraction(confidence, "confidence"), check_fraction(abs(error), "error")
+    possible = _possible_errors(_claimed(alpha_hat, level), off)
+    if not possible:
+        raise InputError("TB008", _no_room(off))
+    plans = [plan(claim, signed, confidence=level) for claim, signed in possible]
+    return max(plans, key=lambda one: one.n)
+
+
+def _claimed(alpha_hat: AlphaEstimate | float, level: float) -> Interval:
+    """The range that the estimate stands for, its point included."""
+    value, (low, high), _ = read_alpha(alpha_hat, level)
+    return min(value, low), max(value, high)
+
+
+def _no_room(error: float) -> str:
+    return f"The estimate's own range leaves no room for an error of {error:g}."
+
+
 def _possible_errors(claimed: Interval, error: float) -> list[tuple[float, float]]:
     """The ends of the claim and the signed errors that keep the truth in [0, 1]."""
     both = [(claimed[1], error), (claimed[0], -error)]
@@ -218,15 +251,17 @@ def _possible_errors(claimed: Interval, error: float) -> list[tuple[float, float
 
 
 def _what_would_show(
-    chance: float, possible: list[tuple[float, float]], error: float, level: float
+    kind: str, chance: float, alpha_hat: AlphaEstimate | float, error: float, level: float
 ) -> str:
-    if not possible:
-        return f"The estimate's own range leaves no room for an error of {error:g}."
+    """What an error would have done; figures are those of plain draws, which strata sharpen."""
+    if not _possible_errors(_claimed(alpha_hat, level), error):
+        return _no_room(error)
+    audits = "such audits" if kind == "simple" else "plain audits of this size"
     if chance >= ENOUGH_POWER:
-        return f"An error of {error:g} would have shown in {100 * chance:.0f} % of such audits."
-    plans = [plan(claim, off, power=ENOUGH_POWER, confidence=level) for claim, off in possible]
+        return f"An error of {error:g} would have shown in {100 * chance:.0f} % of {audits}."
+    needed = plan_either_way(alpha_hat, error, confidence=level).n
+    plainly = "" if kind == "simple" else ", drawn plainly,"
     return (
-        f"An error of {error:g} shows in only {100 * chance:.0f} % of such audits; "
-        f"{max(plans, key=lambda one: one.n).n:,} answered rows would show it in "
-        f"{100 * ENOUGH_POWER:.0f} %."
+        f"An error of {error:g} shows in only {100 * chance:.0f} % of {audits}; {needed:,} "
+        f"answered rows{plainly} would show it in {100 * ENOUGH_POWER:.0f} %."
     )

@@ -31,7 +31,8 @@ from topbin.io.atomic import (
 from topbin.io.plain import plain, to_json, to_toml
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
-LEFT = (SETTINGS, EVENTS, RESULT, STAGES, "candidates.csv", "report.html", "model")
+ROWS = "unlabeled.parquet"
+LEFT = (SETTINGS, EVENTS, RESULT, STAGES, ROWS, "candidates.csv", "report.html", "model")
 
 SCHEMA = "topbin-result-1"
 

@@ -1,7 +1,10 @@
 """The audit of a run: rows out to a person, answers back, and what they say of α̂."""
 
 import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from topbin.core.errors import InputError
 from topbin.evaluate.audit import (
@@ -11,23 +14,24 @@ from topbin.evaluate.audit import (
     draw,
     draw_stratified,
     judge,
-    plan,
+    plan_either_way,
 )
 from topbin.io.atomic import write_text
 from topbin.io.models import load
 from topbin.io.plain import to_json
-from topbin.io.runs import RESULT, read_result, read_settings
+from topbin.io.runs import RESULT, ROWS, read_result, read_settings
 from topbin.io.tables import read_table
 from topbin.io.write import write_table
-from topbin.job.files import MODEL, read_text, write_report
-from topbin.job.prepare import Prepared, from_settings
+from topbin.job.files import MODEL, read_text, unlabeled_rows, write_report
+from topbin.job.prepare import from_settings
 from topbin.job.result import estimate_from, in_front, unused
 
 ANSWER, DRAWN, ABOUT = "is_positive", "audit.json", "about this file"
-NOTE = (
-    "Random rows, drawn without a look at the score. Add no rows from candidates.csv: those are "
-    "not random, and would bias the audit."
-)
+HOW = {
+    "simple": "Random rows, drawn without a look at the score.",
+    "stratified": "Random rows, equally many from each group of similar scores, in random order.",
+}
+NOTE = "Add no rows from candidates.csv: those are not random, and would bias the audit."
 
 
 def draw_audit(
@@ -38,66 +42,103 @@ def draw_audit(
     stratified: bool = False,
     seed: int = 0,
     force: bool = False,
-) -> int:
-    """Write n random unlabeled rows, with an empty column for the answer; return how many.
+) -> AuditSample:
+    """Write n random unlabeled rows, with an empty column for the answer; return the draw.
 
     The rows stand in random order and carry no score, so that whoever labels them is blind to it.
+    Every draw of a run is kept, so that any of the files can come back.
     """
     folder = Path(run)
-    data = _same_data(folder)
+    result = read_result(folder)
+    frame = _unlabeled(folder, result["data"])
     if stratified:
         sample = draw_stratified(load(folder / MODEL).scores_u_, n, seed=seed)
     else:
-        sample = draw(data.labels.n_u, n, seed=seed)
-    rows = data.unlabeled_rows[sample.rows]
-    frame = data.table.frame.drop(columns=[data.label or ""], errors="ignore")
-    frame = in_front(frame.iloc[rows].reset_index(drop=True), {"row": rows + 1, ANSWER: ""})
-    frame[unused(ABOUT, frame)] = [NOTE] + [""] * (sample.n - 1)
+        sample = draw(len(frame), n, seed=seed)
+    frame = frame.iloc[sample.rows].reset_index(drop=True)
+    rows = frame.pop("row").tolist()
+    frame = in_front(frame, {"row": rows, ANSWER: ""})
+    frame[unused(ABOUT, frame)] = [f"{HOW[sample.kind]} {NOTE}"] + [""] * (sample.n - 1)
     write_table(output, frame, force=force)
-    write_text(
-        folder / DRAWN, to_json({**sample.to_dict(), "row": (rows + 1).tolist()}), force=True
-    )
-    return sample.n
+    drawn = {**sample.to_dict(), "row": rows, "data": result["data"]["hash"]}
+    others = [one for one in _draws(folder) if sorted(one["row"]) != sorted(rows)]
+    write_text(folder / DRAWN, to_json({"draws": [*others, drawn]}), force=True)
+    return sample
 
 
 def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
-    """Judge the answers, keep them in result.json apart from everything else, renew the report."""
+    """Judge the answers, keep them in result.json apart from everything else, renew the report.
+
+    Rows are known by their number, so the file may have been sorted.
+    """
     folder = Path(run)
-    stored = json.loads(read_text(folder / DRAWN, "draw an audit first: topbin audit RUN --n 100"))
-    sample = AuditSample.from_dict(stored)
-    frame = read_table(answers, columns=["row", ANSWER]).frame
-    if frame["row"].tolist() != stored["row"]:
-        raise InputError(
-            "TB117",
-            f'"{answers}" does not hold the rows that were drawn, in their order. Fill in the '
-            "drawn file itself; rows from candidates.csv do not belong in an audit.",
-        )
     result = read_result(folder)
-    judged = judge(sample, frame[ANSWER], estimate_from(result["estimate"]))
+    draws = [one for one in _draws(folder) if one["data"] == result["data"]["hash"]]
+    if not draws:
+        raise InputError("TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100')
+    frame = read_table(answers, columns=["row", ANSWER]).frame
+    stored = _draw_of(frame["row"].tolist(), draws, answers)
+    given = frame.set_index("row")[ANSWER].loc[stored["row"]]
+    judged = judge(AuditSample.from_dict(stored), given, estimate_from(result["estimate"]))
     write_text(folder / RESULT, to_json({**result, "audit": judged.to_dict()}), force=True)
     write_report(folder)
     return judged
 
 
 def plan_audit(run: str | Path, error: float) -> AuditPlan:
-    """How many rows it takes to notice that α̂ is off by `error`."""
-    return plan(read_result(run)["estimate"]["alpha"], error)
+    """How many rows it takes to notice that α̂ is off by `error`, as the verdict counts them."""
+    return plan_either_way(estimate_from(read_result(run)["estimate"]), error)
 
 
-def _same_data(folder: Path) -> Prepared:
-    """The rows the run was made from; refused if they have changed since."""
-    result = read_result(folder)
-    if "sample" in result["data"]:
+def _draws(folder: Path) -> list[dict[str, Any]]:
+    """Every draw of the run, oldest first."""
+    if not (folder / DRAWN).exists():
+        return []
+    return list(json.loads(read_text(folder / DRAWN))["draws"])
+
+
+def _draw_of(
+    rows: Sequence[Any], draws: Sequence[Mapping[str, Any]], answers: str | Path
+) -> Mapping[str, Any]:
+    """The draw that these rows are, in any order; TB117 says how they differ from the nearest."""
+    seen = Counter(rows)
+    nearest = max(draws, key=lambda one: (Counter(one["row"]) & seen).total())
+    drawn = Counter(nearest["row"])
+    if seen == drawn:
+        return nearest
+    common = (seen & drawn).total()
+    if not common:
+        differ = "has no row of any audit drawn for this run"
+    else:
+        more = seen - drawn
+        twice = sum(count for row, count in more.items() if row in drawn)
+        differ = (
+            f"is not an audit drawn for this run: of the {drawn.total():,} rows of the nearest "
+            f"draw {drawn.total() - common:,} are missing, {twice:,} stand there twice, and "
+            f"{more.total() - twice:,} other rows were added"
+        )
+    raise InputError(
+        "TB117",
+        f'"{answers}" {differ}. Fill in a drawn file itself and keep all of its rows, in any '
+        "order; rows from candidates.csv do not belong in an audit.",
+    )
+
+
+def _unlabeled(folder: Path, told: Mapping[str, Any]) -> Any:
+    """The unlabeled rows the run was made from, with their numbers; TB117 if they have changed."""
+    if "sample" in told:
         raise InputError(
             "TB117",
             "the run was fitted on a sample of files that may not fit in memory, so an audit "
             "cannot draw from all of them. Draw unlabeled rows at random yourself and label these.",
         )
+    if (folder / ROWS).exists():
+        return read_table(folder / ROWS).frame
     data = from_settings(read_settings(folder))
-    if data.table.hash() != result["data"]["hash"]:
+    if data.table.hash() != told["hash"]:
         raise InputError(
             "TB117",
             f"{', '.join(data.sources)} has changed since the run, so its rows cannot be drawn. "
             "Run topbin fit again.",
         )
-    return data
+    return unlabeled_rows(data)

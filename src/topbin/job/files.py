@@ -7,25 +7,38 @@ from topbin.core.errors import InputError
 from topbin.io.atomic import write_text
 from topbin.io.features import Encoder
 from topbin.io.models import load, load_encoder, save
-from topbin.io.runs import Run, read_result
+from topbin.io.runs import ROWS, Run, read_result
 from topbin.io.tables import read_table
 from topbin.io.write import write_table
-from topbin.job.result import Result
+from topbin.job.prepare import Prepared
+from topbin.job.result import Result, in_front
 from topbin.report import page
 
 MODEL, CANDIDATES, REPORT = "model", "candidates.csv", "report.html"
 SHOWN = 25
 
 
-def write_files(result: Result, run: Run) -> None:
-    """Everything a run leaves; result.json last, so that its presence means "complete"."""
+def write_files(result: Result, run: Run, *, keep_rows: bool = False) -> None:
+    """Everything a run leaves; result.json last, so that its presence means "complete".
+
+    `keep_rows` leaves the unlabeled rows too, for runs whose settings name no file to read again.
+    """
     folder, content = run.folder, result.to_dict()
     frame = result.candidates()
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     write_table(folder / CANDIDATES, frame, force=True)
+    if keep_rows and "sample" not in content["data"]:
+        write_table(folder / ROWS, unlabeled_rows(result.data), force=True)
     html = page(content, result.classifier, _shown(frame))
     write_text(folder / REPORT, html, force=True)
     run.write_result(content)
+
+
+def unlabeled_rows(data: Prepared) -> Any:
+    """All unlabeled rows as a frame: the number of each, then its columns without the label."""
+    frame = data.table.frame.drop(columns=[data.label or ""], errors="ignore")
+    frame = frame.iloc[data.unlabeled_rows].reset_index(drop=True)
+    return in_front(frame, {"row": data.row_numbers})
 
 
 def read_model(folder: str | Path) -> tuple[Any, Encoder]:

@@ -35,6 +35,12 @@ class Prepared:
         """Positions of the unlabeled rows in the table."""
         return np.flatnonzero(self.labels.is_unlabeled)
 
+    @property
+    def row_numbers(self) -> Any:
+        """Numbers of the unlabeled rows, from 1, in the table or the unlabeled file they are in."""
+        before = 0 if self.label is not None else self.labels.n_p  # a pair stacks positives first
+        return self.unlabeled_rows + 1 - before
+
 
 def from_table(
     table: Table,

@@ -93,18 +93,18 @@ class Result:
         """The unlabeled rows most likely positive, best first, as a pandas table."""
         picked = self.picked(n, min_precision=min_precision)
         order = np.argsort(-self.classifier.scores_u_, kind="stable")[: picked.rows]
-        rows = self.data.unlabeled_rows[order]
-        return self._listed(self.data.table.frame.iloc[rows], rows, self.probabilities[order])
+        frame = self.data.table.frame.iloc[self.data.unlabeled_rows[order]]
+        return self._listed(frame, self.data.row_numbers[order], self.probabilities[order])
 
-    def _listed(self, frame: Any, rows: Any, probability: Any) -> Any:
+    def _listed(self, frame: Any, numbers: Any, probability: Any) -> Any:
         """These rows as people read them: rank, row, probability, id, and then their columns."""
         frame = frame.drop(columns=[self.data.label or ""], errors="ignore")
         frame = frame.reset_index(drop=True)
         if self.data.id is not None:
             frame.insert(0, self.data.id, frame.pop(self.data.id))
         ours = {
-            "rank": np.arange(1, rows.size + 1),
-            "row": rows + 1,
+            "rank": np.arange(1, numbers.size + 1),
+            "row": numbers,
             "probability": probability.round(4),
         }
         return in_front(frame, ours)
@@ -195,13 +195,16 @@ class Result:
         }
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Leave a run folder: result.json, candidates.csv, report.html and the model."""
+        """Leave a run folder: result.json, candidates.csv, report.html and the model.
+
+        The unlabeled rows are kept too, since no file may hold them and an audit draws from them.
+        """
         from topbin.io.runs import open_run
         from topbin.job.files import write_files
 
         settings = {"seed": self.seed, "preset": self.preset, "source": list(self.data.sources)}
         with open_run(folder, settings, force=force) as run:
-            write_files(self, run)
+            write_files(self, run, keep_rows=True)
         return Path(folder)
 
     def _repr_html_(self) -> str:

@@ -47,8 +47,8 @@ class SampledResult(Result):
         rows = self.picked(n, min_precision=min_precision).rows
         scores = self.classifier.scores_p_, self.classifier.scores_u_
         probability = fit_posterior(*scores, self.estimate.alpha)(self.best.scores[:rows])
-        places = self.best.rows.places[:rows]
-        return self._listed(self.best.rows.table[:rows].to_pandas(), places, probability)
+        numbers = self.best.rows.places[:rows] + 1
+        return self._listed(self.best.rows.table[:rows].to_pandas(), numbers, probability)
 
     def to_dict(self) -> dict[str, Any]:
         """The content of result.json, with the size of the sample."""
