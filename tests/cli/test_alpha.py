@@ -135,3 +135,48 @@ def test_help_loads_no_engine():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def text_of(path, score_at_7="0.5"):
+    """A csv whose eighth score, in line 9, is this word."""
+    table = scored(200)
+    words = [str(value) for value in table["score"]]
+    words[7] = score_at_7
+    lines = [f"{word},{label}" for word, label in zip(words, table["label"], strict=True)]
+    path.write_text("\n".join(["score,label", *lines]) + "\n")
+    return path
+
+
+def test_a_score_that_is_no_number_is_named_with_its_line(tmp_path):
+    result = run(text_of(tmp_path / "s.csv", "high"), *COLUMNS)
+    assert result.exit_code == 1
+    assert "column \"score\" is not a number in line 9: 'high'." in result.stderr
+    rows = [f'{{"score": {i}, "label": {i % 2}}}' for i in range(6)] + [
+        '{"score": "x", "label": 1}'
+    ]
+    (tmp_path / "s.jsonl").write_text("\n".join(rows))
+    result = run(tmp_path / "s.jsonl", *COLUMNS)
+    assert 'column "score" is not a number in line 7: ' in result.stderr
+
+
+@pytest.mark.parametrize("word", ["n/a", " None ", "#N/A", "-", ""])
+def test_words_for_no_score_are_missing_scores(tmp_path, word):
+    path = text_of(tmp_path / "s.csv", word)
+    assert "TB004 1 of 200 scores are missing" in run(path, *COLUMNS).stderr
+    result = run(path, *COLUMNS, "--drop-nan")
+    assert result.exit_code == 0
+    assert "1 of 200 rows were left out: no finite score" in result.stdout
+
+
+def test_a_group_of_few_positives_gets_a_range_and_no_number(tmp_path):
+    table = scored(300)
+    table["town"] = np.where(np.arange(300) < 280, "Bern", "Ulm")
+    files = write(tmp_path, table, ())
+    few = json.loads(run(files, *COLUMNS, "--by", "town", "--json").stdout)["groups"][1]
+    assert few["n_p"] < 25
+    lines = run(files, *COLUMNS, "--by", "town").stdout.splitlines()
+    (ulm,) = [line for line in lines if line.strip().startswith("Ulm")]
+    assert "a range only" in ulm
+    low, high = few["interval"]
+    assert f"{low:.3f} to {high:.3f}" in ulm
+    assert f"{few['alpha']:.3f} " not in ulm.partition("only")[0]

@@ -4,6 +4,7 @@ import tracemalloc
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pytest
 from coded import fails
 from hard_scores import LARGE, large, samples
@@ -130,6 +131,9 @@ def test_what_is_not_finite_is_refused(rows, bad):
         ([[1.0], [1.0, 2.0]], "TB005"),
         (["a", "b"], "TB006"),
         (np.array(["x", None], object), "TB006"),
+        (np.array(["0.1", "0.9"], object), "TB006"),
+        (np.array([0.1, "0.9"], object), "TB006"),
+        (pd.Series(["0.1", "0.9"]), "TB006"),
         ([1 + 2j], "TB006"),
         (np.array(["2020-01-01"], "M8[D]"), "TB006"),
     ],

@@ -97,3 +97,24 @@ def test_extreme_input_has_its_right_answer(scores_p, scores_u, alpha):
     est = tb.estimate_alpha(scores_p, scores_u)
     assert est.alpha == pytest.approx(alpha)
     assert est.interval[0] <= alpha <= est.interval[1]
+
+
+def test_labels_in_place_of_scores_are_refused_with_the_way_to_split():
+    rng = np.random.default_rng(0)
+    scores, labels = rng.random(50), np.arange(50) % 2
+    for wrong in (labels, labels == 1, labels.astype(float)):
+        with pytest.raises(InputError, match=r"TB007 .*scores\[labels == 1\], scores\[labels == 0"):
+            tb.estimate_alpha(scores, wrong)
+    tb.estimate_alpha(scores[labels == 1], scores[labels == 0])
+    tb.estimate_alpha(labels[::-1], labels)  # classes instead of probabilities
+    tb.estimate_alpha(scores[1:], labels)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.4])
+def test_reversed_scores_are_noticed(alpha):
+    scores_p, scores_u = gaussians(alpha, 500, 800).scores()
+    found = {alarm.code for alarm in tb.estimate_alpha(-scores_p, -scores_u).alarms}
+    assert "reversed-scores" in found
+    assert "indistinguishable" not in found
+    right = {alarm.code for alarm in tb.estimate_alpha(scores_p, scores_u).alarms}
+    assert not {"reversed-scores", "indistinguishable"} & right

@@ -145,7 +145,8 @@ BAD = {
     "TB004 X_p has 1 values that are NaN": (np.array([[1, np.nan]]), good),
     "TB004 X_u has 2 values": (good, np.array([[np.inf, -np.inf]])),
     "TB004 X_u has 1 values": (good, sp.csr_array(np.array([[np.nan, 1.0]]))),
-    "TB006 X_p holds objects": (np.array([["a", 1]], object), good),
+    "TB006 X_p must hold real numbers; got text such as 'a'": (np.array([["a", 1]], object), good),
+    "TB006 X_p holds objects": (np.array([[object(), 1]], object), good),
     "TB006 X_u must hold real numbers": (good, np.array([["a", "b"]])),
     "TB006 X_p must hold real numbers": (sp.csr_array(good * 1j), good),
 }

@@ -45,7 +45,7 @@ def test_words_for_labels_in_text_and_a_file_without_any(tmp_path):
 
 def test_a_word_among_text_scores_names_the_file(tmp_path):
     (tmp_path / "a.csv").write_text("score,label\n3,1\nhigh,0\n")
-    with pytest.raises(InputError, match=r"TB102 \".*a.csv\" cannot be read: .*Line: 3"):
+    with pytest.raises(InputError, match=r"TB102 \".*a.csv\" cannot be read: .* in line 3: 'high'"):
         tails_from(Local(), tmp_path / "a.csv", **COLUMNS)
 
 

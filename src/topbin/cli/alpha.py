@@ -117,11 +117,14 @@ def _low(estimate: Any) -> float:
 def _table(by: str, found: dict[Any, Any]) -> Any:
     from rich.table import Table
 
+    from topbin.core.estimate import RANGE_ONLY
+
     table = Table(by, "α", "interval", "bound", "unlabeled", "positives", "alarms", box=None)
     for group, e in found.items():
         low, high = e.interval
+        point = "a range only" if e.n_p < RANGE_ONLY else f"{e.alpha:.3f}"
         table.add_row(
-            _name(group), f"{e.alpha:.3f}", f"{low:.3f} to {high:.3f}", f"{e.upper_bound:.3f}",
+            _name(group), point, f"{low:.3f} to {high:.3f}", f"{e.upper_bound:.3f}",
             f"{e.n_u:,}", f"{e.n_p:,}", ", ".join(alarm.code for alarm in e.alarms),
         )  # fmt: skip
     return table

@@ -70,6 +70,13 @@ def as_real_array(scores: Any, name: str) -> Scores:
 
 
 def _numbers_from_objects(array: NDArray[Any], name: str) -> NDArray[np.float64]:
+    text = next((value for value in array.flat if isinstance(value, str | bytes)), None)
+    if text is not None:  # numpy would read '0.9' as a number here, and refuses it in a U3 array
+        raise InputError(
+            "TB006",
+            f"{name} must hold real numbers; got text such as {text!r}. "
+            "Convert them to float64 or float32 first.",
+        )
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:

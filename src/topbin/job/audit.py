@@ -79,7 +79,7 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
     frame = read_table(answers, columns=["row", ANSWER]).frame
     stored = _draw_of(frame["row"].tolist(), draws, answers)
     given = frame.set_index("row")[ANSWER].loc[stored["row"]]
-    judged = judge(AuditSample.from_dict(stored), given, estimate_from(result["estimate"]))
+    judged = judge(AuditSample.from_dict(dict(stored)), given, estimate_from(result["estimate"]))
     write_text(folder / RESULT, to_json({**result, "audit": judged.to_dict()}), force=True)
     write_report(folder)
     return judged

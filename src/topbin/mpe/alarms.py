@@ -22,6 +22,7 @@ TINY_BIN = 20
 NEAR_ONE = 0.95
 DISAGREE = 0.1
 LEVEL = 0.025
+CLEARLY = 0.001
 
 
 def find_alarms(
@@ -36,8 +37,8 @@ def find_alarms(
     """
     read = at_ranks(tails, geometric_ranks(tails.n_p))
     checks: tuple[Callable[[AlphaEstimate, Tails], Alarm | None], ...] = (
-        few_positives, tiny_bin, no_flat_top, near_one, indistinguishable, heavy_ties,
-        outside_interval,
+        few_positives, tiny_bin, no_flat_top, near_one, indistinguishable, reversed_scores,
+        heavy_ties, outside_interval,
     )  # fmt: skip
     found = [check(estimate, read) for check in checks] + [methods_disagree(estimate, others)]
     return tuple(alarm for alarm in found if alarm is not None)
@@ -95,11 +96,30 @@ def near_one(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
 
 def indistinguishable(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
     """A one-sided Kolmogorov–Smirnov test at the cuts: do positives score higher at all?"""
-    gap = float(np.max(tails.q_p - tails.q_u))
-    if gap > sqrt(-np.log(LEVEL) / 2 * (1 / tails.n_p + 1 / tails.n_u)):
+    if _differ(tails.q_p - tails.q_u, tails, LEVEL) or _differ(
+        tails.q_u - tails.q_p, tails, CLEARLY
+    ):
         return None
     message = "positives and unlabeled rows score alike; these scores cannot tell them apart."
     return Alarm("indistinguishable", message, "up")
+
+
+def reversed_scores(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
+    """The same test the other way: positives score lower, as those of p(negative) do."""
+    if _differ(tails.q_p - tails.q_u, tails, LEVEL) or not _differ(
+        tails.q_u - tails.q_p, tails, CLEARLY
+    ):
+        return None
+    message = (
+        "positives score lower than the unlabeled rows; do your scores run the other way? "
+        "Higher must mean more positive."
+    )
+    return Alarm("reversed-scores", message, "either")
+
+
+def _differ(gaps: Any, tails: Tails, level: float) -> bool:
+    """The one-sided Kolmogorov–Smirnov test of these gaps between two tails."""
+    return bool(np.max(gaps) > sqrt(-np.log(level) / 2 * (1 / tails.n_p + 1 / tails.n_u)))
 
 
 def heavy_ties(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:

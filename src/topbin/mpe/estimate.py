@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from topbin.core.checks import check_scores
+import numpy as np
+
+from topbin.core.checks import Scores, check_scores
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.tails import Tails
@@ -67,6 +69,7 @@ def estimate_alpha(
     if scores_u is None:
         raise InputError("TB001", "scores_u is missing; pass the scores of the unlabeled rows.")
     scores_p, scores_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
+    _refuse_labels(scores_p, scores_u)
     if chosen.needs == "tails" and not chosen.thin:
         tails = Tails.from_scores(scores_p, scores_u)
     else:
@@ -78,6 +81,19 @@ def estimate_alpha(
     else:
         found = chosen.estimate(scores_p, scores_u)
     return with_doubts(found, tails, confidence, pure_fraction, kappa)
+
+
+def _refuse_labels(scores_p: Scores, scores_u: Scores) -> None:
+    """Scores and labels of the same rows look like two samples, and would give α = 0."""
+    if scores_p.size != scores_u.size or not np.array_equal(np.unique(scores_u), [0, 1]):
+        return
+    if np.unique(scores_p).size > 2:
+        raise InputError(
+            "TB007",
+            "scores_u holds only 0 and 1, as many as scores_p has scores, so it seems to hold "
+            "labels. Pass two samples of scores, of the positives and of the unlabeled rows: "
+            "estimate_alpha(scores[labels == 1], scores[labels == 0]).",
+        )
 
 
 def with_doubts(

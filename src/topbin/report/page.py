@@ -17,6 +17,7 @@ MEANING = {
     "no-flat-top": "No group of top rows looks purely positive, so the true share may be lower.",
     "near-one": "Either nearly everything is positive, or the model cannot tell the classes apart.",
     "indistinguishable": "The features do not tell positives from unlabeled rows.",
+    "reversed-scores": "Known positives have the lowest scores: the scores seem to be upside down.",
     "ties": "Many rows share a score, so they cannot be ranked against each other.",
     "outside-interval": "The method's point and the counts contradict each other.",
     "methods-disagree": "Different ways to read the same scores give different answers.",

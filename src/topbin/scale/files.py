@@ -15,8 +15,9 @@ from topbin.scale.addresses import ENDINGS, files_behind, first_line, is_address
 SourceLike = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 NULLS = "['', 'NA', 'N/A', 'NaN', 'nan', 'NULL', 'null']"
 TEXT = {
-    ".csv": f"read_csv({{0}}, header=true, all_varchar=true, nullstr={NULLS})",
-    ".tsv": f"read_csv({{0}}, header=true, delim='\t', all_varchar=true, nullstr={NULLS})",
+    ".csv": f"read_csv({{0}}, header=true, comment='', all_varchar=true, nullstr={NULLS})",
+    ".tsv": f"read_csv({{0}}, header=true, comment='', delim='\t', all_varchar=true, "
+    f"nullstr={NULLS})",
     ".jsonl": "read_json({0}, format='newline_delimited')",
 }
 PARQUET = dict.fromkeys(ENDINGS, "read_parquet({0})")

@@ -25,6 +25,7 @@ FEW = 8  # values below which a comparison each is quicker than one count of all
 BYTE = 256
 WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 VECTOR = 2048  # rows that DuckDB moves at a time
+MARKS = ("n/a", "na", "none", "null", "#n/a", "<na>", "?", "-")  # words for "no score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +204,40 @@ def _short_range(whole: NDArray[Any]) -> Coded | None:
 
 def _by_duckdb(part: Part, columns: Columns) -> Iterator[Chunk]:
     number = "double" if columns.wide else "float"
-    chosen = [f"cast({identifier(columns.score)} as {number}) as score"]
-    chosen += [f"{identifier(name)} as {role}" for role, name in columns.coded.items()]
     is_text = ending(part.path) not in PARQUET
+    score = identifier(columns.score)
+    # Only what is no number is looked at a second time.
+    worded = f"coalesce(try_cast({score} as {number}), cast({_unmarked(score)} as {number}))"
+    chosen = [f"{worded if is_text else f'cast({score} as {number})'} as score"]
+    chosen += [f"{identifier(name)} as {role}" for role, name in columns.coded.items()]
     with duckdb.connect(config={"threads": 1}) as connection:
-        result = connection.execute(f"select {', '.join(chosen)} from {relation(part.path)}")
-        while len(frame := result.fetch_df_chunk(CHUNK_ROWS // VECTOR)):
-            scores = frame["score"].to_numpy(columns.kind, na_value=np.nan)
-            coded = {role: _pandas_coded(frame[role], is_text) for role in columns.coded}
-            yield Chunk(scores, **coded)
+        try:
+            result = connection.execute(f"select {', '.join(chosen)} from {relation(part.path)}")
+            while len(frame := result.fetch_df_chunk(CHUNK_ROWS // VECTOR)):
+                scores = frame["score"].to_numpy(columns.kind, na_value=np.nan)
+                coded = {role: _pandas_coded(frame[role], is_text) for role in columns.coded}
+                yield Chunk(scores, **coded)
+        except duckdb.ConversionException as error:
+            raise unreadable(part.path, _no_number(connection, part, columns.score)) from error
+
+
+def _unmarked(column: str) -> str:
+    """The SQL of a column, with nothing where a word stands for no score."""
+    marks = ", ".join(f"'{mark}'" for mark in MARKS)
+    word = f"lower(trim(cast({column} as varchar), ' \"'))"  # JSON keeps its quotes
+    return f"case when {word} in ({marks}) then null else {column} end"
+
+
+def _no_number(connection: Any, part: Part, score: str) -> str:
+    """Which line has a score that is no number, and what stands there."""
+    column = _unmarked(identifier(score))
+    line, value = connection.execute(
+        f"select row_number() over () as line, cast({identifier(score)} as varchar) as score "
+        f"from {relation(part.path)} "
+        f"qualify {column} is not null and try_cast({column} as double) is null limit 1"
+    ).fetchone()
+    header = ending(part.path) != ".jsonl"
+    return f'column "{score}" is not a number in line {line + header:,}: {value!r}'
 
 
 def _pandas_coded(column: Any, is_text: bool) -> Coded:
