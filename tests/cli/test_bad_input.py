@@ -227,3 +227,30 @@ def test_verbs_that_need_a_run_say_so(tmp_path, verb):
     done = call(verb, tmp_path, *more)
     assert done.exit_code == 1
     assert done.stderr.startswith(f'TB114 "{tmp_path}" is not a run folder')
+
+
+@pytest.mark.parametrize("verb", ["score", "audit", "report", "inspect"])
+def test_a_run_that_is_not_complete_is_said_to_be_one(tmp_path, verb):
+    (tmp_path / "run.toml").write_text("seed = 0\n")
+    more = [tmp_path / "t.csv", "-o", tmp_path / "s.csv"] if verb == "score" else []
+    done = call(verb, tmp_path, *more)
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f'TB114 the run in "{tmp_path}" is not complete. Go on with ')
+    assert "--resume" in done.stderr
+
+
+def test_a_query_of_the_file_by_its_name_is_told_what_the_rows_are_called(tmp_path):
+    frame().to_csv(tmp_path / "claims.csv", index=False)
+    asked = "--sql", "select * from claims"
+    done = fit_call(tmp_path / "claims.csv", tmp_path / "run", *asked)
+    assert done.stderr.startswith("TB113 the query fails on")
+    assert 'The rows of a file are called data: --sql "select * from data"' in done.stderr
+    assert "pg_class" not in done.stderr
+
+
+@pytest.mark.parametrize("engine", [(), ("--engine", "local")])
+def test_a_spreadsheet_is_to_be_saved_as_csv(tmp_path, engine):
+    (tmp_path / "t.xlsx").write_bytes(b"PK\3\4 and so on")
+    done = fit_call(tmp_path / "t.xlsx", tmp_path / "run", *engine)
+    assert done.stderr.startswith("TB102")
+    assert "Save it as .csv or .parquet first" in done.stderr

@@ -3,12 +3,15 @@
 import json
 
 import pandas as pd
+import polars as pl
 import pytest
 from click.testing import CliRunner
-from scale.claims import claims, small_run, write_claims
+from scale.claims import claims, fitted, small_run, write_claims
 from scale.tables import spoil
 
+import topbin as tb
 from topbin.cli import main
+from topbin.core import InputError
 
 
 def run(*args):
@@ -68,3 +71,56 @@ def test_a_cluster_that_is_not_there_is_one_sentence(fitted_run, tmp_path):
     assert result.exit_code == 1
     assert result.stderr.startswith("TB401 no Dask scheduler answers at")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_column_of_ours_is_not_overwritten(fitted_run, tmp_path):
+    claims(50).to_csv(tmp_path / "new.csv", index=False)
+    run(fitted_run, tmp_path / "new.csv", "-o", tmp_path / "once.csv")
+    result = run(fitted_run, tmp_path / "once.csv", "-o", tmp_path / "twice.csv")
+    assert result.exit_code == 1
+    assert result.stderr.startswith('TB115 there is a column "topbin_probability" in "')
+    assert "rename or drop" in result.stderr
+    assert not (tmp_path / "twice.csv").exists()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_only_columns_that_the_model_reads_must_be_alike(fitted_run, tmp_path, ending):
+    write = {"csv": lambda f, p: f.to_csv(p, index=False), "parquet": lambda f, p: f.to_parquet(p)}
+    first, second = claims(30).assign(note=1), claims(20, seed=1).assign(extra="x", case="word")
+    write[ending](first, tmp_path / f"a.{ending}")
+    write[ending](second.drop(columns="known"), tmp_path / f"b.{ending}")
+    files = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
+    result = run(fitted_run, *files, "-o", tmp_path / "out.parquet")
+    assert result.exit_code == 0, result.output
+    found = pd.read_parquet(tmp_path / "out.parquet")
+    assert (len(found), found["extra"].notna().sum(), found["known"].isna().sum()) == (50, 20, 20)
+    assert set(found["case"]) == {*map(str, range(30)), "word"}
+    write[ending](second.drop(columns="amount"), tmp_path / f"b.{ending}")
+    result = run(fitted_run, *files, "-o", tmp_path / "out2.parquet")
+    assert result.stderr.startswith("TB106")
+    assert 'has no "amount". Make them equal.\n' in result.stderr
+
+
+def test_swapped_arguments_are_said(fitted_run, tmp_path):
+    claims(5).to_csv(tmp_path / "new.csv", index=False)
+    result = run(tmp_path / "new.csv", fitted_run, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 1
+    assert "is a file, not a run folder; the run comes first, then the files" in result.stderr
+
+
+def test_frames_are_scored_as_files_are(fitted_run, tmp_path):
+    new = claims(50).drop(columns="known").set_index("case", drop=False).rename_axis("id")[::-1]
+    new.to_parquet(tmp_path / "new.parquet", index=False)
+    run(fitted_run, tmp_path / "new.parquet", "-o", tmp_path / "out.parquet")
+    of_file = pd.read_parquet(tmp_path / "out.parquet")
+    scorer = tb.load(fitted_run)
+    found = scorer.score(new)
+    assert found.index.equals(new.index)
+    assert "topbin_probability" not in new
+    for column in ("topbin_probability", "topbin_positive"):
+        assert found[column].tolist() == of_file[column].tolist()
+        assert fitted().score(pl.from_pandas(new))[column].tolist() == of_file[column].tolist()
+    with pytest.raises(InputError, match='TB115 there is a column "topbin_probability" in the fr'):
+        scorer.score(found)
+    with pytest.raises(InputError, match="TB109"):
+        scorer.score(new.drop(columns="amount"))

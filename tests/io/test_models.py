@@ -523,3 +523,12 @@ def test_every_named_class_is_there():
             needs = "torch" if name in ("NetModel", "Optim") else "numpy"
             if find_spec(needs):
                 assert store._built(table, name).__name__ == name
+
+
+def test_a_pipeline_around_a_model_is_told_to_go_inside(tmp_path):
+    for last, words in (
+        (tb.TEDnClassifier(), "Put the pipeline inside, TEDnClassifier(make_pipeline(...))"),
+        (LogisticRegression(), "not on the list of types"),
+    ):
+        with fails("TB111", words):
+            tb.save(make_pipeline(StandardScaler(), last), tmp_path / "model")

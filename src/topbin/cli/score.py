@@ -52,23 +52,21 @@ def score(
     if options["engine"] is not None:
         _score_parts(run, source, output, force, as_json, options)
         return
+    from topbin.io.scorer import read_scorer
     from topbin.io.write import write_table
-    from topbin.job.files import read_model
 
-    model, encoder = read_model(run)
-    rows = write_table(output, scored_chunks(model, encoder, list(source)), force=force)
+    rows = write_table(output, scored_chunks(read_scorer(run), list(source)), force=force)
     screen(as_json).print(f"scored          {rows:,} rows into {output}", soft_wrap=True)
     if as_json:
         write_json({"rows": rows, "output": str(output)})
 
 
-def scored_chunks(model: Any, encoder: Any, source: list[str]) -> Iterator[Any]:
+def scored_chunks(scorer: Any, source: list[str]) -> Iterator[Any]:
     """Each chunk with two columns more; memory does not grow with the file."""
     from topbin.io.tables import iter_chunks
 
-    for chunk in iter_chunks(source):
-        probability = model.predict_proba(encoder.encode(chunk))[:, 1]
-        yield chunk.frame.assign(topbin_probability=probability, topbin_positive=probability > 0.5)
+    for chunk in iter_chunks(source, needed=scorer.encoder.columns):
+        yield scorer.score(chunk)
 
 
 def _score_parts(

@@ -10,6 +10,7 @@ from .runs import open_run as open_run
 from .runs import read_events as read_events
 from .runs import read_result as read_result
 from .runs import read_settings as read_settings
+from .scorer import Scorer as Scorer
 from .tables import Pair as Pair
 from .tables import Schema as Schema
 from .tables import Table as Table

@@ -41,6 +41,7 @@ STORED = {**FACES, "Chain": VALUES["Chain"]}  # models, and the steps of one tha
 SUMS = "SHA256SUMS"
 MODEL, ARRAYS, PARTS, BOOSTERS = "model.json", "arrays.npz", "parts.skops", "boosters.json"
 TENSORS, ENCODER = "tensors.safetensors", "encoder.json"
+OF_A_RUN = ("run.toml", "result.json")
 FILES = (MODEL, ARRAYS, PARTS, BOOSTERS, TENSORS, ENCODER)
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "torch")
 SUM_LINE = re.compile(r"([0-9a-f]{64})  ([a-z]+\.[a-z]+)")
@@ -68,7 +69,7 @@ def save(
     outside the list of safe ones is refused by name (TB111).
     """
     if not is_own(model, STORED):
-        raise refused(name_of(model))
+        raise _turned_inside_out(model) or refused(name_of(model))
     leaves = Leaves()
     description = {
         "format": FORMAT,
@@ -87,14 +88,34 @@ def save(
         (part / SUMS).write_text("".join(sums), encoding="ascii")
 
 
+def _turned_inside_out(model: Any) -> InputError | None:
+    """A pipeline that ends in one of our models stores well the other way round."""
+    last = model.steps[-1][1] if getattr(model, "steps", None) else None
+    if not is_own(last, STORED):
+        return None
+    name = type(last).__name__
+    return InputError(
+        "TB111",
+        f"a {type(model).__name__} that ends in {name} is not stored. Put the pipeline inside, "
+        f"{name}(make_pipeline(...)) with a classifier as its last step, and fit that.",
+    )
+
+
 def load(folder: str | os.PathLike[str], *, net: Any = None) -> Any:
     """Load a model folder; `net` is needed if it was trained with a net of your own.
+
+    Of a run folder, a `Scorer` comes back: `load("run1").score(new)` does what `topbin score` does.
 
     Damaged or changed files are TB110, types outside the list TB111 and nothing is built, formats
     of other versions TB112.
     """
-    contents = _verified(Path(folder))
-    description = _description(Path(folder), contents)
+    path = Path(folder)
+    if any((path / name).exists() for name in OF_A_RUN):
+        from topbin.io.scorer import read_scorer
+
+        return read_scorer(path, net=net)
+    contents = _verified(path)
+    description = _description(path, contents)
     with _damage(folder, description):
         leaves = Leaves(
             arrays=_arrays(contents[ARRAYS]) if ARRAYS in contents else {},

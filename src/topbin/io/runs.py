@@ -7,6 +7,7 @@ that was killed can be read up to its last whole line; result.json has a schema 
 
 import json
 import os
+import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -202,7 +203,18 @@ def _make_room(path: Path, *, force: bool) -> None:
 def _read(folder: Path, name: str) -> str:
     try:
         return (folder / name).read_text("utf-8")
-    except FileNotFoundError:
-        raise InputError("TB114", f'"{folder}" is not a run folder: it has no {name}.') from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError("TB114", _why_not(folder, name)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("TB114", f'"{folder / name}" cannot be read: {error}.') from error
+
+
+def _why_not(folder: Path, name: str) -> str:
+    if folder.is_file():
+        return f'"{folder}" is a file, not a run folder; the run comes first, then the files.'
+    if (folder / SETTINGS).exists():
+        return (
+            f'the run in "{folder}" is not complete. Go on with the command that began it: '
+            f"topbin fit … -o {shlex.quote(str(folder))} --resume"
+        )
+    return f'"{folder}" is not a run folder: it has no {name}.'

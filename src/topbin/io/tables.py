@@ -60,7 +60,7 @@ class Table:
     @classmethod
     def from_frame(cls, frame: Any, *, name: str = "the frame") -> "Table":
         """Take a pandas, polars or arrow frame as it is, without changing the caller's."""
-        frame = _as_pandas(frame).reset_index(drop=True)
+        frame = as_pandas(frame).reset_index(drop=True)
         frame.columns = [str(column) for column in frame.columns]
         if not frame.columns.is_unique:
             twice = frame.columns[frame.columns.duplicated()][0]
@@ -141,9 +141,13 @@ def iter_chunks(
     *,
     rows: int = CHUNK,
     sql: str | None = None,
+    needed: Sequence[str] | None = None,
 ) -> Iterator[Table]:
-    """Tables of at most about `rows` rows, in order; memory does not grow with the source."""
-    with open_scan(find_source(source, sql=sql)) as scan:
+    """Tables of at most about `rows` rows, in order; memory does not grow with the source.
+
+    Files must have the same columns; with `needed`, only as far as these are concerned.
+    """
+    with open_scan(find_source(source, sql=sql), needed) as scan:
         chosen = _chosen(scan, columns)
         kinds = {column: kind_of(scan.types[column]) for column in chosen}
         for frame in scan.chunks(chosen, rows):
@@ -194,7 +198,8 @@ def _collect(scan: Scan, columns: list[str], types: dict[str, str]) -> Table:
     return Table(frame, kinds, scan.name)
 
 
-def _as_pandas(frame: Any) -> pd.DataFrame:
+def as_pandas(frame: Any) -> pd.DataFrame:
+    """A pandas, polars or arrow frame as a pandas one; the caller's stays as it is."""
     if isinstance(frame, pd.DataFrame):
         return frame.copy(deep=False)
     if not hasattr(frame, "to_pandas"):

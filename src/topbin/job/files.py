@@ -6,15 +6,17 @@ from typing import Any
 from topbin.core.errors import InputError
 from topbin.io.atomic import write_text
 from topbin.io.features import Encoder
-from topbin.io.models import load, load_encoder, save
+from topbin.io.models import load, save
 from topbin.io.runs import ROWS, Run, read_result
+from topbin.io.scorer import MODEL as MODEL
+from topbin.io.scorer import read_scorer
 from topbin.io.tables import read_table
 from topbin.io.write import write_table
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, in_front
 from topbin.report import page
 
-MODEL, CANDIDATES, REPORT = "model", "candidates.csv", "report.html"
+CANDIDATES, REPORT = "candidates.csv", "report.html"
 SHOWN = 25
 
 
@@ -43,9 +45,8 @@ def unlabeled_rows(data: Prepared) -> Any:
 
 def read_model(folder: str | Path) -> tuple[Any, Encoder]:
     """The classifier of a run and the encoder that feeds it."""
-    path = Path(folder)
-    read_result(path)
-    return load(path / MODEL), load_encoder(path / MODEL)
+    scorer = read_scorer(Path(folder))
+    return scorer.model, scorer.encoder
 
 
 def write_report(folder: str | Path) -> Path:

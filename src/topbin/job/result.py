@@ -109,6 +109,12 @@ class Result:
         }
         return in_front(frame, ours)
 
+    def score(self, frame: Any) -> Any:
+        """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
+        from topbin.io.scorer import Scorer
+
+        return Scorer(self.classifier, self.data.encoder).score(frame)
+
     def sensitivity(self) -> list[dict[str, Any]]:
         """What follows if α is at the low or the high end of its interval."""
         est = self.estimate

@@ -21,6 +21,7 @@ from topbin.core.optional import require
 from topbin.io.atomic import lock, new_file, remove, remove_parts, write_errors, write_text
 from topbin.io.features import Encoder
 from topbin.io.models import SUMS
+from topbin.io.scorer import POSITIVE, PROBABILITY, refuse_scored
 from topbin.io.sources.scan import kind_of, merge_types
 from topbin.io.tables import Table
 from topbin.job.files import MODEL, read_model, read_text
@@ -29,7 +30,6 @@ from topbin.scale.engine import Engine
 from topbin.scale.files import SourceLike, find_files, open_files, skipped
 from topbin.scale.rows import Outcome, RowPart, find_row_parts, read_rows, total_of
 
-PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
 DONE = "_SUCCESS"  # as Hadoop and Spark mark a folder that is complete
 NOT_NEEDED = ("scores_p_", "scores_u_", "oof_proba_")
 
@@ -142,14 +142,12 @@ def _job(run: Path, output: Path, paths: Sequence[str]) -> Job:
 
 
 def _check_columns(tables: list[tuple[str, dict[str, str]]], encoder: Encoder) -> None:
-    """Before any work: files that differ from one another, or from what the model reads."""
+    """Before any work: files that differ in what the model reads, or do not have it."""
     import pandas as pd
 
-    types = merge_types([(f'"{path}"', types) for path, types in tables])
-    for column in (PROBABILITY, POSITIVE):
-        if column in types:
-            raise InputError("TB115", f'the files have a column "{column}" already; rename it.')
+    merge_types([(f'"{path}"', types) for path, types in tables], encoder.columns)
     for path, own in tables:
+        refuse_scored(own, f'"{path}"')
         kinds = {column: kind_of(type_) for column, type_ in own.items()}
         encoder.check(Table(pd.DataFrame(columns=list(kinds)), kinds, f'"{path}"'))
 

@@ -154,7 +154,11 @@ def _expand(part: str) -> Iterator[str]:
     for path in found:
         if ending(path) not in {**TEXT, **PARQUET}:
             known = ", ".join({**TEXT, **PARQUET})
-            raise InputError("TB102", f'"{path}" is of an unknown kind; engines read {known}.')
+            raise InputError(
+                "TB102",
+                f'"{path}" is of an unknown kind; engines read {known}. '
+                "Save it as .csv or .parquet first.",
+            )
         yield os.path.abspath(path)  # a worker stands in another folder
 
 

@@ -189,6 +189,6 @@ def _format_of(path: Path) -> Format:
         raise InputError(
             "TB102",
             f'"{path}" is of an unknown kind. topbin reads {", ".join(sorted(ENDINGS))}, '
-            "and .gz of the text formats.",
+            "and .gz of the text formats. Save it as .csv or .parquet first.",
         )
     return ENDINGS[ending]

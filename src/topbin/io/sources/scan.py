@@ -4,6 +4,7 @@ DuckDB scans csv, tsv, parquet, json and its own files in constant memory. Its e
 files is a download, so these are read with Python's own sqlite3 (see `topbin.io.sources.sqlite`).
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ KINDS: dict[str, Kind] = {
     **dict.fromkeys(("VARCHAR", "TEXT", "ENUM", "UUID"), "string"),
     **dict.fromkeys(("BLANK", "NULL", '"NULL"'), "blank"),
 }
+UNKNOWN = re.compile(r"Table with name .* does not exist")
+CALLED_DATA = 'The rows of a file are called data: --sql "select * from data"'
 VECTOR = 2048  # rows that DuckDB moves at a time
 
 
@@ -62,8 +65,8 @@ def kind_of(type_: str) -> Kind:
 
 
 @contextmanager
-def open_scan(source: Source) -> Iterator[Scan]:
-    """Open the files, settle columns and types; close everything at the end."""
+def open_scan(source: Source, needed: Sequence[str] | None = None) -> Iterator[Scan]:
+    """Open the files, settle columns and types (see `merge_types`); close all at the end."""
     if source.format == "sqlite":
         from topbin.io.sources.sqlite import open_sqlite
 
@@ -71,7 +74,7 @@ def open_scan(source: Source) -> Iterator[Scan]:
             yield scan
         return
     with _connect(source) as connection:
-        yield _duck_scan(connection, source)
+        yield _duck_scan(connection, source, needed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,18 +105,19 @@ class DuckScan:
                 yield _tidy(frame, self.types)
 
 
-def _duck_scan(connection: Any, source: Source) -> DuckScan:
+def _duck_scan(connection: Any, source: Source, needed: Sequence[str] | None) -> DuckScan:
     if source.format in ("csv", "tsv"):
-        scan = _delimited_scan(connection, source)
+        scan = _delimited_scan(connection, source, needed)
     elif source.format == "duckdb":
         scan = _described(connection, source.name, _only_table(connection, source), "TB102")
     else:
-        scan = _files_scan(connection, source)
+        scan = _files_scan(connection, source, needed)
     if source.sql is None:
         return scan
     if source.format != "duckdb":
         connection.execute(f"create view data as select * from {scan.relation}")
-    return _described(connection, source.name, f"(\n{source.sql.strip().rstrip(';')}\n)", "TB113")
+    query = f"(\n{source.sql.strip().rstrip(';')}\n)"
+    return _described(connection, source.name, query, "TB113", is_view=source.format != "duckdb")
 
 
 @contextmanager
@@ -143,10 +147,14 @@ def _words(error: str) -> str:
     return " ".join(error.partition("\n\nLINE ")[0].split())
 
 
-def _described(connection: Any, name: str, relation: str, code: str) -> DuckScan:
+def _described(
+    connection: Any, name: str, relation: str, code: str, *, is_view: bool = False
+) -> DuckScan:
     cannot = "the query fails on" if code == "TB113" else "cannot read"
 
     def explain(words: str) -> str:
+        if is_view and UNKNOWN.search(words):
+            words = f"{words.partition(' Did you mean')[0]} {CALLED_DATA}"
         return f"{cannot} {name}: {words}"
 
     with _duck_errors(code, explain):
@@ -175,14 +183,14 @@ def the_only_table(source: Source, tables: Sequence[str]) -> str:
     return tables[0]
 
 
-def _files_scan(connection: Any, source: Source) -> DuckScan:
+def _files_scan(connection: Any, source: Source, needed: Sequence[str] | None) -> DuckScan:
     scans = []
     for path in source.paths:
         relation = _relation(source.format, path_literal(path))
         scans.append(_described(connection, f'"{path}"', relation, "TB102"))
         if source.format != "parquet" and list(scans[-1].types) == ["json"]:
             raise InputError("TB102", f'"{path}" does not hold JSON objects, one a row.')
-    merge_types([(scan.name, scan.types) for scan in scans])
+    merge_types([(scan.name, scan.types) for scan in scans], needed)
     if len(scans) == 1:
         return scans[0]
     listed = f"[{', '.join(path_literal(path) for path in source.paths)}]"
@@ -196,10 +204,10 @@ def _relation(format_: str, listed: str) -> str:
     return f"read_json({listed}, format={literal(layout)}, union_by_name=true, sample_size=-1)"
 
 
-def _delimited_scan(connection: Any, source: Source) -> DuckScan:
+def _delimited_scan(connection: Any, source: Source, needed: Sequence[str] | None) -> DuckScan:
     tabs = source.format == "tsv"
     parts = [inspect_delimited(connection, path, tabs=tabs) for path in source.paths]
-    types = merge_types([(f'"{part.path}"', part.types) for part in parts])
+    types = merge_types([(f'"{part.path}"', part.types) for part in parts], needed)
     readable = {c: "VARCHAR" if type_ == "BLANK" else type_ for c, type_ in types.items()}
     selects = " union all by name ".join(f"select * from {p.scan(readable)}" for p in parts)
     rows = sum(part.rows for part in parts)
@@ -219,45 +227,70 @@ def _complaints(parts: Sequence[Delimited], words: str) -> str:
     return shown[0] if shown else said[0] + words
 
 
-def merge_types(tables: Sequence[tuple[str, dict[str, str]]]) -> dict[str, str]:
+def merge_types(
+    tables: Sequence[tuple[str, dict[str, str]]], needed: Sequence[str] | None = None
+) -> dict[str, str]:
     """One type a column for several tables, or TB106 with the columns that do not match.
+
+    With `needed`, only these columns must match; of the others a table may lack some, and where
+    kinds differ they are read as text.
 
     >>> merge_types([("a", {"x": "BIGINT", "y": "DATE"}), ("b", {"y": "BLANK", "x": "DOUBLE"})])
     {'x': 'DOUBLE', 'y': 'DATE'}
+    >>> merge_types([("a", {"x": "BIGINT", "y": "DATE"}), ("b", {"z": "DATE", "x": "DOUBLE"})], "x")
+    {'x': 'DOUBLE', 'y': 'DATE', 'z': 'DATE'}
     """
     (first, types), *others = tables
     merged = dict(types)
     for name, types in others:
-        _same_columns(first, merged, name, types)
+        _same_columns(first, merged, name, types, needed)
         for column, type_ in types.items():
-            merged[column] = _wider(merged[column], type_, column, first, name)
+            before = merged.get(column, type_)
+            if needed is None or column in needed or _alike(before, type_):
+                merged[column] = _wider(before, type_, column, first, name, needed is None)
+            else:
+                merged[column] = "VARCHAR"
     return merged
 
 
-def _same_columns(first: str, a: dict[str, str], second: str, b: dict[str, str]) -> None:
+def _alike(a: str, b: str) -> bool:
+    return kind_of(a) == kind_of(b) or "blank" in (kind_of(a), kind_of(b))
+
+
+def _same_columns(
+    first: str, a: dict[str, str], second: str, b: dict[str, str], needed: Sequence[str] | None
+) -> None:
+    wanted = a.keys() | b.keys() if needed is None else set(needed)
     gaps = [
         f"{name} has no " + ", ".join(f'"{column}"' for column in sorted(missing)[:8])
-        for name, missing in ((second, a.keys() - b.keys()), (first, b.keys() - a.keys()))
+        for name, missing in (
+            (second, (a.keys() - b.keys()) & wanted),
+            (first, (b.keys() - a.keys()) & wanted),
+        )
         if missing
     ]
     if gaps:
         raise InputError(
             "TB106",
             f"the tables have different columns: {'; '.join(gaps)}. "
-            "Make them equal, or leave the others out with --drop.",
+            + _advice("the others", needed is None),
         )
 
 
-def _wider(a: str, b: str, column: str, first: str, second: str) -> str:
+def _advice(what: str, may_drop: bool) -> str:
+    return f"Make them equal, or leave {what} out with --drop." if may_drop else "Make them equal."
+
+
+def _wider(a: str, b: str, column: str, first: str, second: str, may_drop: bool) -> str:
     if a == b or kind_of(b) == "blank":
         return a
     if kind_of(a) == "blank":
         return b
-    if kind_of(a) != kind_of(b):
+    if not _alike(a, b):
         raise InputError(
             "TB106",
             f'column "{column}" is {kind_of(a)} ({a}) in {first} '
-            f"and {kind_of(b)} ({b}) in {second}. Make them equal, or leave it out with --drop.",
+            f"and {kind_of(b)} ({b}) in {second}. " + _advice("it", may_drop),
         )
     return {"number": "DOUBLE", "date": "TIMESTAMP"}.get(kind_of(a), a)
 
