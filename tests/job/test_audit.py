@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 from scale.claims import claims, fitted, small_run
 
+import topbin as tb
 from topbin.cli import main
 from topbin.core.errors import InputError
-from topbin.io.runs import read_result
+from topbin.io.runs import open_run, read_result
 from topbin.job.audit import draw_audit, read_audit
 
 
@@ -111,8 +112,6 @@ def test_the_file_says_how_its_rows_were_drawn(run, tmp_path, n, words):
 
 
 def test_columns_of_a_frame_that_no_file_would_have(tmp_path):
-    import topbin as tb
-
     frame = claims().assign(**{"row": 7, "Amount": 1.5, "": "x", "tags": [["a"]] * 400})
     frame.loc[3, "Amount"] = np.nan
     run = tb.fit(frame, "known", id="case", preset="fast").save(tmp_path / "run")
@@ -120,3 +119,16 @@ def test_columns_of_a_frame_that_no_file_would_have(tmp_path):
     drawn = pd.read_csv(tmp_path / "a.csv")
     assert (claims().iloc[drawn["row"] - 1]["case"].tolist()) == drawn["case"].tolist()
     assert (drawn["row of the table"] == 7).all()
+
+
+def test_a_run_that_starts_over_leaves_no_rows_of_the_last_one(run):
+    assert (run / "unlabeled.parquet").exists()
+    with open_run(run, {"seed": 1}, force=True):
+        assert not (run / "unlabeled.parquet").exists()
+
+
+def test_a_table_is_scored_as_a_frame_is(run, tmp_path):
+    claims(30).to_csv(tmp_path / "new.csv", index=False)
+    of_table = tb.load(run).score(tb.io.read_table(tmp_path / "new.csv"))
+    of_frame = tb.load(run).score(claims(30))
+    assert of_table["topbin_probability"].tolist() == of_frame["topbin_probability"].tolist()
