@@ -132,3 +132,11 @@ def test_a_table_is_scored_as_a_frame_is(run, tmp_path):
     of_table = tb.load(run).score(tb.io.read_table(tmp_path / "new.csv"))
     of_frame = tb.load(run).score(claims(30))
     assert of_table["topbin_probability"].tolist() == of_frame["topbin_probability"].tolist()
+
+
+@pytest.mark.parametrize("text", ["{", '{"rows": [1]}', "[1]"])
+def test_a_damaged_list_of_draws_is_said(run, tmp_path, text):
+    (run / "audit.json").write_text(text)
+    with pytest.raises(InputError, match=r"TB114 .* does not say which rows were drawn"):
+        draw_audit(run, 5, tmp_path / "a.csv")
+    assert not (tmp_path / "a.csv").exists()

@@ -22,7 +22,7 @@ from topbin.io.plain import to_json
 from topbin.io.runs import RESULT, ROWS, read_result, read_settings
 from topbin.io.tables import read_table
 from topbin.io.write import write_table
-from topbin.job.files import MODEL, read_text, unlabeled_rows, write_report
+from topbin.job.files import MODEL, unlabeled_rows, write_report
 from topbin.job.prepare import from_settings
 from topbin.job.result import estimate_from, in_front, unused
 
@@ -49,7 +49,7 @@ def draw_audit(
     Every draw of a run is kept, so that any of the files can come back.
     """
     folder = Path(run)
-    result = read_result(folder)
+    result, before = read_result(folder), _draws(folder)
     frame = _unlabeled(folder, result["data"])
     if stratified:
         sample = draw_stratified(load(folder / MODEL).scores_u_, n, seed=seed)
@@ -61,7 +61,7 @@ def draw_audit(
     frame[unused(ABOUT, frame)] = [f"{HOW[sample.kind]} {NOTE}"] + [""] * (sample.n - 1)
     write_table(output, frame, force=force)
     drawn = {**sample.to_dict(), "row": rows, "data": result["data"]["hash"]}
-    others = [one for one in _draws(folder) if sorted(one["row"]) != sorted(rows)]
+    others = [one for one in before if sorted(one["row"]) != sorted(rows)]
     write_text(folder / DRAWN, to_json({"draws": [*others, drawn]}), force=True)
     return sample
 
@@ -92,9 +92,17 @@ def plan_audit(run: str | Path, error: float) -> AuditPlan:
 
 def _draws(folder: Path) -> list[dict[str, Any]]:
     """Every draw of the run, oldest first."""
-    if not (folder / DRAWN).exists():
+    path = folder / DRAWN
+    if not path.exists():
         return []
-    return list(json.loads(read_text(folder / DRAWN))["draws"])
+    try:
+        return list(json.loads(path.read_text("utf-8"))["draws"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            "TB114",
+            f'"{path}" does not say which rows were drawn: it is damaged, or of an older topbin. '
+            "Remove it and draw again.",
+        ) from error
 
 
 def _draw_of(

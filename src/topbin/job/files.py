@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from topbin.core.errors import InputError
 from topbin.io.atomic import write_text
 from topbin.io.features import Encoder
 from topbin.io.models import load, save
@@ -72,11 +71,3 @@ def _cell(value: Any) -> str:
         return f"{value:g}"
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def read_text(path: Path, hint: str = "is this a run folder?") -> str:
-    """The text of a file of the run, or a sentence that says what to do."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError("TB114", f'"{path}" cannot be read; {hint}') from error

@@ -24,7 +24,7 @@ from topbin.io.models import SUMS
 from topbin.io.scorer import POSITIVE, PROBABILITY, refuse_scored
 from topbin.io.sources.scan import kind_of, merge_types
 from topbin.io.tables import Table
-from topbin.job.files import MODEL, read_model, read_text
+from topbin.job.files import MODEL, read_model
 from topbin.scale.addresses import stamp
 from topbin.scale.engine import Engine
 from topbin.scale.files import SourceLike, find_files, open_files, skipped
@@ -136,7 +136,7 @@ def _job(run: Path, output: Path, paths: Sequence[str]) -> Job:
     lean = copy(model)
     for name in NOT_NEEDED:
         vars(lean).pop(name, None)
-    sums = read_text(run / MODEL / SUMS)
+    sums = (run / MODEL / SUMS).read_text("ascii")  # just read, so it is there
     key = hashlib.sha256(f"{topbin.__version__}\n{sums}".encode()).hexdigest()
     return Job(lean, encoder, folder, key)
 
