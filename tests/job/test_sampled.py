@@ -252,6 +252,7 @@ def test_a_time_limit_leaves_whole_repeats(tmp_path):
     asked = {"preset": "best", "time_limit": 0.01, "sample": 400}
     result = fit_sampled(ENGINE, files, "known", drop=["truth", "name"], **asked)
     assert result.classifier.plan.repeats == 1
+    assert result.stopped == "time limit before the first of 6 repeats was whole"
 
 
 def test_a_row_that_took_part_is_compared_with_the_others():

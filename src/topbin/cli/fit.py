@@ -100,7 +100,7 @@ def fit(
     result = job(show, output, settings, options, force=force, resume=resume)
     show.print(result.summary(), soft_wrap=True)
     if result.stopped:
-        show.print("to go on        the same command with --resume")
+        show.print(f"to go on        {_way_on(result.stopped, kept=not large)}", soft_wrap=True)
     show.print(f"wrote           {output}/report.html and {output}/candidates.csv", soft_wrap=True)
     if as_json:
         from topbin.io.runs import read_result
@@ -235,6 +235,19 @@ def _kept_line(steps: list[str]) -> str:
     more = len(steps) - 1
     also = f" and {more} step{'s' * (more > 1)} of the careful one" if more else ""
     return f"kept            the first estimate{also}, from before"
+
+
+def _way_on(stopped: str, *, kept: bool) -> str:
+    """What to do about a run that ended early.
+
+    >>> _way_on("time limit after 1 of 6 repeats", kept=True)
+    'the same command with --resume, without --time-limit or with a larger one'
+    """
+    limit = ", without --time-limit or with a larger one" if "time limit" in stopped else ""
+    if kept:
+        return f"the same command with --resume{limit}"
+    # Only runs in memory keep their steps.
+    return f"the same command with --force{limit}; steps of a sampled run are not kept"
 
 
 def _first_line(estimate: Any) -> str:

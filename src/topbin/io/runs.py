@@ -34,6 +34,7 @@ SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "s
 LEFT = (SETTINGS, EVENTS, RESULT, STAGES, "candidates.csv", "report.html", "model")
 
 SCHEMA = "topbin-result-1"
+MAY_CHANGE = frozenset({"time_limit"})  # how long to work; what is found by then is the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def open_run(
     """Start a run in a new folder, start over in an old one (`force`), or go on (`resume`).
 
     A folder with anything in it is refused without one of these. `resume` wants the settings the
-    run was started with; `force` removes what runs leave, and nothing else.
+    run was started with, but for the time limit; `force` removes what runs leave, and nothing else.
     """
     path = Path(folder)
     if path.is_file():
@@ -80,6 +81,7 @@ def open_run(
     with lock(path):
         if resume:
             _same_settings(path, settings)
+            write_text(path / SETTINGS, to_toml(settings), force=True)
             remove_parts(path)
             _cut_torn_line(path / EVENTS)
         else:
@@ -165,7 +167,7 @@ def _cut_torn_line(path: Path) -> None:
 
 def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
     before, now = _flat(read_settings(path)), _flat(tomllib.loads(to_toml(settings)))
-    for key in sorted(before.keys() | now.keys()):
+    for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
         if before.get(key) != now.get(key):
             raise InputError(
                 "TB114",

@@ -61,8 +61,9 @@ def fit(
     how many of the unlabeled rows train the models, and `engine` one of `topbin.scale`; see
     `topbin.job.fit_sampled`.
 
-    An interrupt after the first estimate ends the job with the best so far, and says so. `memory`
-    keeps the steps that are done; a job that was stopped goes on with it to the same answer.
+    An interrupt after the first estimate, or the time limit, ends the job with the best so far; the
+    result's `stopped` says so. `memory` keeps the steps that are done; a job that was stopped goes
+    on with it to the same answer.
 
     >>> import numpy as np, pandas as pd
     >>> rng = np.random.default_rng(0)
@@ -141,7 +142,11 @@ def _refined(result: Result, careful: TEDnClassifier, s: Any) -> Result:
         if not whole:
             return replace(result, stopped="interrupted after the first estimate")
         result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
-        careful.set_params(plan=replace(plan, repeats=whole), on_event=None).fit(X, s)
+        fewer = replace(plan, repeats=whole)
+        careful.set_params(plan=fewer, time_limit=None, on_event=None).fit(X, s)
+    if careful.time_limit is not None and result.stopped is None:
+        whole = whole_repeats(careful.memory or (), plan)
+        result = replace(result, stopped=out_of_time(whole, plan.repeats))
     careful.set_params(memory=None)
     return replace(result, classifier=careful, methods=other_methods(careful))
 
@@ -156,6 +161,19 @@ def whole_repeats(memory: Container[str], plan: Plan) -> int:
         if not all(chain_name(TEDN, repeat, k) in memory for k in range(plan.outer + 1)):
             return repeat
     return plan.repeats
+
+
+def out_of_time(whole: int, planned: int) -> str | None:
+    """What a time limit did to a job of which so many repeats are whole; None if nothing.
+
+    >>> out_of_time(1, 6), out_of_time(6, 6)
+    ('time limit after 1 of 6 repeats', None)
+    """
+    if whole == planned:
+        return None
+    if whole == 0:
+        return f"time limit before the first of {planned} repeats was whole"
+    return f"time limit after {whole} of {planned} repeats"
 
 
 def other_methods(classifier: Any) -> tuple[AlphaEstimate, ...]:
