@@ -137,6 +137,22 @@ def test_a_leaking_column_is_noticed():
     found = tb.fit(frame, "known", id="case", preset="fast")
     assert [f.column for f in found.data.findings if f.code == "leak"] == ["inspector"]
     assert "noticed         leak" in found.summary()
+    assert 'leave it out: --drop inspector (drop=["inspector"]).' in found.summary()
+    assert "alarm           leak" in found.summary()
+    stored = found.to_dict()
+    assert "leak" in [alarm["code"] for alarm in stored["estimate"]["alarms"]]
+    assert "not to be trusted" in found._repr_html_()
+    again = tb.fit(frame, "known", id="case", preset="fast", drop=["inspector"])
+    assert "leak" not in again.summary()
+
+
+def test_known_positives_among_the_unlabeled_ring_the_alarm():
+    known = tumours()[lambda f: f["known"] == 1]
+    both = pd.concat([tumours(), known.assign(known=0)])
+    found = tb.fit(both, "known", id="case", preset="fast")
+    for estimate in (found.estimate, found.first):
+        assert "shared-rows" in [alarm.code for alarm in estimate.alarms]
+    assert "100 distinct positive rows also stand among the unlabeled" in found._repr_html_()
 
 
 def test_few_positives_get_a_range():

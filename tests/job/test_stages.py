@@ -145,9 +145,7 @@ def test_a_time_limit_is_told_and_what_it_cut_is_done_again(fast):
     whole = tb.fit(prepared(), preset="fast")
     assert whole.stopped is None
     done, events = {}, []
-    short = tb.fit(
-        prepared(), preset="fast", time_limit=1e-9, memory=done, on_event=events.append
-    )
+    short = tb.fit(prepared(), preset="fast", time_limit=1e-9, memory=done, on_event=events.append)
     assert short.stopped == "time limit before the first of 2 repeats was whole"
     assert short.summary().startswith(f"stopped early   {short.stopped}; best so far:")
     assert events[-1].stage == "stopped"

@@ -101,10 +101,10 @@ def fit(
     if first is None:
         first = memory["first"] = PvUClassifier(plan=FIRST, **shared).fit(data.X, s)
     result = Result(
-        data, first, first.estimate_, other_methods(first), seed=seed, preset=preset,
+        data, first, data.doubted(first.estimate_), other_methods(first), seed=seed, preset=preset,
         review=review, min_precision=min_precision,
     )  # fmt: skip
-    tell(Event("first", estimate=first.estimate_))
+    tell(Event("first", estimate=result.first))
     plan = plan_for(TEDN, data.X, PRESETS[preset])
     careful = TEDnClassifier(
         plan=plan,

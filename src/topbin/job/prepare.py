@@ -1,17 +1,21 @@
 """From a table to what a model reads: labels, features, and what was noticed on the way."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from topbin.core.columns import read_column
 from topbin.core.errors import InputError
+from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.labels import Labels, read_labels
-from topbin.evaluate.table import Finding, check_table
+from topbin.evaluate.table import Finding, check_columns
 from topbin.io.features import Encoder, fit_encoder
 from topbin.io.tables import Pair, Table, read_pair, read_table
+from topbin.mpe.alarms import shared_rows
 
 # Findings that the encoder already names among the columns it leaves out.
 DROPPED_ANYWAY = {"constant", "identifier", "free-text"}
@@ -19,7 +23,10 @@ DROPPED_ANYWAY = {"constant", "identifier", "free-text"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A table whose labels are read and whose features are coded."""
+    """A table whose labels are read and whose features are coded.
+
+    `alarms` are reasons to doubt any estimate from these rows.
+    """
 
     table: Table
     labels: Labels
@@ -29,11 +36,16 @@ class Prepared:
     sources: tuple[str, ...]
     label: str | None = None
     id: str | None = None
+    alarms: tuple[Alarm, ...] = ()
 
     @property
     def unlabeled_rows(self) -> Any:
         """Positions of the unlabeled rows in the table."""
         return np.flatnonzero(self.labels.is_unlabeled)
+
+    def doubted(self, estimate: AlphaEstimate) -> AlphaEstimate:
+        """An estimate from these rows, with the alarms that the rows themselves give reason for."""
+        return replace(estimate, alarms=(*estimate.alarms, *self.alarms))
 
 
 def from_table(
@@ -128,15 +140,46 @@ def _prepare(
             raise InputError("TB008", f'"{id}" cannot be the label and the id at once.')
     hidden = [name for name in (label, id) if name is not None]
     encoder = fit_encoder(table, exclude=[*hidden, *drop], text=text)
-    seen = {name: table.frame[name].to_numpy() for name in encoder.columns if name not in text}
-    findings = check_table(seen, labels.is_positive) if seen else ()
+    findings = findings_of(table, labels, [name for name in encoder.columns if name not in text])
+    X = encoder.encode(table)
     return Prepared(
         table=table,
         labels=labels,
         encoder=encoder,
-        X=encoder.encode(table),
+        X=X,
         findings=tuple(found for found in findings if found.code not in DROPPED_ANYWAY),
         sources=tuple(sources) or (table.name,),
         label=label,
         id=id,
+        alarms=doubts(X, labels, findings),
     )
+
+
+def findings_of(table: Table, labels: Labels, columns: Sequence[str]) -> tuple[Finding, ...]:
+    """What to know about these columns; known negatives count on neither side."""
+    read = (read_column(name, table.frame[name].to_numpy()) for name in columns)
+    return check_columns(read, labels.is_positive, labels.is_unlabeled)
+
+
+def doubts(X: Any, labels: Labels, findings: Sequence[Finding]) -> tuple[Alarm, ...]:
+    """Alarms that rows raise before any model sees them: copies on both sides, and leaks.
+
+    A leak makes every unlabeled row look negative, so that α̂ is near 0 and its interval narrow.
+    """
+    numbers = as_numbers(X)
+    leaks = (
+        Alarm(
+            "leak",
+            f'"{found.column}" alone tells positives from unlabeled rows; if it leaks the label, '
+            "this estimate is not to be trusted.",
+            "down",
+        )
+        for found in findings
+        if found.code == "leak"
+    )
+    return (*leaks, *shared_rows(numbers[labels.is_positive], numbers[labels.is_unlabeled]))
+
+
+def as_numbers(X: Any) -> NDArray[np.float64] | Any:
+    """A frame of features as an array, as the models read it; a sparse one stays as it is."""
+    return X.to_numpy(np.float64) if hasattr(X, "to_numpy") else X

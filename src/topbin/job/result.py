@@ -50,8 +50,7 @@ class Result:
     @property
     def estimate(self) -> AlphaEstimate:
         """α among the unlabeled, with interval, bound and alarms."""
-        found: AlphaEstimate = self.classifier.estimate_
-        return found
+        return self.data.doubted(self.classifier.estimate_)
 
     @property
     def probabilities(self) -> Any:

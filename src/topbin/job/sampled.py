@@ -13,15 +13,14 @@ from topbin.core.checks import check_count
 from topbin.core.errors import InputError
 from topbin.core.labels import Labels, Mask
 from topbin.core.tails import Tails
-from topbin.evaluate.table import check_table
 from topbin.io.features import fit_encoder
 from topbin.io.tables import Table, read_pair, read_table
 from topbin.job.draw import Drawn, Source, draw, frame_of, open_source
 from topbin.job.fit import PRESETS, Event, check_wishes, fit, out_of_time
-from topbin.job.prepare import Prepared, from_pair, from_table
+from topbin.job.prepare import Prepared, as_numbers, doubts, findings_of, from_pair, from_table
 from topbin.job.result import Result
 from topbin.job.sampled_result import SampledResult
-from topbin.job.sweep import Best, Folds, Sweep, Swept, as_numbers, sweep
+from topbin.job.sweep import Best, Folds, Sweep, Swept, sweep
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.crossfit import Chain, Plan, chain_name, chains_of, is_whole, run_chain
 from topbin.learn.default_model import default_model, plan_for
@@ -105,7 +104,7 @@ def _fit_drawn(
     on_event(Event("sampled", data.labels.n_u, opened.n_u))
     plan, chains, stopped = _train(data, asked["preset"], seed, threads, time_limit, on_event)
     careful = _classifier(data, plan, chains, confidence, seed, threads)
-    first = careful.estimate_
+    first = data.doubted(careful.estimate_)
     on_event(Event("first", estimate=first))
     folds = Folds.of(chains, is_p, seed)
     scores = folds.held_out(chains, is_p)
@@ -171,13 +170,15 @@ def _prepared(
     hidden = [name for name in (label, id) if name is not None]
     shown = Table.from_frame(frame_of([drawn.columns.table]), name=table.name)
     encoder = fit_encoder(shown, exclude=[*hidden, *drop], text=text)
-    seen = {name: table.frame[name].to_numpy() for name in encoder.columns if name not in text}
+    findings = findings_of(table, labels, [name for name in encoder.columns if name not in text])
+    X = encoder.encode(table)
     return Prepared(
         table=table,
         labels=labels,
         encoder=encoder,
-        X=encoder.encode(table),
-        findings=tuple(check_table(seen, is_positive)) if seen else (),
+        X=X,
+        findings=findings,
+        alarms=doubts(X, labels, findings),
         sources=opened.paths,
         label=label,
         id=id,
