@@ -59,7 +59,7 @@ def test_the_tutorial(tmp_path, monkeypatch, capsys):
 
 
 def test_the_recipes(claims):
-    assert run_page("how-to/recipes.md") == 11
+    assert run_page("how-to/recipes.md") == 12
 
 
 def test_the_lines_for_a_file_in_the_readme(claims):

@@ -119,6 +119,18 @@ def test_known_negatives_serve_no_training(result):
     assert found.estimate.n_u == 469
     assert found.estimate.alpha == result.estimate.alpha
     assert len(found.candidates()) == 100
+    alpha = found.estimate.alpha
+    pi = (100 + alpha * 469) / 599
+    assert found.pi == pi
+    assert f"π = {pi:.3f} of all 599 rows, the 130 labeled ones included" in found.summary()
+    stored = found.to_dict()
+    assert (stored["data"]["rows"], stored["data"]["n_n"]) == (599, 30)
+    assert stored["estimate"]["pi"] == pi
+    assert [case["pi"] for case in stored["sensitivity"] if case["alpha"] == alpha] == [pi]
+    assert (
+        "of 599 rows, the 100 known positives and 30 known negatives included"
+        in found._repr_html_()
+    )
 
 
 def test_an_interrupt_keeps_the_first_estimate(monkeypatch):

@@ -77,6 +77,7 @@ class Source:
     labels: Labels
     n_u: int
     known: Any = None  # the positives, where they come from a table of their own
+    n_n: int = 0  # rows known to be negative
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +141,9 @@ def open_source(
     labels = read_labels(list(seen), counts=counts, positive=positive, negative=negative)
     unlabeled = frozenset(labels.unlabeled)
     n_u = sum(count for value, count in seen.items() if value in unlabeled)
-    return Source(tuple(paths), parts, Roles(label, labels.positive, unlabeled), labels, n_u)
+    roles = Roles(label, labels.positive, unlabeled)
+    n_n = sum(count for count, n in zip(counts, labels.is_negative, strict=True) if n)
+    return Source(tuple(paths), parts, roles, labels, n_u, n_n=n_n)
 
 
 def draw(engine: Engine, source: Source, rows: int, seed: int) -> Drawn:

@@ -53,6 +53,20 @@ class Result:
         return self.data.doubted(self.classifier.estimate_)
 
     @property
+    def pi(self) -> float:
+        """The share of positives among all rows, those known to be negative included."""
+        return self.estimate.pi_at(self.estimate.alpha, **self._among())
+
+    def _among(self) -> dict[str, int]:
+        """How many rows π is among, besides the known positives."""
+        labels = self.data.labels
+        return {"n_u": labels.n_u, "negatives": int(labels.is_negative.sum())}
+
+    def _plain(self, estimate: AlphaEstimate) -> dict[str, Any]:
+        """An estimate for result.json, π being that of the run."""
+        return {**estimate.to_dict(), "pi": estimate.pi_at(estimate.alpha, **self._among())}
+
+    @property
     def probabilities(self) -> Any:
         """p(positive) of each unlabeled row, by models that never saw it, in table order."""
         return self.classifier.oof_proba_[self.data.unlabeled_rows]
@@ -117,7 +131,7 @@ class Result:
                 "if": name,
                 "alpha": a,
                 "rows": round(a * est.n_u),
-                "pi": (est.n_p + a * est.n_u) / (est.n_p + est.n_u),
+                "pi": est.pi_at(a, **self._among()),
             }
             for name, a in (("low end", low), ("estimate", est.alpha), ("high end", high))
         ]
@@ -134,7 +148,7 @@ class Result:
         """The answer as text, in the order in which people ask."""
         picked = self.picked()
         lines = [f"stopped early   {self.stopped}; best so far:"] if self.stopped else []
-        lines += [self.estimate.summary(), f"agreement       {self.agreement()}"]
+        lines += [self.estimate.summary(**self._among()), f"agreement       {self.agreement()}"]
         lines += [f"noticed         {finding}" for finding in self.data.findings]
         lines.append(f"labels          {self.data.labels.note}")
         lines.append(f"candidates      {picked.rows:,} rows: {_expectation(picked)}")
@@ -168,6 +182,7 @@ class Result:
                 "rows": data.table.rows,
                 "n_p": data.labels.n_p,
                 "n_u": data.labels.n_u,
+                "n_n": self._among()["negatives"],
                 "label": data.label,
                 "label_note": data.labels.note,
                 "id": data.id,
@@ -175,9 +190,9 @@ class Result:
                 "dropped": [{"name": c.name, "reason": c.reason} for c in data.encoder.dropped],
                 "findings": [finding.to_dict() for finding in data.findings],
             },
-            "estimate": self.estimate.to_dict(),
-            "first": self.first.to_dict(),
-            "methods": [other.to_dict() for other in self.methods],
+            "estimate": self._plain(self.estimate),
+            "first": self._plain(self.first),
+            "methods": [self._plain(other) for other in self.methods],
             "agreement": self.agreement(),
             "model": {"class": type(self.classifier).__name__},
             "history": [_epoch(epoch) for epoch in self.classifier.history_],

@@ -125,7 +125,7 @@ def _fit_drawn(
     best = best if swept.best is None else best + swept.best
     return SampledResult(
         data=data, classifier=careful, first=first, methods=tuple(others), **asked,
-        stopped=stopped, tails=tails, n_u=opened.n_u, best=best,
+        stopped=stopped, tails=tails, n_u=opened.n_u, n_n=opened.n_n, best=best,
     )  # fmt: skip
 
 

@@ -21,6 +21,10 @@ class SampledResult(Result):
     tails: Tails
     best: Best
     n_u: int
+    n_n: int = 0  # known negatives, which are in no sample
+
+    def _among(self) -> dict[str, int]:
+        return {"n_u": self.n_u, "negatives": self.n_n}
 
     def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Picked:
         """The top n of all unlabeled rows, or all down to a precision, as far as they are kept."""
@@ -54,7 +58,7 @@ class SampledResult(Result):
         """The content of result.json, with the size of the sample."""
         found = Result.to_dict(self)
         sample = {"rows": self.data.labels.n_u, "of": self.n_u, "seed": self.seed}
-        rows = self.data.labels.n_p + self.n_u
+        rows = self.data.labels.n_p + self.n_u + self.n_n
         found["data"] |= {"rows": rows, "n_u": self.n_u, "sample": sample}
         return found
 
