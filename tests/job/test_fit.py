@@ -36,6 +36,18 @@ def test_candidates_are_unlabeled_ranked_and_mostly_right(result):
     assert (tumours()["known"].to_numpy()[rows] == 0).all()
     assert (tumours()["case"].to_numpy()[rows] == frame["case"]).all()
     assert len(result.candidates(10)) == 10
+    for n in (0, -3, 2.5):
+        with pytest.raises(InputError, match="TB008 n must be a whole number ≥ 1"):
+            result.candidates(n)
+
+
+def test_it_shows_itself_on_a_line(result):
+    from dataclasses import replace
+
+    shown = repr(result)
+    assert shown.startswith(f"<Result: α = {result.estimate.alpha:.3f} of 469 unlabeled rows, ")
+    assert len(shown) < 200
+    assert "stopped early" in repr(replace(result, stopped="interrupted"))
 
 
 def test_a_wanted_precision_chooses_the_rows(result):
@@ -170,7 +182,9 @@ def test_known_positives_among_the_unlabeled_ring_the_alarm():
 def test_few_positives_get_a_range():
     frame = tumours()
     few = frame[(frame["known"] == 0) | (frame["known"].cumsum() <= 20)]
-    text = tb.fit(few, "known", id="case", preset="fast").summary()
+    found = tb.fit(few, "known", id="case", preset="fast")
+    assert repr(found).startswith("<Result: α between ")
+    text = found.summary()
     assert "too few for one number" in text
     assert "what if" not in text
 
@@ -183,6 +197,10 @@ def test_few_positives_get_a_range():
         ({"preset": "slow"}, "TB008"),
         ({"review": 0}, "TB008"),
         ({"min_precision": 2}, "TB008"),
+        ({"confidence": 95}, "TB008"),
+        ({"time_limit": 0}, "TB008"),
+        ({"label": tumours()["known"]}, "TB008"),
+        ({"label": tumours()}, "TB008"),
         ({"id": "nope"}, "TB103"),
         ({"drop": ["nope"]}, "TB103"),
         ({"label": "case"}, "TB002"),

@@ -59,6 +59,13 @@ def _option(*names: str, group: str, **settings: Any) -> Callable[[Command], Com
     "--min-precision", group="Output", type=float, help="Or: list rows down to this precision."
 )
 @_option(
+    "--confidence",
+    group="Output",
+    default=0.95,
+    show_default=True,
+    help="Of the interval and the bound.",
+)
+@_option(
     "--max-alpha",
     group="Output",
     type=click.FloatRange(0, 1),
@@ -95,6 +102,7 @@ def fit(
     """  # fmt: skip
     show = screen(as_json, quiet)
     settings = _settings(source, options)
+    _check(options)
     large = options["engine"] is not None or options["sample"] is not None
     job = _fit_sampled if large else _fit_in_memory
     result = job(show, output, settings, options, force=force, resume=resume)
@@ -148,7 +156,7 @@ def _fit_sampled(
     two = "positives" in settings
     source = {"source": settings["unlabeled"], "known": settings["positives"]} if two else settings
     data = ["source", "known", "label", "sample", "id", "drop", "text", "review", "min_precision"]
-    names = [*data, "preset", "time_limit", "threads", "seed"]
+    names = [*data, "preset", "confidence", "time_limit", "threads", "seed"]
     asked = {name: value for name, value in {**settings, **source}.items() if name in names}
     values = {role: meant(settings.get(role)) for role in ("positive", "negative")}
     with open_run(output, settings, **how) as run, open_engine(options) as engine:
@@ -171,6 +179,17 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
     asked = {"source": list(source), **options}
     asked |= {name: split_names(options[name]) for name in ("drop", "text")}
     return {key: value for key, value in asked.items() if value not in (None, [])}
+
+
+def _check(options: dict[str, Any]) -> None:
+    """Refuse what no table could fulfil while nothing is written, or removed by --force."""
+    from topbin.core.checks import check_count
+    from topbin.job.fit import check_wishes
+
+    names = ("preset", "review", "min_precision", "confidence", "time_limit")
+    check_wishes(**{name: options[name] for name in names})
+    if options["sample"] is not None:
+        check_count(options["sample"], "sample")
 
 
 def _announce(show: Any, data: Any) -> None:
@@ -210,8 +229,9 @@ def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any) -
 
         return fit_job(
             data, preset=options["preset"], review=options["review"], seed=options["seed"],
-            min_precision=options["min_precision"], time_limit=options["time_limit"],
-            threads=options["threads"], memory=stages, on_event=tell,
+            min_precision=options["min_precision"], confidence=options["confidence"],
+            time_limit=options["time_limit"], threads=options["threads"], memory=stages,
+            on_event=tell,
         )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import topbin
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, MissingExtra
 from topbin.core.optional import require
 from topbin.io.atomic import (
     LOCK,
@@ -87,7 +87,11 @@ def open_run(
         else:
             _make_room(path, force=force)
             write_text(path / SETTINGS, to_toml(settings))
-        yield Run(path, resume)
+        try:
+            yield Run(path, resume)
+        except (InputError, MissingExtra):
+            _forget_refused(path)
+            raise
 
 
 def read_settings(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -198,6 +202,15 @@ def _make_room(path: Path, *, force: bool) -> None:
         remove_parts(path)
         for name in LEFT:
             remove(path / name)
+
+
+def _forget_refused(path: Path) -> None:
+    """Remove the settings of a run that was refused before it did anything.
+
+    Left there, they would stand in the way of the same command, corrected.
+    """
+    if {p.name for p in path.iterdir()} <= {SETTINGS, LOCK}:
+        remove(path / SETTINGS)
 
 
 def _read(folder: Path, name: str) -> str:

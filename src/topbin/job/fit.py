@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from topbin.core.checks import check_count, check_fraction
+from topbin.core.checks import check_count, check_fraction, check_positive
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.job.prepare import Prepared, from_table
@@ -41,8 +41,8 @@ def fit(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
-    drop: Sequence[str] = (),
-    text: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
@@ -83,7 +83,7 @@ def fit(
             confidence=confidence, time_limit=time_limit, threads=threads, seed=seed,
             on_event=on_event,
         )  # fmt: skip
-    check_wishes(preset, review, min_precision)
+    check_wishes(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     tell = on_event or (lambda _: None)
     data = _prepared(
         frame, label, positive=positive, negative=negative, id=id, drop=drop, text=text
@@ -118,10 +118,17 @@ def fit(
     return result
 
 
-def check_wishes(preset: str, review: int, min_precision: float | None) -> None:
+def check_wishes(
+    preset: str,
+    review: int,
+    min_precision: float | None = None,
+    *,
+    confidence: float = 0.95,
+    time_limit: float | None = None,
+) -> None:
     """Refuse what no table could fulfil, before any work.
 
-    >>> check_wishes("slow", 100, None)
+    >>> check_wishes("slow", 100)
     Traceback (most recent call last):
     topbin.core.errors.InputError: TB008 preset must be one of fast, good, best; got 'slow'.
     """
@@ -130,6 +137,9 @@ def check_wishes(preset: str, review: int, min_precision: float | None) -> None:
     check_count(review, "review")
     if min_precision is not None:
         check_fraction(min_precision, "min_precision")
+    check_fraction(confidence, "confidence")
+    if time_limit is not None:
+        check_positive(time_limit, "time_limit")
 
 
 def _refined(result: Result, careful: TEDnClassifier, s: Any) -> Result:
@@ -187,6 +197,14 @@ def _prepared(frame: Any, label: str | None, **options: Any) -> Prepared:
         return frame
     if label is None:
         raise InputError("TB008", "label is missing: name the column that marks the positives.")
+    if not isinstance(label, str):
+        raise InputError(
+            "TB008",
+            f"label is the name of a column; got a {type(label).__name__}. Add the labels as a "
+            'column, frame.assign(known=labels), and say label="known". Of positives and unlabeled '
+            "rows in two frames make one: "
+            "pd.concat([positives.assign(known=1), unlabeled.assign(known=0)]).",
+        )
     from topbin.io.tables import Table
 
     return from_table(Table.from_frame(frame), label, **options)

@@ -55,8 +55,8 @@ def from_table(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
-    drop: Sequence[str] = (),
-    text: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> Prepared:
     """Read one table whose label column marks the positives."""
@@ -70,8 +70,8 @@ def from_pair(
     pair: Pair,
     *,
     id: str | None = None,
-    drop: Sequence[str] = (),
-    text: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> Prepared:
     """Read a table of positives and one of unlabeled rows."""
@@ -130,8 +130,8 @@ def _prepare(
     labels: Labels,
     label: str | None,
     id: str | None,
-    drop: Sequence[str],
-    text: Sequence[str],
+    drop: str | Sequence[str],
+    text: str | Sequence[str],
     sources: Sequence[str],
 ) -> Prepared:
     if id is not None:
@@ -139,6 +139,7 @@ def _prepare(
         if id == label:
             raise InputError("TB008", f'"{id}" cannot be the label and the id at once.')
     hidden = [name for name in (label, id) if name is not None]
+    drop, text = names_in(drop), names_in(text)
     encoder = fit_encoder(table, exclude=[*hidden, *drop], text=text)
     findings = findings_of(table, labels, [name for name in encoder.columns if name not in text])
     X = encoder.encode(table)
@@ -153,6 +154,15 @@ def _prepare(
         id=id,
         alarms=doubts(X, labels, findings),
     )
+
+
+def names_in(columns: str | Sequence[str]) -> list[str]:
+    """Names of columns; a plain text is one name, not its letters.
+
+    >>> names_in("note"), names_in(("a", "b"))
+    (['note'], ['a', 'b'])
+    """
+    return [columns] if isinstance(columns, str) else list(columns)
 
 
 def findings_of(table: Table, labels: Labels, columns: Sequence[str]) -> tuple[Finding, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core.checks import check_count
 from topbin.core.errors import InputError
 from topbin.core.estimate import RANGE_ONLY, Alarm, AlphaEstimate
 from topbin.core.tails import Tails
@@ -30,7 +31,7 @@ class Picked:
     why: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Result:
     """The answer of `topbin.fit`, in the order people ask for it.
 
@@ -57,6 +58,10 @@ class Result:
         """The share of positives among all rows, those known to be negative included."""
         return self.estimate.pi_at(self.estimate.alpha, **self._among())
 
+    def _alpha(self) -> dict[str, Any]:
+        """What measures of candidates need to know: α, and the confidence of its interval."""
+        return {"alpha": self.estimate, "confidence": self.estimate.confidence}
+
     def _among(self) -> dict[str, int]:
         """How many rows π is among, besides the known positives."""
         labels = self.data.labels
@@ -79,18 +84,21 @@ class Result:
         if min_precision is not None:
             choice = threshold_for_precision(
                 Tails.from_scores(scores_p, scores_u),
-                alpha=self.estimate,
                 precision=min_precision,
+                **self._alpha(),
             )
             threshold, rows = choice.threshold, choice.n_picked
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
         else:
-            rows = min(n or self.review, scores_u.size)
+            rows = min(self._wanted(n), scores_u.size)
             threshold = float(np.sort(scores_u)[-rows])
             why = f"the {rows:,} highest probabilities"
         found = self._precision(threshold)
         hit = recall(scores_p, threshold=threshold).value
         return Picked(rows, threshold, *found, hit, why)
+
+    def _wanted(self, n: int | None) -> int:
+        return self.review if n is None else check_count(n, "n")
 
     def _picked_as_asked(self, min_precision: float) -> Picked:
         """By the precision the job was asked for; by number where no threshold reaches it."""
@@ -218,6 +226,19 @@ class Result:
             write_files(self, run)
         return Path(folder)
 
+    def __repr__(self) -> str:
+        # As much as fits on a line; the fields hold whole tables.
+        est, model = self.estimate, type(self.classifier).__name__
+        if est.n_p < RANGE_ONLY and est.interval is not None:
+            alpha = "α between {:.2f} and {:.2f}".format(*est.interval)
+        else:
+            alpha = f"α = {est.alpha:.3f}"
+        early = ", stopped early" if self.stopped else ""
+        return (
+            f"<{type(self).__name__}: {alpha} of {est.n_u:,} unlabeled rows, {len(est.alarms)} "
+            f"alarms; {model}, preset {self.preset}, seed {self.seed}{early}; see .summary()>"
+        )
+
     def _repr_html_(self) -> str:
         from topbin.report import fragment
 
@@ -227,9 +248,7 @@ class Result:
         """None where the figure would be 1 by construction, at the cut that α was read from."""
         scores_p, scores_u = self.classifier.scores_p_, self.classifier.scores_u_
         try:
-            found = estimated_precision(
-                scores_p, scores_u, threshold=threshold, alpha=self.estimate
-            )
+            found = estimated_precision(scores_p, scores_u, threshold=threshold, **self._alpha())
         except InputError as error:
             if error.code != "TB201":
                 raise

@@ -17,7 +17,15 @@ from topbin.io.features import fit_encoder
 from topbin.io.tables import Table, read_pair, read_table
 from topbin.job.draw import Drawn, Source, draw, frame_of, open_source
 from topbin.job.fit import PRESETS, Event, check_wishes, fit, out_of_time
-from topbin.job.prepare import Prepared, as_numbers, doubts, findings_of, from_pair, from_table
+from topbin.job.prepare import (
+    Prepared,
+    as_numbers,
+    doubts,
+    findings_of,
+    from_pair,
+    from_table,
+    names_in,
+)
 from topbin.job.result import Result
 from topbin.job.sampled_result import SampledResult
 from topbin.job.sweep import Best, Folds, Sweep, Swept, sweep
@@ -48,8 +56,8 @@ def fit_sampled(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
-    drop: Sequence[str] = (),
-    text: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
@@ -79,7 +87,7 @@ def fit_sampled(
     roles = {"label": label, "positive": positive, "negative": negative}
     columns: dict[str, Any] = {"id": id, "drop": drop, "text": text}
     wanted = check_count(SAMPLE if sample is None else sample, "sample")
-    check_wishes(preset, review, min_precision)
+    check_wishes(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     opened = open_source(engine, source, known=known, **roles)
     if opened.n_u <= WORTH * wanted:
         return fit(_whole(source, known, roles, columns), **asked, **work)
@@ -152,7 +160,11 @@ def _whole(source: Any, known: Any, roles: dict[str, Any], columns: dict[str, An
 
 
 def _prepared(
-    opened: Source, drawn: Drawn, id: str | None, drop: Sequence[str], text: Sequence[str]
+    opened: Source,
+    drawn: Drawn,
+    id: str | None,
+    drop: str | Sequence[str],
+    text: str | Sequence[str],
 ) -> Prepared:
     """The positives and the sample as a table; categories and words are learned from other rows.
 
@@ -169,6 +181,7 @@ def _prepared(
     )
     hidden = [name for name in (label, id) if name is not None]
     shown = Table.from_frame(frame_of([drawn.columns.table]), name=table.name)
+    drop, text = names_in(drop), names_in(text)
     encoder = fit_encoder(shown, exclude=[*hidden, *drop], text=text)
     findings = findings_of(table, labels, [name for name in encoder.columns if name not in text])
     X = encoder.encode(table)
