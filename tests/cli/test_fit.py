@@ -36,6 +36,8 @@ def test_the_screen_answers_in_order(ran):
     _, done = ran
     for part in ('0 is read as "unknown"', "first estimate", "α = ", "what if", "wrote"):
         assert part in done.stdout
+    for once in ("labels  ", "is read as", "wrote"):
+        assert done.stdout.count(once) == 1
 
 
 def test_all_files_are_left_and_nothing_else(ran):
@@ -79,6 +81,11 @@ def test_two_files_and_json_alone_on_standard_output(folder):
     low, high = json.loads(done.stdout)["estimate"]["interval"]
     assert low <= TRUTH <= high
     assert "first estimate" in done.stderr
+    said = [line for line in done.stderr.splitlines() if "labels" in line]
+    assert len(said) == 1
+    assert said[0].startswith("labels          100 known positives in ")
+    assert "469 unlabeled rows in " in said[0]
+    assert "is read as" not in done.stderr
 
 
 def test_rows_known_positive_among_the_unlabeled_are_refused(folder):

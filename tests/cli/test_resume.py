@@ -127,6 +127,8 @@ def test_a_complete_run_is_left_as_it_is_its_audit_included(table, tmp_path):
     before = (run / "result.json").read_bytes()
     done = call(*arguments(table, run, "--resume"))
     assert "everything: the run was complete" in done.stdout
+    assert "left as it was  " in done.stdout
+    assert "wrote" not in done.stdout
     assert "α = " in done.stdout
     assert (run / "result.json").read_bytes() == before
 

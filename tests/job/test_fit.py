@@ -1,6 +1,8 @@
 """`topbin.fit`: the whole job on real rows, with the truth kept out of its sight."""
 
 import json
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -42,8 +44,6 @@ def test_candidates_are_unlabeled_ranked_and_mostly_right(result):
 
 
 def test_it_shows_itself_on_a_line(result):
-    from dataclasses import replace
-
     shown = repr(result)
     assert shown.startswith(f"<Result: α = {result.estimate.alpha:.3f} of 469 unlabeled rows, ")
     assert len(shown) < 200
@@ -57,8 +57,6 @@ def test_a_wanted_precision_chooses_the_rows(result):
 
 
 def test_a_precision_out_of_reach_loses_nothing(result):
-    from dataclasses import replace
-
     asked = replace(result, min_precision=0.999)
     assert asked.picked().rows == 60
     assert "no threshold has an estimated precision that is 0.999" in asked.summary()
@@ -85,6 +83,25 @@ def test_the_summary_answers_in_order(result):
     ]
     places = [text.index(part) for part in order]
     assert places == sorted(places)
+
+
+def test_the_summary_says_how_the_table_was_read():
+    frame = tumours().assign(known=lambda f: f["known"] == 1, town="Bern")
+    text = tb.fit(frame, "known", preset="fast").summary()
+    assert 'left out        "town" is the same in every row.' in text
+    assert 'left out        "case" looks like an identifier' in text
+    assert 'False is read as "unknown", not as "negative"' in text
+
+
+def test_an_estimate_outside_its_interval_is_not_called_between_its_ends(result):
+    _, high = result.estimate.interval
+    outside = copy(result.classifier)
+    outside.estimate_ = replace(outside.estimate_, alpha=high + 0.1)
+    cases = replace(result, classifier=outside).sensitivity()
+    assert [case["if"] for case in cases] == [
+        "low end", "high end", "estimate, outside the interval",
+    ]  # fmt: skip
+    assert [case["if"] for case in result.sensitivity()] == ["low end", "estimate", "high end"]
 
 
 def test_the_result_fits_its_schema_and_json(result):

@@ -105,11 +105,12 @@ def fit(
     _check(options)
     large = options["engine"] is not None or options["sample"] is not None
     job = _fit_sampled if large else _fit_in_memory
-    result = job(show, output, settings, options, force=force, resume=resume)
-    show.print(result.summary(), soft_wrap=True)
+    result, is_new = job(show, output, settings, options, force=force, resume=resume)
+    show.print(result.summary(data=False), soft_wrap=True)
     if result.stopped:
         show.print(f"to go on        {_way_on(result.stopped, kept=not large)}", soft_wrap=True)
-    show.print(f"wrote           {output}/report.html and {output}/candidates.csv", soft_wrap=True)
+    said = "wrote           " if is_new else "left as it was  "
+    show.print(f"{said}{output}/report.html and {output}/candidates.csv", soft_wrap=True)
     if as_json:
         from topbin.io.runs import read_result
 
@@ -122,7 +123,8 @@ def fit(
 
 def _fit_in_memory(
     show: Any, output: Path, settings: dict[str, Any], options: dict[str, Any], **how: bool
-) -> Any:
+) -> tuple[Any, bool]:
+    """The result, and whether it is new; a run that was complete is left as it is."""
     from topbin.io.runs import open_run
     from topbin.job.files import write_files
     from topbin.job.prepare import from_settings
@@ -132,6 +134,7 @@ def _fit_in_memory(
     _announce(show, data)
     with open_run(output, settings, **how) as run:
         result = finished(run, data, options)
+        is_new = result is None
         if result is None:
             result = _run(show, run, data, options, open_stages(run, data, settings))
             write_files(result, run)
@@ -139,12 +142,12 @@ def _fit_in_memory(
             show.print("kept            everything: the run was complete")
         if result.stopped is None:
             close_stages(run)
-    return result
+    return result, is_new
 
 
 def _fit_sampled(
     show: Any, output: Path, settings: dict[str, Any], options: dict[str, Any], **how: bool
-) -> Any:
+) -> tuple[Any, bool]:
     """Files larger than memory; what is shared with the other way is read by the same functions."""
     from topbin.io.runs import open_run
     from topbin.job.files import write_files
@@ -166,7 +169,7 @@ def _fit_sampled(
         )  # fmt: skip
         _announce(show, result.data)
         write_files(result, run)
-    return result
+    return result, True
 
 
 def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
@@ -194,13 +197,8 @@ def _check(options: dict[str, Any]) -> None:
 
 def _announce(show: Any, data: Any) -> None:
     """What was read, before any work: labels, columns left out, likely leaks."""
-    show.print(f"labels          {data.labels.note}", soft_wrap=True)
-    if 0 in data.labels.unlabeled:
-        show.print('                0 is read as "unknown", not as "negative"')
-    for column in data.encoder.dropped:
-        show.print(f"left out        {column.reason}", soft_wrap=True)
-    for finding in data.findings:
-        show.print(f"noticed         {finding}", soft_wrap=True)
+    for line in data.lines():
+        show.print(line, soft_wrap=True)
 
 
 def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any) -> Any:

@@ -83,7 +83,9 @@ class AlphaEstimate:
                 f"{level} interval   {low:.3f} to {high:.3f}   if some top bin holds only positives"
             )
             if self.upper_bound is not None:
-                lines.append(f"{level} bound      α ≤ {self.upper_bound:.3f}   with no assumption")
+                lines.append(
+                    f"{level} bound      α ≤ {self.upper_bound:.3f}   with no assumption, one-sided"
+                )
         lines.append("bias            if the top bin is impure, the truth is lower than α")
         lines += [f"note            {note}" for note in self.notes]
         lines += [f"alarm           {alarm}" for alarm in self.alarms]

@@ -7,7 +7,7 @@ depend on the engine or on how the files are cut into parts.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import sqrt
 from operator import add
@@ -21,6 +21,7 @@ from topbin.core.optional import require
 from topbin.io.sources.find import check_columns
 from topbin.io.sources.scan import merge_types
 from topbin.io.tables import read_table
+from topbin.job.prepare import note_of_two
 from topbin.scale.engine import Engine
 from topbin.scale.files import SourceLike, find_files, open_files
 from topbin.scale.parts import arrow_coded
@@ -129,7 +130,9 @@ def open_source(
         arrow = require("pyarrow", extra="dask", caller="a sampled fit")
         table = read_table(known)
         merge_types([(table.name, dict.fromkeys(table.kinds, "BLANK")), ("the files", types)])
-        labels = read_labels([1, 0], counts=[table.rows, rows])
+        where = f'"{paths[0]}"' if len(paths) == 1 else f"{len(paths):,} files"
+        note = note_of_two(table.rows, table.name, rows, where)
+        labels = replace(read_labels([1, 0], counts=[table.rows, rows]), note=note)
         positives = arrow.Table.from_pandas(table.frame, preserve_index=False)
         return Source(tuple(paths), parts, Roles(), labels, rows, positives)
     check_columns([str(label)], list(types), f'"{paths[0]}"')

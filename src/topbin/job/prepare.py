@@ -43,6 +43,16 @@ class Prepared:
         """Positions of the unlabeled rows in the table."""
         return np.flatnonzero(self.labels.is_unlabeled)
 
+    def lines(self) -> list[str]:
+        """How the table was read, as text: its labels, columns left out, and what was noticed."""
+        unknown = () if self.label is None else (v for v in self.labels.unlabeled if v == 0)
+        return [
+            f"labels          {self.labels.note}",
+            *(f'                {v!r} is read as "unknown", not as "negative"' for v in unknown),
+            *(f"left out        {column.reason}" for column in self.encoder.dropped),
+            *(f"noticed         {finding}" for finding in self.findings),
+        ]
+
     def doubted(self, estimate: AlphaEstimate) -> AlphaEstimate:
         """An estimate from these rows, with the alarms that the rows themselves give reason for."""
         return replace(estimate, alarms=(*estimate.alarms, *self.alarms))
@@ -76,7 +86,9 @@ def from_pair(
 ) -> Prepared:
     """Read a table of positives and one of unlabeled rows."""
     table, is_positive = pair.stack()
-    prepared = _prepare(table, read_labels(is_positive), None, id, drop, text, sources)
+    two = pair.positives.rows, pair.positives.name, pair.unlabeled.rows, pair.unlabeled.name
+    labels = replace(read_labels(is_positive), note=note_of_two(*two))
+    prepared = _prepare(table, labels, None, id, drop, text, sources)
     if not pair.shared_ids:
         return prepared
     raise InputError(
@@ -84,6 +96,15 @@ def from_pair(
         f'{pair.shared_ids:,} unlabeled rows have the "{id}" of a known positive. Remove them from '
         "the unlabeled file: a row that is known positive is not unlabeled.",
     )
+
+
+def note_of_two(n_p: int, positives: str, n_u: int, unlabeled: str) -> str:
+    """How rows from two places are read.
+
+    >>> note_of_two(100, '"known.csv"', 4000, '"rest.csv"')
+    '100 known positives in "known.csv", 4,000 unlabeled rows in "rest.csv"'
+    """
+    return f"{n_p:,} known positives in {positives}, {n_u:,} unlabeled rows in {unlabeled}"
 
 
 def from_settings(settings: Mapping[str, Any]) -> Prepared:

@@ -131,9 +131,14 @@ class Result:
         return in_front(frame, ours)
 
     def sensitivity(self) -> list[dict[str, Any]]:
-        """What follows if α is at the low or the high end of its interval."""
+        """What follows if α is at the low or the high end of its interval, by size of α.
+
+        The estimate may lie outside: it reads one bin, while the interval's ends heed all counts.
+        """
         est = self.estimate
         low, high = est.interval or (est.alpha, est.alpha)
+        point = "estimate" if low <= est.alpha <= high else "estimate, outside the interval"
+        cases = ("low end", low), (point, est.alpha), ("high end", high)
         return [
             {
                 "if": name,
@@ -141,7 +146,7 @@ class Result:
                 "rows": round(a * est.n_u),
                 "pi": est.pi_at(a, **self._among()),
             }
-            for name, a in (("low end", low), ("estimate", est.alpha), ("high end", high))
+            for name, a in sorted(cases, key=lambda case: case[1])
         ]
 
     def agreement(self) -> str:
@@ -152,13 +157,12 @@ class Result:
         word = "methods agree" if apart <= DISAGREE else "methods disagree"
         return f"{word}: {said}"
 
-    def summary(self) -> str:
-        """The answer as text, in the order in which people ask."""
+    def summary(self, *, data: bool = True) -> str:
+        """The answer as text, in the order in which people ask; `data`: and how it was read."""
         picked = self.picked()
         lines = [f"stopped early   {self.stopped}; best so far:"] if self.stopped else []
         lines += [self.estimate.summary(**self._among()), f"agreement       {self.agreement()}"]
-        lines += [f"noticed         {finding}" for finding in self.data.findings]
-        lines.append(f"labels          {self.data.labels.note}")
+        lines += self.data.lines() if data else []
         lines.append(f"candidates      {picked.rows:,} rows: {_expectation(picked)}")
         if self.estimate.n_p >= RANGE_ONLY:
             ends = (f"{c['if']} {c['alpha']:.3f}: {c['rows']:,} rows" for c in self.sensitivity())
