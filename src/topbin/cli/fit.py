@@ -260,6 +260,8 @@ def _way_on(stopped: str, *, kept: bool) -> str:
 
     >>> _way_on("time limit after 1 of 6 repeats", kept=True)
     'the same command with --resume, without --time-limit or with a larger one'
+    >>> _way_on("interrupted after the first estimate", kept=False)
+    'the same command with --force; steps of a sampled run are not kept'
     """
     limit = ", without --time-limit or with a larger one" if "time limit" in stopped else ""
     if kept:
