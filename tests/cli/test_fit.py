@@ -36,6 +36,8 @@ def test_the_screen_answers_in_order(ran):
     _, done = ran
     for part in ('0 is read as "unknown"', "first estimate", "α = ", "what if", "wrote"):
         assert part in done.stdout
+    for once in ("labels  ", "is read as", "wrote"):
+        assert done.stdout.count(once) == 1
 
 
 def test_all_files_are_left_and_nothing_else(ran):
@@ -85,6 +87,11 @@ def test_two_files_and_json_alone_on_standard_output(folder):
         listed = pd.read_csv(folder / "run3" / name)
         found = unlabeled["case"].iloc[listed["row"] - 1]
         assert found.tolist() == listed["case"].tolist()
+    said = [line for line in done.stderr.splitlines() if "labels" in line]
+    assert len(said) == 1
+    assert said[0].startswith("labels          100 known positives in ")
+    assert "469 unlabeled rows in " in said[0]
+    assert "is read as" not in done.stderr
 
 
 def test_rows_known_positive_among_the_unlabeled_are_refused(folder):
@@ -114,6 +121,9 @@ def test_a_threshold_that_is_passed_exits_3(ran, folder):
         (["{t}"], 2, "name a table and its --label"),
         (["--positives", "{t}"], 2, "--positives and --unlabeled"),
         (["{t}", "--label", "known", "--review", "0"], 2, "TB008"),
+        (["{t}", "--label", "known", "--min-precision", "2"], 2, "TB008"),
+        (["{t}", "--label", "known", "--confidence", "95"], 2, "TB008"),
+        (["{t}", "--label", "known", "--sample", "0"], 2, "TB008"),
         (["{folder}", "--label", "known"], 1, "TB102"),
         (["{t}", "--label", "known", "--preset", "slow"], 2, "slow"),
     ],
@@ -124,7 +134,28 @@ def test_wrong_use_is_one_sentence_and_leaves_nothing(folder, arguments, status,
     assert done.exit_code == status
     assert said in done.stderr
     assert "Traceback" not in done.output
-    assert not (folder / "bad" / "result.json").exists()
+    assert not (folder / "bad").exists()
+
+
+def test_a_sampled_run_that_is_refused_does_not_block_the_corrected_one(folder):
+    wrong = ["fit", folder / "t.parquet", "--sample", 50, "--preset", "fast", "-o", folder / "s"]
+    done = call(*wrong, "--label", "knwon")
+    assert (done.exit_code, done.stderr[:5]) == (2, "TB103")
+    done = call(*wrong, "--label", "known", "--drop", "nope")
+    assert (done.exit_code, done.stderr[:5]) == (2, "TB103")
+    assert list((folder / "s").iterdir()) == []
+
+
+def test_the_confidence_is_the_intervals(ran, folder):
+    done = call("fit", folder / "t.csv", "--label", "known", "--id", "case", "--preset", "fast",
+                "--confidence", "0.8", "-o", folder / "run80")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "80 % interval" in done.stdout
+    narrow, wide = (json.loads((run / "result.json").read_text())["estimate"]
+                    for run in (folder / "run80", ran[0]))  # fmt: skip
+    assert narrow["confidence"] == 0.8
+    assert narrow["upper_bound"] < wide["upper_bound"]
+    assert narrow["alpha"] == wide["alpha"]
 
 
 def test_debug_shows_the_traceback():

@@ -101,6 +101,22 @@ def test_ctrl_c_keeps_the_best_so_far_says_so_and_can_go_on(table, whole, tmp_pa
     assert (run / "result.json").read_bytes() == whole
 
 
+def test_a_time_limit_is_told_and_the_run_can_go_on_without_it(table, whole, tmp_path):
+    run = tmp_path / "run"
+    done = call(*arguments(table, run, "--time-limit", "0.0001"))
+    assert done.exit_code == 0, done.output
+    words = "time limit before the first of 1 repeats was whole"
+    assert f"stopped early   {words}; best so far:" in done.stdout
+    assert "with --resume, without --time-limit or with a larger one" in done.stdout
+    assert json.loads((run / "result.json").read_text())["stopped"] == words
+    assert "Stopped early" in (run / "report.html").read_text()
+    done = call(*arguments(table, run, "--resume"))
+    assert done.exit_code == 0, done.output
+    assert "kept            the first estimate, from before" in done.stdout
+    assert (run / "result.json").read_bytes() == whole
+    assert "time_limit" not in (run / "run.toml").read_text()
+
+
 def test_a_complete_run_is_left_as_it_is_its_audit_included(table, tmp_path):
     run = tmp_path / "run"
     call(*arguments(table, run))
@@ -111,6 +127,8 @@ def test_a_complete_run_is_left_as_it_is_its_audit_included(table, tmp_path):
     before = (run / "result.json").read_bytes()
     done = call(*arguments(table, run, "--resume"))
     assert "everything: the run was complete" in done.stdout
+    assert "left as it was  " in done.stdout
+    assert "wrote" not in done.stdout
     assert "α = " in done.stdout
     assert (run / "result.json").read_bytes() == before
 

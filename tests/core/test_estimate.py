@@ -20,7 +20,7 @@ def test_the_summary_names_both_shares_and_every_doubt():
         "α = 0.250 of the 300 unlabeled are positive (about 75 rows), by bbe",
         "π = 0.438 of all 400 rows, the 100 labeled ones included",
         "95 % interval   0.200 to 0.310   if some top bin holds only positives",
-        "95 % bound      α ≤ 0.300   with no assumption",
+        "95 % bound      α ≤ 0.300   with no assumption, one-sided",
         "if the top bin is impure, the truth is lower",
         "ties: many ties. (estimate may be too high)",
         "a stated subsample",

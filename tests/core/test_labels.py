@@ -82,6 +82,40 @@ def test_three_numbers_suggest_one_and_minus_one():
         read_labels([1, 0, -1])
 
 
+def test_a_zero_is_not_guessed_to_be_negative():
+    with pytest.raises(InputError, match=r"Likely: positive=1   \(0, 2 = unlabeled\)$"):
+        read_labels([0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "s", [np.linspace(0, 1, 30), list(range(7)), ["a", "b"], ["a", "b", None], ["no", None], ["0"]]
+)
+def test_no_guess_is_made_without_a_reason(s):
+    with pytest.raises(InputError, match="TB002") as caught:
+        read_labels(s)
+    assert caught.value.message.endswith('Which means "positive"? Say it with positive=VALUE')
+
+
+@pytest.mark.parametrize(
+    "s", [["yes", None, ""], ["ja", None, None], pd.Series([7.0, np.nan]), pa.array(["x", None])]
+)
+def test_the_only_value_marks_the_positives(s):
+    labels = read_labels(s)
+    assert labels.n_p == 1
+    assert labels.unlabeled == (None,)
+    assert labels.note.endswith("; no other value is there")
+    assert labels.note.startswith(f"{labels.positive!r} = positive (1 row), blank = unlabeled (")
+
+
+def test_the_note_of_many_values_is_short_and_begins_with_the_positive_one():
+    s = [f"C{i:05d}" for i in range(2500)]
+    note = read_labels(s, positive="C01000", negative="C02000").note
+    assert note.startswith(
+        "'C01000' = positive (1 row), 'C02000' = known negative (1 row), 'C00000'"
+    )
+    assert note.endswith(", … and 2,492 more = unlabeled (2,492 rows)")
+
+
 def test_many_values_are_cut_short():
     with pytest.raises(InputError, match=r"TB002 the label column has 30 values.*and 22 more"):
         read_labels([f"v{i}" for i in range(30)])
@@ -98,6 +132,7 @@ def test_many_values_are_cut_short():
         ([0, -1], {}, "TB003"),
         ([2, 0], {}, "TB002"),
         (["a", "b"], {}, "TB002"),
+        (["a", "a"], {}, "TB003"),
         (["a", "b"], {"positive": "c"}, "TB003"),
         (["a", "b"], {"positive": "a", "negative": "c"}, "TB003"),
         (["a", "b"], {"positive": "a", "negative": "a"}, "TB002"),

@@ -59,7 +59,7 @@ def test_the_tutorial(tmp_path, monkeypatch, capsys):
 
 
 def test_the_recipes(claims):
-    assert run_page("how-to/recipes.md") == 12
+    assert run_page("how-to/recipes.md") == 13
     scored = pd.read_csv("scored.csv")
     assert {"topbin_probability", "topbin_positive"} <= set(scored)
 

@@ -1,6 +1,8 @@
 """`topbin.fit`: the whole job on real rows, with the truth kept out of its sight."""
 
 import json
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -36,6 +38,16 @@ def test_candidates_are_unlabeled_ranked_and_mostly_right(result):
     assert (tumours()["known"].to_numpy()[rows] == 0).all()
     assert (tumours()["case"].to_numpy()[rows] == frame["case"]).all()
     assert len(result.candidates(10)) == 10
+    for n in (0, -3, 2.5):
+        with pytest.raises(InputError, match="TB008 n must be a whole number ≥ 1"):
+            result.candidates(n)
+
+
+def test_it_shows_itself_on_a_line(result):
+    shown = repr(result)
+    assert shown.startswith(f"<Result: α = {result.estimate.alpha:.3f} of 469 unlabeled rows, ")
+    assert len(shown) < 200
+    assert "stopped early" in repr(replace(result, stopped="interrupted"))
 
 
 def test_a_wanted_precision_chooses_the_rows(result):
@@ -45,8 +57,6 @@ def test_a_wanted_precision_chooses_the_rows(result):
 
 
 def test_a_precision_out_of_reach_loses_nothing(result):
-    from dataclasses import replace
-
     asked = replace(result, min_precision=0.999)
     assert asked.picked().rows == 60
     assert "no threshold has an estimated precision that is 0.999" in asked.summary()
@@ -73,6 +83,25 @@ def test_the_summary_answers_in_order(result):
     ]
     places = [text.index(part) for part in order]
     assert places == sorted(places)
+
+
+def test_the_summary_says_how_the_table_was_read():
+    frame = tumours().assign(known=lambda f: f["known"] == 1, town="Bern")
+    text = tb.fit(frame, "known", preset="fast").summary()
+    assert 'left out        "town" is the same in every row.' in text
+    assert 'left out        "case" looks like an identifier' in text
+    assert 'False is read as "unknown", not as "negative"' in text
+
+
+def test_an_estimate_outside_its_interval_is_not_called_between_its_ends(result):
+    _, high = result.estimate.interval
+    outside = copy(result.classifier)
+    outside.estimate_ = replace(outside.estimate_, alpha=high + 0.1)
+    cases = replace(result, classifier=outside).sensitivity()
+    assert [case["if"] for case in cases] == [
+        "low end", "high end", "estimate, outside the interval",
+    ]  # fmt: skip
+    assert [case["if"] for case in result.sensitivity()] == ["low end", "estimate", "high end"]
 
 
 def test_the_result_fits_its_schema_and_json(result):
@@ -119,6 +148,18 @@ def test_known_negatives_serve_no_training(result):
     assert found.estimate.n_u == 469
     assert found.estimate.alpha == result.estimate.alpha
     assert len(found.candidates()) == 100
+    alpha = found.estimate.alpha
+    pi = (100 + alpha * 469) / 599
+    assert found.pi == pi
+    assert f"π = {pi:.3f} of all 599 rows, the 130 labeled ones included" in found.summary()
+    stored = found.to_dict()
+    assert (stored["data"]["rows"], stored["data"]["n_n"]) == (599, 30)
+    assert stored["estimate"]["pi"] == pi
+    assert [case["pi"] for case in stored["sensitivity"] if case["alpha"] == alpha] == [pi]
+    assert (
+        "of 599 rows, the 100 known positives and 30 known negatives included"
+        in found._repr_html_()
+    )
 
 
 def test_an_interrupt_keeps_the_first_estimate(monkeypatch):
@@ -137,12 +178,30 @@ def test_a_leaking_column_is_noticed():
     found = tb.fit(frame, "known", id="case", preset="fast")
     assert [f.column for f in found.data.findings if f.code == "leak"] == ["inspector"]
     assert "noticed         leak" in found.summary()
+    assert 'leave it out: --drop inspector (drop=["inspector"]).' in found.summary()
+    assert "alarm           leak" in found.summary()
+    stored = found.to_dict()
+    assert "leak" in [alarm["code"] for alarm in stored["estimate"]["alarms"]]
+    assert "not to be trusted" in found._repr_html_()
+    again = tb.fit(frame, "known", id="case", preset="fast", drop=["inspector"])
+    assert "leak" not in again.summary()
+
+
+def test_known_positives_among_the_unlabeled_ring_the_alarm():
+    known = tumours()[lambda f: f["known"] == 1]
+    both = pd.concat([tumours(), known.assign(known=0)])
+    found = tb.fit(both, "known", id="case", preset="fast")
+    for estimate in (found.estimate, found.first):
+        assert "shared-rows" in [alarm.code for alarm in estimate.alarms]
+    assert "100 distinct positive rows also stand among the unlabeled" in found._repr_html_()
 
 
 def test_few_positives_get_a_range():
     frame = tumours()
     few = frame[(frame["known"] == 0) | (frame["known"].cumsum() <= 20)]
-    text = tb.fit(few, "known", id="case", preset="fast").summary()
+    found = tb.fit(few, "known", id="case", preset="fast")
+    assert repr(found).startswith("<Result: α between ")
+    text = found.summary()
     assert "too few for one number" in text
     assert "what if" not in text
 
@@ -155,6 +214,10 @@ def test_few_positives_get_a_range():
         ({"preset": "slow"}, "TB008"),
         ({"review": 0}, "TB008"),
         ({"min_precision": 2}, "TB008"),
+        ({"confidence": 95}, "TB008"),
+        ({"time_limit": 0}, "TB008"),
+        ({"label": tumours()["known"]}, "TB008"),
+        ({"label": tumours()}, "TB008"),
         ({"id": "nope"}, "TB103"),
         ({"drop": ["nope"]}, "TB103"),
         ({"label": "case"}, "TB002"),

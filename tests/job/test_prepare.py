@@ -47,3 +47,14 @@ def test_an_unclear_label_is_called_by_its_name():
     table = Table.from_frame(pd.DataFrame({"x": range(3), "s": ["a", "b", "c"]}))
     with pytest.raises(InputError, match='TB002 column "s" has 3 values'):
         from_table(table, "s")
+
+
+def test_a_plain_text_is_one_column():
+    frame = pd.DataFrame({"x": range(12), "n": range(3, 15), "s": [1, 0] * 6})
+    frame["note"] = ["a small dent in the door"] * 6 + ["a large loss of all cargo"] * 6
+    frame["n"] = frame["n"] % 5
+    table = Table.from_frame(frame)
+    assert from_table(table, "s", drop="note").encoder.columns == ["x", "n"]
+    assert from_table(table, "s", text="note").encoder.sparse
+    with pytest.raises(InputError, match='TB103 there is no column "nope"'):
+        from_table(table, "s", drop="nope")

@@ -252,6 +252,7 @@ def test_a_time_limit_leaves_whole_repeats(tmp_path):
     asked = {"preset": "best", "time_limit": 0.01, "sample": 400}
     result = fit_sampled(ENGINE, files, "known", drop=["truth", "name"], **asked)
     assert result.classifier.plan.repeats == 1
+    assert result.stopped == "time limit before the first of 6 repeats was whole"
 
 
 def test_a_row_that_took_part_is_compared_with_the_others():
@@ -266,3 +267,18 @@ def test_a_row_that_took_part_is_compared_with_the_others():
     scores = Folds.of(chains, is_p, 0).held_out(chains, is_p)
     assert scores[0] > scores[1]
     assert scores[2] > scores[3]
+
+
+def test_pi_is_among_all_rows_known_negatives_included(tmp_path, result):
+    from dataclasses import replace
+
+    n_p, n_u, alpha = result.estimate.n_p, result.n_u, result.estimate.alpha
+    assert result.pi == result.to_dict()["estimate"]["pi"] == (n_p + alpha * n_u) / (n_p + n_u)
+    assert f"of all {n_p + n_u:,} rows" in result.summary()
+    more = replace(result, n_n=1000).to_dict()
+    assert more["estimate"]["pi"] == (n_p + alpha * n_u) / (n_p + n_u + 1000)
+    assert (more["data"]["rows"], more["data"]["n_n"]) == (n_p + n_u + 1000, 1000)
+    frame = pd.DataFrame({"x": range(60), "found": ["yes"] * 10 + ["no"] * 20 + [None] * 30})
+    files = write(tmp_path / "in", frame, cuts=(15, 30, 31))
+    opened = open_source(ENGINE, files, label="found", positive="yes", negative="no")
+    assert (opened.labels.note.count("rows"), opened.n_n, opened.n_u) == (3, 20, 30)

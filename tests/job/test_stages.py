@@ -41,6 +41,7 @@ def test_the_name_of_a_job_depends_on_rows_settings_and_versions(monkeypatch):
         key_of(prepared(0.1), SETTINGS),
         key_of(data, {**SETTINGS, "seed": 1}),
     }
+    assert key_of(data, {**SETTINGS, "time_limit": 5}) in names  # which changes no step
     monkeypatch.setattr(module, "packages", lambda: {"numpy": "0"})
     names.add(key_of(data, SETTINGS))
     assert len(names) == 4
@@ -138,6 +139,24 @@ def test_an_interrupt_keeps_all_whole_repeats(fast, monkeypatch, at, words):
     monkeypatch.setitem(tb.job.fit.__globals__["PRESETS"], "fast", replace(SMALL, repeats=1))
     one = tb.fit(prepared(), preset="fast")
     assert found.estimate == one.estimate
+
+
+def test_a_time_limit_is_told_and_what_it_cut_is_done_again(fast):
+    whole = tb.fit(prepared(), preset="fast")
+    assert whole.stopped is None
+    done, events = {}, []
+    short = tb.fit(prepared(), preset="fast", time_limit=1e-9, memory=done, on_event=events.append)
+    assert short.stopped == "time limit before the first of 2 repeats was whole"
+    assert short.summary().startswith(f"stopped early   {short.stopped}; best so far:")
+    assert events[-1].stage == "stopped"
+    assert list(done) == ["first"]  # chains of fewer rounds than planned are not kept
+    assert tb.fit(prepared(), preset="fast", memory=done).to_dict() == whole.to_dict()
+    again = tb.fit(prepared(), preset="fast", time_limit=1e-9, memory=done)  # nothing is left to do
+    assert again.to_dict() == whole.to_dict()
+    for name in ("tedn-1-0", "tedn-1-1"):
+        del done[name]
+    found = tb.fit(prepared(), preset="fast", time_limit=1e-9, memory=done)
+    assert found.stopped == "time limit after 1 of 2 repeats"
 
 
 def test_without_lightgbm_too(tmp_path, fast, monkeypatch):

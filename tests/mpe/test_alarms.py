@@ -97,6 +97,12 @@ def test_rows_on_both_sides(kind):
     assert alarm.message.startswith("2 distinct positive rows")
 
 
+def test_rows_that_are_equal_for_their_few_values_raise_none():
+    rng = np.random.default_rng(0)
+    X_p, X_u = rng.integers(0, 3, (100, 2)) * 1.0, rng.integers(0, 3, (400, 2)) * 1.0
+    assert shared_rows(X_p, X_u) == ()
+
+
 def test_no_alarm_ever_says_verified():
     rng = np.random.default_rng(0)
     for alarm in estimate_alpha(rng.normal(size=20), rng.normal(size=20)).alarms:

@@ -59,6 +59,13 @@ def _option(*names: str, group: str, **settings: Any) -> Callable[[Command], Com
     "--min-precision", group="Output", type=float, help="Or: list rows down to this precision."
 )
 @_option(
+    "--confidence",
+    group="Output",
+    default=0.95,
+    show_default=True,
+    help="Of the interval and the bound.",
+)
+@_option(
     "--max-alpha",
     group="Output",
     type=click.FloatRange(0, 1),
@@ -95,13 +102,15 @@ def fit(
     """  # fmt: skip
     show = screen(as_json, quiet)
     settings = _settings(source, options)
+    _check(options)
     large = options["engine"] is not None or options["sample"] is not None
     job = _fit_sampled if large else _fit_in_memory
-    result = job(show, output, settings, options, force=force, resume=resume)
-    show.print(result.summary(), soft_wrap=True)
+    result, is_new = job(show, output, settings, options, force=force, resume=resume)
+    show.print(result.summary(data=False), soft_wrap=True)
     if result.stopped:
-        show.print("to go on        the same command with --resume")
-    show.print(f"wrote           {output}/report.html and {output}/candidates.csv", soft_wrap=True)
+        show.print(f"to go on        {_way_on(result.stopped, kept=not large)}", soft_wrap=True)
+    said = "wrote           " if is_new else "left as it was  "
+    show.print(f"{said}{output}/report.html and {output}/candidates.csv", soft_wrap=True)
     if as_json:
         from topbin.io.runs import read_result
 
@@ -114,7 +123,8 @@ def fit(
 
 def _fit_in_memory(
     show: Any, output: Path, settings: dict[str, Any], options: dict[str, Any], **how: bool
-) -> Any:
+) -> tuple[Any, bool]:
+    """The result, and whether it is new; a run that was complete is left as it is."""
     from topbin.io.runs import open_run
     from topbin.job.files import write_files
     from topbin.job.prepare import from_settings
@@ -124,6 +134,7 @@ def _fit_in_memory(
     _announce(show, data)
     with open_run(output, settings, **how) as run:
         result = finished(run, data, options)
+        is_new = result is None
         if result is None:
             result = _run(show, run, data, options, open_stages(run, data, settings))
             write_files(result, run)
@@ -131,12 +142,12 @@ def _fit_in_memory(
             show.print("kept            everything: the run was complete")
         if result.stopped is None:
             close_stages(run)
-    return result
+    return result, is_new
 
 
 def _fit_sampled(
     show: Any, output: Path, settings: dict[str, Any], options: dict[str, Any], **how: bool
-) -> Any:
+) -> tuple[Any, bool]:
     """Files larger than memory; what is shared with the other way is read by the same functions."""
     from topbin.io.runs import open_run
     from topbin.job.files import write_files
@@ -148,7 +159,7 @@ def _fit_sampled(
     two = "positives" in settings
     source = {"source": settings["unlabeled"], "known": settings["positives"]} if two else settings
     data = ["source", "known", "label", "sample", "id", "drop", "text", "review", "min_precision"]
-    names = [*data, "preset", "time_limit", "threads", "seed"]
+    names = [*data, "preset", "confidence", "time_limit", "threads", "seed"]
     asked = {name: value for name, value in {**settings, **source}.items() if name in names}
     values = {role: meant(settings.get(role)) for role in ("positive", "negative")}
     with open_run(output, settings, **how) as run, open_engine(options) as engine:
@@ -158,7 +169,7 @@ def _fit_sampled(
         )  # fmt: skip
         _announce(show, result.data)
         write_files(result, run)
-    return result
+    return result, True
 
 
 def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
@@ -173,15 +184,21 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
     return {key: value for key, value in asked.items() if value not in (None, [])}
 
 
+def _check(options: dict[str, Any]) -> None:
+    """Refuse what no table could fulfil while nothing is written, or removed by --force."""
+    from topbin.core.checks import check_count
+    from topbin.job.fit import check_wishes
+
+    names = ("preset", "review", "min_precision", "confidence", "time_limit")
+    check_wishes(**{name: options[name] for name in names})
+    if options["sample"] is not None:
+        check_count(options["sample"], "sample")
+
+
 def _announce(show: Any, data: Any) -> None:
     """What was read, before any work: labels, columns left out, likely leaks."""
-    show.print(f"labels          {data.labels.note}", soft_wrap=True)
-    if 0 in data.labels.unlabeled:
-        show.print('                0 is read as "unknown", not as "negative"')
-    for column in data.encoder.dropped:
-        show.print(f"left out        {column.reason}", soft_wrap=True)
-    for finding in data.findings:
-        show.print(f"noticed         {finding}", soft_wrap=True)
+    for line in data.lines():
+        show.print(line, soft_wrap=True)
 
 
 def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any) -> Any:
@@ -210,8 +227,9 @@ def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any) -
 
         return fit_job(
             data, preset=options["preset"], review=options["review"], seed=options["seed"],
-            min_precision=options["min_precision"], time_limit=options["time_limit"],
-            threads=options["threads"], memory=stages, on_event=tell,
+            min_precision=options["min_precision"], confidence=options["confidence"],
+            time_limit=options["time_limit"], threads=options["threads"], memory=stages,
+            on_event=tell,
         )  # fmt: skip
 
 
@@ -235,6 +253,21 @@ def _kept_line(steps: list[str]) -> str:
     more = len(steps) - 1
     also = f" and {more} step{'s' * (more > 1)} of the careful one" if more else ""
     return f"kept            the first estimate{also}, from before"
+
+
+def _way_on(stopped: str, *, kept: bool) -> str:
+    """What to do about a run that ended early.
+
+    >>> _way_on("time limit after 1 of 6 repeats", kept=True)
+    'the same command with --resume, without --time-limit or with a larger one'
+    >>> _way_on("interrupted after the first estimate", kept=False)
+    'the same command with --force; steps of a sampled run are not kept'
+    """
+    limit = ", without --time-limit or with a larger one" if "time limit" in stopped else ""
+    if kept:
+        return f"the same command with --resume{limit}"
+    # Only runs in memory keep their steps.
+    return f"the same command with --force{limit}; steps of a sampled run are not kept"
 
 
 def _first_line(estimate: Any) -> str:

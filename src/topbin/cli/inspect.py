@@ -46,7 +46,7 @@ def _run_lines(found: Mapping[str, Any]) -> list[str]:
     lines = [
         f"data            {', '.join(data['source'])}: {data['rows']:,} rows, {data['hash']}",
         f"labels          {data['label_note']}",
-        estimate_from(found["estimate"]).summary(),
+        estimate_from(found["estimate"]).summary(n_u=data["n_u"], negatives=data.get("n_n", 0)),
         f"agreement       {found['agreement']}",
         f"candidates      {picked['rows']:,} rows in {picked['file']}",
     ]

@@ -51,15 +51,31 @@ class AlphaEstimate:
     @property
     def pi(self) -> float:
         """The share of positives among ALL rows, labeled ones included."""
-        return (self.n_p + self.alpha * self.n_u) / (self.n_p + self.n_u)
+        return self.pi_at(self.alpha)
+
+    def pi_at(self, alpha: float, *, n_u: int | None = None, negatives: int = 0) -> float:
+        """π if α had this value; where more is known, among more rows.
+
+        `negatives` rows are known to be negative; `n_u` is the number of all unlabeled rows, where
+        α was read from a part of them.
+
+        >>> est = AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe")
+        >>> est.pi_at(0.25, negatives=100)         # (100 + 0.25 * 300) / 500
+        0.35
+        """
+        n_u = self.n_u if n_u is None else n_u
+        return (self.n_p + alpha * n_u) / (self.n_p + n_u + negatives)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
         return {**asdict(self), "pi": self.pi}
 
-    def summary(self) -> str:
-        """The answer in the order people ask: how many, ± what, biased which way, trust it?"""
-        lines = [self._headline(), self._share_of_all()]
+    def summary(self, *, n_u: int | None = None, negatives: int = 0) -> str:
+        """The answer in the order people ask: how many, ± what, biased which way, trust it?
+
+        π is among all rows, of which `n_u` and `negatives` say more, as in `pi_at`.
+        """
+        lines = [self._headline(), self._share_of_all(self.n_u if n_u is None else n_u, negatives)]
         if self.interval is not None and self.confidence is not None:
             level = f"{100 * self.confidence:g} %"
             low, high = self.interval
@@ -67,7 +83,9 @@ class AlphaEstimate:
                 f"{level} interval   {low:.3f} to {high:.3f}   if some top bin holds only positives"
             )
             if self.upper_bound is not None:
-                lines.append(f"{level} bound      α ≤ {self.upper_bound:.3f}   with no assumption")
+                lines.append(
+                    f"{level} bound      α ≤ {self.upper_bound:.3f}   with no assumption, one-sided"
+                )
         lines.append("bias            if the top bin is impure, the truth is lower than α")
         lines += [f"note            {note}" for note in self.notes]
         lines += [f"alarm           {alarm}" for alarm in self.alarms]
@@ -90,13 +108,17 @@ class AlphaEstimate:
             f"(about {rows:,.0f} rows), by {self.method}"
         )
 
-    def _share_of_all(self) -> str:
-        total = self.n_p + self.n_u
+    def _share_of_all(self, n_u: int, negatives: int) -> str:
+        total = self.n_p + n_u + negatives
+        among: dict[str, int] = {"n_u": n_u, "negatives": negatives}
         if self.n_p < RANGE_ONLY and self.interval is not None:
-            low, high = ((self.n_p + a * self.n_u) / total for a in self.interval)
+            low, high = (self.pi_at(a, **among) for a in self.interval)
             return (
                 f"π between {low:.2f} and {high:.2f} of all {total:,} rows, labeled ones included"
             )
         if self.n_p < RANGE_ONLY:
             return f"π unknown, of all {total:,} rows"
-        return f"π = {self.pi:.3f} of all {total:,} rows, the {self.n_p:,} labeled ones included"
+        return (
+            f"π = {self.pi_at(self.alpha, **among):.3f} of all {total:,} rows, "
+            f"the {self.n_p + negatives:,} labeled ones included"
+        )

@@ -10,6 +10,7 @@ from topbin.core.errors import InputError
 
 Mask = NDArray[np.bool_]
 SHOWN = 8
+GUESSED = 5  # with more values a column is hardly one of labels
 LOOKS_POSITIVE = {"1", "1.0", "true", "t", "yes", "y", "positive", "pos", "p"}
 LOOKS_NEGATIVE = {"-1", "-1.0", "false", "f", "no", "n", "negative", "neg"}
 
@@ -58,25 +59,27 @@ def read_labels(
     """Read a label column: {1, 0}, {1, −1}, bool, 1/NaN/None, or any values with `positive=`.
 
     With `positive=` every other value is unlabeled, except `negative=`, which marks rows known
-    to be negative. Without it, more than two values is an error that shows them. With `counts`
-    each entry of `s` stands for that many rows, counted elsewhere; the masks are then of entries.
+    to be negative. Without it, a value that stands alone beside blanks is the positive one, and
+    other values than those above are an error that shows them. With `counts` each entry of `s`
+    stands for that many rows, counted elsewhere; the masks are then of entries.
 
-    >>> read_labels(["yes", None, ""], positive="yes").note
-    "'yes' = positive (1 row), blank = unlabeled (2 rows)"
+    >>> read_labels(["yes", "no", ""], positive="yes").note
+    "'yes' = positive (1 row), 'no' = unlabeled (1 row), blank = unlabeled (1 row)"
+    >>> read_labels(["ja", None, ""]).note
+    "'ja' = positive (1 row), blank = unlabeled (2 rows); no other value is there"
     >>> read_labels([1, 0], counts=[7, 10**12]).note
     '1 = positive (7 rows), 0 = unlabeled (1,000,000,000,000 rows)'
     """
     values, codes = _distinct(s)
     counts = np.bincount(codes, counts, len(values)).astype(np.intp)
+    only = None
     if positive is None and negative is None:
-        _check_clear(values, counts, name)
-    is_p, is_n = _roles(values, counts, positive, negative)
+        only = _only_value(values)
+        if only is None:
+            _check_clear(values, counts, name)
+    is_p, is_n = _roles(values, counts, positive if only is None else only, negative)
     is_u = [not (p or n) for p, n in zip(is_p, is_n, strict=True)]
-    note = ", ".join(
-        f"{_show(value)} = {'positive' if p else 'known negative' if n else 'unlabeled'} "
-        f"({count:,} row{'' if count == 1 else 's'})"
-        for value, count, p, n in zip(values, counts, is_p, is_n, strict=True)
-    )
+    note = _note(values, counts, is_p, is_n) + ("" if only is None else "; no other value is there")
     for wanted, role in ((is_p, "positive"), (is_u, "unlabeled")):
         if not counts[wanted].sum():
             raise InputError(
@@ -167,6 +170,41 @@ def _roles(
     return [value is not None and value == 1 for value in values], [False] * len(values)
 
 
+def _note(values: list[Any], counts: NDArray[np.intp], is_p: list[bool], is_n: list[bool]) -> str:
+    """What each value means; of many unlabeled ones the first, and how many more."""
+    roles = zip(values, counts, is_p, is_n, strict=True)
+    told = sorted(roles, key=lambda role: (not role[2], not role[3]))
+    shown = [
+        f"{_show(value)} = {'positive' if p else 'known negative' if n else 'unlabeled'} "
+        f"({_rows(count)})"
+        for value, count, p, n in told[:SHOWN]
+    ]
+    if len(told) > SHOWN:
+        rest = _rows(sum(int(count) for _, count, *_ in told[SHOWN:]))
+        shown.append(f"… and {len(told) - SHOWN:,} more = unlabeled ({rest})")
+    return ", ".join(shown)
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
+
+
+def _only_value(values: list[Any]) -> Any:
+    """The one value beside blanks, which can only mark the positives; None if it is unclear.
+
+    >>> _only_value(["ja", None]), _only_value(["no", None]), _only_value(["a", "b"])
+    ('ja', None, None)
+    """
+    named = [value for value in values if value is not None]
+    if len(named) != 1 or _plain(named[0]) or _looks_negative(named[0]):
+        return None
+    return named[0]
+
+
+def _looks_negative(value: Any) -> bool:
+    return str(value).lower() in LOOKS_NEGATIVE | {"0", "0.0"}
+
+
 def _plain(value: Any) -> bool:
     return isinstance(value, bool | int | float) and value in (1, 0, -1)
 
@@ -175,16 +213,29 @@ def _check_clear(values: list[Any], counts: NDArray[np.intp], name: str) -> None
     """Refuse labels that do not say by themselves which value means "positive"."""
     if len(values) <= 2 and all(value is None or _plain(value) for value in values):
         return
-    named = [value for value in values if value is not None]
-    likely = f"positive={named[0]!r}"
-    if len(values) > 2 and len(named) > 1:
-        rest = [_show(value) for value in values[2:]]
-        likely += f", negative={named[1]!r}   ({', '.join(rest[:SHOWN])} = unlabeled)"
+    many = f"{len(values):,} value{'' if len(values) == 1 else 's'}"
     raise InputError(
         "TB002",
-        f"{name} has {len(values):,} values: {_table(values, counts)}.\n"
-        f'      Which means "positive"? Likely: {likely}',
+        f"{name} has {many}: {_table(values, counts)}.\n"
+        f'      Which means "positive"? {_advice(values)}',
     )
+
+
+def _advice(values: list[Any]) -> str:
+    """The likely reading, of values that say enough for a guess; else how to say it.
+
+    >>> _advice([1, 0, 2]), _advice(["a", "b"])
+    ('Likely: positive=1   (0, 2 = unlabeled)', 'Say it with positive=VALUE')
+    """
+    named = [value for value in values if value is not None]
+    if len(named) > GUESSED or str(named[0]).lower() not in LOOKS_POSITIVE:
+        return "Say it with positive=VALUE"
+    guess, rest = f"Likely: positive={named[0]!r}", values[1:]
+    # A 0 beside a third value may as well be unknown, so it is no negative by its looks.
+    if len(values) > 2 and str(named[1]).lower() in LOOKS_NEGATIVE:
+        guess, rest = f"{guess}, negative={named[1]!r}", values[2:]
+    unlabeled = f"   ({', '.join(map(_show, rest))} = unlabeled)" if len(values) > 2 else ""
+    return guess + unlabeled
 
 
 def _table(values: list[Any], counts: NDArray[np.intp]) -> str:

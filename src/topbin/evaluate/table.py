@@ -8,6 +8,7 @@ column leaks, an AUC of .99 means that at most 2 % of the unlabeled are positive
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,8 @@ def check_table(
     ...     print(finding)
     constant: "town" is the same in every row.
     leak: "seen" alone tells positives from unlabeled rows (AUC 1.000). If it does not leak the
-    label, at most 0.0 % of the unlabeled are positive.
+    label, at most 0.0 % of the unlabeled are positive. If it does, leave it out: --drop seen
+    (drop=["seen"]).
     """
     check_fraction(leak, "leak")
     labels = read_labels(s, positive=positive, negative=negative)
@@ -134,7 +136,8 @@ def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> F
         return None
     sentence = (
         f'"{column.name}" alone tells positives from unlabeled rows (AUC {auc:.3f}). If it does '
-        f"not leak the label, at most {200 * (1 - auc):.1f} % of the unlabeled are positive."
+        f"not leak the label, at most {200 * (1 - auc):.1f} % of the unlabeled are positive. If it "
+        f'does, leave it out: --drop {quote(column.name)} (drop=["{column.name}"]).'
     )
     return Finding("leak", column.name, auc, sentence)
 

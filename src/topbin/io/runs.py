@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import topbin
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, MissingExtra
 from topbin.core.optional import require
 from topbin.io.atomic import (
     LOCK,
@@ -36,6 +36,7 @@ ROWS = "unlabeled.parquet"
 LEFT = (SETTINGS, EVENTS, RESULT, STAGES, ROWS, "candidates.csv", "report.html", "model")
 
 SCHEMA = "topbin-result-1"
+MAY_CHANGE = frozenset({"time_limit"})  # how long to work; what is found by then is the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def open_run(
     """Start a run in a new folder, start over in an old one (`force`), or go on (`resume`).
 
     A folder with anything in it is refused without one of these. `resume` wants the settings the
-    run was started with; `force` removes what runs leave, and nothing else.
+    run was started with, but for the time limit; `force` removes what runs leave, and nothing else.
     """
     path = Path(folder)
     if path.is_file():
@@ -82,12 +83,17 @@ def open_run(
     with lock(path):
         if resume:
             _same_settings(path, settings)
+            write_text(path / SETTINGS, to_toml(settings), force=True)
             remove_parts(path)
             _cut_torn_line(path / EVENTS)
         else:
             _make_room(path, force=force)
             write_text(path / SETTINGS, to_toml(settings))
-        yield Run(path, resume)
+        try:
+            yield Run(path, resume)
+        except (InputError, MissingExtra):
+            _forget_refused(path)
+            raise
 
 
 def read_settings(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -167,7 +173,7 @@ def _cut_torn_line(path: Path) -> None:
 
 def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
     before, now = _flat(read_settings(path)), _flat(tomllib.loads(to_toml(settings)))
-    for key in sorted(before.keys() | now.keys()):
+    for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
         if before.get(key) != now.get(key):
             raise InputError(
                 "TB114",
@@ -198,6 +204,15 @@ def _make_room(path: Path, *, force: bool) -> None:
         remove_parts(path)
         for name in LEFT:
             remove(path / name)
+
+
+def _forget_refused(path: Path) -> None:
+    """Remove the settings of a run that was refused before it did anything.
+
+    Left there, they would stand in the way of the same command, corrected.
+    """
+    if {p.name for p in path.iterdir()} <= {SETTINGS, LOCK}:
+        remove(path / SETTINGS)
 
 
 def _read(folder: Path, name: str) -> str:

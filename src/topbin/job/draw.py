@@ -7,7 +7,7 @@ depend on the engine or on how the files are cut into parts.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import sqrt
 from operator import add
@@ -21,6 +21,7 @@ from topbin.core.optional import require
 from topbin.io.sources.find import check_columns
 from topbin.io.sources.scan import merge_types
 from topbin.io.tables import read_table
+from topbin.job.prepare import note_of_two
 from topbin.scale.engine import Engine
 from topbin.scale.files import SourceLike, find_files, open_files
 from topbin.scale.parts import arrow_coded
@@ -77,6 +78,7 @@ class Source:
     labels: Labels
     n_u: int
     known: Any = None  # the positives, where they come from a table of their own
+    n_n: int = 0  # rows known to be negative
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +130,9 @@ def open_source(
         arrow = require("pyarrow", extra="dask", caller="a sampled fit")
         table = read_table(known)
         merge_types([(table.name, dict.fromkeys(table.kinds, "BLANK")), ("the files", types)])
-        labels = read_labels([1, 0], counts=[table.rows, rows])
+        where = f'"{paths[0]}"' if len(paths) == 1 else f"{len(paths):,} files"
+        note = note_of_two(table.rows, table.name, rows, where)
+        labels = replace(read_labels([1, 0], counts=[table.rows, rows]), note=note)
         positives = arrow.Table.from_pandas(table.frame, preserve_index=False)
         return Source(tuple(paths), parts, Roles(), labels, rows, positives)
     check_columns([str(label)], list(types), f'"{paths[0]}"')
@@ -140,7 +144,9 @@ def open_source(
     labels = read_labels(list(seen), counts=counts, positive=positive, negative=negative)
     unlabeled = frozenset(labels.unlabeled)
     n_u = sum(count for value, count in seen.items() if value in unlabeled)
-    return Source(tuple(paths), parts, Roles(label, labels.positive, unlabeled), labels, n_u)
+    roles = Roles(label, labels.positive, unlabeled)
+    n_n = sum(count for count, n in zip(counts, labels.is_negative, strict=True) if n)
+    return Source(tuple(paths), parts, roles, labels, n_u, n_n=n_n)
 
 
 def draw(engine: Engine, source: Source, rows: int, seed: int) -> Drawn:

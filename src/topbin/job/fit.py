@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from topbin.core.checks import check_count, check_fraction
+from topbin.core.checks import check_count, check_fraction, check_positive
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.job.prepare import Prepared, from_table
@@ -41,8 +41,8 @@ def fit(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
-    drop: Sequence[str] = (),
-    text: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
@@ -61,8 +61,9 @@ def fit(
     how many of the unlabeled rows train the models, and `engine` one of `topbin.scale`; see
     `topbin.job.fit_sampled`.
 
-    An interrupt after the first estimate ends the job with the best so far, and says so. `memory`
-    keeps the steps that are done; a job that was stopped goes on with it to the same answer.
+    An interrupt after the first estimate, or the time limit, ends the job with the best so far; the
+    result's `stopped` says so. `memory` keeps the steps that are done; a job that was stopped goes
+    on with it to the same answer.
 
     >>> import numpy as np, pandas as pd
     >>> rng = np.random.default_rng(0)
@@ -82,7 +83,7 @@ def fit(
             confidence=confidence, time_limit=time_limit, threads=threads, seed=seed,
             on_event=on_event,
         )  # fmt: skip
-    check_wishes(preset, review, min_precision)
+    check_wishes(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     tell = on_event or (lambda _: None)
     data = _prepared(
         frame, label, positive=positive, negative=negative, id=id, drop=drop, text=text
@@ -100,10 +101,10 @@ def fit(
     if first is None:
         first = memory["first"] = PvUClassifier(plan=FIRST, **shared).fit(data.X, s)
     result = Result(
-        data, first, first.estimate_, other_methods(first), seed=seed, preset=preset,
+        data, first, data.doubted(first.estimate_), other_methods(first), seed=seed, preset=preset,
         review=review, min_precision=min_precision,
     )  # fmt: skip
-    tell(Event("first", estimate=first.estimate_))
+    tell(Event("first", estimate=result.first))
     plan = plan_for(TEDN, data.X, PRESETS[preset])
     careful = TEDnClassifier(
         plan=plan,
@@ -117,10 +118,17 @@ def fit(
     return result
 
 
-def check_wishes(preset: str, review: int, min_precision: float | None) -> None:
+def check_wishes(
+    preset: str,
+    review: int,
+    min_precision: float | None = None,
+    *,
+    confidence: float = 0.95,
+    time_limit: float | None = None,
+) -> None:
     """Refuse what no table could fulfil, before any work.
 
-    >>> check_wishes("slow", 100, None)
+    >>> check_wishes("slow", 100)
     Traceback (most recent call last):
     topbin.core.errors.InputError: TB008 preset must be one of fast, good, best; got 'slow'.
     """
@@ -129,6 +137,9 @@ def check_wishes(preset: str, review: int, min_precision: float | None) -> None:
     check_count(review, "review")
     if min_precision is not None:
         check_fraction(min_precision, "min_precision")
+    check_fraction(confidence, "confidence")
+    if time_limit is not None:
+        check_positive(time_limit, "time_limit")
 
 
 def _refined(result: Result, careful: TEDnClassifier, s: Any) -> Result:
@@ -141,7 +152,11 @@ def _refined(result: Result, careful: TEDnClassifier, s: Any) -> Result:
         if not whole:
             return replace(result, stopped="interrupted after the first estimate")
         result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
-        careful.set_params(plan=replace(plan, repeats=whole), on_event=None).fit(X, s)
+        fewer = replace(plan, repeats=whole)
+        careful.set_params(plan=fewer, time_limit=None, on_event=None).fit(X, s)
+    if careful.time_limit is not None and result.stopped is None:
+        whole = whole_repeats(careful.memory or (), plan)
+        result = replace(result, stopped=out_of_time(whole, plan.repeats))
     careful.set_params(memory=None)
     return replace(result, classifier=careful, methods=other_methods(careful))
 
@@ -158,6 +173,19 @@ def whole_repeats(memory: Container[str], plan: Plan) -> int:
     return plan.repeats
 
 
+def out_of_time(whole: int, planned: int) -> str | None:
+    """What a time limit did to a job of which so many repeats are whole; None if nothing.
+
+    >>> out_of_time(1, 6), out_of_time(6, 6)
+    ('time limit after 1 of 6 repeats', None)
+    """
+    if whole == planned:
+        return None
+    if whole == 0:
+        return f"time limit before the first of {planned} repeats was whole"
+    return f"time limit after {whole} of {planned} repeats"
+
+
 def other_methods(classifier: Any) -> tuple[AlphaEstimate, ...]:
     """What several methods say of the same held-out scores."""
     scores = classifier.scores_p_, classifier.scores_u_
@@ -169,6 +197,14 @@ def _prepared(frame: Any, label: str | None, **options: Any) -> Prepared:
         return frame
     if label is None:
         raise InputError("TB008", "label is missing: name the column that marks the positives.")
+    if not isinstance(label, str):
+        raise InputError(
+            "TB008",
+            f"label is the name of a column; got a {type(label).__name__}. Add the labels as a "
+            'column, frame.assign(known=labels), and say label="known". Of positives and unlabeled '
+            "rows in two frames make one: "
+            "pd.concat([positives.assign(known=1), unlabeled.assign(known=0)]).",
+        )
     from topbin.io.tables import Table
 
     return from_table(Table.from_frame(frame), label, **options)

@@ -1,17 +1,21 @@
 """From a table to what a model reads: labels, features, and what was noticed on the way."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from topbin.core.columns import read_column
 from topbin.core.errors import InputError
+from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.labels import Labels, read_labels
-from topbin.evaluate.table import Finding, check_table
+from topbin.evaluate.table import Finding, check_columns
 from topbin.io.features import Encoder, fit_encoder
 from topbin.io.tables import Pair, Table, read_pair, read_table
+from topbin.mpe.alarms import shared_rows
 
 # Findings that the encoder already names among the columns it leaves out.
 DROPPED_ANYWAY = {"constant", "identifier", "free-text"}
@@ -19,7 +23,10 @@ DROPPED_ANYWAY = {"constant", "identifier", "free-text"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A table whose labels are read and whose features are coded."""
+    """A table whose labels are read and whose features are coded.
+
+    `alarms` are reasons to doubt any estimate from these rows.
+    """
 
     table: Table
     labels: Labels
@@ -29,6 +36,7 @@ class Prepared:
     sources: tuple[str, ...]
     label: str | None = None
     id: str | None = None
+    alarms: tuple[Alarm, ...] = ()
 
     @property
     def unlabeled_rows(self) -> Any:
@@ -41,6 +49,20 @@ class Prepared:
         before = 0 if self.label is not None else self.labels.n_p  # a pair stacks positives first
         return self.unlabeled_rows + 1 - before
 
+    def lines(self) -> list[str]:
+        """How the table was read, as text: its labels, columns left out, and what was noticed."""
+        unknown = () if self.label is None else (v for v in self.labels.unlabeled if v == 0)
+        return [
+            f"labels          {self.labels.note}",
+            *(f'                {v!r} is read as "unknown", not as "negative"' for v in unknown),
+            *(f"left out        {column.reason}" for column in self.encoder.dropped),
+            *(f"noticed         {finding}" for finding in self.findings),
+        ]
+
+    def doubted(self, estimate: AlphaEstimate) -> AlphaEstimate:
+        """An estimate from these rows, with the alarms that the rows themselves give reason for."""
+        return replace(estimate, alarms=(*estimate.alarms, *self.alarms))
+
 
 def from_table(
     table: Table,
@@ -49,8 +71,8 @@ def from_table(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
-    drop: Sequence[str] = (),
-    text: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> Prepared:
     """Read one table whose label column marks the positives."""
@@ -64,13 +86,15 @@ def from_pair(
     pair: Pair,
     *,
     id: str | None = None,
-    drop: Sequence[str] = (),
-    text: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> Prepared:
     """Read a table of positives and one of unlabeled rows."""
     table, is_positive = pair.stack()
-    prepared = _prepare(table, read_labels(is_positive), None, id, drop, text, sources)
+    two = pair.positives.rows, pair.positives.name, pair.unlabeled.rows, pair.unlabeled.name
+    labels = replace(read_labels(is_positive), note=note_of_two(*two))
+    prepared = _prepare(table, labels, None, id, drop, text, sources)
     if not pair.shared_ids:
         return prepared
     raise InputError(
@@ -78,6 +102,15 @@ def from_pair(
         f'{pair.shared_ids:,} unlabeled rows have the "{id}" of a known positive. Remove them from '
         "the unlabeled file: a row that is known positive is not unlabeled.",
     )
+
+
+def note_of_two(n_p: int, positives: str, n_u: int, unlabeled: str) -> str:
+    """How rows from two places are read.
+
+    >>> note_of_two(100, '"known.csv"', 4000, '"rest.csv"')
+    '100 known positives in "known.csv", 4,000 unlabeled rows in "rest.csv"'
+    """
+    return f"{n_p:,} known positives in {positives}, {n_u:,} unlabeled rows in {unlabeled}"
 
 
 def from_settings(settings: Mapping[str, Any]) -> Prepared:
@@ -124,8 +157,8 @@ def _prepare(
     labels: Labels,
     label: str | None,
     id: str | None,
-    drop: Sequence[str],
-    text: Sequence[str],
+    drop: str | Sequence[str],
+    text: str | Sequence[str],
     sources: Sequence[str],
 ) -> Prepared:
     if id is not None:
@@ -133,16 +166,57 @@ def _prepare(
         if id == label:
             raise InputError("TB008", f'"{id}" cannot be the label and the id at once.')
     hidden = [name for name in (label, id) if name is not None]
+    drop, text = names_in(drop), names_in(text)
     encoder = fit_encoder(table, exclude=[*hidden, *drop], text=text)
-    seen = {name: table.frame[name].to_numpy() for name in encoder.columns if name not in text}
-    findings = check_table(seen, labels.is_positive) if seen else ()
+    findings = findings_of(table, labels, [name for name in encoder.columns if name not in text])
+    X = encoder.encode(table)
     return Prepared(
         table=table,
         labels=labels,
         encoder=encoder,
-        X=encoder.encode(table),
+        X=X,
         findings=tuple(found for found in findings if found.code not in DROPPED_ANYWAY),
         sources=tuple(sources) or (table.name,),
         label=label,
         id=id,
+        alarms=doubts(X, labels, findings),
     )
+
+
+def names_in(columns: str | Sequence[str]) -> list[str]:
+    """Names of columns; a plain text is one name, not its letters.
+
+    >>> names_in("note"), names_in(("a", "b"))
+    (['note'], ['a', 'b'])
+    """
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def findings_of(table: Table, labels: Labels, columns: Sequence[str]) -> tuple[Finding, ...]:
+    """What to know about these columns; known negatives count on neither side."""
+    read = (read_column(name, table.frame[name].to_numpy()) for name in columns)
+    return check_columns(read, labels.is_positive, labels.is_unlabeled)
+
+
+def doubts(X: Any, labels: Labels, findings: Sequence[Finding]) -> tuple[Alarm, ...]:
+    """Alarms that rows raise before any model sees them: copies on both sides, and leaks.
+
+    A leak makes every unlabeled row look negative, so that α̂ is near 0 and its interval narrow.
+    """
+    numbers = as_numbers(X)
+    leaks = (
+        Alarm(
+            "leak",
+            f'"{found.column}" alone tells positives from unlabeled rows; if it leaks the label, '
+            "this estimate is not to be trusted.",
+            "down",
+        )
+        for found in findings
+        if found.code == "leak"
+    )
+    return (*leaks, *shared_rows(numbers[labels.is_positive], numbers[labels.is_unlabeled]))
+
+
+def as_numbers(X: Any) -> NDArray[np.float64] | Any:
+    """A frame of features as an array, as the models read it; a sparse one stays as it is."""
+    return X.to_numpy(np.float64) if hasattr(X, "to_numpy") else X

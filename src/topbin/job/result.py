@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core.checks import check_count
 from topbin.core.errors import InputError
 from topbin.core.estimate import RANGE_ONLY, Alarm, AlphaEstimate
 from topbin.core.tails import Tails
@@ -30,7 +31,7 @@ class Picked:
     why: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Result:
     """The answer of `topbin.fit`, in the order people ask for it.
 
@@ -50,8 +51,25 @@ class Result:
     @property
     def estimate(self) -> AlphaEstimate:
         """α among the unlabeled, with interval, bound and alarms."""
-        found: AlphaEstimate = self.classifier.estimate_
-        return found
+        return self.data.doubted(self.classifier.estimate_)
+
+    @property
+    def pi(self) -> float:
+        """The share of positives among all rows, those known to be negative included."""
+        return self.estimate.pi_at(self.estimate.alpha, **self._among())
+
+    def _alpha(self) -> dict[str, Any]:
+        """What measures of candidates need to know: α, and the confidence of its interval."""
+        return {"alpha": self.estimate, "confidence": self.estimate.confidence}
+
+    def _among(self) -> dict[str, int]:
+        """How many rows π is among, besides the known positives."""
+        labels = self.data.labels
+        return {"n_u": labels.n_u, "negatives": int(labels.is_negative.sum())}
+
+    def _plain(self, estimate: AlphaEstimate) -> dict[str, Any]:
+        """An estimate for result.json, π being that of the run."""
+        return {**estimate.to_dict(), "pi": estimate.pi_at(estimate.alpha, **self._among())}
 
     @property
     def probabilities(self) -> Any:
@@ -66,18 +84,21 @@ class Result:
         if min_precision is not None:
             choice = threshold_for_precision(
                 Tails.from_scores(scores_p, scores_u),
-                alpha=self.estimate,
                 precision=min_precision,
+                **self._alpha(),
             )
             threshold, rows = choice.threshold, choice.n_picked
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
         else:
-            rows = min(n or self.review, scores_u.size)
+            rows = min(self._wanted(n), scores_u.size)
             threshold = float(np.sort(scores_u)[-rows])
             why = f"the {rows:,} highest probabilities"
         found = self._precision(threshold)
         hit = recall(scores_p, threshold=threshold).value
         return Picked(rows, threshold, *found, hit, why)
+
+    def _wanted(self, n: int | None) -> int:
+        return self.review if n is None else check_count(n, "n")
 
     def _picked_as_asked(self, min_precision: float) -> Picked:
         """By the precision the job was asked for; by number where no threshold reaches it."""
@@ -116,17 +137,22 @@ class Result:
         return Scorer(self.classifier, self.data.encoder).score(frame)
 
     def sensitivity(self) -> list[dict[str, Any]]:
-        """What follows if α is at the low or the high end of its interval."""
+        """What follows if α is at the low or the high end of its interval, by size of α.
+
+        The estimate may lie outside: it reads one bin, while the interval's ends heed all counts.
+        """
         est = self.estimate
         low, high = est.interval or (est.alpha, est.alpha)
+        point = "estimate" if low <= est.alpha <= high else "estimate, outside the interval"
+        cases = ("low end", low), (point, est.alpha), ("high end", high)
         return [
             {
                 "if": name,
                 "alpha": a,
                 "rows": round(a * est.n_u),
-                "pi": (est.n_p + a * est.n_u) / (est.n_p + est.n_u),
+                "pi": est.pi_at(a, **self._among()),
             }
-            for name, a in (("low end", low), ("estimate", est.alpha), ("high end", high))
+            for name, a in sorted(cases, key=lambda case: case[1])
         ]
 
     def agreement(self) -> str:
@@ -137,13 +163,12 @@ class Result:
         word = "methods agree" if apart <= DISAGREE else "methods disagree"
         return f"{word}: {said}"
 
-    def summary(self) -> str:
-        """The answer as text, in the order in which people ask."""
+    def summary(self, *, data: bool = True) -> str:
+        """The answer as text, in the order in which people ask; `data`: and how it was read."""
         picked = self.picked()
         lines = [f"stopped early   {self.stopped}; best so far:"] if self.stopped else []
-        lines += [self.estimate.summary(), f"agreement       {self.agreement()}"]
-        lines += [f"noticed         {finding}" for finding in self.data.findings]
-        lines.append(f"labels          {self.data.labels.note}")
+        lines += [self.estimate.summary(**self._among()), f"agreement       {self.agreement()}"]
+        lines += self.data.lines() if data else []
         lines.append(f"candidates      {picked.rows:,} rows: {_expectation(picked)}")
         if self.estimate.n_p >= RANGE_ONLY:
             ends = (f"{c['if']} {c['alpha']:.3f}: {c['rows']:,} rows" for c in self.sensitivity())
@@ -175,6 +200,7 @@ class Result:
                 "rows": data.table.rows,
                 "n_p": data.labels.n_p,
                 "n_u": data.labels.n_u,
+                "n_n": self._among()["negatives"],
                 "label": data.label,
                 "label_note": data.labels.note,
                 "id": data.id,
@@ -182,9 +208,9 @@ class Result:
                 "dropped": [{"name": c.name, "reason": c.reason} for c in data.encoder.dropped],
                 "findings": [finding.to_dict() for finding in data.findings],
             },
-            "estimate": self.estimate.to_dict(),
-            "first": self.first.to_dict(),
-            "methods": [other.to_dict() for other in self.methods],
+            "estimate": self._plain(self.estimate),
+            "first": self._plain(self.first),
+            "methods": [self._plain(other) for other in self.methods],
             "agreement": self.agreement(),
             "model": {"class": type(self.classifier).__name__},
             "history": [_epoch(epoch) for epoch in self.classifier.history_],
@@ -213,6 +239,19 @@ class Result:
             write_files(self, run, keep_rows=True)
         return Path(folder)
 
+    def __repr__(self) -> str:
+        # As much as fits on a line; the fields hold whole tables.
+        est, model = self.estimate, type(self.classifier).__name__
+        if est.n_p < RANGE_ONLY and est.interval is not None:
+            alpha = "α between {:.2f} and {:.2f}".format(*est.interval)
+        else:
+            alpha = f"α = {est.alpha:.3f}"
+        early = ", stopped early" if self.stopped else ""
+        return (
+            f"<{type(self).__name__}: {alpha} of {est.n_u:,} unlabeled rows, {len(est.alarms)} "
+            f"alarms; {model}, preset {self.preset}, seed {self.seed}{early}; see .summary()>"
+        )
+
     def _repr_html_(self) -> str:
         from topbin.report import fragment
 
@@ -222,9 +261,7 @@ class Result:
         """None where the figure would be 1 by construction, at the cut that α was read from."""
         scores_p, scores_u = self.classifier.scores_p_, self.classifier.scores_u_
         try:
-            found = estimated_precision(
-                scores_p, scores_u, threshold=threshold, alpha=self.estimate
-            )
+            found = estimated_precision(scores_p, scores_u, threshold=threshold, **self._alpha())
         except InputError as error:
             if error.code != "TB201":
                 raise

@@ -13,17 +13,24 @@ from topbin.core.checks import check_count
 from topbin.core.errors import InputError
 from topbin.core.labels import Labels, Mask
 from topbin.core.tails import Tails
-from topbin.evaluate.table import check_table
 from topbin.io.features import fit_encoder
 from topbin.io.tables import Table, read_pair, read_table
 from topbin.job.draw import Drawn, Source, draw, frame_of, open_source
-from topbin.job.fit import PRESETS, Event, check_wishes, fit
-from topbin.job.prepare import Prepared, from_pair, from_table
+from topbin.job.fit import PRESETS, Event, check_wishes, fit, out_of_time
+from topbin.job.prepare import (
+    Prepared,
+    as_numbers,
+    doubts,
+    findings_of,
+    from_pair,
+    from_table,
+    names_in,
+)
 from topbin.job.result import Result
 from topbin.job.sampled_result import SampledResult
-from topbin.job.sweep import Best, Folds, Sweep, Swept, as_numbers, sweep
+from topbin.job.sweep import Best, Folds, Sweep, Swept, sweep
 from topbin.learn.classifiers import TEDnClassifier
-from topbin.learn.crossfit import Chain, Plan, chain_name, chains_of, run_chain
+from topbin.learn.crossfit import Chain, Plan, chain_name, chains_of, is_whole, run_chain
 from topbin.learn.default_model import default_model, plan_for
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.tedn import TEDN
@@ -49,8 +56,8 @@ def fit_sampled(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
-    drop: Sequence[str] = (),
-    text: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
@@ -80,7 +87,7 @@ def fit_sampled(
     roles = {"label": label, "positive": positive, "negative": negative}
     columns: dict[str, Any] = {"id": id, "drop": drop, "text": text}
     wanted = check_count(SAMPLE if sample is None else sample, "sample")
-    check_wishes(preset, review, min_precision)
+    check_wishes(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     opened = open_source(engine, source, known=known, **roles)
     if opened.n_u <= WORTH * wanted:
         return fit(_whole(source, known, roles, columns), **asked, **work)
@@ -103,9 +110,9 @@ def _fit_drawn(
     """Train, score and count all, and put it together."""
     is_p, seed = data.labels.is_positive, asked["seed"]
     on_event(Event("sampled", data.labels.n_u, opened.n_u))
-    plan, chains = _train(data, asked["preset"], seed, threads, time_limit, on_event)
+    plan, chains, stopped = _train(data, asked["preset"], seed, threads, time_limit, on_event)
     careful = _classifier(data, plan, chains, confidence, seed, threads)
-    first = careful.estimate_
+    first = data.doubted(careful.estimate_)
     on_event(Event("first", estimate=first))
     folds = Folds.of(chains, is_p, seed)
     scores = folds.held_out(chains, is_p)
@@ -119,14 +126,14 @@ def _fit_drawn(
     notes = *cost(tails, full.cuts.size, careful.method), _note(data.labels.n_u, opened.n_u, seed)
     estimate = replace(estimate, notes=(*estimate.notes, *notes))
     _settle(careful, estimate, scores, is_p)
-    on_event(Event("done", estimate=estimate))
+    on_event(Event("stopped" if stopped else "done", estimate=estimate))
     others = (estimate_alpha(tails, method=name, confidence=None) for name in METHODS_SHOWN)
     aside = Best(shared.score(drawn.columns), drawn.columns, most)
     best = aside + Best(scores[~is_p], drawn.sample, most)
     best = best if swept.best is None else best + swept.best
     return SampledResult(
         data=data, classifier=careful, first=first, methods=tuple(others), **asked,
-        tails=tails, n_u=opened.n_u, best=best,
+        stopped=stopped, tails=tails, n_u=opened.n_u, n_n=opened.n_n, best=best,
     )  # fmt: skip
 
 
@@ -153,7 +160,11 @@ def _whole(source: Any, known: Any, roles: dict[str, Any], columns: dict[str, An
 
 
 def _prepared(
-    opened: Source, drawn: Drawn, id: str | None, drop: Sequence[str], text: Sequence[str]
+    opened: Source,
+    drawn: Drawn,
+    id: str | None,
+    drop: str | Sequence[str],
+    text: str | Sequence[str],
 ) -> Prepared:
     """The positives and the sample as a table; categories and words are learned from other rows.
 
@@ -170,14 +181,17 @@ def _prepared(
     )
     hidden = [name for name in (label, id) if name is not None]
     shown = Table.from_frame(frame_of([drawn.columns.table]), name=table.name)
+    drop, text = names_in(drop), names_in(text)
     encoder = fit_encoder(shown, exclude=[*hidden, *drop], text=text)
-    seen = {name: table.frame[name].to_numpy() for name in encoder.columns if name not in text}
+    findings = findings_of(table, labels, [name for name in encoder.columns if name not in text])
+    X = encoder.encode(table)
     return Prepared(
         table=table,
         labels=labels,
         encoder=encoder,
-        X=encoder.encode(table),
-        findings=tuple(check_table(seen, is_positive)) if seen else (),
+        X=X,
+        findings=findings,
+        alarms=doubts(X, labels, findings),
         sources=opened.paths,
         label=label,
         id=id,
@@ -191,15 +205,19 @@ def _train(
     threads: int | None,
     time_limit: float | None,
     tell: Callable[[Event], object],
-) -> tuple[Plan, list[Chain]]:
-    """The chains that hold rows out, with their models; past the time limit no repeat begins."""
+) -> tuple[Plan, list[Chain], str | None]:
+    """The chains that hold rows out, with their models; past the time limit no repeat begins.
+
+    The plan is that of the repeats that were begun, and the words say what the limit did.
+    """
     X, is_p = as_numbers(data.X), data.labels.is_positive
     plan, model = plan_for(TEDN, X, PRESETS[preset]), default_model(X)
     deadline = inf if time_limit is None else monotonic() + time_limit
     chains: list[Chain] = []
+    whole = 0
     for repeat in range(plan.repeats):
         if repeat and monotonic() > deadline:
-            return replace(plan, repeats=repeat), chains
+            return replace(plan, repeats=repeat), chains, out_of_time(whole, plan.repeats)
         jobs = [job for job in chains_of(is_p, plan, seed + 1000 * repeat) if job[1].size]
         chains += Parallel(n_jobs=threads)(
             delayed(run_chain)(
@@ -208,8 +226,9 @@ def _train(
             )
             for s, held_out in jobs
         )  # fmt: skip
+        whole += all(is_whole(chain, plan) for chain in chains[-len(jobs) :])
         tell(Event("refine", repeat + 1, plan.repeats))
-    return plan, chains
+    return plan, chains, out_of_time(whole, plan.repeats)
 
 
 def _classifier(

@@ -11,7 +11,7 @@ from topbin.job.sweep import Best
 from topbin.learn.posterior import fit_posterior
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class SampledResult(Result):
     """The answer of a sampled fit: counts of all rows in `tails`, and the best rows of all.
 
@@ -21,6 +21,10 @@ class SampledResult(Result):
     tails: Tails
     best: Best
     n_u: int
+    n_n: int = 0  # known negatives, which are in no sample
+
+    def _among(self) -> dict[str, int]:
+        return {"n_u": self.n_u, "negatives": self.n_n}
 
     def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Picked:
         """The top n of all unlabeled rows, or all down to a precision, as far as they are kept."""
@@ -28,12 +32,10 @@ class SampledResult(Result):
             return self._picked_as_asked(self.min_precision)
         held = self.best.scores
         if min_precision is None:
-            rows = min(n or self.review, held.size)
+            rows = min(self._wanted(n), held.size)
             threshold, why = float(held[rows - 1]), f"the {rows:,} highest probabilities"
         else:
-            choice = threshold_for_precision(
-                self.tails, alpha=self.estimate, precision=min_precision
-            )
+            choice = threshold_for_precision(self.tails, precision=min_precision, **self._alpha())
             rows = min(int((held >= choice.threshold).sum()), held.size)
             threshold = max(choice.threshold, float(held[rows - 1]))
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
@@ -54,7 +56,7 @@ class SampledResult(Result):
         """The content of result.json, with the size of the sample."""
         found = Result.to_dict(self)
         sample = {"rows": self.data.labels.n_u, "of": self.n_u, "seed": self.seed}
-        rows = self.data.labels.n_p + self.n_u
+        rows = self.data.labels.n_p + self.n_u + self.n_n
         found["data"] |= {"rows": rows, "n_u": self.n_u, "sample": sample}
         return found
 
@@ -66,5 +68,5 @@ class SampledResult(Result):
             Share.at_least(self.classifier.scores_p_, threshold),
             Share(above / self.n_u, self.n_u),
         )
-        found = precision_from_shares(*shares, threshold=threshold, alpha=self.estimate)
+        found = precision_from_shares(*shares, threshold=threshold, **self._alpha())
         return found.value, found.interval[0]

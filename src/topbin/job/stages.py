@@ -17,7 +17,7 @@ from topbin.core.errors import InputError
 from topbin.io.atomic import remove, remove_parts, write_errors
 from topbin.io.models import load, save
 from topbin.io.plain import to_json
-from topbin.io.runs import RESULT, STAGES, Run, read_result
+from topbin.io.runs import MAY_CHANGE, RESULT, STAGES, Run, read_result
 from topbin.job.files import MODEL
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, estimate_from, packages
@@ -74,7 +74,9 @@ def key_of(data: Prepared, settings: Mapping[str, Any]) -> str:
     """A name for all that determines a step."""
     made_of = {
         "rows": data.table.hash(),
-        "settings": json.loads(to_json(settings)),
+        "settings": json.loads(
+            to_json({key: value for key, value in settings.items() if key not in MAY_CHANGE})
+        ),
         "topbin": topbin.__version__,
         "python": platform.python_version(),
         "packages": packages(),

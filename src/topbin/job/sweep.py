@@ -12,7 +12,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from topbin.core.labels import Mask
@@ -21,6 +20,7 @@ from topbin.core.tails import Counts, Tails
 from topbin.io.features import Encoder
 from topbin.io.tables import Table
 from topbin.job.draw import Roles, Rows
+from topbin.job.prepare import as_numbers
 from topbin.learn.backends.sklearn import mean_score
 from topbin.learn.crossfit import Chain, rank_in
 from topbin.mpe.crossfit import Floats
@@ -166,11 +166,6 @@ def sweep(engine: Engine, parts: Sequence[RowPart], shared: Sweep) -> Swept:
         raise found.first_error()
     swept: Swept = found.value
     return swept
-
-
-def as_numbers(X: Any) -> NDArray[np.float64] | Any:
-    """A frame of features as an array, as the models read it; a sparse one stays as it is."""
-    return X.to_numpy(np.float64) if hasattr(X, "to_numpy") else X
 
 
 def _fold(chain: Chain, is_positive: Mask) -> Fold:

@@ -111,18 +111,19 @@ def crossfit(
     that gave a smaller error of α than any round alone. A row's score is its rank within its
     fold, averaged over repeats; without `ranks` it is the models' own. `deadline` is a reading of
     `time.monotonic`: past it no repeat or round begins that is not needed to score every row.
-    Chains that `memory` holds, by their `chain_name`, are taken from it; others are put there.
+    Chains that `memory` holds, by their `chain_name`, are taken from it; others are put there, but
+    for those that the deadline cut short.
     """
     memory = {} if memory is None else memory
     chains: list[Chain] = []
     total = plan.repeats * (plan.outer + 1)
     small = is_small(X)
     for repeat in range(plan.repeats):
-        if repeat and monotonic() > deadline:
-            break
         jobs = list(chains_of(is_positive, plan, seed + 1000 * repeat))
         names = [chain_name(learner, repeat, k) for k in range(len(jobs))]
         known = [memory.get(name) for name in names]
+        if repeat and None in known and monotonic() > deadline:
+            break
         with threadpool_limits(limits=1 if small else None):
             runs = Parallel(n_jobs=n_jobs, return_as="generator")(
                 delayed(run_chain)(
@@ -134,7 +135,9 @@ def crossfit(
             )  # fmt: skip
             for name, done in zip(names, known, strict=True):
                 if done is None:
-                    done = memory[name] = _without_spent_models(next(runs))
+                    done = _without_spent_models(next(runs))
+                    if is_whole(done, plan):
+                        memory[name] = done
                 chains.append(done)
                 if on_event is not None:
                     on_event(Progress(len(chains), total, done.history[-1]))
@@ -149,6 +152,11 @@ def is_small(X: Any) -> bool:
 def chain_name(learner: Learner, repeat: int, k: int) -> str:
     """The name under which a memory holds a chain: the k-th of a repeat."""
     return f"{learner.name}-{repeat}-{k}"
+
+
+def is_whole(chain: Chain, plan: Plan) -> bool:
+    """Whether a chain has all its rounds, none cut off by a deadline."""
+    return len(chain.history) == plan.warm + plan.rounds
 
 
 def _without_spent_models(chain: Chain) -> Chain:

@@ -161,12 +161,19 @@ def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -
 def shared_rows(X_p: Any, X_u: Any) -> tuple[Alarm, ...]:
     """Positive rows that also stand among the unlabeled, feature by feature.
 
+    Where features have few values many rows are equal that are not the same cases. So positives
+    must have a twin among the unlabeled more often than the unlabeled have one among themselves.
+
     >>> [alarm.code for alarm in shared_rows(np.eye(3), np.eye(3)[:2])]
     ['shared-rows']
     """
-    shared = len(set(_row_keys(X_p)).intersection(_row_keys(X_u)))
-    if not shared:
+    keys_p, keys_u = (np.fromiter(map(hash, _row_keys(X)), np.int64) for X in (X_p, X_u))
+    distinct, counts = np.unique(keys_u, return_counts=True)
+    found = keys_p[np.isin(keys_p, distinct)]
+    usual = float(counts[counts > 1].sum() / keys_u.size)
+    if found.size / keys_p.size <= usual + 3 * sqrt(usual * (1 - usual) / keys_p.size):
         return ()
+    shared = np.unique(found).size
     message = (
         f"{shared:,} distinct positive row{'s' if shared > 1 else ''} also stand among the "
         "unlabeled; if they are the same cases, remove them there."

@@ -22,6 +22,7 @@ MEANING = {
     "outside-interval": "The method's point and the counts contradict each other.",
     "methods-disagree": "Different ways to read the same scores give different answers.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
+    "leak": "A column that was filled in because of the label makes all other rows look negative.",
     "steep-start": "Hardly a positive is unlabeled, or there are too few rows for so many columns.",
     "diverged": "Training went astray and was stopped; an earlier state of the model was used.",
     "alpha-near-one": "While training, the model did not yet tell positives from the rest.",
