@@ -44,8 +44,8 @@ IMAGE_METHODS = ["tedn", "cvir", "pvu", "nnpu", "dedpul", "bbe"]
 # What this benchmark means to run; what of it has no result is said on the page.
 AGENDA: list[tuple[list[str], str, list[str], list[float], int]] = [
     (["uci"], "paper", [], [], 10),
-    (["uci"], "paper", ["tedn-w10", "tedn-auto"], [0.5], 10),
-    (["uci"], "paper", ["tedn-w0", "tedn-w50"], [0.5], 3),
+    (["uci"], "paper", ["tedn-auto"], [0.5], 10),
+    (["uci"], "paper", ["tedn-w0", "tedn-w10", "tedn-w50"], [0.5], 3),
     (["mnist"], "cpu", [], [0.5], 3),
     (["mnist"], "cpu", ["tedn", "cvir"], [0.2, 0.8], 3),
     (["imdb"], "cpu", [], [0.5], 3),
