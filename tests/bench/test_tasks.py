@@ -377,6 +377,10 @@ def test_cifar_from_a_folder(folder, monkeypatch):
     assert set(split.X_p[:, 0].ravel()) == {3}
     assert set(split.X_u[:, 1].ravel()) == {53, 55}
     assert len(truth.X_test) == 2000
+    cifar.load.cache_clear()
+    (folder / "cifar10" / "data_batch_3.webp").unlink()
+    with pytest.raises(FileError, match=r"TB301 .* has no cifar10/data_batch_3\.webp"):
+        cifar.load("train")
 
 
 def test_cifar_from_its_source(server, folder, monkeypatch):
