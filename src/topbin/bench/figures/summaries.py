@@ -7,7 +7,18 @@ import pandas as pd
 
 from topbin.bench.figures.panels import COLOURS, across, blocks, in_order, legend, panels
 from topbin.bench.methods import USUAL, find_contender
-from topbin.bench.tables import HALF, STOPS, beside, mean_of, name_of, settings_of
+from topbin.bench.tables import (
+    HALF,
+    NET_MARK,
+    PHOTOGRAPHS,
+    STOPS,
+    beside,
+    mean_of,
+    name_of,
+    settings_of,
+)
+
+PHOTOS = "CIFAR"
 
 
 def errors(rows: pd.DataFrame) -> Any:
@@ -210,8 +221,9 @@ def coverage(rows: pd.DataFrame) -> Any:
 
 
 def _mark_tasks(ax: Any, tasks: Any) -> None:
-    """Names below the runs of equal tasks, upright, as some runs are narrow."""
-    names, first, counts = np.unique(tasks, return_index=True, return_counts=True)
+    """Names below runs of equal tasks, upright, as some are narrow; one for all photographs."""
+    shown = [PHOTOS if task.partition(NET_MARK)[0] in PHOTOGRAPHS else task for task in tasks]
+    names, first, counts = np.unique(shown, return_index=True, return_counts=True)
     ax.set_xticks(first + counts / 2 - 0.5, names, rotation=90, fontsize="x-small")
     for start in first[first > 0]:
         ax.axvline(start - 0.5, color="#bbbbbb", linewidth=0.6)
