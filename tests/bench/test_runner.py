@@ -254,18 +254,24 @@ def flipped(truth):
     return replace(truth, y_u=~truth.y_u, y_held_u=~truth.y_held_u, y_test=~truth.y_test)
 
 
-@pytest.mark.parametrize(
-    "job",
-    jobs_of(cells_of([m for m in USUAL if not CONTENDERS[m].oracle])),
-    ids=lambda job: job.trainer,
-)
-def test_turning_every_true_label_round_changes_no_estimate(job, monkeypatch):
+def run_twice(job, monkeypatch, change):
+    """A job with the truth as it is, and with another truth of the same rows."""
     task = TASKS["gaussians"]
     honest = run_job(job)
     split, truth = task.split(0.5, 0)
-    fake = replace(task, make=lambda alpha, rng: (split, flipped(truth)))
+    fake = replace(task, make=lambda alpha, rng: (split, change(truth)))
     monkeypatch.setitem(TASKS, "gaussians", fake)
-    blind = run_job(job)
+    return honest, run_job(job)
+
+
+def jobs_without(told):
+    chosen = [m for m in USUAL if not getattr(CONTENDERS[m], told)]
+    return pytest.mark.parametrize("job", jobs_of(cells_of(chosen)), ids=lambda job: job.trainer)
+
+
+@jobs_without("oracle")
+def test_turning_every_true_label_round_changes_no_estimate(job, monkeypatch):
+    honest, blind = run_twice(job, monkeypatch, flipped)
     for kind, columns in {"rows": ["alpha_last", "alpha_pu", "epoch_pu", "low", "high"],
                           "curves": ["loss", "risk", "alpha_hat", "n_kept"]}.items():  # fmt: skip
         for a, b in zip(honest[kind], blind[kind], strict=True):
@@ -275,19 +281,10 @@ def test_turning_every_true_label_round_changes_no_estimate(job, monkeypatch):
             assert a["accuracy_last"] == pytest.approx(1 - b["accuracy_last"])
 
 
-@pytest.mark.parametrize(
-    "job",
-    jobs_of(cells_of([m for m in USUAL if not CONTENDERS[m].known_alpha])),
-    ids=lambda job: job.trainer,
-)
+@jobs_without("known_alpha")
 def test_another_true_alpha_changes_no_estimate(job, monkeypatch):
     """The rows are those of α = .5; the truth says .9."""
-    task = TASKS["gaussians"]
-    honest = run_job(job)
-    split, truth = task.split(0.5, 0)
-    fake = replace(task, make=lambda alpha, rng: (split, replace(truth, alpha=0.9)))
-    monkeypatch.setitem(TASKS, "gaussians", fake)
-    blind = run_job(job)
+    honest, blind = run_twice(job, monkeypatch, lambda truth: replace(truth, alpha=0.9))
     columns = ["alpha_last", "alpha_pu", "epoch_pu", "low", "high", "upper_bound"]
     for a, b in zip(honest["rows"], blind["rows"], strict=True):
         assert [str(a.get(c)) for c in columns] == [str(b.get(c)) for c in columns]

@@ -196,7 +196,7 @@ def doubts(found: AlphaEstimate, alpha: float) -> dict[str, float]:
     >>> doubts(last, alpha=0.625)
     {'low': 0.25, 'high': 0.625, 'upper_bound': 0.5}
     """
-    if found.interval is None or found.upper_bound is None:
-        return {}
-    low, high = found.interval
-    return {"low": min(low, alpha), "high": max(high, alpha), "upper_bound": found.upper_bound}
+    interval, bound = found.moved_to(alpha).interval, found.upper_bound
+    assert interval is not None
+    assert bound is not None
+    return {"low": interval[0], "high": interval[1], "upper_bound": bound}

@@ -1,6 +1,6 @@
 """The answer to "how many": a small frozen value that can explain itself."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 Bias = Literal["up", "down", "either"]
@@ -47,6 +47,17 @@ class AlphaEstimate:
     confidence: float | None = None
     alarms: tuple[Alarm, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def moved_to(self, alpha: float) -> "AlphaEstimate":
+        """The same with another α, as a mean over epochs; the interval is stretched to hold it.
+
+        >>> last = AlphaEstimate(alpha=0.5, n_p=9, n_u=9, method="bbe", interval=(0.25, 0.5))
+        >>> last.moved_to(0.625).interval
+        (0.25, 0.625)
+        """
+        ends = self.interval
+        held = None if ends is None else (min(ends[0], alpha), max(ends[1], alpha))
+        return replace(self, alpha=alpha, interval=held)
 
     @property
     def pi(self) -> float:

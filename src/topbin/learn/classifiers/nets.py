@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from topbin.core.estimate import Alarm, AlphaEstimate
+from topbin.core.estimate import Alarm
 from topbin.core.optional import require
 from topbin.learn.backends.distributed import ALONE, Alone, find_team
 from topbin.learn.backends.torch import TorchBackend, torch_backend
@@ -75,7 +75,8 @@ def fit_net(
     run = train_net(net, X_p, X_u, learner, settings, alpha=alpha)
     estimate = judge(run.scores_p, run.scores_u, settings, alpha=alpha, notes=notes)
     if learner.estimates_alpha and settings.method == "bbe":
-        estimate = steadied(estimate, mean_alpha(run.history))
+        estimate = estimate.moved_to(mean_alpha(run.history))
+        estimate = replace(estimate, notes=(*estimate.notes, STEADY))
     estimate = replace(estimate, alarms=(*estimate.alarms, *run.alarms))
     return Fitted(
         model=run.model,
@@ -84,22 +85,6 @@ def fit_net(
         history=run.history,
         scores_p=run.scores_p,
         scores_u=run.scores_u,
-    )
-
-
-def steadied(estimate: AlphaEstimate, alpha: float) -> AlphaEstimate:
-    """The last epoch's estimate with another α; its interval is stretched to hold it.
-
-    >>> last = AlphaEstimate(alpha=0.5, n_p=9, n_u=9, method="bbe", interval=(0.25, 0.5))
-    >>> steadied(last, 0.625).interval
-    (0.25, 0.625)
-    """
-    ends = estimate.interval
-    return replace(
-        estimate,
-        alpha=alpha,
-        interval=None if ends is None else (min(ends[0], alpha), max(ends[1], alpha)),
-        notes=(*estimate.notes, STEADY),
     )
 
 
