@@ -22,7 +22,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/run_all.py
+	$(BIN)/python bench/scripts/run_all.py
 
 # A stamp a set of packages, so that an edit of pyproject.toml installs again and nothing else does.
 $(VENV)/.plain: pyproject.toml constraints.txt
@@ -30,9 +30,9 @@ $(VENV)/.plain: pyproject.toml constraints.txt
 	$(PIP) --editable .
 	touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt
+$(VENV)/.dev: pyproject.toml bench/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev,torch,boost,dask,bench]"
+	$(PIP) --editable ".[dev,torch,boost,dask]" --editable bench
 	touch $@
 
 clean:

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 TORCH_ROOMS = [
     "src/topbin/learn/nets/*",
     "src/topbin/learn/classifiers/nets.py",
-    "src/topbin/io/safe/nets.py",
+    "src/topbin/store/safe/nets.py",
     *(
         f"src/topbin/learn/backends/{name}.py"
         for name in ("torch", "tensors", "losses", "optim", "checkpoint")

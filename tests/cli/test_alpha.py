@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from scale.tables import scored, spoil, write
+from score_files import scored, spoil, write
 
 import topbin as tb
 from topbin.cli import main

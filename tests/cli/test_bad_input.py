@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from topbin.cli import main
-from topbin.io.atomic import lock
+from topbin.core.atomic import lock
 from topbin.job import fit
 from topbin.learn import Plan
 

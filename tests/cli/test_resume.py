@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from topbin.cli import main
-from topbin.io.runs import read_events
+from topbin.store.runs import read_events
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import json
 import pandas as pd
 import polars as pl
 import pytest
+from claims import claims, fitted, small_run, write_claims
 from click.testing import CliRunner
-from scale.claims import claims, fitted, small_run, write_claims
-from scale.tables import spoil
+from score_files import spoil
 
 import topbin as tb
 from topbin.cli import main

@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from claims import claims, fitted, small_run
 from click.testing import CliRunner
-from scale.claims import claims, fitted, small_run
 
 import topbin as tb
 from topbin.cli import main
 from topbin.core.errors import InputError
-from topbin.io.runs import open_run, read_result
 from topbin.job.audit import draw_audit, read_audit
+from topbin.store.runs import open_run, read_result
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_a_run_that_starts_over_leaves_no_rows_of_the_last_one(run):
 
 def test_a_table_is_scored_as_a_frame_is(run, tmp_path):
     claims(30).to_csv(tmp_path / "new.csv", index=False)
-    of_table = tb.load(run).score(tb.io.read_table(tmp_path / "new.csv"))
+    of_table = tb.load(run).score(tb.data.read_table(tmp_path / "new.csv"))
     of_frame = tb.load(run).score(claims(30))
     assert of_table["topbin_probability"].tolist() == of_frame["topbin_probability"].tolist()
 

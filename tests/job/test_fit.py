@@ -12,8 +12,8 @@ from tumours import TRUTH, tumours
 
 import topbin as tb
 from topbin.core import InputError
-from topbin.io.runs import check_result, read_result
 from topbin.job.files import read_model
+from topbin.store.runs import check_result, read_result
 
 
 @pytest.fixture(scope="module")

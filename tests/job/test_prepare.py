@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from topbin.core import InputError
-from topbin.io.tables import Table
+from topbin.data.tables import Batch
 from topbin.job.prepare import as_in, from_settings, from_table
 
 
@@ -38,13 +38,13 @@ def test_words_on_the_command_line_fit_any_kind_of_column(tmp_path):
 
 
 def test_one_column_cannot_be_label_and_id():
-    table = Table.from_frame(pd.DataFrame({"x": range(12), "s": [1, 0] * 6}))
+    table = Batch.from_frame(pd.DataFrame({"x": range(12), "s": [1, 0] * 6}))
     with pytest.raises(InputError, match='TB008 "s" cannot be the label and the id at once'):
         from_table(table, "s", id="s")
 
 
 def test_an_unclear_label_is_called_by_its_name():
-    table = Table.from_frame(pd.DataFrame({"x": range(3), "s": ["a", "b", "c"]}))
+    table = Batch.from_frame(pd.DataFrame({"x": range(3), "s": ["a", "b", "c"]}))
     with pytest.raises(InputError, match='TB002 column "s" has 3 values'):
         from_table(table, "s")
 
@@ -53,7 +53,7 @@ def test_a_plain_text_is_one_column():
     frame = pd.DataFrame({"x": range(12), "n": range(3, 15), "s": [1, 0] * 6})
     frame["note"] = ["a small dent in the door"] * 6 + ["a large loss of all cargo"] * 6
     frame["n"] = frame["n"] % 5
-    table = Table.from_frame(frame)
+    table = Batch.from_frame(frame)
     assert from_table(table, "s", drop="note").encoder.columns == ["x", "n"]
     assert from_table(table, "s", text="note").encoder.sparse
     with pytest.raises(InputError, match='TB103 there is no column "nope"'):

@@ -10,7 +10,9 @@ from click.testing import CliRunner
 import topbin as tb
 from topbin.cli import main
 from topbin.core.errors import InputError
-from topbin.io.runs import check_result, read_result
+from topbin.data import rows as rows_module
+from topbin.engines import Local
+from topbin.engines.outcome import Outcome
 from topbin.job.audit import draw_audit
 from topbin.job.draw import draw, open_source
 from topbin.job.files import read_model
@@ -18,9 +20,7 @@ from topbin.job.sampled import fit_sampled, with_counts
 from topbin.job.sampled_result import SampledResult
 from topbin.job.sweep import Fold, Folds, Swept, sweep
 from topbin.learn.crossfit import Chain
-from topbin.scale import Local
-from topbin.scale import rows as rows_module
-from topbin.scale.rows import Outcome
+from topbin.store.runs import check_result, read_result
 
 ENGINE = Local(threads=2)
 
@@ -218,7 +218,7 @@ def test_what_cannot_be_used_is_said(files, tmp_path):
 
 
 def test_a_spoiled_page_is_named_in_every_pass(tmp_path):
-    from scale.tables import spoil
+    from score_files import spoil
 
     for column, name in ((5, "known"), (0, "a")):
         files = write(tmp_path / name, table())

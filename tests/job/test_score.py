@@ -11,13 +11,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scale.claims import claims, fitted, read_all, small_run, write_claims
-from scale.tables import spoil
+from claims import claims, fitted, read_all, small_run, write_claims
+from score_files import spoil
 
 from topbin.core.errors import InputError
+from topbin.data import rows as rows_module
+from topbin.engines import Local
 from topbin.job.score import Job, score_files, write_part
-from topbin.scale import Local
-from topbin.scale import rows as rows_module
 
 ENGINE = Local(threads=2)
 
@@ -94,7 +94,8 @@ def test_finished_parts_are_not_done_again_and_new_files_are_added(run, files, t
 SLOW = """
 import sys, time
 from topbin.job import score
-from topbin.scale import Local, rows
+from topbin.data import rows
+from topbin.engines import Local
 rows.CHUNK_ROWS = 50
 plain = score.Job.score
 def slow(job, batch):

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 import topbin as tb
-from topbin.io.runs import STAGES, Run
-from topbin.io.tables import Table
+from topbin.data.tables import Batch
 from topbin.job import from_table
 from topbin.job import stages as module
 from topbin.job.stages import Stages, close_stages, finished, key_of, open_stages
 from topbin.learn import Plan
+from topbin.store.runs import STAGES, Run
 
 SETTINGS = {"seed": 0, "preset": "fast", "label": "known"}
 SMALL = Plan(outer=2, inner=2, repeats=2)
@@ -26,7 +26,7 @@ def frame(shift=0.0):
 
 
 def prepared(shift=0.0):
-    return from_table(Table.from_frame(frame(shift)), "known")
+    return from_table(Batch.from_frame(frame(shift)), "known")
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from topbin.core.errors import InputError
+from topbin.core.ranks import share_below
 from topbin.core.tails import Tails
-from topbin.learn.crossfit import Plan, crossfit, inner_folds, least_kept, rank_in, run_chain
+from topbin.learn.crossfit import Plan, crossfit, inner_folds, least_kept, run_chain
 from topbin.learn.cvir import CVIR
 from topbin.learn.default_model import default_model
 from topbin.learn.pvu import PVU
@@ -161,7 +162,7 @@ def test_past_the_deadline_one_repeat_of_one_round_is_all():
 
 def test_ranks_count_ties_half():
     known = np.sort([1.0, 1.0, 2.0, 5.0])
-    assert rank_in(known, np.array([0.0, 1.0, 3.0, 5.0])).tolist() == [0, 0.25, 0.75, 0.875]
+    assert share_below(np.array([0.0, 1.0, 3.0, 5.0]), known).tolist() == [0, 0.25, 0.75, 0.875]
 
 
 def test_a_floor_stays_under_discarding():

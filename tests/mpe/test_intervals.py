@@ -263,7 +263,7 @@ def test_the_point_estimate_is_almost_always_inside(model):
     for tails in draw_tails(model, 300, 1000, 0.2, repeats=100, seed=1):
         low, high = interval(tails)
         inside += low <= bbe_cp(tails).alpha <= high
-    assert inside >= 96  # the table in benchmarks/results/coverage.md has every model and size
+    assert inside >= 96  # the table in bench/results/coverage.md has every model and size
 
 
 # --- extremes and bad input ------------------------------------------------------------------

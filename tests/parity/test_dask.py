@@ -7,17 +7,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from claims import claims, read_all, small_run, write_claims
 from click.testing import CliRunner
-from scale.claims import claims, read_all, small_run, write_claims
-from scale.how_to import run_page, write_files
-from scale.tables import same, scored, spoil, whole, write
+from how_to import run_page, write_files
+from score_files import same, scored, spoil, whole, write
 
-from topbin.bench.store import Store
 from topbin.cli import main
 from topbin.core.errors import InputError, MissingExtra
+from topbin.engines import Local, bin_scores, count_from, open_engine, tails_from
 from topbin.job.sampled import fit_sampled
 from topbin.job.score import score_files
-from topbin.scale import Local, bin_scores, count_from, open_engine, tails_from
+from topbin_bench.store import Store
 
 distributed = pytest.importorskip("distributed", reason='needs pip install "topbin[dask]"')
 # Closing sockets of a killed worker is Dask's affair, and shows as warnings of its own.

@@ -8,15 +8,15 @@ import time
 
 import numpy as np
 import pytest
-from scale.claims import claims, read_all, small_run, write_claims
-from scale.how_to import run_page, write_files
-from scale.tables import same, scored, spoil, whole, write
+from claims import claims, read_all, small_run, write_claims
+from how_to import run_page, write_files
+from score_files import same, scored, spoil, whole, write
 
 from topbin.core.errors import InputError, MissingExtra
+from topbin.engines import Local, bin_scores, count_from, open_engine, tails_from
+from topbin.engines.spark import _check_reached
 from topbin.job.sampled import fit_sampled
 from topbin.job.score import score_files
-from topbin.scale import Local, bin_scores, count_from, open_engine, tails_from
-from topbin.scale.spark import _check_reached
 
 pytest.importorskip("pyspark", reason='needs pip install "topbin[spark]"')
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:

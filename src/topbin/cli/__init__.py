@@ -12,7 +12,6 @@ VERBS = {
     "audit": "Check an estimate by labeling a random sample.",
     "report": "Write the page of a run again.",
     "inspect": "What a run or a model folder holds.",
-    "bench": "The paper's experiments, rerun; resumes where it stopped.",
 }
 
 

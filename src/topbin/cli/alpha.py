@@ -92,8 +92,8 @@ def _count(
     files: tuple[str, ...], options: dict[str, Any], method: str, confidence: float
 ) -> tuple[Any, dict[Any, Any]]:
     """The counts and the estimates; the engine is open as long as either needs it."""
+    from topbin.engines import bin_scores, count_from
     from topbin.mpe.registry import find_method
-    from topbin.scale import bin_scores, count_from
 
     wanted = ("score", "label", "by", "drop_nan", "skip_bad")
     roles = {role: _value(options[role]) for role in ("positive", "negative")}
@@ -105,7 +105,7 @@ def _count(
 
 
 def _value(text: str | None) -> Any:
-    from topbin.scale.parts import meant
+    from topbin.data.parts import meant
 
     return meant(text)
 

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from topbin.cli.verb import SEED, Grouped, Verb, screen, write_json
-from topbin.io.atomic import new_file
+from topbin.core.atomic import new_file
 from topbin.job import fit
-from topbin.mpe import METHODS, AlphaEstimator, estimate_alpha
-from topbin.plots import ScoreDisplay, TopBinDisplay
+from topbin.learn.classifiers import AlphaEstimator
+from topbin.mpe import METHODS, estimate_alpha
+from topbin.show import ScoreDisplay, TopBinDisplay
 
 LABELED, LABEL = 100, "known_malignant"
 

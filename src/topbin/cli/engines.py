@@ -28,11 +28,11 @@ def engine_options(
 
 def open_engine(options: dict[str, Any]) -> AbstractContextManager[Any]:
     """The engine that the options name, `local` if they name none."""
-    from topbin import scale
+    from topbin import engines
 
     name = options["engine"] or "local"
     addresses = {"dask": options["scheduler"], "spark": options.get("master")}
-    return scale.open_engine(name, addresses.get(name))
+    return engines.open_engine(name, addresses.get(name))
 
 
 def _option(*names: str, **settings: Any) -> Callable[[Command], Command]:

@@ -112,7 +112,7 @@ def fit(
     said = "wrote           " if is_new else "left as it was  "
     show.print(f"{said}{output}/report.html and {output}/candidates.csv", soft_wrap=True)
     if as_json:
-        from topbin.io.runs import read_result
+        from topbin.store.runs import read_result
 
         write_json(read_result(output))
     low = (result.estimate.interval or (result.estimate.alpha,))[0]
@@ -125,10 +125,10 @@ def _fit_in_memory(
     show: Any, output: Path, settings: dict[str, Any], options: dict[str, Any], **how: bool
 ) -> tuple[Any, bool]:
     """The result, and whether it is new; a run that was complete is left as it is."""
-    from topbin.io.runs import open_run
     from topbin.job.files import write_files
     from topbin.job.prepare import from_settings
     from topbin.job.stages import close_stages, finished, open_stages
+    from topbin.store.runs import open_run
 
     data = from_settings(settings)
     _announce(show, data)
@@ -149,10 +149,10 @@ def _fit_sampled(
     show: Any, output: Path, settings: dict[str, Any], options: dict[str, Any], **how: bool
 ) -> tuple[Any, bool]:
     """Files larger than memory; what is shared with the other way is read by the same functions."""
-    from topbin.io.runs import open_run
+    from topbin.data.parts import meant
     from topbin.job.files import write_files
     from topbin.job.sampled import fit_sampled
-    from topbin.scale.parts import meant
+    from topbin.store.runs import open_run
 
     if "sql" in settings:
         raise click.UsageError("--sql needs all rows in memory; leave out --engine and --sample")
@@ -187,10 +187,10 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
 def _check(options: dict[str, Any]) -> None:
     """Refuse what no table could fulfil while nothing is written, or removed by --force."""
     from topbin.core.checks import check_count
-    from topbin.job.fit import check_wishes
+    from topbin.job.fit import check_options
 
     names = ("preset", "review", "min_precision", "confidence", "time_limit")
-    check_wishes(**{name: options[name] for name in names})
+    check_options(**{name: options[name] for name in names})
     if options["sample"] is not None:
         check_count(options["sample"], "sample")
 

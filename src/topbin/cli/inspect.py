@@ -26,8 +26,8 @@ def inspect(folder: Path, as_json: bool) -> None:
       topbin inspect run1
       topbin inspect run1/model --json
     """  # fmt: skip
-    from topbin.io.models import inspect_model
-    from topbin.io.runs import RESULT, SETTINGS, read_result
+    from topbin.store.models import inspect_model
+    from topbin.store.runs import RESULT, SETTINGS, read_result
 
     is_run = (folder / RESULT).exists() or (folder / SETTINGS).exists()
     found = read_result(folder) if is_run else inspect_model(folder)

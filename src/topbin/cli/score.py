@@ -52,8 +52,8 @@ def score(
     if options["engine"] is not None:
         _score_parts(run, source, output, force, as_json, options)
         return
-    from topbin.io.scorer import read_scorer
-    from topbin.io.write import write_table
+    from topbin.data.write import write_table
+    from topbin.store.scorer import read_scorer
 
     rows = write_table(output, scored_chunks(read_scorer(run), list(source)), force=force)
     screen(as_json).print(f"scored          {rows:,} rows into {output}", soft_wrap=True)
@@ -63,7 +63,7 @@ def score(
 
 def scored_chunks(scorer: Any, source: list[str]) -> Iterator[Any]:
     """Each chunk with two columns more; memory does not grow with the file."""
-    from topbin.io.tables import iter_chunks
+    from topbin.data.tables import iter_chunks
 
     for chunk in iter_chunks(source, needed=scorer.encoder.columns):
         yield scorer.score(chunk)

@@ -118,10 +118,10 @@ def check_count(value: Any, name: str, *, least: int = 1) -> int:
     return int(value)
 
 
-def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
+def check_above_zero(value: Any, name: str, *, zero: bool = False) -> float:
     """Return `value` as a finite float above 0 (or at 0, if `zero`).
 
-    >>> check_positive(0.01, "gamma")
+    >>> check_above_zero(0.01, "gamma")
     0.01
     """
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -14,6 +14,7 @@ from scipy.special import ndtri, stdtrit
 
 from topbin.core.checks import Scores, check_fraction, check_scores
 from topbin.core.errors import InputError
+from topbin.core.ranks import share_below
 from topbin.evaluate.measure import (
     Floats,
     Measure,
@@ -117,8 +118,8 @@ def _wins(
     few rows (Korn & Graubard, Survey Methodology 1998). No scores are worse than n = min(n_p, n_u)
     (van Dantzig 1951), which also serves where a side has one row.
     """
-    beaten = placed(ranked_p, ranked_u, weights_u)
-    beaten_by = 1 - placed(ranked_u, ranked_p, weights_p)
+    beaten = share_below(ranked_p, ranked_u, weights_u)
+    beaten_by = 1 - share_below(ranked_u, ranked_p, weights_p)
     auc = float(np.average(beaten, weights=weights_p))
     n_p, n_u = effective_rows(weights_p), effective_rows(weights_u)
     least, worst = min(n_p, n_u), auc * (1 - auc)
@@ -128,13 +129,6 @@ def _wins(
     upper = (1 + level) / 2
     few_rows = (ndtri(upper) / stdtrit(least - 1, upper)) ** 2
     return Share(auc, max(least, few_rows * worst / variance))
-
-
-def placed(scores: Scores, ranked: Scores, weights: Floats) -> Floats:
-    """For each score, the weight share of the other sample below it, ties counted half."""
-    below = np.concatenate([[0.0], np.cumsum(weights)])
-    ends = below[np.searchsorted(ranked, scores)] + below[np.searchsorted(ranked, scores, "right")]
-    return np.asarray(ends / (2 * below[-1]), np.float64)
 
 
 def _of_mean(values: Floats, weights: Floats, n: float, worst: float) -> float:

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from topbin.core.atomic import write_text
 from topbin.core.errors import InputError
+from topbin.data.tables import read_table
+from topbin.data.write import write_table
 from topbin.evaluate.audit import (
     AuditPlan,
     AuditResult,
@@ -16,15 +19,12 @@ from topbin.evaluate.audit import (
     judge,
     plan_either_way,
 )
-from topbin.io.atomic import write_text
-from topbin.io.models import load
-from topbin.io.plain import to_json
-from topbin.io.runs import RESULT, ROWS, read_result, read_settings
-from topbin.io.tables import read_table
-from topbin.io.write import write_table
 from topbin.job.files import MODEL, unlabeled_rows, write_report
 from topbin.job.prepare import from_settings
 from topbin.job.result import estimate_from, in_front, unused
+from topbin.store.models import load
+from topbin.store.plain import to_json
+from topbin.store.runs import RESULT, ROWS, read_result, read_settings
 
 ANSWER, DRAWN, ABOUT = "is_positive", "audit.json", "about this file"
 HOW = {

@@ -18,14 +18,15 @@ import numpy as np
 from topbin.core.errors import InputError
 from topbin.core.labels import Labels, Mask, read_labels
 from topbin.core.optional import require
-from topbin.io.sources.find import check_columns
-from topbin.io.sources.scan import merge_types
-from topbin.io.tables import read_table
+from topbin.data.files import SourceLike, find_files, open_files
+from topbin.data.find import check_columns
+from topbin.data.parts import arrow_coded
+from topbin.data.rows import Places, RowPart, find_row_parts, mix, read_rows
+from topbin.data.scan import merge_types
+from topbin.data.tables import read_table
+from topbin.engines.engine import Engine
+from topbin.engines.outcome import total_of
 from topbin.job.prepare import note_of_two
-from topbin.scale.engine import Engine
-from topbin.scale.files import SourceLike, find_files, open_files
-from topbin.scale.parts import arrow_coded
-from topbin.scale.rows import Places, RowPart, find_row_parts, mix, read_rows, total_of
 
 SAMPLING = 0  # the stream of hashes that decides who is sampled
 

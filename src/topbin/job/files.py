@@ -3,17 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-from topbin.io.atomic import write_text
-from topbin.io.features import Encoder
-from topbin.io.models import load, save
-from topbin.io.runs import ROWS, Run, read_result
-from topbin.io.scorer import MODEL as MODEL
-from topbin.io.scorer import read_scorer
-from topbin.io.tables import read_table
-from topbin.io.write import write_table
+from topbin.core.atomic import write_text
+from topbin.data.features import Encoder
+from topbin.data.tables import read_table
+from topbin.data.write import write_table
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, in_front
-from topbin.report import page
+from topbin.show import page
+from topbin.store.models import load, save
+from topbin.store.runs import ROWS, Run, read_result
+from topbin.store.scorer import MODEL as MODEL
+from topbin.store.scorer import read_scorer
 
 CANDIDATES, REPORT = "candidates.csv", "report.html"
 SHOWN = 25

@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from topbin.core.checks import check_count, check_fraction, check_positive
+from topbin.core.checks import check_above_zero, check_count, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.job.prepare import Prepared, from_table
@@ -58,7 +58,7 @@ def fit(
     """Do the whole job on a pandas, polars or arrow frame; `label` names the label column.
 
     For files larger than memory `frame` is a path, a pattern or a list of parquet files, `sample`
-    how many of the unlabeled rows train the models, and `engine` one of `topbin.scale`; see
+    how many of the unlabeled rows train the models, and `engine` one of `topbin.engines`; see
     `topbin.job.fit_sampled`.
 
     An interrupt after the first estimate, or the time limit, ends the job with the best so far; the
@@ -74,8 +74,8 @@ def fit(
     True
     """
     if sample is not None or engine is not None:
+        from topbin.engines import Local
         from topbin.job.sampled import fit_sampled
-        from topbin.scale import Local
 
         return fit_sampled(
             engine or Local(), frame, label, sample=sample, positive=positive, negative=negative,
@@ -83,7 +83,7 @@ def fit(
             confidence=confidence, time_limit=time_limit, threads=threads, seed=seed,
             on_event=on_event,
         )  # fmt: skip
-    check_wishes(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
+    check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     tell = on_event or (lambda _: None)
     data = _prepared(
         frame, label, positive=positive, negative=negative, id=id, drop=drop, text=text
@@ -118,7 +118,7 @@ def fit(
     return result
 
 
-def check_wishes(
+def check_options(
     preset: str,
     review: int,
     min_precision: float | None = None,
@@ -128,7 +128,7 @@ def check_wishes(
 ) -> None:
     """Refuse what no table could fulfil, before any work.
 
-    >>> check_wishes("slow", 100)
+    >>> check_options("slow", 100)
     Traceback (most recent call last):
     topbin.core.errors.InputError: TB008 preset must be one of fast, good, best; got 'slow'.
     """
@@ -139,7 +139,7 @@ def check_wishes(
         check_fraction(min_precision, "min_precision")
     check_fraction(confidence, "confidence")
     if time_limit is not None:
-        check_positive(time_limit, "time_limit")
+        check_above_zero(time_limit, "time_limit")
 
 
 def _refined(result: Result, careful: TEDnClassifier, s: Any) -> Result:
@@ -205,6 +205,6 @@ def _prepared(frame: Any, label: str | None, **options: Any) -> Prepared:
             "rows in two frames make one: "
             "pd.concat([positives.assign(known=1), unlabeled.assign(known=0)]).",
         )
-    from topbin.io.tables import Table
+    from topbin.data.tables import Batch
 
-    return from_table(Table.from_frame(frame), label, **options)
+    return from_table(Batch.from_frame(frame), label, **options)

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from topbin.core.columns import read_column
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.labels import Labels, read_labels
-from topbin.evaluate.table import Finding, check_columns
-from topbin.io.features import Encoder, fit_encoder
-from topbin.io.tables import Pair, Table, read_pair, read_table
+from topbin.data.columns import read_column
+from topbin.data.features import Encoder, fit_encoder
+from topbin.data.findings import Finding, check_columns
+from topbin.data.tables import Batch, Pair, read_pair, read_table
 from topbin.mpe.alarms import shared_rows
 
 # Findings that the encoder already names among the columns it leaves out.
@@ -28,7 +28,7 @@ class Prepared:
     `alarms` are reasons to doubt any estimate from these rows.
     """
 
-    table: Table
+    table: Batch
     labels: Labels
     encoder: Encoder
     X: Any
@@ -65,7 +65,7 @@ class Prepared:
 
 
 def from_table(
-    table: Table,
+    table: Batch,
     label: str,
     *,
     positive: Any = None,
@@ -153,7 +153,7 @@ def _number(text: str) -> float | None:
 
 
 def _prepare(
-    table: Table,
+    table: Batch,
     labels: Labels,
     label: str | None,
     id: str | None,
@@ -192,7 +192,7 @@ def names_in(columns: str | Sequence[str]) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
-def findings_of(table: Table, labels: Labels, columns: Sequence[str]) -> tuple[Finding, ...]:
+def findings_of(table: Batch, labels: Labels, columns: Sequence[str]) -> tuple[Finding, ...]:
     """What to know about these columns; known negatives count on neither side."""
     read = (read_column(name, table.frame[name].to_numpy()) for name in columns)
     return check_columns(read, labels.is_positive, labels.is_unlabeled)

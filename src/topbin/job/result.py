@@ -132,7 +132,7 @@ class Result:
 
     def score(self, frame: Any) -> Any:
         """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
-        from topbin.io.scorer import Scorer
+        from topbin.store.scorer import Scorer
 
         return Scorer(self.classifier, self.data.encoder).score(frame)
 
@@ -179,7 +179,7 @@ class Result:
     def plot(self) -> Any:
         """The top-bin picture beside the score histograms; returns the figure."""
         from topbin.core.optional import require
-        from topbin.plots import ScoreDisplay, TopBinDisplay
+        from topbin.show import ScoreDisplay, TopBinDisplay
 
         plt = require("matplotlib.pyplot", extra=None, caller="Result.plot")
         figure, axes = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained")
@@ -231,8 +231,8 @@ class Result:
 
         The unlabeled rows are kept too, since no file may hold them and an audit draws from them.
         """
-        from topbin.io.runs import open_run
         from topbin.job.files import write_files
+        from topbin.store.runs import open_run
 
         settings = {"seed": self.seed, "preset": self.preset, "source": list(self.data.sources)}
         with open_run(folder, settings, force=force) as run:
@@ -253,7 +253,7 @@ class Result:
         )
 
     def _repr_html_(self) -> str:
-        from topbin.report import fragment
+        from topbin.show import fragment
 
         return fragment(self.to_dict(), self.classifier)
 

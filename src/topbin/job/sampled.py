@@ -13,10 +13,13 @@ from topbin.core.checks import check_count
 from topbin.core.errors import InputError
 from topbin.core.labels import Labels, Mask
 from topbin.core.tails import Tails
-from topbin.io.features import fit_encoder
-from topbin.io.tables import Table, read_pair, read_table
+from topbin.data.features import fit_encoder
+from topbin.data.files import SourceLike
+from topbin.data.tables import Batch, read_pair, read_table
+from topbin.engines.engine import Engine
+from topbin.engines.thin import cost, thin
 from topbin.job.draw import Drawn, Source, draw, frame_of, open_source
-from topbin.job.fit import PRESETS, Event, check_wishes, fit, out_of_time
+from topbin.job.fit import PRESETS, Event, check_options, fit, out_of_time
 from topbin.job.prepare import (
     Prepared,
     as_numbers,
@@ -36,9 +39,6 @@ from topbin.learn.posterior import fit_posterior
 from topbin.learn.tedn import TEDN
 from topbin.mpe.crossfit import Floats
 from topbin.mpe.estimate import estimate_alpha
-from topbin.scale.engine import Engine
-from topbin.scale.files import SourceLike
-from topbin.scale.thin import cost, thin
 
 SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
@@ -87,7 +87,7 @@ def fit_sampled(
     roles = {"label": label, "positive": positive, "negative": negative}
     columns: dict[str, Any] = {"id": id, "drop": drop, "text": text}
     wanted = check_count(SAMPLE if sample is None else sample, "sample")
-    check_wishes(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
+    check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     opened = open_source(engine, source, known=known, **roles)
     if opened.n_u <= WORTH * wanted:
         return fit(_whole(source, known, roles, columns), **asked, **work)
@@ -173,14 +173,14 @@ def _prepared(
     """
     n_p = drawn.positives.places.size
     frame = frame_of([drawn.positives.table, drawn.sample.table])
-    table = Table.from_frame(frame, name=f"the sample of {len(opened.paths):,} files")
+    table = Batch.from_frame(frame, name=f"the sample of {len(opened.paths):,} files")
     is_positive = np.arange(table.rows) < n_p
     label, told = opened.roles.label, opened.labels
     labels = Labels(
         is_positive, ~np.ones_like(is_positive), told.positive, told.unlabeled, told.note
     )
     hidden = [name for name in (label, id) if name is not None]
-    shown = Table.from_frame(frame_of([drawn.columns.table]), name=table.name)
+    shown = Batch.from_frame(frame_of([drawn.columns.table]), name=table.name)
     drop, text = names_in(drop), names_in(text)
     encoder = fit_encoder(shown, exclude=[*hidden, *drop], text=text)
     findings = findings_of(table, labels, [name for name in encoder.columns if name not in text])

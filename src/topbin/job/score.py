@@ -16,19 +16,20 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 import topbin
+from topbin.core.atomic import lock, new_file, remove, remove_parts, write_errors, write_text
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.io.atomic import lock, new_file, remove, remove_parts, write_errors, write_text
-from topbin.io.features import Encoder
-from topbin.io.models import SUMS
-from topbin.io.scorer import POSITIVE, PROBABILITY, refuse_scored
-from topbin.io.sources.scan import kind_of, merge_types
-from topbin.io.tables import Table
+from topbin.data.addresses import stamp
+from topbin.data.features import Encoder
+from topbin.data.files import SourceLike, find_files, open_files, skipped
+from topbin.data.rows import RowPart, find_row_parts, read_rows
+from topbin.data.scan import kind_of, merge_types
+from topbin.data.tables import Batch
+from topbin.engines.engine import Engine
+from topbin.engines.outcome import Outcome, total_of
 from topbin.job.files import MODEL, read_model
-from topbin.scale.addresses import stamp
-from topbin.scale.engine import Engine
-from topbin.scale.files import SourceLike, find_files, open_files, skipped
-from topbin.scale.rows import Outcome, RowPart, find_row_parts, read_rows, total_of
+from topbin.store.models import SUMS
+from topbin.store.scorer import POSITIVE, PROBABILITY, refuse_scored
 
 DONE = "_SUCCESS"  # as Hadoop and Spark mark a folder that is complete
 NOT_NEEDED = ("scores_p_", "scores_u_", "oof_proba_")
@@ -64,7 +65,7 @@ class Job:
     def score(self, batch: Any) -> Any:
         """The batch with two columns more; its own keep their types."""
         arrow = require("pyarrow", extra="dask", caller="topbin score --engine")
-        table = Table.from_frame(batch.select(self.encoder.columns))
+        table = Batch.from_frame(batch.select(self.encoder.columns))
         p = self.model.predict_proba(self.encoder.encode(table))[:, 1]
         found = batch.append_column(PROBABILITY, arrow.array(p))
         return found.append_column(POSITIVE, arrow.array(p > 0.5))
@@ -149,7 +150,7 @@ def _check_columns(tables: list[tuple[str, dict[str, str]]], encoder: Encoder) -
     for path, own in tables:
         refuse_scored(own, f'"{path}"')
         kinds = {column: kind_of(type_) for column, type_ in own.items()}
-        encoder.check(Table(pd.DataFrame(columns=list(kinds)), kinds, f'"{path}"'))
+        encoder.check(Batch(pd.DataFrame(columns=list(kinds)), kinds, f'"{path}"'))
 
 
 def _make_room(folder: Path, ours: set[Path], *, force: bool) -> None:

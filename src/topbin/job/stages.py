@@ -1,7 +1,7 @@
 """The finished steps of a run, kept in its folder so that `--resume` does not do them twice.
 
-A step is a model folder (`topbin.io.models`: no pickle, checksums, written whole or not at all). It
-stands under a name made from all that determines it: the rows, the settings, the versions. Steps
+A step is a model folder (`topbin.store.models`: no pickle, checksums, written whole or not at all).
+It stands under a name made from all that determines it: the rows, the settings, the versions. Steps
 made of anything else are removed.
 """
 
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import topbin
+from topbin.core.atomic import remove, remove_parts, write_errors
 from topbin.core.errors import InputError
-from topbin.io.atomic import remove, remove_parts, write_errors
-from topbin.io.models import load, save
-from topbin.io.plain import to_json
-from topbin.io.runs import MAY_CHANGE, RESULT, STAGES, Run, read_result
 from topbin.job.files import MODEL
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, estimate_from, packages
+from topbin.store.models import load, save
+from topbin.store.plain import to_json
+from topbin.store.runs import MAY_CHANGE, RESULT, STAGES, Run, read_result
 
 
 class Stages(MutableMapping[str, Any]):

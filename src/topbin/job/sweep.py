@@ -16,16 +16,18 @@ from scipy.special import expit
 
 from topbin.core.labels import Mask
 from topbin.core.optional import require
+from topbin.core.ranks import share_below
 from topbin.core.tails import Counts, Tails
-from topbin.io.features import Encoder
-from topbin.io.tables import Table
+from topbin.data.features import Encoder
+from topbin.data.rows import Places, RowPart, mix, read_rows
+from topbin.data.tables import Batch
+from topbin.engines.engine import Engine
+from topbin.engines.outcome import total_of
 from topbin.job.draw import Roles, Rows
 from topbin.job.prepare import as_numbers
 from topbin.learn.backends.sklearn import mean_score
-from topbin.learn.crossfit import Chain, rank_in
+from topbin.learn.crossfit import Chain
 from topbin.mpe.crossfit import Floats
-from topbin.scale.engine import Engine
-from topbin.scale.rows import Places, RowPart, mix, read_rows, total_of
 
 FOLDS = 1  # the first stream of hashes that assigns folds, one for each repeat
 
@@ -47,7 +49,7 @@ class Fold:
         array([0.17, 0.61, 1.  ])
         """
         size = self.known.size
-        below = rank_in(self.known, z) * size
+        below = share_below(z, self.known) * size
         if own:
             below = (below - 0.5) * size / max(1, size - 1)
         return np.asarray((below + expit(z)) / (size + 1), np.float64)
@@ -155,7 +157,7 @@ class Sweep:
 
     def score(self, rows: Rows) -> Floats:
         """The scores of rows that did not train the models."""
-        table = Table.from_frame(rows.table.select(self.encoder.columns))
+        table = Batch.from_frame(rows.table.select(self.encoder.columns))
         return self.folds.scores(as_numbers(self.encoder.encode(table)), rows.places)
 
 

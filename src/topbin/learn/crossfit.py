@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.labels import Mask
+from topbin.core.ranks import share_below
 from topbin.core.tails import Tails
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
 from topbin.learn.loop import Epoch, train
@@ -67,7 +68,7 @@ class Ensemble:
         with threadpool_limits(limits=1 if is_small(X) else None):
             found = [mean_score(group, X) for group in self.groups]
         if self.references:
-            found = [rank_in(k, z) for k, z in zip(self.references, found, strict=True)]
+            found = [share_below(z, k) for k, z in zip(self.references, found, strict=True)]
         return np.asarray(np.mean(found, axis=0), np.float64)
 
 
@@ -238,16 +239,6 @@ def least_kept(n_u: int) -> int:
     return max(20, n_u // 20)
 
 
-def rank_in(known: Floats, scores: Floats) -> Floats:
-    """The share of `known` (ascending) below each score; ties count half.
-
-    >>> rank_in(np.array([1.0, 2.0, 2.0, 3.0]), np.array([0.0, 2.0, 9.0]))
-    array([0. , 0.5, 1. ])
-    """
-    below, upto = (np.searchsorted(known, scores, side) for side in ("left", "right"))
-    return (below + upto) / (2 * known.size)
-
-
 def _gather(chains: Sequence[Chain], is_positive: Mask, *, ranks: bool) -> CrossFit:
     repeats = range(1 + chains[-1].repeat)
     raw, ranked = (np.zeros((len(repeats), is_positive.size)) for _ in range(2))
@@ -258,7 +249,7 @@ def _gather(chains: Sequence[Chain], is_positive: Mask, *, ranks: bool) -> Cross
             continue
         score = np.mean(chain.scores, axis=0)
         raw[chain.repeat, chain.held_out] = score
-        ranked[chain.repeat, chain.held_out] = rank_in(np.sort(score), score)
+        ranked[chain.repeat, chain.held_out] = share_below(score, np.sort(score))
     references = tuple(np.sort(scores) for scores in raw) if ranks else ()
     ensemble = Ensemble(tuple(groups[repeat] for repeat in repeats), references)
     scores = (ranked if ranks else raw).mean(axis=0)
@@ -289,5 +280,5 @@ def _mean_epoch(outer: Sequence[Chain], t: int, is_positive: Mask) -> Epoch:
 def _estimate_at(outer: Sequence[Chain], t: int, is_positive: Mask) -> AlphaEstimate:
     scores = np.zeros(is_positive.size)
     for chain in outer:
-        scores[chain.held_out] += rank_in(np.sort(chain.scores[t]), chain.scores[t])
+        scores[chain.held_out] += share_below(chain.scores[t], np.sort(chain.scores[t]))
     return bbe(Tails.from_scores(scores[is_positive], scores[~is_positive]))

@@ -1,6 +1,6 @@
 """The model and the amount of work used when the user names none, both chosen by measurement.
 
-The figures are in benchmarks/results/tedn_uci_sklearn.md.
+The figures are in bench/results/tedn_uci_sklearn.md.
 """
 
 from dataclasses import replace
@@ -14,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from topbin.core.optional import require
+from topbin.learn.classifiers.alpha import default_scorer
 from topbin.learn.crossfit import Plan, is_small
 from topbin.learn.risk import Learner
-from topbin.mpe.estimator import default_scorer
 
 SMALL_ROWS = 10_000
 LARGE_ROWS = 50_000

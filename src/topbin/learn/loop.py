@@ -118,7 +118,7 @@ def train(
     """Run `warm_start` epochs of PvU, then `epochs` of the learner, yielding a record after each.
 
     `holdout` is (P, U) rows kept from training; with it α̂ is estimated after every epoch. With
-    `warm_stop` the warm start ends once PvU is `past_its_best` there, and the learner has the rest.
+    `warm_stop` the warm start ends once PvU `is_past_best_epoch`, and the learner has the rest.
     `done` is the history of an interrupted run whose model state has been restored.
     """
     check_count(epochs, "epochs")
@@ -136,7 +136,7 @@ def train(
         latest = history[-1].estimate if history else None
         warm = all(epoch.phase == WARM_START for epoch in history)
         for number in range(len(history) + 1, warm_start + epochs + 1):
-            warm = warm and number <= warm_start and not (warm_stop and past_its_best(history))
+            warm = warm and number <= warm_start and not (warm_stop and is_past_best_epoch(history))
             stage = _warm_start_of(learner) if warm else learner
             if stage.estimates_alpha and latest is None:
                 latest, _ = _judge(model, holdout, estimator)
@@ -189,13 +189,13 @@ def _warm_start_of(learner: Learner) -> Learner:
     return replace(PVU, name=WARM_START, loss=learner.loss)
 
 
-def past_its_best(history: Sequence[Epoch]) -> bool:
+def is_past_best_epoch(history: Sequence[Epoch]) -> bool:
     """Whether a warm start has run twice as long as it took to its lowest risk on the hold-out.
 
     From there on PvU memorises: what it would learn of U are its labels.
 
     >>> best_at_6 = [Epoch(i, "", 0, 0, 0, held_risk=0.5 + abs(i - 6) / 8) for i in range(1, 13)]
-    >>> past_its_best(best_at_6[:11]), past_its_best(best_at_6)
+    >>> is_past_best_epoch(best_at_6[:11]), is_past_best_epoch(best_at_6)
     (False, True)
     """
     risks = [inf if epoch.held_risk is None else epoch.held_risk for epoch in history]

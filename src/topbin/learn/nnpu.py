@@ -4,7 +4,7 @@ uPU whose negative part L⁻(U) − α·L⁻(P), a mean of non-negative losses, 
 any mini-batch; where it has, the step goes along −γ times that part (their algorithm 1).
 """
 
-from topbin.core.checks import check_fraction, check_positive
+from topbin.core.checks import check_above_zero, check_fraction
 from topbin.learn.risk import Learner, Loss, Risk
 
 
@@ -14,7 +14,7 @@ def nnpu(*, beta: float = 0.0, gamma: float = 1.0, loss: Loss = "sigmoid") -> Le
     >>> nnpu(gamma=0.5).at(0.3)
     Risk(p_pos=0.3, p_neg=-0.3, u_neg=1.0, clamp=True, beta=0.0, gamma=0.5, loss='sigmoid')
     """
-    check_positive(beta, "beta", zero=True)
+    check_above_zero(beta, "beta", zero=True)
     check_fraction(gamma, "gamma", low_open=False, high_open=False)
     return Learner(
         name="nnpu",

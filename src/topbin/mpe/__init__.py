@@ -7,7 +7,6 @@ from topbin.mpe.bootstrap import bootstrap
 from topbin.mpe.dedpul import dedpul, dedpul_posterior
 from topbin.mpe.elkan_noto import elkan_noto
 from topbin.mpe.estimate import estimate_alpha
-from topbin.mpe.estimator import AlphaEstimator
 from topbin.mpe.intervals import interval, upper_bound
 from topbin.mpe.km import hull_curve, km1, km2
 from topbin.mpe.prune import thin_tails
@@ -18,7 +17,6 @@ from topbin.mpe.tice import tice
 __all__ = [
     "DEFAULT_METHOD",
     "METHODS",
-    "AlphaEstimator",
     "Method",
     "alphamax",
     "bbe",

@@ -4,7 +4,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from topbin.core.checks import check_fraction, check_positive
+from topbin.core.checks import check_above_zero, check_fraction
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.tails import Shares, Tails
 
@@ -28,7 +28,7 @@ def bbe(tails: Tails, *, delta: float = 0.1, gamma: float = 0.01) -> AlphaEstima
 def upper_confidence(tails: Tails, *, delta: float = 0.1, gamma: float = 0.01) -> Shares:
     """The bound that BBE minimises, at every cut; equal bounds go to the larger bin."""
     check_fraction(delta, "delta")
-    check_positive(gamma, "gamma", zero=True)
+    check_above_zero(gamma, "gamma", zero=True)
     return tails.ratio + (1 + gamma) * dkw_slack(tails, delta) / tails.q_p
 
 

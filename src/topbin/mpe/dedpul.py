@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d, median_filter
 
-from topbin.core.checks import Scores, check_fraction, check_positive, check_scores
+from topbin.core.checks import Scores, check_above_zero, check_fraction, check_scores
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 
@@ -92,7 +92,7 @@ def density_ratio(scores_p: Any, scores_u: Any, *, bandwidth: float = 0.2) -> tu
     """
     p = np.sort(check_scores(scores_p, "scores_p").astype(np.float64))
     u = np.sort(check_scores(scores_u, "scores_u").astype(np.float64))
-    if check_positive(bandwidth, "bandwidth") < 0.01:
+    if check_above_zero(bandwidth, "bandwidth") < 0.01:
         raise InputError("TB008", f"bandwidth must be at least 0.01; got {bandwidth!r}.")
     z_p, z_u = _spread_out(p, u)
     ratio = _kernel_ratio(z_p, z_u, bandwidth)

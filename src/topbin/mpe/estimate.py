@@ -67,7 +67,7 @@ def estimate_alpha(
                 f"{method!r} cannot be computed from tails and scores_u={type(scores_u).__name__}; "
                 "pass both score samples, or tails alone with a method that reads tails.",
             )
-        return with_doubts(chosen.estimate(scores_p), scores_p, confidence, pure_fraction, kappa)
+        return add_alarms(chosen.estimate(scores_p), scores_p, confidence, pure_fraction, kappa)
     if scores_u is None:
         raise InputError("TB001", "scores_u is missing; pass the scores of the unlabeled rows.")
     scores_p, scores_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
@@ -82,7 +82,7 @@ def estimate_alpha(
         found = chosen.estimate(scores_p, scores_u, share_p=share_p)
     else:
         found = chosen.estimate(scores_p, scores_u)
-    return with_doubts(found, tails, confidence, pure_fraction, kappa)
+    return add_alarms(found, tails, confidence, pure_fraction, kappa)
 
 
 def _refuse_labels(scores_p: Scores, scores_u: Scores) -> None:
@@ -99,7 +99,7 @@ def _refuse_labels(scores_p: Scores, scores_u: Scores) -> None:
         )
 
 
-def with_doubts(
+def add_alarms(
     estimate: AlphaEstimate,
     tails: Tails,
     confidence: float | None = 0.95,

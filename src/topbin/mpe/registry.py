@@ -45,7 +45,7 @@ METHODS = {
     "tice": Method(tice, "features", "Bekker & Davis 2018"),
 }
 
-# Chosen by measurement: benchmarks/results/default_method.md.
+# Chosen by measurement: bench/results/default_method.md.
 DEFAULT_METHOD = "bbe_cp"
 
 

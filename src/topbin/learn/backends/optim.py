@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from topbin.core.checks import check_positive
+from topbin.core.checks import check_above_zero
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.learn.nets import NETS
@@ -27,7 +27,7 @@ class Optim:
 
     def build(self, net: "nn.Module", device: "torch.device") -> "torch.optim.Optimizer":
         """The torch optimiser over a net's parameters."""
-        check_positive(self.lr, "lr")
+        check_above_zero(self.lr, "lr")
         fused = device.type in ("cpu", "cuda")
         shared: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay, "fused": fused}
         if self.name == "sgd":

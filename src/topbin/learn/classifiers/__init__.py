@@ -1,5 +1,6 @@
 """The learners as scikit-learn classifiers: thin faces, one shared."""
 
+from topbin.learn.classifiers.alpha import AlphaEstimator
 from topbin.learn.classifiers.cvir import CVIRClassifier
 from topbin.learn.classifiers.dedpul import DEDPULClassifier
 from topbin.learn.classifiers.elkan_noto import ElkanNotoClassifier
@@ -9,6 +10,7 @@ from topbin.learn.classifiers.pvu import PvUClassifier
 from topbin.learn.classifiers.tedn import TEDnClassifier
 
 __all__ = [
+    "AlphaEstimator",
     "CVIRClassifier",
     "DEDPULClassifier",
     "ElkanNotoClassifier",

@@ -16,9 +16,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from topbin.core.checks import check_fraction, check_positive
+from topbin.core.checks import check_above_zero, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask, read_labels
+from topbin.learn.classifiers.alpha import check_labels, check_weight
 from topbin.learn.classifiers.classes import classes_of
 from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table
 from topbin.learn.classifiers.plans import check_plan, is_net
@@ -28,7 +29,6 @@ from topbin.learn.pvu import PVU
 from topbin.learn.risk import Learner
 from topbin.learn.select import n_rows
 from topbin.mpe.crossfit import Floats
-from topbin.mpe.estimator import check_labels, check_weight
 from topbin.mpe.registry import find_method
 
 
@@ -232,7 +232,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._given_alpha()
         deadline = inf
         if self.time_limit is not None:
-            deadline = monotonic() + check_positive(self.time_limit, "time_limit")
+            deadline = monotonic() + check_above_zero(self.time_limit, "time_limit")
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31 - 1)

@@ -12,7 +12,7 @@ from topbin.learn.crossfit import Progress
 from topbin.learn.dedpul import dedpul_curve
 from topbin.learn.pvu import PVU
 from topbin.mpe.dedpul import Rule, dedpul
-from topbin.mpe.estimate import with_doubts
+from topbin.mpe.estimate import add_alarms
 
 
 class DEDPULClassifier(PUClassifier):
@@ -69,7 +69,7 @@ class DEDPULClassifier(PUClassifier):
         fit = run_crossfit(sample, replace(PVU, name="dedpul"), settings, ranks=False)
         z_p, z_u = fit.scores[sample.is_positive], fit.scores[~sample.is_positive]
         found = dedpul(z_p, z_u, rule=self.rule, bandwidth=self.bandwidth)
-        estimate = with_doubts(found, Tails.from_scores(z_p, z_u), settings.confidence)
+        estimate = add_alarms(found, Tails.from_scores(z_p, z_u), settings.confidence)
         posterior = dedpul_curve(z_p, z_u, estimate.alpha, bandwidth=self.bandwidth)
         oof = posterior(fit.scores)
         return Fitted(fit.ensemble, posterior, estimate, fit.history, z_p, z_u, oof)

@@ -17,7 +17,7 @@ from topbin.learn.posterior import Posterior, fit_posterior
 from topbin.learn.risk import Learner
 from topbin.learn.tedn import TEDN
 from topbin.mpe.crossfit import Floats
-from topbin.mpe.estimate import estimate_alpha, with_doubts
+from topbin.mpe.estimate import add_alarms, estimate_alpha
 
 
 class Scorer(Protocol):
@@ -139,7 +139,7 @@ def judge(
         method=settings.method if notes else "given",
         notes=notes or ("α was given, not estimated",),
     )
-    return with_doubts(given, Tails.from_scores(scores_p, scores_u), settings.confidence)
+    return add_alarms(given, Tails.from_scores(scores_p, scores_u), settings.confidence)
 
 
 def usable(estimate: AlphaEstimate) -> tuple[float, tuple[str, ...]]:

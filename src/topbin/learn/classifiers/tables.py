@@ -12,9 +12,9 @@ from scipy.sparse import issparse, vstack
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from topbin.core.columns import Column, raw_columns, read_column
 from topbin.core.errors import InputError
-from topbin.mpe.estimator import code_of
+from topbin.data.columns import Column, raw_columns, read_column
+from topbin.learn.classifiers.alpha import code_of
 
 Floats = NDArray[np.float64]
 

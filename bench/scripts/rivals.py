@@ -1,0 +1,164 @@
+"""pulearn and pu-toolbox beside topbin, on the benchmark's own splits.
+
+    TOPBIN_DATA=folder python bench/scripts/rivals.py --pulearn A/bin/python \\
+        --pu-toolbox B/bin/python
+
+Each library runs in an environment of its own, which `python -m venv a; a/bin/pip install pulearn`
+makes. All get the same rows (training and hold-out together), standardised, without a true label.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from machine import RESULTS, head, save, table
+from rivals_worker import KM_ROWS, RESAMPLES
+
+from topbin_bench.judge import accuracy
+from topbin_bench.rows import pooled
+from topbin_bench.tables import mean_of
+from topbin_bench.tasks import TASKS
+
+TASKS_RUN = ("concrete", "mushroom", "landsat", "pageblock", "spambase", "gaussians")
+HALF = 0.5
+WORKER = Path(__file__).with_name("rivals_worker.py")
+LIMIT = 1800  # seconds a library
+NOTE = """
+The five UCI tables and Gaussians 4σ apart, {splits} splits each; every method sees the same P and U
+(training and hold-out rows together). *Error* is |α̂ − α| for the share α among the unlabeled; a
+share among all rows, which pulearn gives, is converted. *Covers* counts 95 % intervals that hold
+the true α, where a method gives one. Accuracy is for a population with a share α of positives, on
+rows that no method saw; α is told to nobody. ± is one standard error over splits, each a mean over
+tables. Seconds of CPU and peak memory are those of one fit in a process of its own, on one thread,
+the imports in memory; a mean over tables, and the largest.
+
+pulearn {pulearn}: the histogram prior with its bootstrap interval ({resamples} resamples), the EM
+prior, Elkan-Noto over a random forest (200 trees), bagging (100 trees), nnPU with the EM prior: as
+a share of the unlabeled, which its documentation asks for, and as the share of all rows that the
+prior estimator gives, which happens to suit these tables better. Elkan-Noto and bagging call rows
+as if labeled and unlabeled ones came together, where positives are more frequent than among the
+rows that all are judged on.
+pu-toolbox {pu_toolbox} without torch: `PUPipeline()` as it comes (penalised L1 prior, uPU), its
+three priors, KM2 and ReCPE on {km_rows} rows a side. Everything else is each library's default.
+
+"""
+
+
+def export(folder: Path, alphas: list[float], splits: int) -> dict[str, tuple]:
+    """Write what methods may see; return the truth by file name."""
+    truths = {}
+    for task in TASKS_RUN:
+        for alpha in alphas:
+            for seed in range(splits):
+                split, truth = TASKS[task].split(alpha, seed)
+                X_p, X_u = pooled(split)
+                name = f"{task}_{alpha:g}_{seed}"
+                np.savez(folder / f"{name}.npz", X_p=X_p, X_u=X_u, X_test=truth.X_test)
+                truths[name] = (task, alpha, seed, truth)
+    return truths
+
+
+def run(python: str, library: str, folder: Path) -> list[dict]:
+    """The lines of a library's worker."""
+    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    ended = subprocess.run(
+        [python, str(WORKER), library, str(folder)],
+        env={**os.environ, **one}, capture_output=True, text=True, timeout=LIMIT, check=False,
+    )  # fmt: skip
+    if ended.returncode:
+        sys.exit(f"{library}: {ended.stderr.strip()[-2000:]}")
+    return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+def judge(rows: list[dict], truths: dict[str, tuple], folder: Path) -> pd.DataFrame:
+    """Errors, coverage and accuracy: only here is the truth looked at."""
+    judged = []
+    for row in rows:
+        task, alpha, seed, truth = truths[row["file"]]
+        called = folder / f"{row['file']}.{row['method']}.npy"
+        low, high = row["interval"] or (np.nan, np.nan)
+        found = np.nan if row["alpha"] is None else row["alpha"]
+        judged.append({
+            "task": task, "alpha": alpha, "seed": seed, "method": row["method"],
+            "alpha_hat": found, "error": abs(found - alpha), "low": low, "high": high,
+            "accuracy": 100 * accuracy(np.load(called), truth) if called.exists() else np.nan,
+            "seconds": row["seconds"], "mb": row["mb"], "failed": row["error"],
+        })  # fmt: skip
+    return pd.DataFrame(judged)
+
+
+def show(value: float | None, digits: int) -> str:
+    return "–" if value is None or np.isnan(value) else f"{value:.{digits}f}"
+
+
+def overall(rows: pd.DataFrame) -> str:
+    """A line a method and α: means over all tables, ± one standard error over splits."""
+    lines = []
+    for (alpha, method), cells in rows.groupby(["alpha", "method"], sort=False):
+        by_split = cells.groupby("seed")[["error", "accuracy"]].mean()
+        error, right = mean_of(by_split["error"]), mean_of(by_split["accuracy"])
+        given = cells[cells["low"].notna()]
+        inside = (given["low"] <= given["alpha"]) & (given["alpha"] <= given["high"])
+        lines.append([
+            f"{alpha:g}", method, error.show(3) if error else "–",
+            f"{inside.sum()} of {len(given)}" if len(given) else "–",
+            right.show(1) if right else "–", show(cells["seconds"].mean(), 1),
+            f"{cells['mb'].max():.0f}", str(int((cells["failed"] != "").sum()) or "–"),
+        ])  # fmt: skip
+    header = ["α", "method", "error of α̂", "covers", "accuracy, %", "CPU s", "peak MB", "failed"]
+    return table(header, lines)
+
+
+def by_task(rows: pd.DataFrame, column: str, digits: int) -> str:
+    """A line a method, a column a table, at α = .5."""
+    half = rows[rows["alpha"] == HALF].dropna(subset=[column])
+    lines = []
+    for method, cells in half.groupby("method", sort=False):
+        means = cells.groupby("task")[column].mean().reindex(TASKS_RUN)
+        lines.append([method, *(show(mean, digits) for mean in means)])
+    return table(["method", *TASKS_RUN], lines)
+
+
+def versions(python: str, package: str) -> str:
+    code = f"from importlib.metadata import version; print(version({package!r}))"
+    return subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.strip()
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("--pulearn", required=True, help="python with pulearn")
+    options.add_argument("--pu-toolbox", required=True, help="python with pu-toolbox")
+    options.add_argument("--splits", type=int, default=3)
+    options.add_argument("--alpha", type=float, nargs="+", default=[HALF])
+    chosen = options.parse_args()
+    pythons = {
+        "topbin": sys.executable, "pulearn": chosen.pulearn, "pu_toolbox": chosen.pu_toolbox,
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        truths = export(folder, chosen.alpha, chosen.splits)
+        found = [row for library, python in pythons.items() for row in run(python, library, folder)]
+        rows = judge(found, truths, folder)
+    rows = rows.sort_values("alpha", ascending=False, kind="stable")
+    rows.to_csv(RESULTS / "rivals.csv", index=False, float_format="%.5g")
+    note = NOTE.format(
+        splits=chosen.splits, resamples=RESAMPLES, km_rows=KM_ROWS,
+        pulearn=versions(chosen.pulearn, "pulearn"),
+        pu_toolbox=versions(chosen.pu_toolbox, "pu-toolbox"),
+    )  # fmt: skip
+    title = head("topbin beside pulearn and pu-toolbox", "python bench/scripts/rivals.py …")
+    save("rivals.md", (
+        title + note.lstrip() + overall(rows)
+        + "\n## Error of α̂ by table, α = .5\n\n" + by_task(rows, "error", 3)
+        + "\n## Accuracy by table, α = .5, in per cent\n\n" + by_task(rows, "accuracy", 1)
+    ))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

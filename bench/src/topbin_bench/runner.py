@@ -1,0 +1,230 @@
+"""Running a grid: only what is missing, a job at a time or several, each kept as it ends."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from time import perf_counter, process_time
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from topbin.core.atomic import lock
+from topbin.core.errors import TopbinError
+from topbin.core.estimate import AlphaEstimate
+from topbin.mpe.estimate import estimate_alpha
+from topbin_bench.grid import Cell, Job, jobs_of
+from topbin_bench.judge import Look, Point, answer_point, doubts, measure, summary
+from topbin_bench.methods import DEFAULT, Contender, find_contender
+from topbin_bench.store import DONE, FAILED, Store
+from topbin_bench.tasks import TASKS, Split, Task, Truth
+from topbin_bench.tasks.task import rng_of
+from topbin_bench.trainers import Fitted, fit_default, fit_features, fit_net
+
+PACK_EVERY = 60.0  # seconds
+# Scores are kept for pictures: of these trainers, for the first split, at a few epochs.
+PICTURED = ("pvu", "tedn")
+# What a method may plausibly raise; an interrupt or a full memory must end the run.
+FAILURES = (TopbinError, ArithmeticError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+Tables = dict[str, list[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A job that ended: how many of its cells failed, why, and the seconds it took."""
+
+    job: Job
+    failed: int
+    reason: str
+    seconds: float
+
+
+class Cluster(Protocol):
+    """Machines that share the jobs, such as `topbin.engines.dask.Dask`."""
+
+    def each(
+        self, task: Callable[[Store, Job], Finished], parts: Sequence[Job], shared: Store
+    ) -> Iterator[Finished]:
+        """What every job gave, as they end."""
+        ...
+
+
+def run(
+    cells: Sequence[Cell],
+    store: Store,
+    *,
+    jobs: int = 1,
+    retry: bool = False,
+    watch: Callable[[Finished], object] = lambda _finished: None,
+    cluster: Cluster | None = None,
+) -> int:
+    """Run the cells that have no result and return how many failed.
+
+    Another run into the same folder is refused. The workers of a `cluster` must see the store's
+    folder under the same path.
+    """
+    store.parts.mkdir(parents=True, exist_ok=True)
+    failed, packed = 0, perf_counter()
+    with lock(store.folder):
+        store.clean()
+        todo = jobs_of(store.missing(cells, retry=retry))
+        if cluster is not None:
+            ended = cluster.each(run_and_keep, todo, store)
+        else:
+            ended = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+                delayed(run_and_keep)(store, job) for job in todo
+            )
+        try:
+            for finished in ended:
+                failed += finished.failed
+                watch(finished)
+                if perf_counter() - packed > PACK_EVERY:
+                    store.pack()
+                    packed = perf_counter()
+        finally:
+            store.pack()
+    return failed
+
+
+def run_and_keep(store: Store, job: Job) -> Finished:
+    """Run a job on one thread and write its results; a failure is a result too."""
+    began = perf_counter()
+    try:
+        tables = run_on_one_thread(job)
+    except FAILURES as error:
+        tables = {"rows": [_row(cell, FAILED, _said(error)) for cell in job.cells]}
+    store.put(job.key, tables)
+    reasons = [row["reason"] for row in tables["rows"] if row["status"] == FAILED]
+    return Finished(job, len(reasons), "; ".join(dict.fromkeys(reasons)), perf_counter() - began)
+
+
+def run_on_one_thread(job: Job) -> Tables:
+    """As every job is run: more threads change the order of sums, and small nets are slower."""
+    with threadpool_limits(limits=1):
+        return run_job(job)
+
+
+def run_job(job: Job) -> Tables:
+    """Fit once, measure every cell: rows, curves and, for pictures, scores."""
+    first = job.cells[0]
+    split, truth = problem(TASKS[first.task], first.alpha, first.seed)
+    contenders = [find_contender(cell.method) for cell in job.cells]
+    began = process_time()
+    if contenders[0].learner is None:
+        measured = _answer(job, contenders[0], split, truth)
+    else:
+        measured = _train(job, contenders, split, truth)
+    seconds = process_time() - began
+    tables: Tables = {"rows": [], "curves": [], "scores": measured.scores}
+    for cell, contender in zip(job.cells, contenders, strict=True):
+        if cell.method in measured.reasons:
+            tables["rows"].append(_row(cell, FAILED, measured.reasons[cell.method]))
+            continue
+        points = measured.paths[cell.method]
+        columns = summary(points, truth, first.settings.last, pu_stop=not contender.oracle)
+        shown = doubts(measured.last, columns["alpha_last"]) if contender.bounds else {}
+        tables["rows"].append({**_row(cell, DONE), "seconds": seconds, **columns, **shown})
+        if len(points) > 1:
+            tables["curves"] += [{"key": cell.key, **asdict(point)} for point in points]
+    return tables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A job's points by method, why a method has none, the last estimate, and scores to draw."""
+
+    paths: dict[str, list[Point]]
+    last: AlphaEstimate
+    reasons: dict[str, str] = field(default_factory=dict)
+    scores: list[dict[str, Any]] = field(default_factory=list)
+
+
+@lru_cache(maxsize=1)
+def problem(task: Task, alpha: float, seed: int) -> tuple[Split, Truth]:
+    """The split of a job; the next job often has the same, and a text's takes half a minute."""
+    return task.split(alpha, seed)
+
+
+def _answer(job: Job, contender: Contender, split: Split, truth: Truth) -> Measured:
+    settings = job.cells[0].settings
+    if contender.name == DEFAULT:
+        answer = fit_default(split, settings, seed=_seed(job))
+    else:
+        answer = fit_features(split, contender.name, settings)
+    return Measured({contender.name: [answer_point(answer, contender, truth)]}, answer.estimate)
+
+
+def _train(job: Job, contenders: Sequence[Contender], split: Split, truth: Truth) -> Measured:
+    """Train a net; a method that fails at it does not take along those that read the same."""
+    first, lead = job.cells[0], contenders[0]
+    assert lead.learner is not None
+    if lead.oracle and truth.y_u is not None:  # the ceiling: true negatives in the place of U
+        split = replace(split, X_u=split.X_u[~truth.y_u])
+    paths: dict[str, list[Point]] = {contender.name: [] for contender in contenders}
+    reasons: dict[str, str] = {}
+    scores: list[dict[str, Any]] = []
+    fitted = None
+    for fitted in fit_net(
+        split,
+        lead.learner,
+        first.settings,
+        alpha=truth.alpha,
+        warm_start=lead.warm_start,
+        warm_stop=lead.warm_stop,
+        seed=_seed(job),
+    ):
+        look = Look.at(fitted, truth)
+        for contender in contenders:
+            try:
+                if contender.name not in reasons:
+                    paths[contender.name].append(measure(look, contender))
+            except FAILURES as error:
+                reasons[contender.name] = _said(error)
+        if _pictured(first, job.trainer, fitted.epoch.epoch):
+            scores += _keep_scores(job, fitted, split, truth)
+    assert fitted is not None
+    return Measured(paths, estimate_alpha(fitted.scores_p, fitted.scores_u), reasons, scores)
+
+
+def _pictured(cell: Cell, trainer: str, epoch: int) -> bool:
+    s = cell.settings
+    ends = (1, s.warm_start, s.warm_start + s.epochs // 2, s.total)
+    measured = [number for number in range(1, s.total + 1) if s.recorded(number)]
+    wanted = {min(measured, key=lambda number: abs(number - end)) for end in ends}
+    return trainer in PICTURED and cell.seed == 0 and cell.alpha == 0.5 and epoch in wanted
+
+
+def _keep_scores(job: Job, fitted: Fitted, split: Split, truth: Truth) -> list[dict[str, Any]]:
+    """Scores of the hold-out and of the training U, with their true class, a list a sample."""
+    if truth.y_u is None or truth.y_held_u is None:
+        return []
+    scores_u = fitted.scores(split.X_u)
+    samples = {
+        "held_p": fitted.scores_p,
+        "held_u_positive": fitted.scores_u[truth.y_held_u],
+        "held_u_negative": fitted.scores_u[~truth.y_held_u],
+        "train_u_positive": scores_u[truth.y_u],
+        "train_u_negative": scores_u[~truth.y_u],
+    }
+    return [
+        {
+            "key": job.cells[0].key, "task": job.cells[0].task, "trainer": job.trainer,
+            "epoch": fitted.epoch.epoch, "sample": name, "scores": values.astype(np.float32),
+        }
+        for name, values in samples.items()
+    ]  # fmt: skip
+
+
+def _seed(job: Job) -> int:
+    """Initial weights and batches depend on (task, trainer, seed)."""
+    first = job.cells[0]
+    return int(rng_of(first.task, job.trainer, first.seed).integers(2**31))
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _row(cell: Cell, status: str, reason: str = "") -> dict[str, Any]:
+    return {"key": cell.key, **asdict(cell), "status": status, "reason": reason}

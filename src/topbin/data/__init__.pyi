@@ -1,0 +1,13 @@
+from .features import Dropped as Dropped
+from .features import Encoder as Encoder
+from .features import fit_encoder as fit_encoder
+from .findings import Finding as Finding
+from .findings import check_table as check_table
+from .tables import Batch as Batch
+from .tables import Pair as Pair
+from .tables import Schema as Schema
+from .tables import describe as describe
+from .tables import iter_chunks as iter_chunks
+from .tables import read_pair as read_pair
+from .tables import read_table as read_table
+from .write import write_table as write_table

@@ -1,0 +1,259 @@
+"""Csv and tsv files: the first line names the columns, every row has as many fields.
+
+DuckDB parses; this module tells it the dialect instead of letting it guess (a guess turns a
+ragged file into one column of text without a word), settles the type of every column over the
+whole file in constant memory, and says in a sentence what is wrong with a file that fails.
+"""
+
+import codecs
+import csv
+import io
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from topbin.core.errors import InputError
+from topbin.data.find import identifier, literal, open_bytes, path_literal
+
+MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
+SAMPLE_ROWS = 20_480  # what DuckDB's sniffer looks at
+HEAD_BYTES = 1 << 24
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
+MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null"]
+ISO_DATE = "%Y-%m-%d"
+# A leading zero marks a code (a postcode, an account), not a number.
+NO_CODE = "(not starts_with({c}, '0') or {c} = '0' or starts_with({c}, '0.'))"
+FITS = {
+    "BIGINT": f"try_cast({{c}} as BIGINT) is not null and not contains({{c}}, '.') and {NO_CODE}",
+    "DOUBLE": f"try_cast({{c}} as DOUBLE) is not null and {NO_CODE}",
+    "DATE": "try_strptime({c}, {date}) is not null",
+    "TIMESTAMP": "coalesce(try_strptime({c}, {timestamp}), try_cast({c} as TIMESTAMP)) is not null",
+    "TIMESTAMP WITH TIME ZONE": "try_cast({c} as TIMESTAMPTZ) is not null",
+    "TIME": "try_cast({c} as TIME) is not null",
+    "BOOLEAN": "lower({c}) in ('true', 'false')",  # DuckDB 2 would also take yes/no and t/f
+}
+WIDER = {
+    "BIGINT": ("BIGINT", "DOUBLE"),
+    "HUGEINT": ("DOUBLE",),
+    "DATE": ("DATE", "TIMESTAMP"),
+    "BLANK": ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Delimited:
+    """One file's dialect, settled types (blank: no value at all) and number of rows."""
+
+    path: Path
+    delimiter: str
+    types: dict[str, str]
+    date_format: str
+    timestamp_format: str | None
+    rows: int
+
+    def scan(self, types: dict[str, str]) -> str:
+        """The SQL that reads it with these types."""
+        listed = ", ".join(f"{literal(c)}: {literal(types[c])}" for c in self.types)
+        formats = f", dateformat={literal(self.date_format)}"
+        if self.timestamp_format:
+            formats += f", timestampformat={literal(self.timestamp_format)}"
+        return (
+            f"read_csv({path_literal(self.path)}, auto_detect=false, columns={{{listed}}}, "
+            f"{_dialect(self.delimiter)}{formats})"
+        )
+
+
+def inspect_delimited(connection: Any, path: Path, *, tabs: bool) -> Delimited:
+    """Settle dialect, names, types and row count of a file, or raise TB102 with what is wrong."""
+    delimiter, header = _header(path, tabs)
+    try:
+        sniffed = _sniff(connection, path, delimiter)
+        guessed = {column["name"]: column["type"] for column in sniffed["Columns"]}
+        if len(guessed) != len(header):
+            raise InputError("TB102", complaint(path, delimiter, "the header is not clear."))
+        formats = sniffed["DateFormat"] or ISO_DATE, sniffed["TimestampFormat"]
+        return _settle(connection, Delimited(path, delimiter, guessed, *formats, rows=0))
+    except duckdb.Error as error:
+        raise InputError("TB102", complaint(path, delimiter, str(error))) from error
+
+
+def _dialect(delimiter: str) -> str:
+    missing = ", ".join(literal(text) for text in MISSING)
+    return (
+        f"delim={literal(delimiter)}, quote='\"', escape='\"', header=true, skip=0, comment='', "
+        f"strict_mode=true, nullstr=[{missing}]"
+    )
+
+
+def _header(path: Path, tabs: bool) -> tuple[str, list[str]]:
+    with open_bytes(path) as handle:
+        head = handle.read(HEAD_BYTES)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError("TB102", f'"{path}" is UTF-16 text. Save it as UTF-8 first.')
+    if b"\0" in head[:1000]:
+        raise InputError("TB102", f'"{path}" holds binary data, not text.')
+    text = head.decode("utf-8-sig", errors="replace")
+    choices = {d: _first_record(text, d) for d in (["\t"] if tabs else DELIMITERS.values())}
+    delimiter = max(choices, key=lambda d: len(choices[d]))
+    header = choices[delimiter]
+    _check_header(path, header)
+    return delimiter, header
+
+
+def _first_record(text: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    if not any(name.strip() for name in header):
+        raise InputError("TB102", f'the first line of "{path}" is blank; it must name the columns.')
+    if len(header) > MAX_COLUMNS:
+        raise InputError(
+            "TB102",
+            f'"{path}" has {len(header):,} columns; a csv may have {MAX_COLUMNS:,}. '
+            "Write it as parquet, or pass a sparse matrix to a classifier in Python.",
+        )
+    seen: dict[str, str] = {}
+    for name in (name.strip() for name in header if name.strip()):
+        if name.casefold() in seen:
+            same = "twice" if seen[name.casefold()] == name else "in two spellings of case"
+            raise InputError(
+                "TB115", f'"{path}" has the column "{name}" {same}. Rename one of them.'
+            )
+        seen[name.casefold()] = name
+    if all(_is_fraction(name) for name in header):
+        raise InputError(
+            "TB102",
+            f'the first line of "{path}" holds numbers, so the columns have no names. '
+            "Add a line of names at the top.",
+        )
+
+
+def _is_fraction(text: str) -> bool:
+    try:
+        return not float(text).is_integer()
+    except (ValueError, OverflowError):
+        return False
+
+
+def _sniff(connection: Any, path: Path, delimiter: str) -> dict[str, Any]:
+    result = connection.execute(
+        f"select * from sniff_csv({path_literal(path)}, {_dialect(delimiter)})"
+    )
+    names = [column[0] for column in result.description]
+    return dict(zip(names, result.fetchone(), strict=True))
+
+
+def _settle(connection: Any, file: Delimited) -> Delimited:
+    """One pass over the text: does every value fit the type that the sample suggested?"""
+    text = file.scan(dict.fromkeys(file.types, "VARCHAR"))
+    whole = _lines_at_most(file.path, SAMPLE_ROWS)
+    types = file.types | dict.fromkeys(_blank(connection, text, file.types), "BLANK")
+    doubtful = {
+        column: WIDER.get(kind, (kind,))
+        for column, kind in types.items()
+        if kind == "BOOLEAN" or not whole
+    }
+    checks = [
+        f"count({identifier(column)})" if kind is None else _fits(file, column, kind)
+        for column, kinds in doubtful.items()
+        for kind in (None, *kinds)
+    ]
+    query = f"select {', '.join(['count(*)', *checks])} from {text}"
+    counts = iter(connection.execute(query).fetchone())
+    rows = int(next(counts))
+    for column, kinds in doubtful.items():
+        filled = next(counts)
+        fitting = [kind for kind in kinds if next(counts) == filled]
+        types[column] = "BLANK" if not filled else (fitting or ["VARCHAR"])[0]
+    return replace(file, types=types, rows=rows)
+
+
+def _blank(connection: Any, text: str, types: dict[str, str]) -> list[str]:
+    """Columns without a value in the sample, which the sniffer can only call text."""
+    unsure = [column for column, kind in types.items() if kind == "VARCHAR"]
+    if not unsure:
+        return []
+    counts = ", ".join(f"count({identifier(column)})" for column in unsure)
+    sample = f"(select * from {text} limit {SAMPLE_ROWS})"
+    filled = connection.execute(f"select {counts} from {sample}").fetchone()
+    return [column for column, count in zip(unsure, filled, strict=True) if not count]
+
+
+def _fits(file: Delimited, column: str, kind: str) -> str:
+    date = literal(file.date_format)
+    stamp = literal(file.timestamp_format or ISO_DATE)
+    test = FITS.get(kind, "true").format(c=identifier(column), date=date, timestamp=stamp)
+    return f"count(*) filter ({test})"
+
+
+def _lines_at_most(path: Path, most: int) -> bool:
+    lines = 0
+    with open_bytes(path) as handle:
+        while block := handle.read(1 << 20):
+            lines += block.count(b"\n") + block.count(b"\r")
+            if lines > most:
+                return False
+    return True
+
+
+def complaint(path: Path, delimiter: str, error: str) -> str:
+    """What is wrong, by the plainest cause that can be shown; the parser's words if none can."""
+    shown = _bad_bytes(path) or _bad_rows(path, delimiter) or _mixed_line_ends(path)
+    first = next((line for line in error.splitlines() if line.strip()), "")
+    return f'"{path}" cannot be read: {shown or first}'
+
+
+def _bad_bytes(path: Path) -> str:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line, block = 1, b""
+    with open_bytes(path) as handle:
+        try:
+            while block := handle.read(1 << 20):
+                decoder.decode(block)
+                line += block.count(b"\n")
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError as error:
+            line += error.object[: error.start].count(b"\n")
+            byte = error.object[error.start]
+            return (
+                f"it is not UTF-8 text (byte 0x{byte:02x} in line {line:,}). Save it as UTF-8, "
+                "for example with: iconv -f latin1 -t utf-8"
+            )
+    return ""
+
+
+def _bad_rows(path: Path, delimiter: str) -> str:
+    with open_bytes(path) as handle:
+        text = io.TextIOWrapper(handle, encoding="utf-8-sig", newline="")
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        header = line = 0
+        try:
+            for row in reader:
+                header = header or len(row)
+                if row and len(row) != header:
+                    fields = f"{len(row):,} field{'' if len(row) == 1 else 's'}"
+                    return (
+                        f"line {line + 1:,} has {fields}; the header has {header:,}. "
+                        "Quote fields that hold the delimiter, or repair the row."
+                    )
+                line = reader.line_num
+        except csv.Error as error:
+            open_quote = "end of data" in str(error)
+            words = "a quote is opened and never closed" if open_quote else error
+            return f"line {line + 1:,}: {words}."
+    return ""
+
+
+def _mixed_line_ends(path: Path) -> str:
+    with open_bytes(path) as handle:
+        head = handle.read(HEAD_BYTES)
+    windows, unix = head.count(b"\r\n"), head.count(b"\n") - head.count(b"\r\n")
+    if windows and unix:
+        return f"{windows:,} lines end in CR LF and {unix:,} in LF. Convert it, e.g. with dos2unix."
+    return ""

@@ -1,0 +1,132 @@
+"""Tables out: csv and tsv that a spreadsheet cannot mistake for formulas, parquet, json lines.
+
+A cell that begins with = + - @, a tab or a line end runs as a formula when a spreadsheet opens the
+file (OWASP, "CSV injection"); such text gets an apostrophe in front. Numbers stay numbers.
+"""
+
+import csv
+import os
+import re
+from collections.abc import Iterable, Iterator
+from glob import escape
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from topbin.core.atomic import PART, new_file
+from topbin.core.errors import FileError, InputError
+from topbin.data.find import ENDINGS, literal
+
+FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+STAGED = {"parquet": "format parquet", "jsonl": "format json"}
+
+
+def write_table(
+    path: str | os.PathLike[str],
+    rows: pd.DataFrame | Iterable[pd.DataFrame],
+    *,
+    force: bool = False,
+) -> int:
+    """Write a frame, or frames that follow one another, atomically; return the number of rows.
+
+    The ending says the format: .csv, .tsv, .parquet or .jsonl. Memory does not grow with the
+    number of frames.
+    """
+    target = Path(path)
+    format_ = ENDINGS.get(target.suffix.lower())
+    if format_ not in ("csv", "tsv", *STAGED):
+        raise InputError(
+            "TB105",
+            f'"{target}" has no ending that says a format. Use .csv, .tsv, .parquet or .jsonl.',
+        )
+    frames = _begun([rows] if isinstance(rows, pd.DataFrame) else rows)
+    with new_file(target, force=force) as part:
+        if format_ in STAGED:
+            return _write_staged(part, frames, STAGED[format_])
+        return _write_delimited(part, frames, "\t" if format_ == "tsv" else ",")
+
+
+def escape_cell(value: Any) -> Any:
+    """Text that a spreadsheet would run, made plain text; everything else as it is.
+
+    >>> [escape_cell(cell) for cell in ("=cmd()", "-5", "@home", "a-b", -5)]
+    ["'=cmd()", '-5', "'@home", 'a-b', -5]
+    """
+    risky = isinstance(value, str) and FORMULA.match(value) and not NUMBER.fullmatch(value)
+    return f"'{value}" if risky else value
+
+
+def unescape_cell(value: Any) -> Any:
+    """The inverse, for files that come back.
+
+    >>> unescape_cell("'=cmd()"), unescape_cell("'tis")
+    ('=cmd()', "'tis")
+    """
+    escaped = isinstance(value, str) and value.startswith("'") and FORMULA.match(value[1:])
+    return value[1:] if escaped else value
+
+
+def _begun(rows: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """The same frames, the first of them fetched, so that a bad source fails before a file is."""
+    frames = iter(rows)
+    first = next(frames, None)
+    if first is None:
+        raise InputError("TB001", "there are no rows to write.")
+    return chain([first], frames)
+
+
+def _write_delimited(part: Path, frames: Iterable[pd.DataFrame], separator: str) -> int:
+    rows = 0
+    with part.open("w", encoding="utf-8", newline="") as handle:
+        for i, frame in enumerate(frames):
+            safe = frame.rename(columns=lambda name: escape_cell(str(name)))
+            texts = [k for k, dtype in enumerate(frame.dtypes) if not _is_plain(dtype)]
+            for k in texts:
+                safe.isetitem(k, frame.iloc[:, k].astype(object).map(escape_cell))
+            # Python's csv writer leaves a lone CR unquoted, which ends the row for many readers.
+            returns = any("\r" in str(value) for k in texts for value in safe.iloc[:, k])
+            safe.to_csv(
+                handle,
+                sep=separator,
+                index=False,
+                header=i == 0,
+                lineterminator="\n",
+                quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
+            )
+            rows += len(frame)
+    return rows
+
+
+def _is_plain(dtype: Any) -> bool:
+    types = pd.api.types
+    return bool(types.is_numeric_dtype(dtype) or types.is_datetime64_any_dtype(dtype))
+
+
+def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> int:
+    """A parquet file a frame, then one file of all: a column's type is the widest of any frame."""
+    import duckdb
+
+    rows = 0
+    try:
+        with _stage(part) as stage, duckdb.connect() as connection:
+            connection.execute("set enable_progress_bar=false")
+            for i, frame in enumerate(frames):
+                connection.register("frame", frame)
+                piece = literal(str(Path(stage) / f"{i:09d}.parquet"))
+                connection.execute(f"copy (select * from frame) to {piece} (format parquet)")
+                rows += len(frame)
+            pieces = literal(escape(stage) + "/*.parquet")
+            rows_in = f"(select * from read_parquet({pieces}, union_by_name=true))"
+            connection.execute(f"copy {rows_in} to {literal(str(part))} ({options})")
+    except duckdb.Error as error:
+        words = str(error).partition("\n")[0]
+        raise FileError("TB105", f"the rows cannot be written: {words}") from error
+    return rows
+
+
+def _stage(part: Path) -> TemporaryDirectory[str]:
+    return TemporaryDirectory(dir=part.parent, prefix=".", suffix=PART)

@@ -1,0 +1,170 @@
+"""DEDPUL, AlphaMax and Elkan-Noto from binned scores, which add as tails do.
+
+These methods read every score. Here the unlabeled scores are counted in 65,536 cells between the
+lowest and the highest score, even in logits if all are probabilities, and the same functions that
+serve scores in memory read them back as that many cells' middles.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from topbin.core.checks import Scores
+from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate
+from topbin.core.tails import Counts, Tails
+from topbin.data.parts import Chunk, Columns, Part, read_part
+from topbin.engines.count import Counted, Cuts, count_part
+from topbin.engines.engine import Engine
+from topbin.mpe.estimate import add_alarms
+from topbin.mpe.registry import find_method
+
+CELLS = 1 << 16
+ROWS = 1 << 20  # scores that stand for all; quantiles, if there are more
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The lowest and highest score, of all and of those strictly between 0 and 1; parts add."""
+
+    low: float = np.inf
+    high: float = -np.inf
+    inner_low: float = np.inf
+    inner_high: float = -np.inf
+
+    @classmethod
+    def of(cls, scores: Scores) -> "Ends":
+        """The ends of these scores."""
+        inner = (scores > 0) & (scores < 1)
+        return cls(
+            float(scores.min(initial=np.inf)),
+            float(scores.max(initial=-np.inf)),
+            float(scores.min(initial=np.inf, where=inner)),
+            float(scores.max(initial=-np.inf, where=inner)),
+        )
+
+    def __add__(self, other: "Ends") -> "Ends":
+        return Ends(
+            min(self.low, other.low),
+            max(self.high, other.high),
+            min(self.inner_low, other.inner_low),
+            max(self.inner_high, other.inner_high),
+        )
+
+    def cells(self) -> tuple[Floats, Floats]:
+        """The lower edge of each cell, ascending, and its middle; the last one is a point.
+
+        >>> edges, middles = Ends(-1.0, 3.0).cells()
+        >>> edges[[0, -1]], middles[[0, -1]].round(3)
+        (array([-1.,  3.]), array([-1.,  3.]))
+        """
+        if self.low < 0 or self.high > 1:
+            edges = np.linspace(self.low, self.high, CELLS + 1)
+            return edges, np.append((edges[:-1] + edges[1:]) / 2, self.high)
+        if self.inner_low > self.inner_high:
+            edges = np.unique([self.low, self.high])
+            return edges, edges
+        z = np.linspace(logit(self.inner_low), logit(self.inner_high), CELLS + 1)
+        # Rounding must not put an edge beyond the ends, or before the one below it.
+        inside = np.clip(np.maximum.accumulate(expit(z[1:-1])), self.inner_low, self.inner_high)
+        below, above = [0.0] * (self.low == 0), [1.0] * (self.high == 1)
+        ends = [self.inner_low], [self.inner_high]
+        middles = expit((z[:-1] + z[1:]) / 2)
+        return (
+            np.concatenate([below, ends[0], inside, ends[1], above]),
+            np.concatenate([below, middles, ends[1], above]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What the pass for the ends needs in every part."""
+
+    columns: Columns
+    unlabeled: frozenset[Any]
+
+    def __call__(self, chunk: Chunk) -> Ends:
+        """The ends of the unlabeled scores of a chunk."""
+        usable = np.isfinite(chunk.scores) & chunk.labels.where(self.unlabeled.__contains__)
+        return Ends.of(chunk.scores[usable])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binned:
+    """The cells' lower edges and middles, their unlabeled scores, and the exact tails."""
+
+    edges: Scores
+    middles: Floats
+    counts: Counts
+    tails: Tails
+
+    def scores(self) -> tuple[Floats, Floats]:
+        """Scores that stand for both samples; positives go to middles too, so ties stay ties."""
+        cells = np.searchsorted(self.edges, self.tails.cuts, side="right") - 1
+        return self._repeated(self.middles[cells]), _spread(self.middles, self.counts)
+
+    def _repeated(self, values: Any) -> Any:
+        """A value for each cut, as often as positives have that cut as score."""
+        return _spread(values, -np.diff(np.append(self.tails.above_p, 0)))
+
+    def estimate(
+        self, method: str, confidence: float | None = 0.95, share_p: float | None = None
+    ) -> AlphaEstimate:
+        """α by a method that reads scores, with interval, bound and alarms of the exact tails."""
+        chosen, n_p, n_u = find_method(method), self.tails.n_p, self.tails.n_u
+        scores_p, scores_u = self.scores()
+        if chosen.needs == "probabilities":
+            share_p = n_p / (n_p + n_u) if share_p is None else share_p
+            # The mean over the positives needs no bins.
+            found = chosen.estimate(self._repeated(self.tails.cuts), scores_u, share_p=share_p)
+        else:
+            found = chosen.estimate(scores_p, scores_u)
+        how = f"unlabeled scores binned to {self.middles.size:,} cells"
+        if n_u > ROWS:
+            how += f", of which {ROWS:,} quantiles stand for {n_u:,} scores"
+        found = replace(
+            found, method=f"{method} (binned)", n_p=n_p, n_u=n_u, notes=(*found.notes, how)
+        )
+        return add_alarms(found, self.tails, confidence)
+
+
+def bin_scores(engine: Engine, counted: Counted) -> Binned:
+    """Two more passes over what was counted: the ends of the scores, then the cells."""
+    if counted.by is not None:
+        raise InputError(
+            "TB007", "methods that read every score are not computed by group; use bbe or bbe_cp."
+        )
+    tails, unlabeled = counted.tails[None], frozenset(counted.labels.unlabeled)
+    ends = engine.total(_ends, counted.parts, Span(counted.columns, unlabeled))
+    edges, middles = (ends + Ends.of(tails.cuts)).cells()
+    # Where float32 cannot tell edges apart there is one cell, with the last middle of them.
+    cast = edges.astype(counted.columns.kind)
+    last = np.append(cast[1:] != cast[:-1], True)
+    cast, middles = cast[last], middles[last]
+    blank = np.zeros(cast.size, np.int64)
+    cuts = Cuts(counted.columns, unlabeled, {None: Tails(cast, blank, blank, 0, 0)})
+    above = engine.total(count_part, counted.parts, cuts).above[None]
+    if above[0] != tails.n_u:
+        raise InputError("TB102", "the files changed while they were read. Count them again.")
+    return Binned(cast, middles, -np.diff(np.append(above[:-1], 0)), tails)
+
+
+def _ends(span: Span, part: Part) -> Ends:
+    return sum((span(chunk) for chunk in read_part(part, span.columns)), Ends())
+
+
+def _spread(values: Any, counts: Counts) -> Any:
+    """Each value as often as it counts; if that is too many, evenly spaced quantiles instead.
+
+    >>> _spread(np.array([1.0, 2.0]), np.array([1, 3]))
+    array([1., 2., 2., 2.])
+    """
+    total = int(counts.sum())
+    if total <= ROWS:
+        return np.repeat(values, counts)
+    wanted = ((np.arange(ROWS) + 0.5) * (total / ROWS)).astype(np.int64)
+    return values[np.searchsorted(np.cumsum(counts), wanted, side="right")]

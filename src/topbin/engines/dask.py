@@ -1,0 +1,81 @@
+"""The Dask engine: parts on the workers of a cluster, sums added in a tree (extra `dask`)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
+
+from topbin.core.errors import InputError
+from topbin.core.optional import require
+from topbin.engines.engine import BRANCH, Part, Shared, Sum, added
+
+REACH_SECONDS = 5
+
+
+class Dask:
+    """A cluster at `address`, or one of this machine's processes, begun and ended here.
+
+    A worker that dies takes nothing with it: its parts, and the value they share, are computed
+    again on another one.
+    """
+
+    def __init__(self, address: str | None = None) -> None:
+        self._distributed = require("distributed", extra="dask", caller='engine "dask"')
+        try:
+            self._client = self._distributed.Client(
+                address, timeout=REACH_SECONDS, set_as_default=False
+            )
+        except (OSError, ValueError) as error:
+            raise InputError(
+                "TB401",
+                f'no Dask scheduler answers at "{address}" within {REACH_SECONDS} s. '
+                "Start one with `dask scheduler`, or check the address it printed.",
+            ) from error
+
+    def total(
+        self, task: Callable[[Shared, Part], Sum], parts: Sequence[Part], shared: Shared
+    ) -> Sum:
+        """The sum of `task(shared, part)` over the cluster."""
+        # Submitted, not scattered: a scattered value is lost with the workers that hold it.
+        value = self._client.submit(_same, shared, pure=False)
+        sums = [self._client.submit(task, value, part, pure=False) for part in parts]
+        while len(sums) > 1:
+            heaps = [sums[i : i + BRANCH] for i in range(0, len(sums), BRANCH)]
+            sums = [self._client.submit(added, heap, pure=False) for heap in heaps]
+        with self._giving_up():
+            found: Sum = sums[0].result()
+        return found
+
+    def each(
+        self, task: Callable[[Shared, Part], Sum], parts: Sequence[Part], shared: Shared
+    ) -> Iterator[Sum]:
+        """`task(shared, part)` of every part, as they end."""
+        value = self._client.submit(_same, shared, pure=False)
+        futures = [self._client.submit(task, value, part, pure=False) for part in parts]
+        for future in self._distributed.as_completed(futures, loop=self._client.loop):
+            with self._giving_up():
+                found: Sum = future.result()
+            yield found
+
+    @contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        """Say in a coded sentence that a part could not be had from any worker."""
+        lost = self._distributed.KilledWorker, self._distributed.client.FutureCancelledError
+        try:
+            yield
+        except lost as error:
+            raise InputError(
+                "TB402",
+                f"Dask gave up: {error}. A worker that dies again and again is often out of "
+                "memory; see its log.",
+            ) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Leave the cluster; end it if it was begun here."""
+        self._client.close()
+
+
+def _same(value: Any) -> Any:
+    return value

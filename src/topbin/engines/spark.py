@@ -1,0 +1,96 @@
+"""The Spark engine: parts on the executors of a cluster, sums added in a tree (extra `spark`)."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from socket import create_connection
+from typing import Self
+
+from topbin.core.errors import InputError
+from topbin.core.optional import require
+from topbin.engines.engine import Part, Shared, Sum, added
+
+DEPTH = 2
+QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+REACH_SECONDS = 5
+
+
+class Spark:
+    """A cluster whose master is `address`, or `local[*]`; a session that runs already is used.
+
+    Spark computes a part that failed again, as often as `spark.task.maxFailures` says.
+    """
+
+    def __init__(self, address: str | None = None) -> None:
+        sql = require("pyspark.sql", extra="spark", caller='engine "spark"')
+        self._errors = require("pyspark.errors", extra="spark", caller='engine "spark"')
+        _check_reached(address or "")
+        self._theirs = sql.SparkSession.getActiveSession() is not None
+        builder = sql.SparkSession.builder.appName("topbin").config(map=QUIET)
+        if not self._theirs:
+            builder = builder.master(address or "local[*]")
+            if (address or "local").startswith("local"):
+                # Else workers run whatever "python3" is first on PATH, which may lack topbin.
+                os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        try:
+            self._session = builder.getOrCreate()
+        except (self._errors.PySparkException, OSError) as error:
+            raise InputError(
+                "TB401", f'Spark cannot start with master "{address}": {error}. It needs Java 17.'
+            ) from error
+
+    def total(
+        self, task: Callable[[Shared, Part], Sum], parts: Sequence[Part], shared: Shared
+    ) -> Sum:
+        """The sum of `task(shared, part)` over the cluster."""
+        context = self._session.sparkContext
+        value = context.broadcast(shared)
+        spread = context.parallelize(parts, len(parts))
+        protocol = require("py4j.protocol", extra="spark", caller='engine "spark"')
+        try:
+            found: Sum = spread.map(lambda part: task(value.value, part)).treeReduce(
+                lambda a, b: added([a, b]), DEPTH
+            )
+        except (protocol.Py4JJavaError, self._errors.PySparkException) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise InputError("TB402", f"Spark gave up on a part: {reason}") from error
+        finally:
+            value.unpersist()
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the session if it was begun here."""
+        if not self._theirs:
+            self._session.stop()
+
+
+def _check_reached(address: str) -> None:
+    """Knock at a standalone master, or one of several: Spark itself tries for a minute or more.
+
+    >>> _check_reached("spark://localhost:9")
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB401 no Spark master answers at "spark://localhost:9"...
+    """
+    if not address.startswith("spark://"):
+        return
+    for place in address.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            with create_connection((host, int(port)), timeout=REACH_SECONDS):
+                return
+        except (OSError, ValueError):
+            continue
+    raise InputError(
+        "TB401",
+        f'no Spark master answers at "{address}". Start one with start-master.sh, or check the '
+        "address it printed.",
+    )

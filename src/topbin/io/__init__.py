@@ -1,5 +1,0 @@
-"""Tables in, model folders and run folders out: safe formats, atomic writes."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,1 +1,0 @@
-"""Where rows come from: finding files, telling formats, and scanning them in chunks."""

@@ -1,0 +1,8 @@
+"""What people look at: pictures, one display per file, and the report page."""
+
+from topbin.show.history import HistoryDisplay
+from topbin.show.page import fragment, page
+from topbin.show.scores import ScoreDisplay
+from topbin.show.top_bin import TopBinDisplay
+
+__all__ = ["HistoryDisplay", "ScoreDisplay", "TopBinDisplay", "fragment", "page"]

@@ -1,0 +1,123 @@
+"""The paper's figure 1 (left): q_u/q_p against the share of unlabeled rows in the top bin."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topbin.core.estimate import AlphaEstimate
+from topbin.core.optional import require
+from topbin.core.tails import Tails
+from topbin.mpe.bbe import dkw_slack
+from topbin.mpe.estimate import estimate_alpha
+from topbin.mpe.registry import DEFAULT_METHOD
+from topbin.show.canvas import BOUND, CHOSEN, POSITIVE, legend_below, open_axis
+
+POINTS = 600
+DELTA = 0.1
+
+
+@dataclass(slots=True)
+class TopBinDisplay:
+    """Where the ratio is flat the top bin is pure, and its height is α.
+
+    Reading from left to right the bin grows: noisy while it holds few rows, flat while it holds
+    only positives, rising when negatives enter.
+
+    >>> display = TopBinDisplay.from_scores(np.ones(100), np.repeat([1.0, 0.0], 50))
+    >>> display.frame()["ratio"].tolist()
+    [0.5]
+    """
+
+    cut: NDArray[np.floating[Any]]
+    top_share: NDArray[np.float64]
+    ratio: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    estimate: AlphaEstimate
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores_p: Any,
+        scores_u: Any,
+        *,
+        method: str = DEFAULT_METHOD,
+        confidence: float | None = 0.95,
+    ) -> "TopBinDisplay":
+        """Count the scores, estimate α, keep what the picture needs."""
+        estimate = estimate_alpha(scores_p, scores_u, method=method, confidence=confidence)
+        return cls.from_tails(Tails.from_scores(scores_p, scores_u), estimate)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> "TopBinDisplay":
+        """The picture of a fitted estimator that keeps its cross-fitted scores."""
+        tails = Tails.from_scores(estimator.scores_p_, estimator.scores_u_)
+        return cls.from_tails(tails, estimator.estimate_)
+
+    @classmethod
+    def from_tails(cls, tails: Tails, estimate: AlphaEstimate) -> "TopBinDisplay":
+        """At most 600 cuts, evenly spread over the share of positives above them."""
+        last = np.searchsorted(-tails.above_p, -np.linspace(1, tails.n_p, POINTS), side="right") - 1
+        tails = tails.at(np.unique(np.clip(last, 0, None))[::-1])
+        slack = dkw_slack(tails, DELTA) / tails.q_p
+        ratio = tails.ratio
+        low, high = np.maximum(0, ratio - slack), ratio + slack
+        return cls(tails.cuts, tails.q_u, ratio, low, high, estimate)
+
+    def frame(self) -> Any:
+        """The numbers of the picture as a pandas table, smallest bin first."""
+        pd = require("pandas", extra=None, caller="TopBinDisplay.frame")
+        columns = ("cut", "top_share", "ratio", "low", "high")
+        return pd.DataFrame({name: getattr(self, name) for name in columns})
+
+    def plot(self, ax: Any = None) -> "TopBinDisplay":
+        """Draw on `ax`, or on a new one; returns itself with `ax_` and `figure_`."""
+        ax = open_axis(ax, "TopBinDisplay.plot")
+        level = 100 * (1 - DELTA)
+        ax.fill_between(
+            self.top_share, self.low, self.high, color=POSITIVE, alpha=0.15, linewidth=0,
+            label=f"{level:g} % band (lemma 1)",
+        )  # fmt: skip
+        ax.plot(self.top_share, self.ratio, color=POSITIVE, linewidth=1.6, label="ratio q_u / q_p")
+        self._mark_estimate(ax)
+        top = 0.05 + max(1.6 * self.estimate.alpha, 1.25 * (self.estimate.upper_bound or 0))
+        ax.set(
+            xlim=(0, self._last_share_below(top)),
+            ylim=(0, min(1.05, top)),
+            xlabel="share of the unlabeled in the top bin",
+            ylabel="estimated share of positives, α",
+            title="Where the ratio is flat, its height is α",
+        )
+        legend_below(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _last_share_below(self, top: float) -> float:
+        """Where the ratio leaves the picture for good: there is nothing to see to the right."""
+        inside = np.flatnonzero(self.ratio <= top)
+        last = float(self.top_share[inside[-1] if inside.size else -1])
+        return min(1.0, 1.1 * last) or 1.0
+
+    def _mark_estimate(self, ax: Any) -> None:
+        est = self.estimate
+        if est.interval is not None:
+            low, high = est.interval
+            ax.axhspan(
+                low, high, color=CHOSEN, alpha=0.07, linewidth=0,
+                label=f"{100 * (est.confidence or 0):g} % interval: {low:.3f} to {high:.3f}",
+            )  # fmt: skip
+        ax.axhline(
+            est.alpha, color=CHOSEN, linewidth=1, linestyle="--", label=f"α = {est.alpha:.3f}"
+        )
+        if est.upper_bound is not None:
+            ax.axhline(
+                est.upper_bound, color=BOUND, linewidth=1, linestyle=":",
+                label=f"bound, no assumption: {est.upper_bound:.3f}",
+            )  # fmt: skip
+        if est.cut is not None:
+            near = int(np.argmin(np.abs(self.cut - est.cut)))
+            ax.plot(self.top_share[near], self.ratio[near], "o", color=CHOSEN, label="chosen bin")

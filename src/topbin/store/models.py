@@ -1,0 +1,286 @@
+"""Model folders: `save` and `load` without pickle.
+
+    model.json      class, parameters, fitted values, versions
+    arrays.npz      arrays (read with allow_pickle=False)
+    parts.skops     scikit-learn models (read after an audit of every type in it)
+    boosters.json   LightGBM models in LightGBM's own text format
+    tensors.safetensors   weights of nets
+    encoder.json    how a table becomes features, if the model was fitted from one
+    SHA256SUMS      of all of these; `sha256sum -c` checks it too
+
+Files are read only if SHA256SUMS names them and they are one of these; anything else that lies in
+the folder is never opened.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import topbin
+from topbin.core.atomic import new_folder
+from topbin.core.errors import InputError, TopbinError
+from topbin.core.optional import require
+from topbin.store.safe.lists import FACES, TRUSTED, VALUES
+from topbin.store.safe.store import Leaves, is_own, name_of, pack, refused, unpack
+from topbin.store.safe.trees import check_trees
+
+FORMAT = 1
+STORED = {**FACES, "Chain": VALUES["Chain"]}  # models, and the steps of one that is being fitted
+SUMS = "SHA256SUMS"
+MODEL, ARRAYS, PARTS, BOOSTERS = "model.json", "arrays.npz", "parts.skops", "boosters.json"
+TENSORS, ENCODER = "tensors.safetensors", "encoder.json"
+OF_A_RUN = ("run.toml", "result.json")
+FILES = (MODEL, ARRAYS, PARTS, BOOSTERS, TENSORS, ENCODER)
+PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "torch")
+SUM_LINE = re.compile(r"([0-9a-f]{64})  ([a-z]+\.[a-z]+)")
+# What decoders of damaged or foreign files raise; all of it means "not a model folder of ours".
+DAMAGE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    ImportError,
+    EOFError,
+    RecursionError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def save(
+    model: Any, folder: str | os.PathLike[str], *, encoder: Any = None, force: bool = False
+) -> None:
+    """Save a fitted classifier or `AlphaEstimator` as a folder, all of it or nothing.
+
+    `encoder` is the `topbin.data.Encoder` that made the model's features. A model that holds a type
+    outside the list of safe ones is refused by name (TB111).
+    """
+    if not is_own(model, STORED):
+        raise _turned_inside_out(model) or refused(name_of(model))
+    leaves = Leaves()
+    description = {
+        "format": FORMAT,
+        "topbin": topbin.__version__,
+        "class": type(model).__name__,
+        "versions": _versions(),
+        "model": pack(model, leaves),
+    }
+    contents = {MODEL: _json(description), **_leaf_files(leaves)}
+    if encoder is not None:
+        contents[ENCODER] = _json(encoder.to_dict())
+    with new_folder(folder, force=force) as part:
+        for name, content in contents.items():
+            (part / name).write_bytes(content)
+        sums = [f"{hashlib.sha256(c).hexdigest()}  {name}\n" for name, c in contents.items()]
+        (part / SUMS).write_text("".join(sums), encoding="ascii")
+
+
+def _turned_inside_out(model: Any) -> InputError | None:
+    """A pipeline that ends in one of our models stores well the other way round."""
+    last = model.steps[-1][1] if getattr(model, "steps", None) else None
+    if not is_own(last, STORED):
+        return None
+    name = type(last).__name__
+    return InputError(
+        "TB111",
+        f"a {type(model).__name__} that ends in {name} is not stored. Put the pipeline inside, "
+        f"{name}(make_pipeline(...)) with a classifier as its last step, and fit that.",
+    )
+
+
+def load(folder: str | os.PathLike[str], *, net: Any = None) -> Any:
+    """Load a model folder; `net` is needed if it was trained with a net of your own.
+
+    Of a run folder, a `Scorer` comes back: `load("run1").score(new)` does what `topbin score` does.
+
+    Damaged or changed files are TB110, types outside the list TB111 and nothing is built, formats
+    of other versions TB112.
+    """
+    path = Path(folder)
+    if any((path / name).exists() for name in OF_A_RUN):
+        from topbin.store.scorer import read_scorer
+
+        return read_scorer(path, net=net)
+    contents = _verified(path)
+    description = _description(path, contents)
+    with _damage(folder, description):
+        leaves = Leaves(
+            arrays=_arrays(contents[ARRAYS]) if ARRAYS in contents else {},
+            parts=_parts(contents[PARTS]) if PARTS in contents else [],
+            boosters=json.loads(contents.get(BOOSTERS, b"[]")),
+            tensors=_tensors(contents[TENSORS]) if TENSORS in contents else {},
+            net=net,
+        )
+        return unpack(description["model"], leaves)
+
+
+def load_encoder(folder: str | os.PathLike[str]) -> Any:
+    """The `Encoder` saved with a model, or None if the model was fitted without one."""
+    from topbin.data.features import Encoder
+
+    contents = _verified(Path(folder))
+    description = _description(Path(folder), contents)
+    if ENCODER not in contents:
+        return None
+    with _damage(folder, description):
+        return Encoder.from_dict(json.loads(contents[ENCODER]))
+
+
+def inspect_model(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a model folder says of itself, without building anything from it."""
+    contents = _verified(Path(folder))
+    description = _description(Path(folder), contents)
+    told = {key: description.get(key) for key in ("class", "topbin", "format", "versions")}
+    return {**told, "files": {name: len(content) for name, content in contents.items()}}
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _leaf_files(leaves: Leaves) -> dict[str, bytes]:
+    contents = {}
+    if leaves.arrays:
+        buffer = BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **leaves.arrays)
+        contents[ARRAYS] = buffer.getvalue()
+    if leaves.parts:
+        contents[PARTS] = _skops_bytes(leaves.parts)
+    if leaves.boosters:
+        contents[BOOSTERS] = _json(leaves.boosters)
+    if leaves.tensors:
+        torch_file = require("safetensors.torch", extra="torch", caller="save")
+        contents[TENSORS] = torch_file.save(leaves.tensors)
+    return contents
+
+
+def _skops_bytes(parts: list[Any]) -> bytes:
+    import skops.io
+    from skops.io.exceptions import UnsupportedTypeException
+
+    try:
+        content = bytes(skops.io.dumps(parts))
+    except UnsupportedTypeException as error:
+        raise refused(str(error)) from error
+    _audit(content)
+    return content
+
+
+def _audit(content: bytes) -> None:
+    import skops.io
+
+    outside = sorted(set(skops.io.get_untrusted_types(data=content)) - TRUSTED)
+    if outside:
+        raise refused(", ".join(outside))
+
+
+def _verified(folder: Path) -> dict[str, bytes]:
+    """The files that SHA256SUMS names, if each is one of ours and is as it was written."""
+    lines = _read(folder, SUMS).decode("ascii", errors="replace").splitlines()
+    contents = {}
+    for line in lines:
+        match = SUM_LINE.fullmatch(line)
+        if match is None or match[2] not in FILES:
+            raise InputError(
+                "TB110", f'"{folder / SUMS}" names what is no part of a model: {line!r}.'
+            )
+        contents[match[2]] = _read(folder, match[2])
+        if hashlib.sha256(contents[match[2]]).hexdigest() != match[1]:
+            raise InputError(
+                "TB110",
+                f'"{folder / match[2]}" is not as it was saved: it was cut short or changed. '
+                "Copy the folder again, or save the model again.",
+            )
+    if MODEL not in contents:
+        raise InputError("TB110", f'"{folder}" is not a model folder: {SUMS} names no {MODEL}.')
+    return contents
+
+
+def _read(folder: Path, name: str) -> bytes:
+    try:
+        return (folder / name).read_bytes()
+    except FileNotFoundError:
+        what = "there is no folder" if not folder.exists() else f"it has no {name}"
+        code = "TB101" if not folder.exists() else "TB110"
+        raise InputError(code, f'"{folder}" is not a model folder: {what}.') from None
+    except OSError as error:
+        raise InputError("TB110", f'"{folder / name}" cannot be read: {error.strerror}.') from error
+
+
+def _description(folder: Path, contents: dict[str, bytes]) -> dict[str, Any]:
+    try:
+        description = json.loads(contents[MODEL])
+        format_, class_ = description["format"], description["class"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError("TB110", f'"{folder / MODEL}" is damaged: {error!r}.') from error
+    if format_ != FORMAT:
+        raise InputError(
+            "TB112",
+            f'"{folder}" was saved by topbin {description.get("topbin")} in format {format_}; this '
+            f"is topbin {topbin.__version__}, which reads format {FORMAT}. Load it with the "
+            "version that saved it, or fit again.",
+        )
+    if class_ not in STORED:
+        raise refused(repr(class_))
+    return dict(description)
+
+
+@contextmanager
+def _damage(folder: str | os.PathLike[str], description: dict[str, Any]) -> Iterator[None]:
+    """One sentence for whatever a decoder says, with the versions if they may be the cause."""
+    try:
+        yield
+    except TopbinError:
+        raise
+    except DAMAGE as error:
+        saved, now = description.get("versions") or {}, _versions()
+        other = [
+            f"{k} {v} (here {now.get(k, 'none')})" for k, v in saved.items() if now.get(k) != v
+        ]
+        cause = f" It was saved with {', '.join(other)}, which may be why." if other else ""
+        raise InputError(
+            "TB110", f'"{folder}" cannot be loaded: {type(error).__name__}: {error}.{cause}'
+        ) from error
+
+
+def _arrays(content: bytes) -> dict[str, Any]:
+    with np.load(BytesIO(content), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _parts(content: bytes) -> list[Any]:
+    import skops.io
+
+    _audit(content)
+    parts = skops.io.loads(content, trusted=sorted(TRUSTED))
+    check_trees(parts)
+    return list(parts)
+
+
+def _tensors(content: bytes) -> dict[str, Any]:
+    require("torch", extra="torch", caller="load")
+    torch_file = require("safetensors.torch", extra="torch", caller="load")
+    return dict(torch_file.load(content))

@@ -1,0 +1,235 @@
+"""Run folders: what was asked (run.toml), what happened (events.jsonl), what was found.
+
+A run holds the folder's lock while it works. Events are appended and flushed one by one, so a run
+that was killed can be read up to its last whole line; result.json has a schema of its own,
+`schemas/result-1.json`, and no times in it, so that a resumed run leaves the same bytes.
+"""
+
+import json
+import os
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import topbin
+from topbin.core.atomic import (
+    LOCK,
+    PART,
+    lock,
+    refuse_existing,
+    remove,
+    remove_parts,
+    write_errors,
+    write_text,
+)
+from topbin.core.errors import InputError, MissingExtra
+from topbin.core.optional import require
+from topbin.store.plain import plain, to_json, to_toml
+
+SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
+ROWS = "unlabeled.parquet"
+LEFT = (SETTINGS, EVENTS, RESULT, STAGES, ROWS, "candidates.csv", "report.html", "model")
+
+SCHEMA = "topbin-result-1"
+MAY_CHANGE = frozenset({"time_limit"})  # how long to work; what is found by then is the same
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run folder that this process holds."""
+
+    folder: Path
+    resumed: bool = False
+
+    def log(self, event: Mapping[str, Any]) -> None:
+        """Append one event; it is on the disk when this returns."""
+        append_event(self.folder / EVENTS, event)
+
+    def events(self) -> list[dict[str, Any]]:
+        """Everything logged so far, also before a kill."""
+        return read_events(self.folder / EVENTS)
+
+    def write_result(self, result: Mapping[str, Any]) -> None:
+        """Write result.json; the schema's name and the version are added."""
+        stamped = {"schema": SCHEMA, "topbin": topbin.__version__, **result}
+        write_text(self.folder / RESULT, to_json(stamped), force=True)
+
+
+@contextmanager
+def open_run(
+    folder: str | os.PathLike[str],
+    settings: Mapping[str, Any],
+    *,
+    force: bool = False,
+    resume: bool = False,
+) -> Iterator[Run]:
+    """Start a run in a new folder, start over in an old one (`force`), or go on (`resume`).
+
+    A folder with anything in it is refused without one of these. `resume` wants the settings the
+    run was started with, but for the time limit; `force` removes what runs leave, and nothing else.
+    """
+    path = Path(folder)
+    if path.is_file():
+        refuse_existing(path)
+    if resume and not (path / SETTINGS).exists():
+        raise InputError("TB114", f'there is no run in "{path}" to resume; leave out --resume.')
+    with write_errors(path):
+        path.mkdir(parents=True, exist_ok=True)
+    with lock(path):
+        if resume:
+            _same_settings(path, settings)
+            write_text(path / SETTINGS, to_toml(settings), force=True)
+            remove_parts(path)
+            _cut_torn_line(path / EVENTS)
+        else:
+            _make_room(path, force=force)
+            write_text(path / SETTINGS, to_toml(settings))
+        try:
+            yield Run(path, resume)
+        except (InputError, MissingExtra):
+            _forget_refused(path)
+            raise
+
+
+def read_settings(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a run was asked to do."""
+    text = _read(Path(folder), SETTINGS)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError("TB114", f'"{folder}/{SETTINGS}" is damaged: {error}.') from error
+
+
+def read_result(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a run found; TB112 if it was written in a form that this version does not know."""
+    text = _read(Path(folder), RESULT)
+    try:
+        result = json.loads(text)
+        schema = result["schema"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError("TB114", f'"{folder}/{RESULT}" is damaged: {error!r}.') from error
+    if schema != SCHEMA:
+        raise InputError(
+            "TB112",
+            f'"{folder}/{RESULT}" is of form {schema!r}, written by topbin '
+            f"{result.get('topbin', '?')}; this is topbin {topbin.__version__}, which reads "
+            f"{SCHEMA!r}. Use the version that wrote it, or run again.",
+        )
+    return dict(result)
+
+
+def check_result(result: Mapping[str, Any]) -> None:
+    """Hold a result against its schema; TB114 names the first place that does not fit."""
+    jsonschema = require("jsonschema", extra="dev", caller="check_result")
+    schema = json.loads(files("topbin.store").joinpath("schemas/result-1.json").read_text("utf-8"))
+    errors = jsonschema.Draft202012Validator(schema).iter_errors(json.loads(to_json(result)))
+    first = next(iter(errors), None)
+    if first is not None:
+        raise InputError(
+            "TB114", f"{RESULT} does not fit its schema: {first.json_path}: {first.message}."
+        )
+
+
+def append_event(path: Path, event: Mapping[str, Any]) -> None:
+    """Append one line of JSON and flush it to the disk."""
+    line = json.dumps(plain(event), ensure_ascii=False, allow_nan=False) + "\n"
+    with write_errors(path), path.open("ab") as handle:
+        handle.write(line.encode())
+        handle.flush()
+        os.fsync(handle.fileno())
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """All events; a last line that a kill tore is left out, a torn line before it is TB114."""
+    if not path.exists():
+        return []
+    *lines, last = path.read_bytes().split(b"\n")
+    events = [_event(line) for line in lines]
+    if None in events:
+        line = events.index(None) + 1
+        raise InputError("TB114", f'line {line:,} of "{path}" is damaged.')
+    return [event for event in (*events, _event(last)) if event is not None]
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def _cut_torn_line(path: Path) -> None:
+    """Remove what follows the last line end, so that the next event begins a line."""
+    if path.exists():
+        whole = path.read_bytes().rpartition(b"\n")
+        write_text(path, (whole[0] + whole[1]).decode(), force=True)
+
+
+def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
+    before, now = _flat(read_settings(path)), _flat(tomllib.loads(to_toml(settings)))
+    for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
+        if before.get(key) != now.get(key):
+            raise InputError(
+                "TB114",
+                f'the run in "{path}" was started with {key} = {before.get(key)!r}, now it is '
+                f"{now.get(key)!r}. Resume with the same settings, or start over with --force.",
+            )
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    tables = {k: v if isinstance(v, dict) else {"": v} for k, v in settings.items()}
+    return {
+        f"{k}.{name}".rstrip("."): v for k, table in tables.items() for name, v in table.items()
+    }
+
+
+def _make_room(path: Path, *, force: bool) -> None:
+    """Refuse a folder with files in it; with `force` remove what runs leave, and only that."""
+    there = {p.name for p in path.iterdir() if p.name != LOCK and p.suffix != PART}
+    if there and SETTINGS not in there:
+        raise InputError(
+            "TB104",
+            f'the folder "{path}" holds other files ({", ".join(sorted(there)[:3])}). '
+            "Choose a new name for the run.",
+        )
+    if there:
+        refuse_existing(path, force=force)
+    with write_errors(path):
+        remove_parts(path)
+        for name in LEFT:
+            remove(path / name)
+
+
+def _forget_refused(path: Path) -> None:
+    """Remove the settings of a run that was refused before it did anything.
+
+    Left there, they would stand in the way of the same command, corrected.
+    """
+    if {p.name for p in path.iterdir()} <= {SETTINGS, LOCK}:
+        remove(path / SETTINGS)
+
+
+def _read(folder: Path, name: str) -> str:
+    try:
+        return (folder / name).read_text("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError("TB114", _why_not(folder, name)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("TB114", f'"{folder / name}" cannot be read: {error}.') from error
+
+
+def _why_not(folder: Path, name: str) -> str:
+    if folder.is_file():
+        return f'"{folder}" is a file, not a run folder; the run comes first, then the files.'
+    if (folder / SETTINGS).exists():
+        return (
+            f'the run in "{folder}" is not complete. Go on with the command that began it: '
+            f"topbin fit … -o {shlex.quote(str(folder))} --resume"
+        )
+    return f'"{folder}" is not a run folder: it has no {name}.'

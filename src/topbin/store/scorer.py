@@ -1,0 +1,53 @@
+"""The model of a run and the encoder that feeds it: what `topbin score` does, for frames."""
+
+from collections.abc import Container
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from topbin.core.errors import InputError
+from topbin.data.features import Encoder
+from topbin.data.tables import Batch, as_pandas
+from topbin.store.models import load, load_encoder
+from topbin.store.runs import read_result
+
+MODEL = "model"
+PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scorer:
+    """Scores new rows of the table that a run was fitted on; `topbin.load("run1")` gives one."""
+
+    model: Any
+    encoder: Encoder
+
+    def score(self, frame: Any) -> Any:
+        """The rows with two columns more: p(positive) among the unlabeled, and whether it is > .5.
+
+        `frame` is a pandas, polars or arrow frame, or a `Batch`; what comes back is a pandas frame.
+        Columns that the model does not read may be missing, or be others.
+        """
+        table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
+        given = table.frame if isinstance(frame, Batch) else as_pandas(frame)
+        refuse_scored(table.kinds, table.name)
+        p = self.model.predict_proba(self.encoder.encode(table))[:, 1]
+        return given.assign(**{PROBABILITY: p, POSITIVE: p > 0.5})
+
+
+def read_scorer(run: Path, *, net: Any = None) -> Scorer:
+    """The scorer of a run that is complete."""
+    read_result(run)
+    return Scorer(load(run / MODEL, net=net), load_encoder(run / MODEL))
+
+
+def refuse_scored(columns: Container[str], where: str) -> None:
+    """Refuse rows that have a column of ours, which would be lost without a word."""
+    for column in (PROBABILITY, POSITIVE):
+        if column in columns:
+            raise InputError(
+                "TB115",
+                f'there is a column "{column}" in {where} already, as in what topbin scored. '
+                "Score the rows it was made from, or rename or drop the column first, for example "
+                f'with pandas: frame.drop(columns="{column}").',
+            )

@@ -1,0 +1,123 @@
+"""The page: self-contained, escaped, small, and in the right words."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from gaussians import gaussians
+
+import topbin as tb
+from topbin.show import fragment, page
+from topbin.show.page import MEANING, answer
+
+SOURCE = Path(tb.__file__).parent
+AUDIT = {
+    "sentence": "The audit agrees.",
+    "verdict": "agrees",
+    "n": 100,
+    "alpha": 0.31,
+    "interval": (0.22, 0.41),
+    "confidence": 0.95,
+}
+
+
+@pytest.fixture(scope="module")
+def scored():
+    scores_p, scores_u = gaussians(0.3, 200, 400).scores()
+    estimate = tb.estimate_alpha(scores_p, scores_u)
+    return SimpleNamespace(scores_p_=scores_p, scores_u_=scores_u, estimate_=estimate)
+
+
+@pytest.fixture
+def result(scored):
+    return {
+        "seed": 0,
+        "preset": "good",
+        "data": {
+            "source": ["<script>alert(1)</script>.csv"],
+            "hash": "sha256:0",
+            "rows": 600,
+            "label_note": "1 = positive",
+            "features": ["<img src=x>"],
+            "dropped": [{"name": "id", "reason": '"id" looks like an identifier.'}],
+            "findings": [{"code": "leak", "sentence": '"x" <b>leaks</b>.'}],
+        },
+        "estimate": scored.estimate_.to_dict(),
+        "agreement": "methods agree: bbe 0.300, scott 0.310",
+        "methods": [{"method": "scott", "alpha": 0.31}, {"method": "bbe", "alpha": 0.3}],
+        "model": {"class": "TEDnClassifier"},
+        "history": [{"epoch": i, "loss": 0.5, "alpha": 0.3} for i in (1, 2)],
+        "sensitivity": [{"if": "low end", "alpha": 0.2, "rows": 80, "pi": 0.4}],
+        "candidates": {"rows": 2, "precision": 0.9, "precision_low": 0.7, "recall": 0.5},
+        "versions": {"numpy": "2"},
+    }
+
+
+def test_it_asks_nothing_of_the_outside_and_is_small(result, scored):
+    text = page(result, scored, [{"rank": 1, "name": "<i>x</i>"}])
+    assert len(text.encode()) < 1_000_000
+    assert "<script" not in text
+    outside = re.findall(r'(?:src|href)="([^"#]*)"', text)
+    assert [link for link in outside if link != "data:,"] == []
+    assert text.count("<svg") == 3
+
+
+def test_cells_names_and_findings_are_escaped(result, scored):
+    text = page(result, scored, [{"rank": 1, "name": "<i>x</i>"}])
+    for raw in ("<i>x</i>", "<b>leaks</b>", "<img src=x>", "alert(1)</script>"):
+        assert raw not in text
+    assert "&lt;i&gt;x&lt;/i&gt;" in text
+
+
+def test_the_same_result_gives_the_same_bytes(result, scored):
+    assert page(result, scored) == page(result, scored)
+
+
+def test_alarms_are_explained_and_silence_is_no_proof(result, scored):
+    assert "That is not a proof" in page(result, scored)
+    alarm = {"code": "ties", "message": "many ties.", "bias": "up"}
+    result["estimate"] = {**result["estimate"], "alarms": [alarm]}
+    text = page(result, scored)
+    assert MEANING["ties"] in text
+    assert "too high" in text
+
+
+def test_an_audit_and_an_early_stop_are_told(result, scored):
+    text = page({**result, "audit": AUDIT, "stopped": "out of time"}, scored)
+    assert "The audit agrees." in text
+    assert "0.310, 95 % interval 0.220 to 0.410: agrees with the estimate" in text
+    assert "out of time" in text
+    against = page({**result, "audit": {**AUDIT, "verdict": "contradicts"}}, scored)
+    assert '<div class="alarm">The audit agrees.' in against  # its words are the caller's
+
+
+def test_methods_are_listed_by_what_they_say(result, scored):
+    text = page(result, scored)
+    assert "Methods agree: these read" in text
+    assert text.index("<td>bbe") < text.index("<td>scott")
+
+
+def test_every_alarm_has_a_meaning():
+    source = "".join(path.read_text() for path in SOURCE.rglob("*.py"))
+    assert set(re.findall(r'Alarm\(\s*"([a-z-]+)"', source)) <= set(MEANING)
+
+
+def test_a_precision_that_cannot_be_known_is_not_printed(result, scored):
+    result["candidates"] |= {"precision": None, "precision_low": None}
+    assert "cannot be estimated from the scores" in page(result, scored)
+
+
+def test_a_short_history_draws_no_picture(result, scored):
+    assert fragment({**result, "history": []}, scored).count("<svg") == 2
+    assert "<html" not in fragment(result, scored)
+
+
+def test_the_answer_in_one_sentence():
+    base = {"alpha": 0.25, "n_u": 100, "n_p": 10, "interval": (0.1, 0.6), "confidence": 0.9}
+    assert answer(base).startswith("Between 10 % and 60 % of the 100 unlabeled rows")
+    assert answer({**base, "interval": None}) == (
+        "About 25 % of the 100 unlabeled rows are positive."
+    )
+    assert np.isfinite(len(answer({**base, "n_p": 100})))
