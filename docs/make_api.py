@@ -24,7 +24,7 @@ PAGE = DOCS / "reference/api.md"
 EXTRA = DOCS / "api_examples.md"
 ROOMS = {
     "topbin": "The names that most people need",
-    "topbin.evaluate.metrics": "How good, when no row is known to be negative (also `topbin.metrics`)",
+    "topbin.evaluate.metrics": "How good, without known negatives (also `topbin.metrics`)",
     "topbin.mpe": "How many: the estimators as functions",
     "topbin.learn": "Which ones: learners, the training loop, cross-fitting",
     "topbin.evaluate.audit": "Check an estimate with labels of a random sample",
