@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from topbin.core.checks import Scores, check_fraction, check_scores
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.ranks import share_below
 from topbin.evaluate.measure import (
@@ -31,7 +32,7 @@ def pu_auc(
     scores_p: Any,
     scores_u: Any,
     *,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     weights_p: Any = None,
     weights_u: Any = None,
 ) -> Measure:
@@ -54,7 +55,7 @@ def estimated_auc(
     scores_u: Any,
     *,
     alpha: Any,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     weights_p: Any = None,
     weights_u: Any = None,
 ) -> Measure:

@@ -9,6 +9,7 @@ is the negatives', kept from going below 0 (Kiryo et al., NeurIPS 2017). The sco
 from typing import Any
 
 from topbin.core.checks import check_fraction
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.evaluate.measure import Measure, square_and_add
 from topbin.evaluate.threshold import AtThreshold
@@ -21,7 +22,7 @@ def pu_risk(
     threshold: float,
     alpha: Any,
     non_negative: bool = True,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     weights_p: Any = None,
     weights_u: Any = None,
 ) -> Measure:
@@ -45,7 +46,7 @@ def lee_liu(
     scores_u: Any,
     *,
     threshold: float,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     weights_p: Any = None,
     weights_u: Any = None,
 ) -> Measure:
@@ -62,7 +63,7 @@ def lee_liu(
         raise InputError(
             "TB003",
             f"positives score {threshold:g} or more and no unlabeled row does: recall² over 0 is "
-            "no number. Lower the threshold, or pass more unlabeled rows.",
+            "undefined. Lower the threshold, or pass more unlabeled rows.",
         )
     if seen.u.value == 0:
         return Measure("Lee-Liu score", 0.0, (0.0, 0.0), level, ("nothing is called positive.",))

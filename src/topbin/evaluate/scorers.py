@@ -1,4 +1,4 @@
-"""Scorers for GridSearchCV and its kin: y holds labels s (positive or unlabeled), not truth."""
+"""Scorers for GridSearchCV and the like: y contains labels (positive or unlabeled), not truth."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

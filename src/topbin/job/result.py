@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from topbin.core.checks import check_count
+from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
-from topbin.core.estimate import RANGE_ONLY, Alarm, AlphaEstimate
-from topbin.core.tails import Tails
+from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.evaluate.threshold import estimated_precision, recall, threshold_for_precision
 from topbin.job.prepare import Prepared
 from topbin.mpe.alarms import DISAGREE
@@ -54,6 +55,12 @@ class Result:
         return self.data.doubted(self.classifier.estimate_)
 
     @property
+    def evidence(self) -> Evidence:
+        """What α was read from: held-out scores of both samples, and their tails."""
+        found: Evidence = self.classifier.evidence_
+        return found
+
+    @property
     def pi(self) -> float:
         """The share of positives among all rows, those known to be negative included."""
         return self.estimate.pi_at(self.estimate.alpha, **self._among())
@@ -80,12 +87,10 @@ class Result:
         """The top n unlabeled rows, or all down to a precision whose LOW end is `min_precision`."""
         if n is None and min_precision is None and self.min_precision is not None:
             return self._picked_as_asked(self.min_precision)
-        scores_p, scores_u = self.classifier.scores_p_, self.classifier.scores_u_
+        scores_p, scores_u = self.evidence.scores
         if min_precision is not None:
             choice = threshold_for_precision(
-                Tails.from_scores(scores_p, scores_u),
-                precision=min_precision,
-                **self._alpha(),
+                self.evidence, precision=min_precision, **self._alpha()
             )
             threshold, rows = choice.threshold, choice.n_picked
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
@@ -113,7 +118,7 @@ class Result:
     def candidates(self, n: int | None = None, *, min_precision: float | None = None) -> Any:
         """The unlabeled rows most likely positive, best first, as a pandas table."""
         picked = self.picked(n, min_precision=min_precision)
-        order = np.argsort(-self.classifier.scores_u_, kind="stable")[: picked.rows]
+        order = np.argsort(-self.evidence.scores[1], kind="stable")[: picked.rows]
         frame = self.data.table.frame.iloc[self.data.unlabeled_rows[order]]
         return self._listed(frame, self.data.row_numbers[order], self.probabilities[order])
 
@@ -259,9 +264,8 @@ class Result:
 
     def _precision(self, threshold: float) -> tuple[float | None, float | None]:
         """None where the figure would be 1 by construction, at the cut that α was read from."""
-        scores_p, scores_u = self.classifier.scores_p_, self.classifier.scores_u_
         try:
-            found = estimated_precision(scores_p, scores_u, threshold=threshold, **self._alpha())
+            found = estimated_precision(self.evidence, threshold=threshold, **self._alpha())
         except InputError as error:
             if error.code != "TB201":
                 raise
@@ -299,15 +303,6 @@ def packages() -> dict[str, str]:
         except PackageNotFoundError:  # LightGBM is an extra
             continue
     return found
-
-
-def estimate_from(stored: Mapping[str, Any]) -> AlphaEstimate:
-    """An estimate as result.json holds it."""
-    fields = {key: value for key, value in stored.items() if key != "pi"}
-    fields["alarms"] = tuple(Alarm(**alarm) for alarm in stored["alarms"])
-    fields["notes"] = tuple(stored["notes"])
-    fields["interval"] = tuple(stored["interval"]) if stored["interval"] else None
-    return AlphaEstimate(**fields)
 
 
 def _expectation(picked: Picked) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from topbin.core.errors import InputError
-from topbin.mpe.features import Matrix, Pair
+from topbin.mpe.features import Matrix, TwoSamples
 
 Rows = NDArray[np.intp]
 Vector = NDArray[np.float64]
@@ -68,7 +68,7 @@ class HullPoint:
     support: Rows
 
 
-def best_kernel(pair: Pair) -> tuple[Matrix, float]:
+def best_kernel(pair: TwoSamples) -> tuple[Matrix, float]:
     """The Gaussian kernel matrix that sets the two means furthest apart, and its relative width.
 
     Widths are multiples of the median distance. If no width sets them apart by more than noise,
