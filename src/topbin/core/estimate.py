@@ -1,4 +1,4 @@
-"""The answer to "how many": a small frozen value that can explain itself."""
+"""The answer to "how many": a small frozen value that explains itself."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -31,7 +31,7 @@ class Alarm:
 class AlphaEstimate:
     """α, the share of positives among the unlabeled, and how far to trust it.
 
-    `interval` is two-sided and assumes that some top bin holds (nearly) only positives.
+    `interval` is two-sided and assumes that some top bin contains (nearly) only positives.
     `upper_bound` is one-sided and does not need that; like the interval it assumes that rows are
     independent and that the labeled positives are a random sample of all positives. Both are at
     `confidence`. `caution` says which way the method errs.

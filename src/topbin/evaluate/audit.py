@@ -54,7 +54,7 @@ OPENING = {
     "undecided": "The audit is too small to judge",
 }
 BIASED_LABELS = "The positives that get labeled are probably not like those that do not."
-IMPURE_TOP = "The top scores probably hold negatives too: the model does not tell them apart."
+IMPURE_TOP = "The top scores probably contain negatives too: the model does not separate them."
 MEANING = {word: meaning for meaning, words in WORDS.items() for word in words}
 
 
@@ -62,7 +62,7 @@ MEANING = {word: meaning for meaning, words in WORDS.items() for word in words}
 class AuditResult:
     """What the audited rows say about α, and whether α̂ agrees with it.
 
-    `interval` is two-sided at `confidence`. The verdict asks in each direction by itself whether
+    `interval` is two-sided at `confidence`. The verdict asks in each direction separately whether
     α̂'s nearer end is excluded at `confidence`. Unsure and blank rows count as negative for every
     lower end and as positive for every upper end. `power` is the least chance that so many
     answered rows reject α̂ when it is off by `error` either way.
@@ -181,7 +181,7 @@ class _Tally:
             raise InputError(
                 "TB005",
                 f"{sample.n:,} rows were drawn and {len(answers):,} answers given. Keep every row "
-                "of the audit, in its order; leave the cell empty where there is no answer.",
+                "of the audit, in its order; leave the cell empty if a row has no answer.",
             )
         count = Counter(answers)
         if not count[POSITIVE] + count[NEGATIVE]:
@@ -236,7 +236,7 @@ def plan_either_way(
 
 
 def _claimed(alpha_hat: AlphaEstimate | float, level: float) -> Interval:
-    """The range that the estimate stands for, its point included."""
+    """The range that the estimate claims, including its point."""
     value, (low, high), _ = read_alpha(alpha_hat, level)
     return min(value, low), max(value, high)
 

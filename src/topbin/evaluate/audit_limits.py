@@ -24,7 +24,7 @@ from topbin.evaluate.measure import read_alpha
 Floats = NDArray[np.float64]
 HALVINGS = 60
 MOST_ROWS = 1_000_000
-ENOUGH_POWER = 0.8  # of a plan, and of a verdict that an estimate stands
+ENOUGH_POWER = 0.8  # of a plan, and of the verdict "agrees"
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Share:
         return cls(float(weights[above].sum() / weights.sum()), effective_rows(weights))
 
     def limits(self, confidence: float) -> tuple[Any, Any]:
-        """Exact two-sided binomial limits, each end with half the doubt."""
+        """Exact two-sided binomial limits; each end fails with half of 1 − confidence."""
         hits = self.value * self.n
         doubt = (1 - confidence) / 2
         return 1 - exact_upper(self.n - hits, self.n, doubt), exact_upper(hits, self.n, doubt)

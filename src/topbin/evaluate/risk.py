@@ -52,7 +52,7 @@ def lee_liu(
 ) -> Measure:
     """Recall² over the share of unlabeled rows called positive: precision·recall/α, without α.
 
-    It orders models and thresholds; its scale, from 0 to 1/α, means nothing by itself.
+    It orders models and thresholds; its scale, from 0 to 1/α, has no meaning of its own.
 
     >>> lee_liu([3.0, 3.0, 2.0, 1.0], [3.0, 2.0, 2.0, 0.0], threshold=2.0).value  # (¾)²/¾
     0.75

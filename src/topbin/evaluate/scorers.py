@@ -110,6 +110,6 @@ def _score(
 def _find(metric: str) -> Metric:
     if metric not in METRICS:
         raise InputError(
-            "TB008", f"no metric is called {metric!r}; there are {', '.join(METRICS)}."
+            "TB008", f"no metric is called {metric!r}; the metrics are {', '.join(METRICS)}."
         )
     return METRICS[metric]

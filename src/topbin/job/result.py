@@ -70,7 +70,7 @@ class Result:
         return {"alpha": self.estimate, "confidence": self.estimate.confidence}
 
     def _among(self) -> dict[str, int]:
-        """How many rows π is among, besides the known positives."""
+        """How many rows, other than known positives, π is a share of."""
         labels = self.data.labels
         return {"n_u": labels.n_u, "negatives": int(labels.is_negative.sum())}
 
@@ -144,7 +144,7 @@ class Result:
     def sensitivity(self) -> list[dict[str, Any]]:
         """What follows if α is at the low or the high end of its interval, by size of α.
 
-        The estimate may lie outside: it reads one bin, while the interval's ends heed all counts.
+        The estimate may be outside: it reads one bin, while the interval's ends use all counts.
         """
         est = self.estimate
         low, high = est.interval or (est.alpha, est.alpha)
@@ -234,7 +234,7 @@ class Result:
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Leave a run folder: result.json, candidates.csv, report.html and the model.
 
-        The unlabeled rows are kept too, since no file may hold them and an audit draws from them.
+        The unlabeled rows are kept too: an audit draws from them, and no file may contain them.
         """
         from topbin.job.files import write_files
         from topbin.store.runs import open_run
@@ -245,7 +245,7 @@ class Result:
         return Path(folder)
 
     def __repr__(self) -> str:
-        # As much as fits on a line; the fields hold whole tables.
+        # As much as fits on one line; the fields contain whole tables.
         est, model = self.estimate, type(self.classifier).__name__
         if est.n_p < RANGE_ONLY and est.interval is not None:
             alpha = "α between {:.2f} and {:.2f}".format(*est.interval)
@@ -263,7 +263,7 @@ class Result:
         return fragment(self.to_dict(), self.classifier)
 
     def _precision(self, threshold: float) -> tuple[float | None, float | None]:
-        """None where the figure would be 1 by construction, at the cut that α was read from."""
+        """None where the figure would be 1 by construction: at the cut that α was read from."""
         try:
             found = estimated_precision(self.evidence, threshold=threshold, **self._alpha())
         except InputError as error:

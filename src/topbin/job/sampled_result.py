@@ -49,7 +49,7 @@ class SampledResult(Result):
             threshold = max(choice.threshold, float(held[rows - 1]))
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
             if choice.n_picked > rows:
-                why += f"; {choice.n_picked:,} rows have it, of which the first are listed"
+                why += f"; {choice.n_picked:,} rows reach it, and only the first are listed"
         hit = recall(self.evidence.scores_p, threshold=threshold).value
         return Picked(rows, threshold, *self._precision(threshold), hit, why)
 

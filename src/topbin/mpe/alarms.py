@@ -38,8 +38,8 @@ def find_alarms(
     """
     read = at_ranks(tails, geometric_ranks(tails.n_p))
     checks: tuple[Callable[[AlphaEstimate, Tails], Alarm | None], ...] = (
-        few_positives, tiny_bin, no_flat_top, near_one, indistinguishable, reversed_scores,
-        heavy_ties, outside_interval,
+        few_positives, tiny_bin, no_flat_top, near_one, not_higher, heavy_ties,
+        outside_interval,
     )  # fmt: skip
     found = [check(estimate, read) for check in checks] + [methods_disagree(estimate, others)]
     return tuple(alarm for alarm in found if alarm is not None)
@@ -95,29 +95,21 @@ def near_one(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
     return Alarm("near-one", message, "up")
 
 
-def indistinguishable(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
-    """A one-sided Kolmogorov–Smirnov test at the cuts: do positives score higher at all?"""
-    if _differ(tails.q_p - tails.q_u, tails, LEVEL) or _differ(
-        tails.q_u - tails.q_p, tails, CLEARLY
-    ):
+def not_higher(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
+    """One-sided Kolmogorov–Smirnov tests at the cuts: do positives score higher, or even lower?"""
+    gaps = tails.q_p - tails.q_u
+    if _differ(gaps, tails, LEVEL):
         return None
+    if _differ(-gaps, tails, CLEARLY):
+        message = (
+            "positives score lower than the unlabeled rows; are your scores reversed? "
+            "Higher must mean more positive."
+        )
+        return Alarm("reversed-scores", message, "either")
     message = (
         "positives and unlabeled rows have the same scores; these scores cannot separate them."
     )
     return Alarm("indistinguishable", message, "up")
-
-
-def reversed_scores(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
-    """The same test the other way: do positives score lower, as with p(negative) as the score?"""
-    if _differ(tails.q_p - tails.q_u, tails, LEVEL) or not _differ(
-        tails.q_u - tails.q_p, tails, CLEARLY
-    ):
-        return None
-    message = (
-        "positives score lower than the unlabeled rows; are your scores reversed? "
-        "Higher must mean more positive."
-    )
-    return Alarm("reversed-scores", message, "either")
 
 
 def _differ(gaps: Any, tails: Tails, level: float) -> bool:

@@ -34,7 +34,7 @@ def upper_confidence(tails: Tails, *, delta: float = DELTA, gamma: float = GAMMA
 
 
 def dkw_slack(tails: Tails, delta: float) -> float:
-    """How far q_u and q_p may both stray from their means, with probability 1 − δ (lemma 1)."""
+    """How far q_u and q_p are from their means at most, with probability 1 − δ (lemma 1)."""
     tails.require_unlabeled()
     return sqrt(log(4 / delta) / 2) * (1 / sqrt(tails.n_u) + 1 / sqrt(tails.n_p))
 

@@ -1,6 +1,6 @@
 """How far an unlabeled count can fall short of its share by chance, calibrated by simulation.
 
-Take the bins that hold the k best positives, for a few ranks k. If every negative scored below
+Take the bins that contain the k best positives, for a few ranks k. If every negative scored below
 every positive, the unlabeled counts in these bins would depend on n_p, n_u and α alone, whatever
 the scores: the share of positives above the k-th best is an order statistic of uniforms, and each
 unlabeled row falls there with probability α times that share. Negatives anywhere else can only

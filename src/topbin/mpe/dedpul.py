@@ -98,7 +98,7 @@ def density_ratio(
 
     Both densities are Gaussian kernel estimates, of logits if all scores lie in [0, 1] and of the
     scores themselves if not. A rolling median removes spikes; above the midpoint of both means
-    the ratio may not fall; a wide rolling median and a final sort make it rise throughout.
+    the ratio must not fall; a wide rolling median and a final sort make it rise throughout.
 
     Unlike the paper, one `bandwidth` serves both densities, in standard deviations of the
     positives: then the smoothed densities are still mixtures with the same α, and ties stay exact.

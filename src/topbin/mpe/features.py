@@ -1,6 +1,6 @@
 """Feature tables made ready for km1, km2 and tice: checked, ordered, thinned, scaled, compressed.
 
-Rows are put in an order that depends only on what they hold, before anything is drawn or summed,
+Rows are put in an order that depends only on their values, before anything is drawn or summed,
 so that no estimate can depend on the order in which the rows arrived. Fifty principal components
 for wide tables follow Garg et al. 2021, section 5.
 """
@@ -38,7 +38,7 @@ class TwoSamples:
 
     @property
     def n_columns(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return int(self.p.shape[1])
 
     @property
@@ -78,7 +78,7 @@ def subsample(pair: TwoSamples, max_rows: int, random_state: int) -> TwoSamples:
     n_p, n_u = pair.p.shape[0], pair.u.shape[0]
     if max(n_p, n_u) <= max_rows:
         return pair
-    # A stream a sample, so that the rows drawn from one do not depend on the other's size.
+    # One random stream per sample: the rows drawn from one do not depend on the other's size.
     p, u = (_draw(X, max_rows, [random_state, i]) for i, X in enumerate((pair.p, pair.u)))
     note = (
         f"{p.shape[0]:,} of {n_p:,} positives and {u.shape[0]:,} of {n_u:,} unlabeled rows, "
@@ -90,7 +90,7 @@ def subsample(pair: TwoSamples, max_rows: int, random_state: int) -> TwoSamples:
 def standardize(pair: TwoSamples) -> TwoSamples:
     """Divide every column by its standard deviation over both samples; drop constant ones.
 
-    Nothing is centred: distances do not need it, and components are centred later.
+    Nothing is centered: distances do not need it, and components are centered later.
     """
     both = pair.both
     low, high = _column_extremes(both)
@@ -106,9 +106,9 @@ def compress(pair: TwoSamples, n_components: int, random_state: int) -> TwoSampl
     if pair.n_columns <= n_components:
         return pair.with_rows(pair.both.toarray()) if is_sparse(pair.p) else pair
     both = _dense(pair.both)
-    kept = min(n_components, both.shape[0] - 1)  # centred rows span one dimension less
+    kept = min(n_components, both.shape[0] - 1)  # centered rows span one dimension less
     kind, note = PCA, f"{kept} principal components of {pair.n_columns:,} features"
-    if is_sparse(both):  # centring would fill the table
+    if is_sparse(both):  # centering would fill the table
         kind, note = TruncatedSVD, f"{kept} singular directions of {pair.n_columns:,} features"
     return pair.with_rows(kind(kept, random_state=random_state).fit_transform(both), note)
 
@@ -150,7 +150,7 @@ def _row_keys(X: Any, salt: Keys) -> Keys:
 
 
 def _mix(z: Keys) -> Keys:
-    """Scatter 64 bits: the finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
+    """Scatter 64 bits: the finalizer of SplitMix64 (Steele, Lea and Flood 2014)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
@@ -199,7 +199,7 @@ def _column_extremes(both: Any) -> tuple[Matrix, Matrix]:
 
 
 def _dense(both: Any) -> Any:
-    """Rows that lie in memory alike, however they came; too large a sparse table stays sparse."""
+    """Rows with the same memory layout, however they came; a huge sparse table stays sparse."""
     if not is_sparse(both):
         return np.ascontiguousarray(both)
     return both.toarray() if both.shape[0] * both.shape[1] <= DENSE_CELLS else both

@@ -50,7 +50,7 @@ class Embedding:
 
     @property
     def full_slope(self) -> float:
-        """‖φ_u − φ_p‖: the slope of d at λ = ∞, the largest there is."""
+        """‖φ_u − φ_p‖: the slope of d at λ = ∞, the largest possible."""
         return sqrt(max(0.0, self.uu - 2 * self.up + self.pp))
 
     @property
@@ -122,7 +122,7 @@ def _joining(residual: Vector, rows: Rows, level: float) -> Rows:
 
 
 def nearest_weights(kernel: Matrix, pull: Vector, total: float) -> Vector:
-    """Minimise ½ w′Kw − pull′w over w ≥ 0 with Σw = total."""
+    """Minimize ½ w′Kw − pull′w over w ≥ 0 with Σw = total."""
     solver = piqp.DenseSolver()
     solver.settings.max_iter = 40
     solver.settings.eps_abs = solver.settings.eps_rel = 1e-9

@@ -11,6 +11,7 @@ in Medicine 2008).
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import hypot, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -105,15 +106,14 @@ class _Bin:
     def ratio(self) -> float:
         return self.factor * self.above_u / self.above_p
 
-    def low(self, risk: float) -> float:
-        """Lower limit of the ratio: that of the share of unlabeled rows in the bin, as odds."""
-        share = float(exact_lower(self.above_u, self.above_u + self.above_p, risk))
+    def limit(self, exact: Callable[..., Any], risk: float) -> float:
+        """A limit of the ratio: that of the share of unlabeled rows in the bin, as odds."""
+        share = float(exact(self.above_u, self.above_u + self.above_p, risk))
         return self.factor * share / (1 - share)
 
-    def high(self, risk: float) -> float:
-        """Upper limit of the ratio."""
-        share = float(exact_upper(self.above_u, self.above_u + self.above_p, risk))
-        return self.factor * share / (1 - share)
+    def low(self, risk: float) -> float:
+        """The lower limit of the ratio."""
+        return self.limit(exact_lower, risk)
 
 
 def _lower_if_thinning(tails: Tails, risk: float) -> float:
@@ -127,7 +127,7 @@ def _lower_if_thinning(tails: Tails, risk: float) -> float:
         return outer.low(risk)
     ring = _Bin(outer.above_p - inner.above_p, outer.above_u - inner.above_u, outer.factor)
     w = inner.above_p / outer.above_p
-    reach_1, reach_2 = inner.ratio - inner.low(risk), ring.high(risk) - ring.ratio
+    reach_1, reach_2 = inner.ratio - inner.low(risk), ring.limit(exact_upper, risk) - ring.ratio
     low = (1 + w) * inner.ratio - w * ring.ratio - hypot((1 + w) * reach_1, w * reach_2)
     # A ratio that falls toward the outside is noise, not negatives: never extrapolate upward.
     return min(low, outer.low(risk))

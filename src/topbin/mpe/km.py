@@ -30,7 +30,7 @@ def km1(
     furthest apart, measured without bias. (The authors measure with bias, which rewards the
     narrowest kernel when both samples are nearly alike.)
 
-    Where even the largest slope, ‖φ_u − φ_p‖, is within the noise, nothing tells the unlabeled
+    Where even the largest slope, ‖φ_u − φ_p‖, is within the noise, nothing separates the unlabeled
     rows from positives: α = 1, with an alarm. (The authors' program then turns to the threshold
     of `km2`, and never answers more than 0.875, because it stops at λ = 8.)
 
@@ -124,7 +124,7 @@ class HullCurve:
         return (low + high) / 2
 
     def _is_below(self, kappa: float, threshold: float) -> bool:
-        """Whether the slope at κ is below the threshold; by convexity other points may know."""
+        """Whether the slope at κ is below the threshold; convexity lets other points decide."""
         lam = 1 / (1 - kappa)
         for other, point in self.seen.items():
             if point.slope >= threshold and other <= kappa:
@@ -166,7 +166,7 @@ _INDISTINGUISHABLE = Alarm(
 )
 _STEEP_START = Alarm(
     "steep-start",
-    "the hull distance grows steeply from the start: hardly a positive among the unlabeled, "
+    "the hull distance grows steeply from the start: hardly any unlabeled row is positive, "
     "or too few rows for so many features.",
     "either",
 )

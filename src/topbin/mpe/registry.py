@@ -1,7 +1,7 @@
 """The table of methods: a method is a value, and every room finds it here.
 
-A `Method` says all that the rest of the package needs to know about an estimator, so that no list
-of method names stands anywhere else.
+A `Method` says all that the rest of the package needs to know about an estimator, so no other list
+of method names is needed.
 """
 
 from collections.abc import Callable
@@ -157,7 +157,7 @@ METHODS = {
 
 
 def find_method(name: str) -> Method:
-    """Look a method up, or say which ones there are.
+    """Look up a method by name, or say which names exist.
 
     >>> find_method("bbe").needs
     'tails'

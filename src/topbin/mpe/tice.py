@@ -47,15 +47,15 @@ def tice(
     mean over the five choices of the largest bound. A first round takes the variance of c = ½, a
     second that of the first round's c.
 
-    The paper thinks of one table in which each positive is labeled with probability c. Two
-    samples drawn apart (case-control) obey the same equation: a subset holds n_p p(A) labeled
+    The paper assumes one table in which each positive is labeled with probability c. Two
+    samples drawn separately (case-control) obey the same equation: a subset has n_p p(A) labeled
     and at least α n_u p(A) other rows, so the labeled share is at most n_p / (n_p + α n_u). Both
     views therefore give the same α = (n_p / n_u)(1 − c)/c, the share among the UNLABELED; only
     the paper's own class prior, the share among all rows, would mean something else here.
 
     Because c is a lower bound, α̂ is too high: by 0.05 to 0.15 on Gaussians 4σ apart with 1,000
-    to 10,000 rows a sample. With a few hundred the paper's δ is so lax that the largest of many
-    bounds is no bound any more, and α̂ errs either way.
+    to 10,000 rows per sample. With a few hundred the paper's δ is so lax that the largest of many
+    bounds no longer holds, and α̂ errs either way.
 
     Features are mapped to [0, 1] and cut into quarters; a table wider than `n_components` is
     standardized and reduced to its principal components first.
@@ -104,7 +104,7 @@ def label_frequency(
 
 
 def pick_delta(rows: int) -> float:
-    """The paper's rule: the more rows, the surer the bound may be.
+    """The paper's rule: the more rows, the safer the bound.
 
     >>> pick_delta(250), pick_delta(1_000_000)
     (0.5, 0.025)

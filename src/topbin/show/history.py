@@ -42,7 +42,7 @@ class HistoryDisplay:
 
     @classmethod
     def from_history(cls, history: Sequence[dict[str, Any]]) -> "HistoryDisplay":
-        """From records with `epoch`, `loss` and `alpha`, as result.json holds them."""
+        """From records with `epoch`, `loss` and `alpha`, as in result.json."""
         if not history:
             raise InputError("TB001", "the history is empty; fit a classifier first.")
         loss, alpha = (

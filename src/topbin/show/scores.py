@@ -80,7 +80,7 @@ class ScoreDisplay:
         ax.stairs(self.share_u, self.edges, fill=True, color=UNLABELED, alpha=0.45,
                   label=f"unlabeled ({est.n_u:,})")  # fmt: skip
         ax.stairs(est.alpha * self.share_p, self.edges, fill=True, color=POSITIVE, alpha=0.45,
-                  label=f"of which positive, if α = {est.alpha:.3f}")  # fmt: skip
+                  label=f"positive among them, if α = {est.alpha:.3f}")  # fmt: skip
         ax.stairs(self.share_p, self.edges, color=POSITIVE, linewidth=1.4,
                   label=f"known positives ({est.n_p:,})")  # fmt: skip
         if est.cut is not None:
