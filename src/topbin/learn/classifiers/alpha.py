@@ -21,7 +21,23 @@ from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import DEFAULT_METHOD, METHODS, Method, find_method
 
 
-class AlphaEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class WithScores:
+    """The scores of an estimator that keeps the evidence it was fitted on."""
+
+    evidence_: Evidence
+
+    @property
+    def scores_p_(self) -> Any:
+        """Scores of held-out positives."""
+        return self.evidence_.scores_p
+
+    @property
+    def scores_u_(self) -> Any:
+        """Scores of held-out unlabeled rows."""
+        return self.evidence_.scores_u
+
+
+class AlphaEstimator(WithScores, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Estimate α from a table of features and a label column.
 
     Score-level methods get scores by cross-fitting: every row is scored by a model that never saw
@@ -127,16 +143,6 @@ class AlphaEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         found = method.read(self.evidence_)
         others = [other.read(self.evidence_) for other in METHODS.values() if other.referee]
         return add_alarms(found, tails, self.confidence, self.pure_fraction, self.kappa, others)
-
-    @property
-    def scores_p_(self) -> Any:
-        """The cross-fitted scores of the positives."""
-        return self.evidence_.scores_p
-
-    @property
-    def scores_u_(self) -> Any:
-        """The cross-fitted scores of the unlabeled rows."""
-        return self.evidence_.scores_u
 
     def _check_parameters(self) -> None:
         check_count(self.cv, "cv", least=2)

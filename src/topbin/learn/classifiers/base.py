@@ -20,7 +20,7 @@ from topbin.core.checks import check_above_zero, check_fraction
 from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask, read_labels
-from topbin.learn.classifiers.alpha import check_labels, check_weight
+from topbin.learn.classifiers.alpha import WithScores, check_labels, check_weight
 from topbin.learn.classifiers.classes import classes_of
 from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table
 from topbin.learn.classifiers.plans import check_plan, is_net
@@ -33,7 +33,7 @@ from topbin.mpe.crossfit import Floats
 from topbin.mpe.registry import find_method
 
 
-class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PUClassifier(WithScores, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The shared face; a subclass names its learner, or fits in its own way.
 
     Parameters
@@ -208,16 +208,6 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = list(fitted.history)
         self.evidence_ = fitted.evidence
         return self
-
-    @property
-    def scores_p_(self) -> Any:
-        """Scores of held-out positives."""
-        return self.evidence_.scores_p
-
-    @property
-    def scores_u_(self) -> Any:
-        """Scores of held-out unlabeled rows."""
-        return self.evidence_.scores_u
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         """The table in numbers, or as it came if the user's own model is to read it."""
