@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from machine import head, save, table
 
 from topbin.mpe import hull_curve, tice
-from topbin.mpe.features import read_pair, unit_range
+from topbin.mpe.features import read_samples, unit_range
 from topbin.mpe.hull import nearest_weights
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
@@ -81,7 +81,7 @@ def tice_row(name: str, X_p: np.ndarray, X_u: np.ndarray) -> list[object]:
     """The whole estimate against the plain tree on the table already scaled."""
     n_p, n_u = len(X_p), len(X_u)
     seconds, ours = timed(lambda: tice(X_p, X_u).alpha, 3)
-    pair = unit_range(read_pair(X_p, X_u))
+    pair = unit_range(read_samples(X_p, X_u))
     draws = [np.random.default_rng([0, i]).permutation(n) for i, n in enumerate((n_p, n_u))]
     labeled = np.arange(n_p + n_u) < n_p
     plain, c = timed(lambda: plain_tice(pair.both, labeled, np.concatenate(draws) % 5))

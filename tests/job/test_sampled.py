@@ -100,7 +100,7 @@ def test_candidates_are_the_best_of_all_unlabeled_rows(result):
 
 
 def test_more_rows_of_a_precision_than_are_kept_is_said(result):
-    assert "rows have it, of which the first are listed" in result.picked(min_precision=0.3).why
+    assert "rows reach it, and only the first are listed" in result.picked(min_precision=0.3).why
     from dataclasses import replace
 
     assert replace(result, min_precision=0.999).picked().rows == 100

@@ -117,7 +117,7 @@ def _low(estimate: Any) -> float:
 def _table(by: str, found: dict[Any, Any]) -> Any:
     from rich.table import Table
 
-    from topbin.core.estimate import RANGE_ONLY
+    from topbin.core.defaults import RANGE_ONLY
 
     table = Table(by, "α", "interval", "bound", "unlabeled", "positives", "alarms", box=None)
     for group, e in found.items():

@@ -92,14 +92,14 @@ def every_method(X: NDArray[Any], s: NDArray[Any], truth: float) -> list[dict[st
             found = AlphaEstimator(name).fit(X, s).estimate_
         else:
             scored = ranked if method.needs == "tails" else probable
-            found = estimate_alpha(scored.scores_p_, scored.scores_u_, method=name)
+            found = estimate_alpha(scored.evidence_, method=name)
         row = {**found.to_dict(), "error": found.alpha - truth}
         rows.append({**row, "seconds": round(perf_counter() - start, 3)})
     return rows
 
 
 def as_table(rows: list[dict[str, Any]], truth: float) -> Table:
-    """A line a method, the truth in the title."""
+    """One line per method, with the truth in the title."""
     table = Table(title=f"α by method; truth {truth:.3f}", title_justify="left")
     for column in ("method", "α", "95 % interval", "error", "seconds"):
         table.add_column(column, justify="left" if column == "method" else "right")

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from topbin.core.checks import Scores
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.core.tails import Counts, Tails
 from topbin.data.parts import Chunk, Columns, Part, read_part
 from topbin.engines.count import Counted, Cuts, count_part
@@ -112,17 +114,15 @@ class Binned:
         return _spread(values, -np.diff(np.append(self.tails.above_p, 0)))
 
     def estimate(
-        self, method: str, confidence: float | None = 0.95, share_p: float | None = None
+        self, method: str, confidence: float | None = CONFIDENCE, share_p: float | None = None
     ) -> AlphaEstimate:
         """α by a method that reads scores, with interval, bound and alarms of the exact tails."""
         chosen, n_p, n_u = find_method(method), self.tails.n_p, self.tails.n_u
         scores_p, scores_u = self.scores()
         if chosen.needs == "probabilities":
-            share_p = n_p / (n_p + n_u) if share_p is None else share_p
-            # The mean over the positives needs no bins.
-            found = chosen.estimate(self._repeated(self.tails.cuts), scores_u, share_p=share_p)
-        else:
-            found = chosen.estimate(scores_p, scores_u)
+            scores_p = self._repeated(self.tails.cuts)  # the mean over the positives needs no bins
+        share_p = n_p / (n_p + n_u) if share_p is None else share_p
+        found = chosen.read(Evidence(scores_p, scores_u, share_p, self.tails))
         how = f"unlabeled scores binned to {self.middles.size:,} cells"
         if n_u > ROWS:
             how += f", of which {ROWS:,} quantiles stand for {n_u:,} scores"

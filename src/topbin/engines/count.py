@@ -12,6 +12,7 @@ import numpy as np
 
 from topbin.core.checks import Scores
 from topbin.core.counting import Counts, count_above
+from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.labels import Labels, read_labels
@@ -21,7 +22,6 @@ from topbin.data.parts import Chunk, Columns, Part, find_parts, read_part
 from topbin.engines.engine import Engine
 from topbin.engines.thin import cost, thin
 from topbin.mpe.estimate import estimate_alpha
-from topbin.mpe.registry import DEFAULT_METHOD
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,7 @@ class Counted:
     notes: tuple[str, ...] = ()
 
     def estimates(
-        self, method: str = DEFAULT_METHOD, confidence: float | None = 0.95
+        self, method: str = DEFAULT_METHOD, confidence: float | None = CONFIDENCE
     ) -> dict[Any, AlphaEstimate]:
         """α of each group, by the same functions that read tails counted in memory."""
         return {group: self._estimate(group, method, confidence) for group in self.tails}

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from topbin.core.checks import check_above_zero, check_count, check_fraction
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.job.prepare import Prepared, from_table
@@ -13,9 +14,8 @@ from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.crossfit import Plan, chain_name
 from topbin.learn.default_model import plan_for
 from topbin.learn.tedn import TEDN
-from topbin.mpe.estimate import estimate_alpha
+from topbin.mpe.estimate import compared_estimates
 
-METHODS_SHOWN = ("bbe", "bbe_cp", "scott", "dedpul")
 FIRST = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)
 PRESETS: dict[str, Plan | None] = {
     "fast": Plan(outer=3, inner=3, repeats=1),
@@ -46,7 +46,7 @@ def fit(
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -101,8 +101,8 @@ def fit(
     if first is None:
         first = memory["first"] = PvUClassifier(plan=FIRST, **shared).fit(data.X, s)
     result = Result(
-        data, first, data.doubted(first.estimate_), other_methods(first), seed=seed, preset=preset,
-        review=review, min_precision=min_precision,
+        data, first, data.doubted(first.estimate_), compared_estimates(first.evidence_),
+        seed=seed, preset=preset, review=review, min_precision=min_precision,
     )  # fmt: skip
     tell(Event("first", estimate=result.first))
     plan = plan_for(TEDN, data.X, PRESETS[preset])
@@ -123,7 +123,7 @@ def check_options(
     review: int,
     min_precision: float | None = None,
     *,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     time_limit: float | None = None,
 ) -> None:
     """Refuse what no table could fulfil, before any work.
@@ -158,7 +158,7 @@ def _refined(result: Result, careful: TEDnClassifier, s: Any) -> Result:
         whole = whole_repeats(careful.memory or (), plan)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
     careful.set_params(memory=None)
-    return replace(result, classifier=careful, methods=other_methods(careful))
+    return replace(result, classifier=careful, methods=compared_estimates(careful.evidence_))
 
 
 def whole_repeats(memory: Container[str], plan: Plan) -> int:
@@ -184,12 +184,6 @@ def out_of_time(whole: int, planned: int) -> str | None:
     if whole == 0:
         return f"time limit before the first of {planned} repeats was whole"
     return f"time limit after {whole} of {planned} repeats"
-
-
-def other_methods(classifier: Any) -> tuple[AlphaEstimate, ...]:
-    """What several methods say of the same held-out scores."""
-    scores = classifier.scores_p_, classifier.scores_u_
-    return tuple(estimate_alpha(*scores, method=name, confidence=None) for name in METHODS_SHOWN)
 
 
 def _prepared(frame: Any, label: str | None, **options: Any) -> Prepared:

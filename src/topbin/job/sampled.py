@@ -10,7 +10,9 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from topbin.core.checks import check_count
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
+from topbin.core.evidence import Evidence
 from topbin.core.labels import Labels, Mask
 from topbin.core.tails import Tails
 from topbin.data.features import fit_encoder
@@ -38,12 +40,11 @@ from topbin.learn.default_model import default_model, plan_for
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.tedn import TEDN
 from topbin.mpe.crossfit import Floats
-from topbin.mpe.estimate import estimate_alpha
+from topbin.mpe.estimate import compared_estimates, estimate_alpha
 
 SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
 LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards
-METHODS_SHOWN = ("bbe", "bbe_cp", "scott")  # those that read tails
 
 
 def fit_sampled(
@@ -61,7 +62,7 @@ def fit_sampled(
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -127,13 +128,13 @@ def _fit_drawn(
     estimate = replace(estimate, notes=(*estimate.notes, *notes))
     _settle(careful, estimate, scores, is_p)
     on_event(Event("stopped" if stopped else "done", estimate=estimate))
-    others = (estimate_alpha(tails, method=name, confidence=None) for name in METHODS_SHOWN)
     aside = Best(shared.score(drawn.columns), drawn.columns, most)
     best = aside + Best(scores[~is_p], drawn.sample, most)
     best = best if swept.best is None else best + swept.best
     return SampledResult(
-        data=data, classifier=careful, first=first, methods=tuple(others), **asked,
-        stopped=stopped, tails=tails, n_u=opened.n_u, n_n=opened.n_n, best=best,
+        data=data, classifier=careful, first=first, **asked,
+        methods=compared_estimates(Evidence(counted=tails)), stopped=stopped,
+        tails=tails, n_u=opened.n_u, n_n=opened.n_n, best=best,
     )  # fmt: skip
 
 
@@ -268,4 +269,4 @@ def _settle(careful: TEDnClassifier, estimate: Any, scores: Floats, is_p: Mask) 
     careful.oof_proba_[is_p] = careful.posterior_(z_p)
     careful.oof_proba_[~is_p] = careful.posterior_(z_u)
     careful.estimate_, careful.alpha_ = estimate, estimate.alpha
-    careful.scores_p_, careful.scores_u_ = scores[is_p], scores[~is_p]
+    careful.evidence_ = Evidence(scores[is_p], scores[~is_p])

@@ -32,7 +32,7 @@ from topbin.store.models import SUMS
 from topbin.store.scorer import POSITIVE, PROBABILITY, refuse_scored
 
 DONE = "_SUCCESS"  # as Hadoop and Spark mark a folder that is complete
-NOT_NEEDED = ("scores_p_", "scores_u_", "oof_proba_")
+NOT_NEEDED = ("evidence_", "oof_proba_")
 
 
 @dataclass(frozen=True, slots=True)

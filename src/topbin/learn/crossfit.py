@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.core.labels import Mask
 from topbin.core.ranks import share_below
-from topbin.core.tails import Tails
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
 from topbin.learn.loop import Epoch, train
 from topbin.learn.risk import Learner
-from topbin.mpe.bbe import bbe
 from topbin.mpe.crossfit import SMALL_CELLS, Floats, stratified_folds
+from topbin.mpe.registry import METHODS
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,4 +281,4 @@ def _estimate_at(outer: Sequence[Chain], t: int, is_positive: Mask) -> AlphaEsti
     scores = np.zeros(is_positive.size)
     for chain in outer:
         scores[chain.held_out] += share_below(chain.scores[t], np.sort(chain.scores[t]))
-    return bbe(Tails.from_scores(scores[is_positive], scores[~is_positive]))
+    return METHODS["bbe"].read(Evidence(scores[is_positive], scores[~is_positive]))

@@ -14,11 +14,11 @@ import numpy as np
 from topbin.core.checks import Scores, check_count, check_fraction
 from topbin.core.errors import InputError, TopbinError
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.tails import Tails
+from topbin.core.evidence import Evidence
 from topbin.learn.pvu import PVU
 from topbin.learn.risk import Learner, Risk, mean_risk
 from topbin.learn.select import Rows, keep_lowest, n_rows
-from topbin.mpe.bbe import bbe
+from topbin.mpe.registry import METHODS
 
 WARM_START = "warm-start"
 LEAST_WARM = 10  # epochs, however early PvU was at its best
@@ -110,7 +110,7 @@ def train(
     epochs: int,
     warm_start: int = 0,
     warm_stop: bool = False,
-    estimator: Callable[[Tails], AlphaEstimate] = bbe,
+    estimator: Callable[[Evidence], AlphaEstimate] = METHODS["bbe"].read,
     settle: Settle = Settle(),  # noqa: B008  (frozen)
     least_kept: int = 10,
     done: Sequence[Epoch] = (),
@@ -205,7 +205,7 @@ def is_past_best_epoch(history: Sequence[Epoch]) -> bool:
 def _judge(
     model: Backend,
     holdout: tuple[Any, Any] | None,
-    estimator: Callable[[Tails], AlphaEstimate],
+    estimator: Callable[[Evidence], AlphaEstimate],
     warm: Learner | None = None,
 ) -> tuple[AlphaEstimate | None, float | None]:
     """What the hold-out says: α̂ and, in a warm start, PvU's risk."""
@@ -213,7 +213,7 @@ def _judge(
         return None, None
     scores_p, scores_u = (model.scores(X) for X in holdout)
     risk = None if warm is None else mean_risk(warm.at(None), scores_p, scores_u)
-    return estimator(Tails.from_scores(scores_p, scores_u)), risk
+    return estimator(Evidence(scores_p, scores_u)), risk
 
 
 def _near_one(alpha: float, number: int) -> Alarm:

@@ -162,20 +162,8 @@ def _epoch(record: dict[str, Any]) -> Epoch:
     return Epoch(
         **{
             **record,
-            "estimate": None if estimate is None else _estimate(estimate),
+            "estimate": None if estimate is None else AlphaEstimate.from_dict(estimate),
             "alarms": tuple(Alarm(**alarm) for alarm in record["alarms"]),
-        }
-    )
-
-
-def _estimate(record: dict[str, Any]) -> AlphaEstimate:
-    interval = record["interval"]
-    return AlphaEstimate(
-        **{
-            **record,
-            "interval": None if interval is None else tuple(interval),
-            "alarms": tuple(Alarm(**alarm) for alarm in record["alarms"]),
-            "notes": tuple(record["notes"]),
         }
     )
 

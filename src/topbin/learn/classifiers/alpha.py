@@ -13,15 +13,31 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from topbin.core.checks import check_count, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.core.labels import Labels, Mask, read_labels
-from topbin.core.tails import Tails
 from topbin.mpe.alarms import shared_rows
 from topbin.mpe.crossfit import Floats, crossfit_scores
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import DEFAULT_METHOD, METHODS, Method, find_method
 
 
-class AlphaEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class WithScores:
+    """The scores of an estimator that keeps the evidence it was fitted on."""
+
+    evidence_: Evidence
+
+    @property
+    def scores_p_(self) -> Any:
+        """Scores of held-out positives."""
+        return self.evidence_.scores_p
+
+    @property
+    def scores_u_(self) -> Any:
+        """Scores of held-out unlabeled rows."""
+        return self.evidence_.scores_u
+
+
+class AlphaEstimator(WithScores, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Estimate α from a table of features and a label column.
 
     Score-level methods get scores by cross-fitting: every row is scored by a model that never saw
@@ -45,8 +61,9 @@ class AlphaEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
     ----------
     alpha_, estimate_
         The share of positives among the unlabeled, and the whole `AlphaEstimate`.
-    scores_p_, scores_u_
-        The cross-fitted scores (score-level methods only), for `TopBinDisplay.from_estimator`.
+    evidence_
+        The cross-fitted scores of both samples and their tails, for methods that read scores;
+        displays read it. `scores_p_` and `scores_u_` are its scores.
 
     >>> rng = np.random.default_rng(0)
     >>> X = np.r_[rng.normal(4, 1, (300, 1)), rng.normal(0, 1, (300, 1))]
@@ -92,7 +109,7 @@ class AlphaEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         known = ~labels.is_negative
         X, is_positive = X[known], labels.is_positive[known]
         if method.needs == "features":
-            found = method.estimate(X[is_positive], X[~is_positive])
+            found = method.read(Evidence(X_p=X[is_positive], X_u=X[~is_positive]))
         else:
             weight = None if weight is None else weight[known]
             found = self._from_scores(method, X, is_positive, weight)
@@ -121,13 +138,10 @@ class AlphaEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             sample_weight=weight,
             n_jobs=self.n_jobs,
         )
-        self.scores_p_, self.scores_u_ = scores[is_positive], scores[~is_positive]
-        tails = Tails.from_scores(self.scores_p_, self.scores_u_)
-        if method.needs == "tails":
-            found = method.estimate(tails)
-        else:
-            found = method.estimate(self.scores_p_, self.scores_u_)
-        others = [METHODS[name].estimate(tails) for name in ("bbe", "bbe_cp")]
+        self.evidence_ = Evidence(scores[is_positive], scores[~is_positive])
+        tails = self.evidence_.tails
+        found = method.read(self.evidence_)
+        others = [other.read(self.evidence_) for other in METHODS.values() if other.referee]
         return add_alarms(found, tails, self.confidence, self.pure_fraction, self.kappa, others)
 
     def _check_parameters(self) -> None:

@@ -17,9 +17,10 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from topbin.core.checks import check_above_zero, check_fraction
+from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask, read_labels
-from topbin.learn.classifiers.alpha import check_labels, check_weight
+from topbin.learn.classifiers.alpha import WithScores, check_labels, check_weight
 from topbin.learn.classifiers.classes import classes_of
 from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table
 from topbin.learn.classifiers.plans import check_plan, is_net
@@ -32,7 +33,7 @@ from topbin.mpe.crossfit import Floats
 from topbin.mpe.registry import find_method
 
 
-class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PUClassifier(WithScores, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The shared face; a subclass names its learner, or fits in its own way.
 
     Parameters
@@ -68,8 +69,9 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         it. For these rows it is better than `predict_proba`.
     classes_
         The label of "not positive" and the label of "positive".
-    scores_p_, scores_u_
-        Scores of held-out rows, from which α and the probabilities were read.
+    evidence_
+        Scores of held-out rows and their tails, from which α and the probabilities were read;
+        `scores_p_` and `scores_u_` are its scores.
     """
 
     _default_net: str | None = None
@@ -79,8 +81,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimator: Any = None,
         *,
         plan: Any = None,
-        method: str = "bbe",
-        confidence: float | None = 0.95,
+        method: str = CROSSFIT_METHOD,
+        confidence: float | None = CONFIDENCE,
         positive: Any = None,
         negative: Any = None,
         random_state: Any = 0,
@@ -204,7 +206,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.estimate_ = fitted.estimate
         self.alpha_ = fitted.estimate.alpha
         self.history_ = list(fitted.history)
-        self.scores_p_, self.scores_u_ = fitted.scores_p, fitted.scores_u
+        self.evidence_ = fitted.evidence
         return self
 
     def _read(self, X: Any, *, reset: bool) -> Any:
@@ -224,7 +226,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The parameters, checked; time runs from here."""
         if self.confidence is not None:
             check_fraction(self.confidence, "confidence")
-        if find_method(self.method).needs not in ("tails", "scores"):
+        if not find_method(self.method).reads_scores:
             raise InputError(
                 "TB007", f"method must read scores on any scale, as bbe does; got {self.method!r}."
             )

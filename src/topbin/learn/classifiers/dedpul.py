@@ -4,15 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from topbin.core.tails import Tails
+from topbin.core.evidence import Evidence
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, run_crossfit
 from topbin.learn.classifiers.plans import no_net
 from topbin.learn.crossfit import Progress
 from topbin.learn.dedpul import dedpul_curve
 from topbin.learn.pvu import PVU
-from topbin.mpe.dedpul import Rule, dedpul
+from topbin.mpe.dedpul import Rule
 from topbin.mpe.estimate import add_alarms
+from topbin.mpe.registry import METHODS
 
 
 class DEDPULClassifier(PUClassifier):
@@ -67,9 +68,9 @@ class DEDPULClassifier(PUClassifier):
 
     def _fit_sample(self, sample: Sample, settings: Settings) -> Fitted:
         fit = run_crossfit(sample, replace(PVU, name="dedpul"), settings, ranks=False)
-        z_p, z_u = fit.scores[sample.is_positive], fit.scores[~sample.is_positive]
-        found = dedpul(z_p, z_u, rule=self.rule, bandwidth=self.bandwidth)
-        estimate = add_alarms(found, Tails.from_scores(z_p, z_u), settings.confidence)
-        posterior = dedpul_curve(z_p, z_u, estimate.alpha, bandwidth=self.bandwidth)
+        evidence = Evidence(fit.scores[sample.is_positive], fit.scores[~sample.is_positive])
+        found = METHODS["dedpul"].read(evidence, rule=self.rule, bandwidth=self.bandwidth)
+        estimate = add_alarms(found, evidence.tails, settings.confidence)
+        posterior = dedpul_curve(*evidence.scores, estimate.alpha, bandwidth=self.bandwidth)
         oof = posterior(fit.scores)
-        return Fitted(fit.ensemble, posterior, estimate, fit.history, z_p, z_u, oof)
+        return Fitted(fit.ensemble, posterior, estimate, fit.history, evidence, oof)

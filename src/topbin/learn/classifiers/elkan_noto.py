@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from topbin.core.evidence import Evidence
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, run_crossfit
 from topbin.learn.classifiers.plans import no_net
@@ -83,20 +84,18 @@ class ElkanNotoClassifier(PUClassifier):
         is_p = sample.is_positive
         share_p = float(is_p.mean())
         fit = run_crossfit(sample, natural_pvu(share_p), settings, ranks=False)
-        g_p, g_u = fit.scores[is_p], fit.scores[~is_p]
-        estimate = estimate_alpha(
-            g_p, g_u, method="elkan_noto", confidence=settings.confidence, share_p=share_p
-        )
+        evidence = Evidence(fit.scores[is_p], fit.scores[~is_p], share_p)
+        estimate = estimate_alpha(evidence, method="elkan_noto", confidence=settings.confidence)
         c = labeled_share(estimate.alpha, share_p)
         model, posterior = fit.ensemble, as_posterior(from_labeled, c)
         oof = posterior(fit.scores)
         if self.weighted:
             f = fit_weighted(
-                settings.estimator, sample.X, is_p, from_labeled(g_u, c),
+                settings.estimator, sample.X, is_p, from_labeled(evidence.scores_u, c),
                 seed=settings.seed, sample_weight=sample.weight,
             )  # fmt: skip
             model, posterior = Ensemble(((f,),), ()), as_posterior(from_positive, c)
-        return Fitted(model, posterior, estimate, fit.history, g_p, g_u, oof)
+        return Fitted(model, posterior, estimate, fit.history, evidence, oof)
 
 
 def default_scorer_of(sample: Sample) -> Any:

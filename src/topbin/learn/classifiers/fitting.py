@@ -7,9 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.core.labels import Mask
-from topbin.core.tails import Tails
 from topbin.learn.crossfit import CrossFit, Progress, crossfit
 from topbin.learn.default_model import coarse, default_model, plan_for
 from topbin.learn.loop import NEAR_ONE, Epoch
@@ -18,6 +19,7 @@ from topbin.learn.risk import Learner
 from topbin.learn.tedn import TEDN
 from topbin.mpe.crossfit import Floats
 from topbin.mpe.estimate import add_alarms, estimate_alpha
+from topbin.mpe.registry import find_method
 
 
 class Scorer(Protocol):
@@ -43,8 +45,8 @@ class Settings:
 
     estimator: Any = None
     plan: Any = None
-    method: str = "bbe"
-    confidence: float | None = 0.95
+    method: str = CROSSFIT_METHOD
+    confidence: float | None = CONFIDENCE
     seed: int = 0
     n_jobs: int | None = None
     deadline: float = inf
@@ -63,8 +65,7 @@ class Fitted:
     posterior: Posterior
     estimate: AlphaEstimate
     history: Sequence[Epoch]
-    scores_p: Floats
-    scores_u: Floats
+    evidence: Evidence
     oof: Floats | None = None
 
 
@@ -77,16 +78,15 @@ def fit_table(
         first = fit_table(sample, TEDN, replace(settings, confidence=None)).estimate
         alpha, notes = usable(first)
     fit = run_crossfit(sample, learner, settings, alpha=alpha)
-    scores_p, scores_u = fit.scores[sample.is_positive], fit.scores[~sample.is_positive]
-    estimate = judge(scores_p, scores_u, settings, alpha=alpha, notes=notes)
-    posterior = fit_posterior(scores_p, scores_u, estimate.alpha)
+    evidence = Evidence(fit.scores[sample.is_positive], fit.scores[~sample.is_positive])
+    estimate = judge(evidence, settings, alpha=alpha, notes=notes)
+    posterior = fit_posterior(*evidence.scores, estimate.alpha)
     return Fitted(
         model=fit.ensemble,
         posterior=posterior,
         estimate=estimate,
         history=fit.history,
-        scores_p=scores_p,
-        scores_u=scores_u,
+        evidence=evidence,
         oof=posterior(fit.scores),
     )
 
@@ -119,8 +119,7 @@ def run_crossfit(
 
 
 def judge(
-    scores_p: Floats,
-    scores_u: Floats,
+    evidence: Evidence,
     settings: Settings,
     *,
     alpha: float | None = None,
@@ -128,18 +127,18 @@ def judge(
 ) -> AlphaEstimate:
     """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
     if alpha is None:
-        found = estimate_alpha(
-            scores_p, scores_u, method=settings.method, confidence=settings.confidence
-        )
+        found = estimate_alpha(evidence, method=settings.method, confidence=settings.confidence)
         return replace(found, notes=(*found.notes, *notes))
+    tails = evidence.tails
     given = AlphaEstimate(
         alpha=alpha,
-        n_p=scores_p.size,
-        n_u=scores_u.size,
+        n_p=tails.n_p,
+        n_u=tails.n_u,
         method=settings.method if notes else "given",
         notes=notes or ("α was given, not estimated",),
+        caution=find_method(settings.method).caution if notes else None,
     )
-    return add_alarms(given, Tails.from_scores(scores_p, scores_u), settings.confidence)
+    return add_alarms(given, tails, settings.confidence)
 
 
 def usable(estimate: AlphaEstimate) -> tuple[float, tuple[str, ...]]:

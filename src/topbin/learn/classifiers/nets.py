@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from topbin.core.estimate import Alarm
+from topbin.core.evidence import Evidence
 from topbin.core.optional import require
 from topbin.learn.backends.distributed import ALONE, Alone, find_team
 from topbin.learn.backends.torch import TorchBackend, torch_backend
@@ -73,18 +74,18 @@ def fit_net(
             found = fit_net(net, X_p, X_u, TEDN, first).estimate
         alpha, notes = usable(found)
     run = train_net(net, X_p, X_u, learner, settings, alpha=alpha)
-    estimate = judge(run.scores_p, run.scores_u, settings, alpha=alpha, notes=notes)
+    evidence = Evidence(run.scores_p, run.scores_u)
+    estimate = judge(evidence, settings, alpha=alpha, notes=notes)
     if learner.estimates_alpha and settings.method == "bbe":
         estimate = estimate.moved_to(mean_alpha(run.history))
         estimate = replace(estimate, notes=(*estimate.notes, STEADY))
     estimate = replace(estimate, alarms=(*estimate.alarms, *run.alarms))
     return Fitted(
         model=run.model,
-        posterior=fit_posterior(run.scores_p, run.scores_u, estimate.alpha),
+        posterior=fit_posterior(*evidence.scores, estimate.alpha),
         estimate=estimate,
         history=run.history,
-        scores_p=run.scores_p,
-        scores_u=run.scores_u,
+        evidence=evidence,
     )
 
 

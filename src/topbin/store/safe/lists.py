@@ -9,6 +9,8 @@ it does not, so these are not here.
 VALUES = {
     "Alarm": "topbin.core.estimate",
     "AlphaEstimate": "topbin.core.estimate",
+    "Evidence": "topbin.core.evidence",
+    "Tails": "topbin.core.tails",
     "Posterior": "topbin.learn.posterior",
     "Epoch": "topbin.learn.loop",
     "Chain": "topbin.learn.crossfit",

@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from topbin.core.errors import InputError
+from topbin.core.evidence import Evidence
 from topbin.core.optional import require
 from topbin.store.safe.lists import FACES, HOLDERS, SIMPLE, VALUES
 from topbin.store.safe.trees import check_booster
@@ -190,8 +191,10 @@ def _unpack_value(content: Any, leaves: Leaves) -> Any:
 def _unpack_face(content: Any, leaves: Leaves) -> Any:
     name, params, fitted = content
     face = _built(FACES, name)(**{key: unpack(node, leaves) for key, node in params.items()})
-    for key, node in fitted.items():
-        setattr(face, key, unpack(node, leaves))
+    values = {key: unpack(node, leaves) for key, node in fitted.items()}
+    if "scores_p_" in values:  # folders of 0.1.0 kept the scores without the evidence around them
+        values["evidence_"] = Evidence(values.pop("scores_p_"), values.pop("scores_u_"))
+    vars(face).update(values)
     return face
 
 
