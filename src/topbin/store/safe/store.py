@@ -191,7 +191,10 @@ def _unpack_face(content: Any, leaves: Leaves) -> Any:
     name, params, fitted = content
     face = _built(FACES, name)(**{key: unpack(node, leaves) for key, node in params.items()})
     for key, node in fitted.items():
-        setattr(face, key, unpack(node, leaves))
+        value = unpack(node, leaves)
+        if key == "codes_":  # as earlier versions called it
+            key, value = "features_", value and _built(VALUES, "Features")(value)
+        setattr(face, key, value)
     return face
 
 
