@@ -21,13 +21,13 @@ ROWS = pd.DataFrame(
         "day": pd.to_datetime(["2020-01-31 12:00", None, "2021-02-01 00:00", "2020-01-30 00:00"]),
     }
 )
-NAMES = ["amount", "town", "paid", "day year", "day month", "day weekday", "day days"]
+NAMES = ["amount", "town", "paid", "day year", "day month", "day weekday", "day days", "day hour"]
 NAN = np.nan
 CODED = [
-    [1.5, 1, 1, 2020, 1, 4, 1.5],
-    [NAN, NAN, NAN, NAN, NAN, NAN, NAN],
-    [-2.0, 0, 0, 2021, 2, 0, 368],
-    [2.0, NAN, 1, 2020, 1, 3, 0],
+    [1.5, 1, 1, 2020, 1, 4, 1.5, 12],
+    [NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN],
+    [-2.0, 0, 0, 2021, 2, 0, 368, 0],
+    [2.0, NAN, 1, 2020, 1, 3, 0, 0],
 ]
 
 
@@ -59,6 +59,16 @@ def test_new_rows_are_coded_alone_as_in_company_and_in_any_column_order():
     for i in range(len(ROWS)):
         row = ROWS.iloc[[i]][list(ROWS)[::-1]].assign(extra="x")
         np.testing.assert_array_equal(features.encode(row), CODED[i : i + 1])
+
+
+def test_dates_without_times_have_no_hour():
+    days = pd.DataFrame({"day": pd.to_datetime(["1969-12-31", None, "2020-02-29"])})
+    features = through_json(fit_features(days))
+    assert features.names == ["day year", "day month", "day weekday", "day days"]
+    expected = [[1969, 12, 2, 0], [NAN] * 4, [2020, 2, 5, 18322]]
+    np.testing.assert_array_equal(features.encode(days), expected)
+    later = days.assign(day=days["day"] + pd.Timedelta(hours=6))
+    np.testing.assert_array_equal(features.encode(later)[:, 3], [0.25, NAN, 18322.25])
 
 
 def test_a_new_category_is_missing():

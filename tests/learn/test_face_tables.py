@@ -86,7 +86,7 @@ def test_a_face_and_the_whole_job_see_the_same_matrix(make, seen):
     with pytest.warns(UserWarning, match=DROPPED):
         pair = seen(tb.TEDnClassifier().fit_pu, make(LARGE[:half]), make(LARGE[half:]))
     assert isinstance(job, np.ndarray)
-    assert job.shape == (N, 6 + 2 * 4)
+    assert job.shape == (N, 6 + 5 + 4)
     np.testing.assert_array_equal(face, job)
     np.testing.assert_array_equal(pair, job)
     np.testing.assert_array_equal(job, fit_features(make(LARGE)).encode(make(LARGE)))

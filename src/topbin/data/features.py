@@ -1,13 +1,14 @@
 """From a table to a matrix that models read, in a way that new rows repeat exactly.
 
 Numbers and booleans stay as they are, with NaN where a value is missing. A date becomes year,
-month, weekday and days since the first date. A string becomes the position of its category, and
-NaN if the category is new. With a text column the matrix is sparse: words weighted by TF-IDF
-(Salton & Buckley 1988), categories one-hot, everything else scaled with missing values at the mean.
+month, weekday and days since the first date, and the hour if the dates have times. A string becomes
+the position of its category, and NaN if the category is new. With a text column the matrix is
+sparse: words weighted by TF-IDF (Salton & Buckley 1988), categories one-hot, everything else scaled
+with missing values at the mean.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from shlex import quote
 from typing import Any
 
@@ -24,7 +25,7 @@ from topbin.data.tables import Batch
 
 Floats = NDArray[np.float64]
 FAR = 1e6  # standard deviations; a value of another scale must not become infinite
-DATE_PARTS = ("year", "month", "weekday", "days")
+DATE_PARTS = ("year", "month", "weekday", "days", "hour")  # the hour only if there are times
 FITS: Mapping[str, tuple[Kind, ...]] = {
     "number": ("number", "boolean", "blank"),
     "boolean": ("boolean", "number", "blank"),
@@ -47,14 +48,20 @@ class Feature:
     kind: str
     categories: tuple[str, ...] = ()
     first_day: str | None = None
+    has_times: bool = False
     center: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
     terms: tuple[str, ...] = ()
     idf: tuple[float, ...] = ()
 
+    @property
+    def date_parts(self) -> tuple[str, ...]:
+        """What a date becomes."""
+        return DATE_PARTS if self.has_times else DATE_PARTS[:-1]
+
     def names(self, *, sparse: bool) -> list[str]:
         """What its columns of the matrix are called."""
-        parts = {"date": DATE_PARTS, "text": self.terms, "string": self.categories}
+        parts = {"date": self.date_parts, "text": self.terms, "string": self.categories}
         if self.kind in parts and (sparse or self.kind == "date"):
             return [f"{self.name} {part}" for part in parts[self.kind]]
         return [self.name]
@@ -117,7 +124,7 @@ class Features:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON, without the fields that a feature does not use."""
         features = [
-            {key: value for key, value in asdict(feature).items() if value not in ((), None)}
+            {key: value for key, value in asdict(feature).items() if value not in ((), None, False)}
             for feature in self.features
         ]
         return {"features": features, "dropped": [asdict(column) for column in self.dropped]}
@@ -196,13 +203,16 @@ def _learn(column: Column, is_text: bool, sparse: bool) -> Feature:
     if kind in ("string", "blank"):
         seen = sorted(text for text in column.texts if text.strip())  # blank text is missing
         return Feature(name=name, kind="string", categories=tuple(seen))
-    first = str(np.nanmin(column.values).astype("datetime64[D]")) if kind == "date" else None
-    feature = Feature(name=name, kind=kind, first_day=first)
+    feature = Feature(name=name, kind=kind)
+    if kind == "date":
+        first = str(np.nanmin(column.values).astype("datetime64[D]"))
+        has_times = bool(_hours(column.values[~column.missing]).any())
+        feature = replace(feature, first_day=first, has_times=has_times)
     if not sparse:
         return feature
     found = [_center_and_scale(values) for values in numbers(feature, column)]
     center, scale = zip(*found, strict=True)
-    return Feature(name=name, kind=kind, first_day=first, center=center, scale=scale)
+    return replace(feature, center=center, scale=scale)
 
 
 def _center_and_scale(values: Floats) -> tuple[float, float]:
@@ -250,11 +260,11 @@ def _check_kind(feature: Feature, table: Batch) -> None:
 
 
 def numbers(feature: Feature, column: Column) -> list[Floats]:
-    """What a column becomes in a dense matrix: one array, or four for a date."""
+    """What a column becomes in a dense matrix: one array, or several for a date."""
     if feature.kind == "string":
         return [_categories(feature, column)]
     if feature.kind == "date":
-        return _date_parts(column, str(feature.first_day))
+        return _date_parts(feature, column)
     values: Floats = column.numbers
     if np.isinf(values).any():
         raise InputError(
@@ -276,20 +286,29 @@ def _categories(feature: Feature, column: Column) -> Floats:
     return known[np.where(column.missing, len(column.texts), column.values).astype(np.intp)]
 
 
-def _date_parts(column: Column, first_day: str) -> list[Floats]:
-    """Year, month, weekday from Monday = 0, and days since the first; NaN where there is no date.
+def _date_parts(feature: Feature, column: Column) -> list[Floats]:
+    """Year, month, weekday from Monday = 0, days since the first, hour; NaN if there is no date.
 
     >>> day = Column("day", "date", np.array(["2020-02-03T12", "NaT"], "datetime64[us]"))
-    >>> [part.tolist() for part in _date_parts(day, "2020-02-01")]
-    [[2020.0, nan], [2.0, nan], [0.0, nan], [2.5, nan]]
+    >>> feature = Feature(name="day", kind="date", first_day="2020-02-01", has_times=True)
+    >>> [part.tolist() for part in _date_parts(feature, day)]
+    [[2020.0, nan], [2.0, nan], [0.0, nan], [2.5, nan], [12.0, nan]]
     """
     if column.kind == "blank":
-        return [column.values] * len(DATE_PARTS)
+        return [column.values] * len(feature.date_parts)
     days, months = (column.values.astype(f"datetime64[{unit}]").astype(int) for unit in "DM")
-    elapsed = (column.values - np.datetime64(first_day)) / np.timedelta64(1, "D")
+    elapsed = (column.values - np.datetime64(str(feature.first_day))) / np.timedelta64(1, "D")
     # Day 0, the first of January 1970, was a Thursday.
-    parts = months // 12 + 1970, months % 12 + 1, (days + 3) % 7, elapsed
+    parts = [months // 12 + 1970, months % 12 + 1, (days + 3) % 7, elapsed]
+    if feature.has_times:
+        parts.append(_hours(column.values))
     return [np.where(column.missing, np.nan, part) for part in parts]
+
+
+def _hours(moments: NDArray[np.datetime64]) -> Floats:
+    """Hours since midnight."""
+    since: Floats = (moments - moments.astype("datetime64[D]")) / np.timedelta64(1, "h")
+    return since
 
 
 def _sparse(feature: Feature, column: Column) -> Any:
