@@ -54,6 +54,10 @@ class Feature:
     terms: tuple[str, ...] = ()
     idf: tuple[float, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.kind not in FITS or len(self.terms) != len(self.idf):
+            raise ValueError(f"column {self.name!r} has no known kind, or terms without weights")
+
     @property
     def date_parts(self) -> tuple[str, ...]:
         """What a date becomes."""
@@ -137,16 +141,12 @@ class Features:
                 {key: tuple(v) if isinstance(v, list) else v for key, v in feature.items()}
                 for feature in stored["features"]
             ]
-            found = cls(
+            return cls(
                 tuple(Feature(**feature) for feature in features),
                 tuple(Dropped(**column) for column in stored["dropped"]),
             )
-            known = all(f.kind in FITS and len(f.terms) == len(f.idf) for f in found.features)
-        except (AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError("TB110", f"the stored encoder is damaged: {error!r}.") from error
-        if not known:
-            raise InputError("TB110", "the stored encoder is damaged: a column has no known kind.")
-        return found
 
 
 def Code(name: str, texts: Sequence[str] | None) -> Feature:

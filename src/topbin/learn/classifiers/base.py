@@ -70,6 +70,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The label of "not positive" and the label of "positive".
     scores_p_, scores_u_
         Scores of held-out rows, from which α and the probabilities were read.
+    features_
+        For frames: the `topbin.data.Features` that encode them, as `topbin.fit` does. Else None.
     """
 
     _default_net: str | None = None
