@@ -336,7 +336,7 @@ def test_other_columns_at_predict_time_are_refused():
     clf = tb.TEDnClassifier(**FAST).fit(frame, s)
     with pytest.raises(InputError, match=r"TB109[\s\S]*feature names"):
         clf.predict(frame.rename(columns={"x": "y"}))
-    with pytest.raises(InputError, match=r"TB109 column 'x' held numbers"):
+    with pytest.raises(InputError, match='TB109 column "x" was a number when'):
         clf.predict(frame.assign(x="text"))
     plain = tb.TEDnClassifier(**FAST).fit(frame[["x", "flag"]].to_numpy(float), s)
     with pytest.raises(InputError, match="TB109 X has 3 features"):

@@ -1,6 +1,6 @@
 from .features import Dropped as Dropped
-from .features import Encoder as Encoder
-from .features import fit_encoder as fit_encoder
+from .features import Features as Features
+from .features import fit_features as fit_features
 from .findings import Finding as Finding
 from .findings import check_table as check_table
 from .tables import Batch as Batch

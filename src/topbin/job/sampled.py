@@ -15,7 +15,8 @@ from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
 from topbin.core.labels import Labels, Mask
 from topbin.core.tails import Tails
-from topbin.data.features import fit_encoder
+from topbin.data.columns import Columns
+from topbin.data.features import fit_features
 from topbin.data.files import SourceLike
 from topbin.data.tables import Batch, read_pair, read_table
 from topbin.engines.engine import Engine
@@ -25,11 +26,10 @@ from topbin.job.fit import PRESETS, Event, check_options, fit, out_of_time
 from topbin.job.prepare import (
     Prepared,
     as_numbers,
-    doubts,
-    findings_of,
     from_pair,
     from_table,
     names_in,
+    notice,
 )
 from topbin.job.result import Result
 from topbin.job.sampled_result import SampledResult
@@ -183,16 +183,18 @@ def _prepared(
     hidden = [name for name in (label, id) if name is not None]
     shown = Batch.from_frame(frame_of([drawn.columns.table]), name=table.name)
     drop, text = names_in(drop), names_in(text)
-    encoder = fit_encoder(shown, exclude=[*hidden, *drop], text=text)
-    findings = findings_of(table, labels, [name for name in encoder.columns if name not in text])
-    X = encoder.encode(table)
+    encoder = fit_features(shown, exclude=[*hidden, *drop], text=text)
+    columns = Columns(table)
+    X = encoder.encode(columns)
+    read = [name for name in encoder.columns if name not in text]
+    findings, alarms = notice(columns, X, labels, read)
     return Prepared(
         table=table,
         labels=labels,
         encoder=encoder,
         X=X,
         findings=findings,
-        alarms=doubts(X, labels, findings),
+        alarms=alarms,
         sources=opened.paths,
         label=label,
         id=id,

@@ -20,7 +20,7 @@ from topbin.core.atomic import lock, new_file, remove, remove_parts, write_error
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.data.addresses import stamp
-from topbin.data.features import Encoder
+from topbin.data.features import Features
 from topbin.data.files import SourceLike, find_files, open_files, skipped
 from topbin.data.rows import RowPart, find_row_parts, read_rows
 from topbin.data.scan import kind_of, merge_types
@@ -50,7 +50,7 @@ class Job:
     """What every part needs; it is sent to each worker once."""
 
     model: Any
-    encoder: Encoder
+    encoder: Features
     folder: Path
     key: str
 
@@ -142,7 +142,7 @@ def _job(run: Path, output: Path, paths: Sequence[str]) -> Job:
     return Job(lean, encoder, folder, key)
 
 
-def _check_columns(tables: list[tuple[str, dict[str, str]]], encoder: Encoder) -> None:
+def _check_columns(tables: list[tuple[str, dict[str, str]]], encoder: Features) -> None:
     """Before any work: files that differ in what the model reads, or do not have it."""
     import pandas as pd
 

@@ -18,7 +18,7 @@ from topbin.core.labels import Mask
 from topbin.core.optional import require
 from topbin.core.ranks import share_below
 from topbin.core.tails import Counts, Tails
-from topbin.data.features import Encoder
+from topbin.data.features import Features
 from topbin.data.rows import Places, RowPart, mix, read_rows
 from topbin.data.tables import Batch
 from topbin.engines.engine import Engine
@@ -134,7 +134,7 @@ class Sweep:
     """What every part needs; it is sent to each worker once."""
 
     roles: Roles
-    encoder: Encoder
+    encoder: Features
     folds: Folds
     cuts: Tails
     sampled: Places

@@ -5,18 +5,17 @@ bin's top half against the rest has little power, so it can raise doubt but neve
 All alarms read the tails only at the geometric ranks, so thinned tails raise the same ones.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.stats import norm
 
 from topbin.core.defaults import FEW_POSITIVES
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.tails import Tails
+from topbin.core.twins import Twins
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
 
 TINY_BIN = 20
@@ -153,41 +152,20 @@ def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -
     return Alarm("methods-disagree", message, "either")
 
 
-def shared_rows(X_p: Any, X_u: Any) -> tuple[Alarm, ...]:
-    """Positive rows that also stand among the unlabeled, feature by feature.
+def shared_rows(twins: Twins) -> tuple[Alarm, ...]:
+    """Positive rows that are also among the unlabeled, more often than chance explains.
 
-    Where features have few values many rows are equal that are not the same cases. So positives
-    must have a twin among the unlabeled more often than the unlabeled have one among themselves.
-
-    >>> [alarm.code for alarm in shared_rows(np.eye(3), np.eye(3)[:2])]
+    >>> [alarm.code for alarm in shared_rows(Twins(n_p=3, rows=2, distinct=2, usual=0.0))]
     ['shared-rows']
     """
-    keys_p, keys_u = (np.fromiter(map(hash, _row_keys(X)), np.int64) for X in (X_p, X_u))
-    distinct, counts = np.unique(keys_u, return_counts=True)
-    found = keys_p[np.isin(keys_p, distinct)]
-    usual = float(counts[counts > 1].sum() / keys_u.size)
-    if found.size / keys_p.size <= usual + 3 * sqrt(usual * (1 - usual) / keys_p.size):
+    if not twins.are_unusual:
         return ()
-    shared = np.unique(found).size
+    shared = twins.distinct
     message = (
         f"{shared:,} distinct positive row{'s' if shared > 1 else ''} also stand among the "
         "unlabeled; if they are the same cases, remove them there."
     )
     return (Alarm("shared-rows", message, "up"),)
-
-
-def _row_keys(X: Any) -> Iterator[bytes]:
-    """One row at a time, so that a long table costs no second copy of itself."""
-    if issparse(X):
-        table: Any = X
-        rows = table.tocsr().copy()
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-        for start, stop in pairwise(rows.indptr):
-            yield rows.indices[start:stop].tobytes() + rows.data[start:stop].tobytes()
-    else:
-        for row in X:
-            yield (row + 0.0).tobytes()  # −0.0 becomes 0.0
 
 
 def _bin_of(cut: float, tails: Tails) -> int:

@@ -15,6 +15,7 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.labels import Labels, Mask, read_labels
+from topbin.core.twins import find_twins
 from topbin.mpe.alarms import shared_rows
 from topbin.mpe.crossfit import Floats, crossfit_scores
 from topbin.mpe.estimate import add_alarms
@@ -113,7 +114,7 @@ class AlphaEstimator(WithScores, BaseEstimator):  # type: ignore[misc]  # scikit
         else:
             weight = None if weight is None else weight[known]
             found = self._from_scores(method, X, is_positive, weight)
-        twins = shared_rows(X[is_positive], X[~is_positive])
+        twins = shared_rows(find_twins(X[is_positive], X[~is_positive]))
         self.estimate_ = replace(found, alarms=(*found.alarms, *twins))
         self.alpha_ = self.estimate_.alpha
         self.label_note_ = labels.note

@@ -72,6 +72,8 @@ class PUClassifier(WithScores, ClassifierMixin, BaseEstimator):  # type: ignore[
     evidence_
         Scores of held-out rows and their tails, from which α and the probabilities were read;
         `scores_p_` and `scores_u_` are its scores.
+    features_
+        For frames: the `topbin.data.Features` that encode them, as `topbin.fit` does. Else None.
     """
 
     _default_net: str | None = None

@@ -16,7 +16,10 @@ VALUES = {
     "Chain": "topbin.learn.crossfit",
     "Plan": "topbin.learn.crossfit",
     "Ensemble": "topbin.learn.crossfit",
-    "Code": "topbin.learn.classifiers.tables",
+    "Features": "topbin.data.features",
+    "Feature": "topbin.data.features",
+    "Dropped": "topbin.data.features",
+    "Code": "topbin.data.features",  # a Feature, as earlier versions stored it
     "NetPlan": "topbin.learn.classifiers.plans",
     "NetModel": "topbin.learn.classifiers.nets",
     "Optim": "topbin.learn.backends.optim",

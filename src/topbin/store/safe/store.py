@@ -194,6 +194,9 @@ def _unpack_face(content: Any, leaves: Leaves) -> Any:
     values = {key: unpack(node, leaves) for key, node in fitted.items()}
     if "scores_p_" in values:  # folders of 0.1.0 kept the scores without the evidence around them
         values["evidence_"] = Evidence(values.pop("scores_p_"), values.pop("scores_u_"))
+    if "codes_" in values:  # 0.1.0 called the encoder of a classifier so
+        codes = values.pop("codes_")
+        values["features_"] = codes and _built(VALUES, "Features")(codes)
     vars(face).update(values)
     return face
 
