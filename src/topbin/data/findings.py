@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import check_fraction
 from topbin.core.errors import InputError
+from topbin.core.hashing import GOLDEN, splitmix64
 from topbin.core.labels import Mask, read_labels
 from topbin.core.ranks import share_below
 from topbin.data.columns import Column, raw_columns, read_column
@@ -218,13 +219,7 @@ def overlap(shared: int, n_p: int, what: str, where: str = "") -> tuple[Finding,
 
 
 def _mixed(keys: NDArray[np.uint64], values: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """64 bits a row that two different rows share about never: one more column mixed in.
-
-    The finalizer of SplitMix64 (Steele, Lea & Flood 2014), where every bit in moves every bit out.
-    """
+    """64 bits a row that two different rows share about never: one more column mixed in."""
     # NaN has many bit patterns and zero has two; equal values must have equal bits.
     plain = np.where(np.isnan(values), np.nan, values + 0.0)
-    bits = keys * np.uint64(0x9E3779B97F4A7C15) + plain.view(np.uint64) + np.uint64(1)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+    return splitmix64(keys * GOLDEN + plain.view(np.uint64) + np.uint64(1))
