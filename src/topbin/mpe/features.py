@@ -145,7 +145,8 @@ def row_order(X: Any) -> NDArray[np.intp]:
 
 
 def _row_keys(X: Any, salt: Keys) -> Keys:
-    hashes = np.where(X.data == 0, np.uint64(0), splitmix64(X.data.view(np.uint64) ^ salt[X.indices]))
+    scattered = splitmix64(X.data.view(np.uint64) ^ salt[X.indices])
+    hashes = np.where(X.data == 0, np.uint64(0), scattered)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
     return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]], np.uint64)
 
