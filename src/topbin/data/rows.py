@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topbin.core.errors import InputError
+from topbin.core.hashing import GOLDEN, splitmix64
 from topbin.core.optional import require
 from topbin.data.addresses import first_line
 from topbin.data.files import PARQUET, ending, unreadable
@@ -65,16 +66,12 @@ def read_rows(
 def mix(places: Places, seed: int, stream: int = 0) -> Hashes:
     """Random-looking 64-bit numbers that depend on nothing but place, seed and stream.
 
-    It is the finaliser of splitmix64 (Steele, Lea & Flood, OOPSLA 2014).
-
     >>> mix(np.array([0, 1]), seed=0) == mix(np.array([0, 1]), seed=0)
     array([ True,  True])
     """
-    start = (0x9E3779B97F4A7C15 * (1 + seed) + 0xD1B54A32D192ED03 * stream) & WORD
-    z = places.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
-    return z ^ (z >> np.uint64(31))
+    start = (int(GOLDEN) * (1 + seed) + 0xD1B54A32D192ED03 * stream) & WORD
+    z = places.astype(np.uint64) * GOLDEN + np.uint64(start)
+    return splitmix64(z)
 
 
 def _parts_of(path: str, first: int, rows: int) -> Iterator[RowPart]:

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from topbin.core.checks import as_real_array, check_count
 from topbin.core.errors import InputError
+from topbin.core.hashing import GOLDEN, splitmix64
 
 Matrix = NDArray[np.float64]
 Keys = NDArray[np.uint64]
@@ -136,7 +137,7 @@ def row_order(X: Any) -> NDArray[np.intp]:
     of integers do not depend on the order of the terms, so this costs one pass and no sort by
     column; rows with equal keys are equal rows, up to a chance of n²/2⁶⁵.
     """
-    salt = _mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    salt = splitmix64(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * GOLDEN)
     step = max(1, KEYED_CELLS // X.shape[1])
     parts = (sp.csr_array(X[i : i + step]) for i in range(0, X.shape[0], step))
     keys = [_row_keys(part, salt) for part in parts]
@@ -144,16 +145,10 @@ def row_order(X: Any) -> NDArray[np.intp]:
 
 
 def _row_keys(X: Any, salt: Keys) -> Keys:
-    hashes = np.where(X.data == 0, np.uint64(0), _mix(X.data.view(np.uint64) ^ salt[X.indices]))
+    scattered = splitmix64(X.data.view(np.uint64) ^ salt[X.indices])
+    hashes = np.where(X.data == 0, np.uint64(0), scattered)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
     return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]], np.uint64)
-
-
-def _mix(z: Keys) -> Keys:
-    """Scatter 64 bits: the finalizer of SplitMix64 (Steele, Lea and Flood 2014)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 def _check_table(X: Any, name: str) -> Any:

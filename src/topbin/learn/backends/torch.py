@@ -244,12 +244,17 @@ def torch_backend(
             raise InputError(
                 "TB013", "rows of a Dataset or a tuple have no one shape; pass net= a module."
             )
-        name = {1: "uci-mlp", 3: "resnet18"}.get(len(shape), "mlp") if net == "auto" else net
+        name = name_for(net, shape)
         net = build_net(name, shape, seed=seed)
     optim = optim or default_optim(learner.loss, name)
     return TorchBackend(
         net, optim, batch=batch, augment=augment, seed=seed, device=device, team=team
     )
+
+
+def name_for(net: str, shape: tuple[int, ...]) -> str:
+    """The name of the net that "auto" stands for."""
+    return {1: "uci-mlp", 3: "resnet18"}.get(len(shape), "mlp") if net == "auto" else net
 
 
 def find_device(name: str = "auto") -> "torch.device":
