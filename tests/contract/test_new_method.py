@@ -1,5 +1,8 @@
 """A method that is only a line in the registry is at home everywhere: no other list knows names."""
 
+import re
+from pathlib import Path
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -106,3 +109,12 @@ def test_the_sentence_on_bias_is_the_methods_own():
     est = tb.AlphaEstimator("tice").fit(X, LABELS).estimate_
     assert "top bin is impure" not in est.summary()
     assert METHODS["tice"].caution in est.summary()
+
+
+def test_no_other_room_imports_a_method_to_apply_it():
+    rooms = Path(tb.__file__).parent
+    names = "|".join(METHODS)
+    imports = re.compile(rf"^from topbin\.mpe\S* import .*\b({names})\b", re.MULTILINE)
+    outside = [path for path in rooms.rglob("*.py") if path.parent.name != "mpe"]
+    assert len(outside) > 100
+    assert [path for path in outside if imports.search(path.read_text("utf-8"))] == []
