@@ -6,7 +6,7 @@ Ivanov, "DEDPUL: Difference-of-Estimated-Densities-based Positive-Unlabeled Lear
 import numpy as np
 
 from topbin.learn.posterior import Posterior
-from topbin.mpe.crossfit import Floats
+from topbin.learn.select import Floats
 from topbin.mpe.dedpul import density_ratio
 
 

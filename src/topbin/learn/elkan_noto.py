@@ -17,7 +17,7 @@ from topbin.learn.backends.sklearn import seeded, weight_name
 from topbin.learn.posterior import Posterior
 from topbin.learn.pvu import PVU
 from topbin.learn.risk import Learner, Risk
-from topbin.mpe.crossfit import Floats
+from topbin.learn.select import Floats
 
 NEVER_ONE = 1 - 1e-9
 

@@ -1,14 +1,18 @@
 """Choosing rows: which of U an epoch keeps, and which rows are held out."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
 
 from topbin.core.checks import check_count, check_fraction, check_scores
 from topbin.core.errors import InputError
+from topbin.core.labels import Mask
 
+Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
@@ -50,6 +54,21 @@ def split_rows(n: int, rng: np.random.Generator, *, share: float = 0.2) -> Split
     n_out = min(n - 1, max(1, round(share * n)))
     order = rng.permutation(n)
     return Split(np.sort(order[n_out:]), np.sort(order[:n_out]))
+
+
+def stratified_folds(is_positive: Mask, folds: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
+    """Rows to train on and rows held out, per fold; fewer folds where a side has fewer rows."""
+    n_p = int(is_positive.sum())
+    folds = min(folds, n_p, is_positive.size - n_p)
+    if folds < 2:
+        raise InputError(
+            "TB003",
+            f"cross-fitting needs 2 positives and 2 unlabeled rows; got n_samples = "
+            f"{is_positive.size} with {n_p} positive. Score the rows with a model of your own and "
+            "use topbin.estimate_alpha.",
+        )
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    yield from splitter.split(np.zeros(is_positive.size), is_positive)
 
 
 def n_rows(X: Any) -> int:

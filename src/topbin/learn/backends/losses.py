@@ -21,10 +21,19 @@ LOSSES: dict[Loss, Callable[["Tensor"], "Tensor"]] = {
 }
 
 
-def mean_losses(z_p: "Tensor", z_u: "Tensor", loss: Loss) -> tuple["Tensor", "Tensor", "Tensor"]:
-    """L⁺(P), L⁻(P) and L⁻(U) of a mini-batch of logits, in the order that Risk takes them."""
+def mean_losses(
+    z_p: "Tensor", z_u: "Tensor", loss: Loss, weights: "tuple[Tensor, Tensor] | None" = None
+) -> tuple["Tensor", "Tensor", "Tensor"]:
+    """L⁺(P), L⁻(P) and L⁻(U) of a mini-batch of logits, in the order that Risk takes them.
+
+    `weights` multiply the losses of the rows of P and of U.
+    """
     of = LOSSES[loss]
-    return of(z_p).mean(), of(-z_p).mean(), of(-z_u).mean()
+    terms = of(z_p), of(-z_p), of(-z_u)
+    if weights is not None:
+        w_p, w_u = weights
+        terms = terms[0] * w_p, terms[1] * w_p, terms[2] * w_u
+    return terms[0].mean(), terms[1].mean(), terms[2].mean()
 
 
 def logit_of(out: Any, n: int) -> "Tensor":

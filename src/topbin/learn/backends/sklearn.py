@@ -17,8 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from topbin.core.errors import InputError
 from topbin.learn.loop import Pass
 from topbin.learn.risk import Risk, mean_risk
-from topbin.learn.select import Rows
-from topbin.mpe.crossfit import Floats, positive_scores
+from topbin.learn.select import Floats, Rows
 
 FEWEST = 1e-6  # a probability of exactly 0 or 1 has no logit
 
@@ -126,6 +125,21 @@ def mean_score(models: Sequence[Any], X: Any) -> Floats:
 def score_rows(model: Any, X: Any, rows: Rows) -> Floats:
     """One model's scores of some rows; a model is not asked to score none."""
     return positive_scores(model, _safe_indexing(X, rows)) if rows.size else np.zeros(0)
+
+
+def positive_scores(model: Any, X: Any) -> Floats:
+    """The fitted model's score of class 1: its probability, or its decision function."""
+    if hasattr(model, "predict_proba"):
+        scores = np.asarray(model.predict_proba(X))[:, list(model.classes_).index(1)]
+    elif hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(X))
+    else:
+        raise InputError(
+            "TB013",
+            f"{type(model).__name__} has neither predict_proba nor decision_function, so it "
+            "cannot score rows. Use a classifier that has one of them.",
+        )
+    return scores.astype(np.float64, copy=False)
 
 
 def seeded(estimator: Any, seed: int) -> Any:

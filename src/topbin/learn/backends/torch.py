@@ -48,7 +48,8 @@ class TorchBackend:
 
     The net gives two outputs a row (negative, positive) or one logit. Its inputs are batches of
     rows: one tensor, or the parts of a tuple or dict as arguments. A copy of it is trained, by
-    this process or by a `team` of them that all call the same methods.
+    this process or by a `team` of them that all call the same methods. `weights` of the rows of P
+    and of U multiply their losses.
     """
 
     def __init__(
@@ -64,9 +65,11 @@ class TorchBackend:
         mixed: bool | None = None,
         threads: int | None = None,
         team: Alone = ALONE,
+        weights: "tuple[Any, Any] | None" = None,
     ) -> None:
         self.device = find_device(device)
         self.team = team
+        self.weights = weights
         self.net = deepcopy(net).to(self.device)
         team.from_first(self.net.state_dict().values())
         self.optim = optim
@@ -128,7 +131,8 @@ class TorchBackend:
             self.optimizer.zero_grad()
             for part_p, part_u in group:
                 z_p, z_u = self._pair(X_p, part_p, X_u, rows_u[part_u])
-                terms = mean_losses(z_p, z_u, risk.loss)
+                weights = self._weights_of(part_p, rows_u[part_u])
+                terms = mean_losses(z_p, z_u, risk.loss, weights)
                 (risk.descent(*terms) / len(group)).backward()
                 loss += risk.value(*terms).detach()
                 wrong_p += (z_p <= 0).sum()
@@ -137,6 +141,12 @@ class TorchBackend:
             self.team.add_gradients(self.net)
             self.optimizer.step()
         return Pass(float(loss) / len(batches), float(wrong_p / seen_p + wrong_u / seen_u))
+
+    def _weights_of(self, rows_p: "Tensor", rows_u: "Tensor") -> "tuple[Tensor, Tensor] | None":
+        if self.weights is None:
+            return None
+        w_p, w_u = (torch.as_tensor(w, dtype=self._dtype()) for w in self.weights)
+        return w_p[rows_p].to(self.device), w_u[rows_u].to(self.device)
 
     def _pair(
         self, X_p: Any, rows_p: "Tensor", X_u: Any, rows_u: "Tensor"
@@ -227,6 +237,7 @@ def torch_backend(
     seed: int = 0,
     device: str = "auto",
     team: Alone = ALONE,
+    weights: "tuple[Any, Any] | None" = None,
 ) -> TorchBackend:
     """A backend for a learner, with the paper's net and optimiser for rows like those of X.
 
@@ -248,8 +259,9 @@ def torch_backend(
         net = build_net(name, shape, seed=seed)
     optim = optim or default_optim(learner.loss, name)
     return TorchBackend(
-        net, optim, batch=batch, augment=augment, seed=seed, device=device, team=team
-    )
+        net, optim, batch=batch, augment=augment, seed=seed, device=device, team=team,
+        weights=weights,
+    )  # fmt: skip
 
 
 def find_device(name: str = "auto") -> "torch.device":

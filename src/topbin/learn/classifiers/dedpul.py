@@ -1,20 +1,19 @@
 """DEDPULClassifier: the posterior of DEDPUL (Ivanov, ICMLA 2020), over any model."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from topbin.core.tails import Tails
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, run_crossfit
 from topbin.learn.classifiers.plans import no_net
-from topbin.learn.crossfit import Progress
 from topbin.learn.dedpul import dedpul_curve
 from topbin.learn.pvu import PVU
 from topbin.mpe.dedpul import Rule, dedpul
 from topbin.mpe.estimate import add_alarms
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DEDPULClassifier(PUClassifier):
     """Scores of positives against unlabeled, then the ratio of their densities in P and in U.
 
@@ -33,34 +32,9 @@ class DEDPULClassifier(PUClassifier):
     array([1., 0.])
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        rule: Rule = "auto",
-        bandwidth: float = 0.2,
-        plan: Any = None,
-        confidence: float | None = 0.95,
-        positive: Any = None,
-        negative: Any = None,
-        random_state: Any = 0,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        on_event: Callable[[Progress], object] | None = None,
-    ) -> None:
-        super().__init__(
-            estimator,
-            plan=plan,
-            confidence=confidence,
-            positive=positive,
-            negative=negative,
-            random_state=random_state,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            on_event=on_event,
-        )
-        self.rule = rule
-        self.bandwidth = bandwidth
+    rule: Rule = "auto"
+    bandwidth: float = 0.2
+    method: str = field(default="dedpul", init=False)  # no parameter: it is what the class is
 
     def _net(self) -> Any:
         return no_net(self.estimator, type(self).__name__)

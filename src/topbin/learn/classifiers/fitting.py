@@ -11,12 +11,12 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.labels import Mask
 from topbin.core.tails import Tails
 from topbin.learn.crossfit import CrossFit, Progress, crossfit
-from topbin.learn.default_model import coarse, default_model, plan_for
+from topbin.learn.defaults import coarse, default_model, plan_for
 from topbin.learn.loop import NEAR_ONE, Epoch
 from topbin.learn.posterior import Posterior, fit_posterior
 from topbin.learn.risk import Learner
+from topbin.learn.select import Floats
 from topbin.learn.tedn import TEDN
-from topbin.mpe.crossfit import Floats
 from topbin.mpe.estimate import add_alarms, estimate_alpha
 
 
@@ -77,8 +77,22 @@ def fit_table(
         first = fit_table(sample, TEDN, replace(settings, confidence=None)).estimate
         alpha, notes = usable(first)
     fit = run_crossfit(sample, learner, settings, alpha=alpha)
-    scores_p, scores_u = fit.scores[sample.is_positive], fit.scores[~sample.is_positive]
-    estimate = judge(scores_p, scores_u, settings, alpha=alpha, notes=notes)
+    return from_crossfit(fit, sample.is_positive, settings, alpha=alpha, notes=notes)
+
+
+def from_crossfit(
+    fit: CrossFit,
+    is_positive: Mask,
+    settings: Settings,
+    *,
+    alpha: float | None = None,
+    notes: tuple[str, ...] = (),
+    estimate: AlphaEstimate | None = None,
+) -> Fitted:
+    """What a finished cross-fit says; an `estimate` made elsewhere replaces its own."""
+    scores_p, scores_u = fit.scores[is_positive], fit.scores[~is_positive]
+    if estimate is None:
+        estimate = judge(scores_p, scores_u, settings, alpha=alpha, notes=notes)
     posterior = fit_posterior(scores_p, scores_u, estimate.alpha)
     return Fitted(
         model=fit.ensemble,
@@ -98,6 +112,7 @@ def run_crossfit(
     *,
     alpha: float | None = None,
     ranks: bool = True,
+    new_rows: bool = True,
 ) -> CrossFit:
     """Cross-fit the settings' model, or the default one, by their plan."""
     model = default_model(sample.X) if settings.estimator is None else settings.estimator
@@ -109,6 +124,7 @@ def run_crossfit(
         alpha=alpha,
         plan=plan_for(learner, sample.X, settings.plan),
         ranks=ranks,
+        new_rows=new_rows,
         seed=settings.seed,
         sample_weight=sample.weight,
         n_jobs=settings.n_jobs,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm
 from topbin.core.optional import require
 from topbin.learn.backends.distributed import ALONE, Alone, find_team
@@ -22,9 +23,8 @@ from topbin.learn.crossfit import Progress
 from topbin.learn.loop import Diverged, Epoch, train
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.risk import Learner
-from topbin.learn.select import Rows, n_rows, split_rows
+from topbin.learn.select import Floats, Rows, Split, n_rows, split_rows
 from topbin.learn.tedn import TEDN, mean_alpha
-from topbin.mpe.crossfit import Floats
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +34,7 @@ else:
     from torch.utils.data import Dataset, Subset
 
 
+Weights = tuple[Floats, Floats]  # of the rows of P and of U
 STEADY = "α is the mean of the last 10 epochs' estimates, as one jumps with its epoch"
 
 
@@ -57,6 +58,7 @@ def fit_net(
     settings: Settings,
     *,
     alpha: float | None = None,
+    weights: Weights | None = None,
 ) -> Fitted:
     """Train a net on two samples; an α it needs and is not given is found by (TED)ⁿ first.
 
@@ -67,12 +69,14 @@ def fit_net(
     if learner.needs_alpha and alpha is None:
         first = replace(settings, confidence=None)
         if is_numbers(X_p) and is_numbers(X_u):
-            sample = Sample(np.concatenate([X_p, X_u]), np.arange(len(X_p) + len(X_u)) < len(X_p))
+            is_positive = np.arange(len(X_p) + len(X_u)) < len(X_p)
+            weight = None if weights is None else np.concatenate(weights)
+            sample = Sample(np.concatenate([X_p, X_u]), is_positive, weight)
             found = fit_table(sample, TEDN, replace(first, estimator=None, plan=None)).estimate
         else:
-            found = fit_net(net, X_p, X_u, TEDN, first).estimate
+            found = fit_net(net, X_p, X_u, TEDN, first, weights=weights).estimate
         alpha, notes = usable(found)
-    run = train_net(net, X_p, X_u, learner, settings, alpha=alpha)
+    run = train_net(net, X_p, X_u, learner, settings, alpha=alpha, weights=weights)
     estimate = judge(run.scores_p, run.scores_u, settings, alpha=alpha, notes=notes)
     if learner.estimates_alpha and settings.method == "bbe":
         estimate = estimate.moved_to(mean_alpha(run.history))
@@ -107,6 +111,7 @@ def train_net(
     settings: Settings,
     *,
     alpha: float | None = None,
+    weights: Weights | None = None,
 ) -> Run:
     """Hold rows out and run the loop until it has settled, time is up, or its cap is reached.
 
@@ -120,9 +125,10 @@ def train_net(
     X_p, X_u = scaled(X_p, scaler), scaled(X_u, scaler)
     train_p, train_u = pick(X_p, splits[0].train), pick(X_u, splits[1].train)
     held_p, held_u = pick(X_p, splits[0].holdout), pick(X_u, splits[1].holdout)
+    shares = None if weights is None else _mean_one(weights, splits)
     backend = torch_backend(
         learner, train_p, net=net, optim=plan.optim, augment=plan.augment, batch=plan.batch,
-        seed=settings.seed, device=plan.device, team=team,
+        seed=settings.seed, device=plan.device, team=team, weights=shares,
     )  # fmt: skip
     warm = plan.warm_of(learner)
     run = partial(
@@ -130,13 +136,22 @@ def train_net(
         alpha=alpha, holdout=(held_p, held_u), epochs=plan.epochs, warm_start=warm,
         warm_stop=plan.warm is None and warm > 0,
     )  # fmt: skip
-    samples = (train_p, train_u, held_p, held_u)
+    samples = (train_p, train_u, held_p, held_u, *(shares or ()))
     about = f"{learner.name} {learner.at(alpha)} {alpha} {warm} {plan.warm}"
     done, epochs = _kept(plan.checkpoint, backend, samples, about, run)
     history, alarms = _follow(done, epochs, warm + plan.epochs, settings, team)
     scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held_p, held_u))
-    backend.team = ALONE
+    backend.team, backend.weights = ALONE, None
     return Run(NetModel(backend, scaler), scores_p, scores_u, history, alarms)
+
+
+def _mean_one(weights: Weights, splits: Sequence[Split]) -> Weights:
+    """The weights of the rows to train on, scaled to a mean of 1, so that steps keep their size."""
+    w_p, w_u = (weight[split.train] for weight, split in zip(weights, splits, strict=True))
+    mean = np.concatenate([w_p, w_u]).mean()
+    if mean == 0:
+        raise InputError("TB012", "all rows to train on have a weight of zero.")
+    return w_p / mean, w_u / mean
 
 
 def _kept(

@@ -7,6 +7,7 @@ from typing import Any
 
 from topbin.core.errors import InputError
 from topbin.learn.crossfit import Plan
+from topbin.learn.defaults import preset_plan
 from topbin.learn.risk import Learner
 
 
@@ -76,11 +77,22 @@ def no_net(estimator: Any, caller: str) -> None:
         )
 
 
-def check_plan(plan: Any, *, net: bool) -> None:
-    """Refuse a plan of the other backend."""
+def check_plan(plan: Any, preset: str, *, net: bool) -> Any:
+    """The plan given, or that of the preset; a plan of the other backend is refused.
+
+    >>> check_plan(None, "fast", net=False).repeats
+    1
+    """
     wanted = NetPlan if net else Plan
     if plan is not None and not isinstance(plan, wanted):
         raise InputError(
             "TB008",
             f"plan must be a {wanted.__name__} or None for this estimator; got {plan!r}.",
         )
+    named = preset_plan(preset)
+    if net and named is not None:
+        raise InputError(
+            "TB008",
+            f"preset is for scikit-learn models; got {preset!r} with a net. Use plan=NetPlan(...).",
+        )
+    return plan or named

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from topbin.core.errors import InputError
 from topbin.data.columns import Column, raw_columns, read_column
-from topbin.learn.classifiers.alpha import code_of
+from topbin.learn.classifiers.face import code_of
 
 Floats = NDArray[np.float64]
 

@@ -1,18 +1,28 @@
 """TEDnClassifier: (TED)ⁿ, algorithm 3 of Garg et al., NeurIPS 2021, over any model."""
 
-from collections.abc import Callable, MutableMapping
-from dataclasses import replace
-from typing import Any, Literal
+from collections.abc import MutableMapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table, usable
-from topbin.learn.crossfit import Progress
+from topbin.learn.classifiers.fitting import (
+    Fitted,
+    Sample,
+    Settings,
+    fit_table,
+    from_crossfit,
+    usable,
+)
+from topbin.learn.crossfit import CrossFit
 from topbin.learn.cvir import CVIR
 from topbin.learn.risk import Learner
+from topbin.learn.select import Floats
 from topbin.learn.tedn import TEDN
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TEDnClassifier(PUClassifier):
     """How many of the unlabeled are positive, and which: α need not be known.
 
@@ -40,36 +50,22 @@ class TEDnClassifier(PUClassifier):
     (True, array([1., 0.]))
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        refit: Literal["cvir"] | None = None,
-        memory: MutableMapping[str, Any] | None = None,
-        plan: Any = None,
-        method: str = "bbe",
-        confidence: float | None = 0.95,
-        positive: Any = None,
-        negative: Any = None,
-        random_state: Any = 0,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        on_event: Callable[[Progress], object] | None = None,
-    ) -> None:
-        super().__init__(
-            estimator,
-            plan=plan,
-            method=method,
-            confidence=confidence,
-            positive=positive,
-            negative=negative,
-            random_state=random_state,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            on_event=on_event,
+    refit: Literal["cvir"] | None = None
+    memory: MutableMapping[str, Any] | None = None
+
+    def fit_from(
+        self, fit: CrossFit, X: Any, y: Any, *, estimate: AlphaEstimate | None = None
+    ) -> Self:
+        """Take a finished `topbin.learn.crossfit` of these rows instead of running one.
+
+        An `estimate` of α that was made elsewhere, say from many more rows, replaces the one that
+        the cross-fit gives; probabilities then average to it.
+        """
+        settings = self._settings()
+        X, is_positive, known = self._read_all(X, y)
+        return self._store(
+            from_crossfit(fit, is_positive[known], settings, estimate=estimate), X, known
         )
-        self.refit = refit
-        self.memory = memory
 
     def _learner(self) -> Learner:
         return TEDN
@@ -86,14 +82,17 @@ class TEDnClassifier(PUClassifier):
         alpha, _ = usable(first.estimate)
         return _joined(first, fit_table(sample, CVIR, settings, alpha=alpha))
 
-    def _fit_two(self, X_p: Any, X_u: Any, settings: Settings) -> Fitted:
-        first = super()._fit_two(X_p, X_u, settings)
+    def _fit_two(
+        self, X_p: Any, X_u: Any, settings: Settings, weights: tuple[Floats, Floats] | None
+    ) -> Fitted:
+        first = super()._fit_two(X_p, X_u, settings, weights)
         if self.refit is None:
             return first
         from topbin.learn.classifiers.nets import fit_net
 
         alpha, _ = usable(first.estimate)
-        return _joined(first, fit_net(self._net(), X_p, X_u, CVIR, settings, alpha=alpha))
+        second = fit_net(self._net(), X_p, X_u, CVIR, settings, alpha=alpha, weights=weights)
+        return _joined(first, second)
 
 
 def _joined(first: Fitted, second: Fitted) -> Fitted:
