@@ -25,7 +25,7 @@ from topbin.core.tails import Tails
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
 from topbin.learn.loop import Epoch, train
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, Rows, stratified_folds
+from topbin.learn.select import Floats, RowNumbers, stratified_folds
 from topbin.mpe.bbe import bbe
 
 # Below this many cells a model runs faster on one thread than it can wake a second one.
@@ -54,7 +54,7 @@ class Chain:
     """
 
     repeat: int
-    held_out: Rows
+    held_out: RowNumbers
     scores: tuple[Floats, ...]
     models: tuple[Any, ...]
     history: tuple[Epoch, ...]
@@ -220,7 +220,7 @@ def _without_spent_models(chain: Chain) -> Chain:
     return replace(chain, models=()) if chain.held_out.size else chain
 
 
-def chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, Rows]]:
+def chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, RowNumbers]]:
     """A seed and the rows held out, for each outer fold and then for none."""
     for k, (_, held_out) in enumerate(stratified_folds(is_positive, plan.outer, seed)):
         yield seed + 10 * (k + 1), held_out
@@ -232,7 +232,7 @@ def run_chain(
     X: Any,
     is_positive: Mask,
     learner: Learner,
-    held_out: Rows,
+    held_out: RowNumbers,
     repeat: int,
     *,
     alpha: float | None,
@@ -268,7 +268,7 @@ def run_chain(
     return Chain(repeat, held_out, tuple(scores), tuple(models), tuple(history))
 
 
-def inner_folds(is_positive: Mask, held_out: Rows, folds: int, seed: int) -> Rows:
+def inner_folds(is_positive: Mask, held_out: RowNumbers, folds: int, seed: int) -> RowNumbers:
     """The inner fold of each row; −1 for the rows held out.
 
     >>> inner_folds(np.array([True, False, True, False, True]), np.array([4]), 2, seed=0)[-1]

@@ -130,7 +130,7 @@ def coarse(X: Any, model: Any) -> Any:
 
 
 def _few_values(column: Any, count: int) -> Any:
-    """Each value's nearest among `count` quantiles of them all, if there are more than that."""
+    """The nearest of `count` quantiles for each value, if there are more values than that."""
     known = ~np.isnan(column)
     values = column[known]
     if np.unique(values).size <= count:

@@ -1,4 +1,4 @@
-"""From a net's output to a logit a row, and from logits to the three mean losses of a risk."""
+"""From a net's output to one logit per row, and from logits to the three mean losses of a risk."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ def mean_losses(
 
 
 def logit_of(out: Any, n: int) -> "Tensor":
-    """One logit a row from a net's output: two columns (negative, positive), or one.
+    """One logit per row from a net's output: two columns (negative, positive), or one.
 
     Cross-entropy on two outputs is the logistic loss of their difference.
 
@@ -53,6 +53,6 @@ def logit_of(out: Any, n: int) -> "Tensor":
         return logits
     raise InputError(
         "TB013",
-        f"the net gives {shape} for {n} rows. It must give one logit a row, shape (n,) or (n, 1), "
-        "or two outputs a row, (negative, positive).",
+        f"the net gives {shape} for {n} rows. It must give one logit per row, shape (n,) or "
+        "(n, 1), or two outputs per row, (negative, positive).",
     )

@@ -12,7 +12,7 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.labels import Mask
 from topbin.core.tails import Tails
 from topbin.learn.classifiers.face import PUEstimator, check_weight, code_of
-from topbin.learn.classifiers.fitting import Sample, Settings, run_crossfit
+from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
 from topbin.learn.crossfit import Plan
 from topbin.learn.elkan_noto import natural_pvu
 from topbin.learn.pvu import PVU
@@ -35,7 +35,7 @@ class AlphaEstimator(PUEstimator):
     method
         A name in `topbin.mpe.METHODS`.
     estimator
-        A classifier that tells positives from unlabeled rows. None: the default model of the
+        A classifier that separates positives from unlabeled rows. None: the default model of the
         classifiers, boosted trees, or logistic regression for sparse tables.
     cv, repeats
         The number of folds of a cross-fit, and how many shuffled cross-fits are averaged.
@@ -90,14 +90,14 @@ class AlphaEstimator(PUEstimator):
         return self
 
     def summary(self) -> str:
-        """What `estimate_.summary()` says, after how the labels were read."""
+        """The summary of the estimate, and how the labels were read."""
         check_is_fitted(self, "estimate_")
         return f"{self.estimate_.summary()}\nlabels          {self.label_note_}"
 
     def _from_scores(
         self, method: Method, X: Any, is_positive: Mask, weight: Floats | None
     ) -> AlphaEstimate:
-        scores = self._crossfit_scores(method, Sample(X, is_positive, weight))
+        scores = self._crossfit_scores(method, TrainingTable(X, is_positive, weight))
         self.scores_p_, self.scores_u_ = scores[is_positive], scores[~is_positive]
         tails = Tails.from_scores(self.scores_p_, self.scores_u_)
         if method.needs == "tails":
@@ -107,18 +107,18 @@ class AlphaEstimator(PUEstimator):
         others = [METHODS[name].estimate(tails) for name in ("bbe", "bbe_cp")]
         return add_alarms(found, tails, self.confidence, self.pure_fraction, self.kappa, others)
 
-    def _crossfit_scores(self, method: Method, sample: Sample) -> Floats:
+    def _crossfit_scores(self, method: Method, table: TrainingTable) -> Floats:
         """Out-of-fold scores; for methods that need them, probabilities of being labeled."""
-        share_p = float(sample.is_positive.mean())
+        share_p = float(table.is_positive.mean())
         learner = natural_pvu(share_p) if method.needs == "probabilities" else PVU
-        settings = Settings(
+        options = FitOptions(
             estimator=self.estimator,
             plan=Plan(outer=self.cv, repeats=self.repeats),
             seed=self._seed(),
             n_jobs=self.n_jobs,
         )
         ranks = method.needs == "tails"
-        return run_crossfit(sample, learner, settings, ranks=ranks, new_rows=False).scores
+        return run_crossfit(table, learner, options, ranks=ranks, new_rows=False).scores
 
     def _check_table(self, X: Any) -> Any:
         try:
@@ -131,7 +131,8 @@ class AlphaEstimator(PUEstimator):
         cells: Any = checked.data if hasattr(checked, "indptr") else ()
         if np.isnan(cells).any():
             raise InputError(
-                "TB004", "X is sparse and holds NaN, which sparse models do not take; fill them in."
+                "TB004",
+                "X is sparse and contains NaN, which sparse models do not take; fill them in.",
             )
         return checked
 

@@ -1,7 +1,7 @@
 """The face all classifiers share: data in, labels and probabilities out.
 
-A classifier names its learner; how it is fitted is in `fitting` and `nets`, and the methods
-themselves are in the files of the rooms below.
+A classifier names its learner; `fitting` and `nets` fit it, and the methods themselves are in the
+files of the rooms below.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from topbin.core.errors import InputError
 from topbin.core.labels import Mask, read_labels
 from topbin.learn.classifiers.classes import classes_of
 from topbin.learn.classifiers.face import PUEstimator, check_weight
-from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table
+from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, fit_table
 from topbin.learn.classifiers.plans import check_plan, is_net
 from topbin.learn.classifiers.tables import is_table, read_table, stack
 from topbin.learn.crossfit import Progress
@@ -49,12 +49,12 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
     method, confidence
         How α is read from scores, and the level of its interval, as in `topbin.estimate_alpha`.
     positive, negative
-        Label values, where {1, 0}, {1, −1}, booleans or missing values do not say it. Rows known
-        to be negative are not used in training.
+        Label values, where {1, 0}, {1, −1}, booleans or missing values do not say it. Rows
+        known to be negative are not used in training.
     random_state
         Seed of folds, models and initial weights.
     time_limit
-        Seconds after which no repeat, round or epoch begins that can be done without.
+        Seconds after which no repeat, round or epoch begins that is not needed.
     n_jobs
         Folds fitted at once.
     on_event
@@ -90,7 +90,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
 
         Weights shape the models; α counts rows.
         """
-        settings = self._settings()
+        options = self._options()
         X, is_positive, known = self._read_all(X, y)
         weight = check_weight(sample_weight, n_rows(X))
         weight = None if weight is None else weight[known]
@@ -100,16 +100,16 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
             side = is_positive[known]
             two = pick(X, known[side]), pick(X, known[~side])
             weights = None if weight is None else (weight[side], weight[~side])
-            return self._store(self._fit_two(*two, settings, weights))
-        sample = Sample(self._rows(X, known), is_positive[known], weight)
-        return self._store(self._fit_sample(sample, settings), X, known)
+            return self._store(self._fit_two(*two, options, weights))
+        table = TrainingTable(self._rows(X, known), is_positive[known], weight)
+        return self._store(self._fit_table(table, options), X, known)
 
     def fit_pu(self, X_p: Any, X_u: Any, sample_weight: Any = None) -> Self:
         """Learn from two samples: known positives, and unlabeled rows.
 
         The weights are those of the rows of X_p, then those of the rows of X_u.
         """
-        settings = self._settings()
+        options = self._options()
         n_p, n_u = n_rows(X_p), n_rows(X_u)
         labels = read_labels(np.repeat([1, 0], [n_p, n_u]), positive=1)
         given = (self.negative, 0), (self.positive, 1)
@@ -121,9 +121,9 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         if self._net() is not None:
             two = (X[:n_p], X[n_p:]) if tables else (X, X_u)
             weights = None if weight is None else (weight[:n_p], weight[n_p:])
-            return self._store(self._fit_two(*two, settings, weights))
-        sample = Sample(X, labels.is_positive, weight)
-        return self._store(self._fit_sample(sample, settings), X, np.arange(n_p + n_u))
+            return self._store(self._fit_two(*two, options, weights))
+        table = TrainingTable(X, labels.is_positive, weight)
+        return self._store(self._fit_table(table, options), X, np.arange(n_p + n_u))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the kind that the classifier was fitted with."""
@@ -157,16 +157,16 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         alpha = getattr(self, "alpha", None)
         return None if alpha is None else check_fraction(alpha, "alpha")
 
-    def _fit_sample(self, sample: Sample, settings: Settings) -> Fitted:
-        return fit_table(sample, self._learner(), settings, alpha=self._given_alpha())
+    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
+        return fit_table(table, self._learner(), options, alpha=self._given_alpha())
 
     def _fit_two(
-        self, X_p: Any, X_u: Any, settings: Settings, weights: tuple[Floats, Floats] | None
-    ) -> Fitted:
+        self, X_p: Any, X_u: Any, options: FitOptions, weights: tuple[Floats, Floats] | None
+    ) -> FittedModel:
         from topbin.learn.classifiers.nets import fit_net
 
         return fit_net(
-            self._net(), X_p, X_u, self._learner(), settings,
+            self._net(), X_p, X_u, self._learner(), options,
             alpha=self._given_alpha(), weights=weights,
         )  # fmt: skip
 
@@ -182,7 +182,9 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
     def _rows(X: Any, known: NDArray[np.intp]) -> Any:
         return X if known.size == n_rows(X) else _safe_indexing(X, known)
 
-    def _store(self, fitted: Fitted, X: Any = None, known: NDArray[np.intp] | None = None) -> Self:
+    def _store(
+        self, fitted: FittedModel, X: Any = None, known: NDArray[np.intp] | None = None
+    ) -> Self:
         """Keep what was fitted; rows of X known to be negative get probabilities as new rows do."""
         self.model_ = fitted.model
         self.posterior_ = fitted.posterior
@@ -211,7 +213,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
             )
         return read_table(self, X, reset=reset, to_numbers=net or self.estimator is None)
 
-    def _settings(self) -> Settings:
+    def _options(self) -> FitOptions:
         """The parameters, checked; time runs from here."""
         self._check_confidence()
         needs = find_method(self.method).needs
@@ -224,7 +226,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         deadline = inf
         if self.time_limit is not None:
             deadline = monotonic() + check_above_zero(self.time_limit, "time_limit")
-        return Settings(
+        return FitOptions(
             estimator=self.estimator,
             plan=plan,
             method=self.method,
@@ -239,8 +241,8 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        # Fitted where every unlabeled row is negative, it rightly calls no row positive: scikit-
-        # learn's own accuracy checks, which do that, must not expect otherwise.
+        # Where every unlabeled row is negative it rightly calls no row positive, so scikit-learn's
+        # own accuracy checks, which fit such rows, must not expect otherwise.
         tags.classifier_tags.poor_score = True
         tags.target_tags.required = True
         tags.input_tags.allow_nan = True

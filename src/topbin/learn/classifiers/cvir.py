@@ -14,10 +14,9 @@ class CVIRClassifier(PUClassifier):
 
     Parameters
     ----------
-    estimator, plan, method, confidence, positive, negative
+    estimator, plan, preset, method, confidence, positive, negative, random_state, n_jobs,
+    time_limit, on_event
         As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
-    random_state, time_limit, n_jobs, on_event
-        Likewise.
     alpha
         The share of positives among the unlabeled. None: it is estimated first, by (TED)ⁿ, and
         `estimate_.notes` says so.

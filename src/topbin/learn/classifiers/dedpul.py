@@ -5,7 +5,7 @@ from typing import Any
 
 from topbin.core.tails import Tails
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, run_crossfit
+from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
 from topbin.learn.classifiers.plans import no_net
 from topbin.learn.dedpul import dedpul_curve
 from topbin.learn.pvu import PVU
@@ -19,7 +19,8 @@ class DEDPULClassifier(PUClassifier):
 
     Parameters
     ----------
-    estimator, plan, confidence, positive, negative, random_state, time_limit, n_jobs, on_event
+    estimator, plan, preset, confidence, positive, negative, random_state, n_jobs, time_limit,
+    on_event
         As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
     rule, bandwidth
         As in `topbin.mpe.dedpul`.
@@ -39,11 +40,11 @@ class DEDPULClassifier(PUClassifier):
     def _net(self) -> Any:
         return no_net(self.estimator, type(self).__name__)
 
-    def _fit_sample(self, sample: Sample, settings: Settings) -> Fitted:
-        fit = run_crossfit(sample, replace(PVU, name="dedpul"), settings, ranks=False)
-        z_p, z_u = fit.scores[sample.is_positive], fit.scores[~sample.is_positive]
+    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
+        fit = run_crossfit(table, replace(PVU, name="dedpul"), options, ranks=False)
+        z_p, z_u = fit.scores[table.is_positive], fit.scores[~table.is_positive]
         found = dedpul(z_p, z_u, rule=self.rule, bandwidth=self.bandwidth)
-        estimate = add_alarms(found, Tails.from_scores(z_p, z_u), settings.confidence)
+        estimate = add_alarms(found, Tails.from_scores(z_p, z_u), options.confidence)
         posterior = dedpul_curve(z_p, z_u, estimate.alpha, bandwidth=self.bandwidth)
         oof = posterior(fit.scores)
-        return Fitted(fit.ensemble, posterior, estimate, fit.history, z_p, z_u, oof)
+        return FittedModel(fit.ensemble, posterior, estimate, fit.history, z_p, z_u, oof)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, run_crossfit
+from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
 from topbin.learn.classifiers.plans import no_net
 from topbin.learn.crossfit import Ensemble
 from topbin.learn.defaults import calibrated_model
@@ -28,7 +28,8 @@ class ElkanNotoClassifier(PUClassifier):
 
     Parameters
     ----------
-    estimator, plan, confidence, positive, negative, random_state, time_limit, n_jobs, on_event
+    estimator, plan, preset, confidence, positive, negative, random_state, n_jobs, time_limit,
+    on_event
         As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
     weighted
         True: train once more, each unlabeled row counting as positive in part (section 3 of the
@@ -48,24 +49,24 @@ class ElkanNotoClassifier(PUClassifier):
     def _net(self) -> Any:
         return no_net(self.estimator, type(self).__name__)
 
-    def _fit_sample(self, sample: Sample, settings: Settings) -> Fitted:
-        if settings.estimator is None:
-            model = calibrated_model(sample.X, sample.is_positive)
-            settings = replace(settings, estimator=model)
-        is_p = sample.is_positive
+    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
+        if options.estimator is None:
+            model = calibrated_model(table.X, table.is_positive)
+            options = replace(options, estimator=model)
+        is_p = table.is_positive
         share_p = float(is_p.mean())
-        fit = run_crossfit(sample, natural_pvu(share_p), settings, ranks=False)
+        fit = run_crossfit(table, natural_pvu(share_p), options, ranks=False)
         g_p, g_u = fit.scores[is_p], fit.scores[~is_p]
         estimate = estimate_alpha(
-            g_p, g_u, method="elkan_noto", confidence=settings.confidence, share_p=share_p
+            g_p, g_u, method="elkan_noto", confidence=options.confidence, share_p=share_p
         )
         c = labeled_share(estimate.alpha, share_p)
         model, posterior = fit.ensemble, as_posterior(from_labeled, c)
         oof = posterior(fit.scores)
         if self.weighted:
             f = fit_weighted(
-                settings.estimator, sample.X, is_p, from_labeled(g_u, c),
-                seed=settings.seed, sample_weight=sample.weight,
+                options.estimator, table.X, is_p, from_labeled(g_u, c),
+                seed=options.seed, sample_weight=table.weight,
             )  # fmt: skip
             model, posterior = Ensemble(((f,),), ()), as_posterior(from_positive, c)
-        return Fitted(model, posterior, estimate, fit.history, g_p, g_u, oof)
+        return FittedModel(model, posterior, estimate, fit.history, g_p, g_u, oof)

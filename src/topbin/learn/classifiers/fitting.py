@@ -20,16 +20,16 @@ from topbin.learn.tedn import TEDN
 from topbin.mpe.estimate import add_alarms, estimate_alpha
 
 
-class Scorer(Protocol):
+class RowScorer(Protocol):
     """A fitted model; higher is more positive."""
 
     def scores(self, X: Any) -> Floats:
-        """One score a row."""
+        """One score per row."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class TrainingTable:
     """Rows of a table, which of them are positive, and their weights."""
 
     X: Any
@@ -38,7 +38,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class FitOptions:
     """How to fit, whatever the learner."""
 
     estimator: Any = None
@@ -53,13 +53,13 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
-    """A model, what its scores mean, and the scores of held-out rows that say so.
+class FittedModel:
+    """A model, the meaning of its scores, and the scores of held-out rows that show it.
 
     `oof` is the probability of each row of the training table; a net has none.
     """
 
-    model: Scorer
+    model: RowScorer
     posterior: Posterior
     estimate: AlphaEstimate
     history: Sequence[Epoch]
@@ -69,32 +69,32 @@ class Fitted:
 
 
 def fit_table(
-    sample: Sample, learner: Learner, settings: Settings, *, alpha: float | None = None
-) -> Fitted:
+    table: TrainingTable, learner: Learner, options: FitOptions, *, alpha: float | None = None
+) -> FittedModel:
     """Cross-fit a learner over a table; an α it needs and is not given is found by (TED)ⁿ first."""
     notes: tuple[str, ...] = ()
     if learner.needs_alpha and alpha is None:
-        first = fit_table(sample, TEDN, replace(settings, confidence=None)).estimate
+        first = fit_table(table, TEDN, replace(options, confidence=None)).estimate
         alpha, notes = usable(first)
-    fit = run_crossfit(sample, learner, settings, alpha=alpha)
-    return from_crossfit(fit, sample.is_positive, settings, alpha=alpha, notes=notes)
+    fit = run_crossfit(table, learner, options, alpha=alpha)
+    return from_crossfit(fit, table.is_positive, options, alpha=alpha, notes=notes)
 
 
 def from_crossfit(
     fit: CrossFit,
     is_positive: Mask,
-    settings: Settings,
+    options: FitOptions,
     *,
     alpha: float | None = None,
     notes: tuple[str, ...] = (),
     estimate: AlphaEstimate | None = None,
-) -> Fitted:
+) -> FittedModel:
     """What a finished cross-fit says; an `estimate` made elsewhere replaces its own."""
     scores_p, scores_u = fit.scores[is_positive], fit.scores[~is_positive]
     if estimate is None:
-        estimate = judge(scores_p, scores_u, settings, alpha=alpha, notes=notes)
+        estimate = judge(scores_p, scores_u, options, alpha=alpha, notes=notes)
     posterior = fit_posterior(scores_p, scores_u, estimate.alpha)
-    return Fitted(
+    return FittedModel(
         model=fit.ensemble,
         posterior=posterior,
         estimate=estimate,
@@ -106,38 +106,38 @@ def from_crossfit(
 
 
 def run_crossfit(
-    sample: Sample,
+    table: TrainingTable,
     learner: Learner,
-    settings: Settings,
+    options: FitOptions,
     *,
     alpha: float | None = None,
     ranks: bool = True,
     new_rows: bool = True,
 ) -> CrossFit:
-    """Cross-fit the settings' model, or the default one, by their plan."""
-    model = default_model(sample.X) if settings.estimator is None else settings.estimator
+    """Cross-fit the model that the options name, or the default one, by their plan."""
+    model = default_model(table.X) if options.estimator is None else options.estimator
     return crossfit(
         model,
-        coarse(sample.X, model),
-        sample.is_positive,
+        coarse(table.X, model),
+        table.is_positive,
         learner,
         alpha=alpha,
-        plan=plan_for(learner, sample.X, settings.plan),
+        plan=plan_for(learner, table.X, options.plan),
         ranks=ranks,
         new_rows=new_rows,
-        seed=settings.seed,
-        sample_weight=sample.weight,
-        n_jobs=settings.n_jobs,
-        deadline=settings.deadline,
-        memory=settings.memory,
-        on_event=settings.on_event,
+        seed=options.seed,
+        sample_weight=table.weight,
+        n_jobs=options.n_jobs,
+        deadline=options.deadline,
+        memory=options.memory,
+        on_event=options.on_event,
     )
 
 
 def judge(
     scores_p: Floats,
     scores_u: Floats,
-    settings: Settings,
+    options: FitOptions,
     *,
     alpha: float | None = None,
     notes: tuple[str, ...] = (),
@@ -145,17 +145,17 @@ def judge(
     """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
     if alpha is None:
         found = estimate_alpha(
-            scores_p, scores_u, method=settings.method, confidence=settings.confidence
+            scores_p, scores_u, method=options.method, confidence=options.confidence
         )
         return replace(found, notes=(*found.notes, *notes))
     given = AlphaEstimate(
         alpha=alpha,
         n_p=scores_p.size,
         n_u=scores_u.size,
-        method=settings.method if notes else "given",
+        method=options.method if notes else "given",
         notes=notes or ("α was given, not estimated",),
     )
-    return add_alarms(given, Tails.from_scores(scores_p, scores_u), settings.confidence)
+    return add_alarms(given, Tails.from_scores(scores_p, scores_u), options.confidence)
 
 
 def usable(estimate: AlphaEstimate) -> tuple[float, tuple[str, ...]]:

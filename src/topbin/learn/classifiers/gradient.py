@@ -1,4 +1,4 @@
-"""UPUClassifier and NNPUClassifier: risks with a negative weight, which only nets can minimise.
+"""UPUClassifier and NNPUClassifier: risks with a negative weight, which only nets can minimize.
 
 du Plessis, Niu & Sugiyama 2014, 2015; Kiryo, Niu, du Plessis & Sugiyama, NeurIPS 2017.
 """
@@ -15,9 +15,9 @@ from topbin.learn.upu import UPU
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class UPUClassifier(PUClassifier):
-    """The unbiased PU risk, minimised by a net (extra `torch`).
+    """The unbiased PU risk, minimized by a net (extra `torch`).
 
-    A flexible net drives this risk below zero by memorising U; NNPUClassifier does not.
+    A flexible net drives this risk below zero by memorizing U; NNPUClassifier does not.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class UPUClassifier(PUClassifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NNPUClassifier(UPUClassifier):
-    """The non-negative PU risk, minimised by a net (extra `torch`).
+    """The non-negative PU risk, minimized by a net (extra `torch`).
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class NNPUClassifier(UPUClassifier):
     plan, method, confidence, positive, negative, random_state, time_limit, n_jobs, on_event
         As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
     beta, gamma
-        How far below zero the negative part may fall, and the size of the step back.
+        How far below zero the negative part can fall, and the size of the step back.
     """
 
     beta: float = 0.0

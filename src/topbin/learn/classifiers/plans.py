@@ -15,15 +15,15 @@ from topbin.learn.risk import Learner
 class NetPlan:
     """Epochs at most, warm-start epochs of (TED)ⁿ, and how the net is trained.
 
-    A warm start ends once PvU has run twice as long as to its lowest risk on held-out rows, or
-    after half of `epochs`; the paper's is a number, `warm=100` for tables. The other defaults are
-    the paper's: 200 epochs in all after that, batches of 200 P and 200 U, a fifth of the rows held
-    out. `optim` is a `topbin.learn.backends.optim.Optim`; None: the paper's for the net.
-    `augment` maps a batch of images to an altered one.
+    A warm start ends once PvU has run twice as long as it took to reach its lowest risk on
+    held-out rows, or after half of `epochs`; the paper uses a number, `warm=100` for tables. The
+    other defaults are those of the paper: 200 epochs after that, batches of 200 P and 200 U, a
+    fifth of the rows held out. `optim` is a `topbin.learn.backends.optim.Optim`; None: the one of
+    the paper for the net. `augment` maps a batch of images to an altered one.
 
-    `checkpoint` is a folder that keeps the net after every epoch: a fit that was killed goes on
+    `checkpoint` is a folder that keeps the net after every epoch: a fit that was killed continues
     from there when it is called again with the same rows and parameters, and ends with the same
-    bits. Each fit has a file of its own in it; they may be removed when the fit is done.
+    bits. Each fit has its own file there, which can be removed when the fit is done.
     """
 
     epochs: int = 200

@@ -7,14 +7,13 @@ from topbin.learn.classifiers.base import PUClassifier
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PvUClassifier(PUClassifier):
-    """Tell positives from unlabeled rows, once, and correct the probabilities by α.
+    """Separate positives from unlabeled rows, once, and correct the probabilities by α.
 
     Parameters
     ----------
-    estimator, plan, method, confidence, positive, negative
+    estimator, plan, preset, method, confidence, positive, negative, random_state, n_jobs,
+    time_limit, on_event
         As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
-    random_state, time_limit, n_jobs, on_event
-        Likewise.
     alpha
         The share of positives among the unlabeled. None: read from the classifier's own scores.
 
