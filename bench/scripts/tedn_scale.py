@@ -17,7 +17,7 @@ from machine import head, save, table
 from scipy.sparse import csr_array
 
 import topbin as tb
-from topbin.learn.default_model import plain_trees
+from topbin.learn.defaults import plain_trees
 
 COMMAND = "OMP_NUM_THREADS=1 python bench/scripts/tedn_scale.py"
 

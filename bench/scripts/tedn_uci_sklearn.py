@@ -22,7 +22,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 import topbin as tb
 from topbin.learn import Plan
-from topbin.learn.default_model import plain_trees
+from topbin.learn.defaults import plain_trees
 from topbin_bench.tasks.uci import IS_POSITIVE, read_frame
 
 RESULTS = Path(__file__).parents[1] / "results" / "tedn_uci_sklearn.csv"

@@ -12,16 +12,9 @@ from topbin.job.prepare import Prepared, from_table
 from topbin.job.result import Result
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.crossfit import Plan, chain_name
-from topbin.learn.default_model import plan_for
+from topbin.learn.defaults import FIRST, plan_for, preset_plan
 from topbin.learn.tedn import TEDN
 from topbin.mpe.estimate import compared_estimates
-
-FIRST = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)
-PRESETS: dict[str, Plan | None] = {
-    "fast": Plan(outer=3, inner=3, repeats=1),
-    "good": None,  # by the size of the table
-    "best": Plan(outer=5, inner=3, repeats=6),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +98,7 @@ def fit(
         seed=seed, preset=preset, review=review, min_precision=min_precision,
     )  # fmt: skip
     tell(Event("first", estimate=result.first))
-    plan = plan_for(TEDN, data.X, PRESETS[preset])
+    plan = plan_for(TEDN, data.X, preset_plan(preset))
     careful = TEDnClassifier(
         plan=plan,
         time_limit=time_limit,
@@ -132,8 +125,7 @@ def check_options(
     Traceback (most recent call last):
     topbin.core.errors.InputError: TB008 preset must be one of fast, good, best; got 'slow'.
     """
-    if preset not in PRESETS:
-        raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
+    preset_plan(preset)
     check_count(review, "review")
     if min_precision is not None:
         check_fraction(min_precision, "min_precision")

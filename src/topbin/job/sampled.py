@@ -22,7 +22,7 @@ from topbin.data.tables import Batch, read_pair, read_table
 from topbin.engines.engine import Engine
 from topbin.engines.thin import cost, thin
 from topbin.job.draw import Drawn, Source, draw, frame_of, open_source
-from topbin.job.fit import PRESETS, Event, check_options, fit, out_of_time
+from topbin.job.fit import Event, check_options, fit, out_of_time
 from topbin.job.prepare import (
     Prepared,
     as_numbers,
@@ -36,10 +36,10 @@ from topbin.job.sampled_result import SampledResult
 from topbin.job.sweep import Best, Folds, Sweep, Swept, sweep
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.crossfit import Chain, Plan, chain_name, chains_of, is_whole, run_chain
-from topbin.learn.default_model import default_model, plan_for
+from topbin.learn.defaults import PRESETS, default_model, plan_for
 from topbin.learn.posterior import fit_posterior
+from topbin.learn.select import Floats
 from topbin.learn.tedn import TEDN
-from topbin.mpe.crossfit import Floats
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
 
 SAMPLE = 100_000

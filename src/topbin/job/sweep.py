@@ -27,7 +27,7 @@ from topbin.job.draw import Roles, Rows
 from topbin.job.prepare import as_numbers
 from topbin.learn.backends.sklearn import mean_score
 from topbin.learn.crossfit import Chain
-from topbin.mpe.crossfit import Floats
+from topbin.learn.select import Floats
 
 FOLDS = 1  # the first stream of hashes that assigns folds, one for each repeat
 

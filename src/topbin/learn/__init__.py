@@ -12,7 +12,7 @@ from topbin.learn.classifiers import (
 )
 from topbin.learn.crossfit import CrossFit, Plan, Progress, crossfit
 from topbin.learn.cvir import cvir
-from topbin.learn.loop import Backend, Diverged, Epoch, Pass, Settle, train
+from topbin.learn.loop import Backend, Diverged, Epoch, EpochLoss, SettleRule, train
 from topbin.learn.nnpu import nnpu
 from topbin.learn.posterior import Posterior, fit_posterior
 from topbin.learn.registry import LEARNERS, find_learner
@@ -31,13 +31,13 @@ __all__ = [
     "Learner",
     "NNPUClassifier",
     "NetPlan",
-    "Pass",
+    "EpochLoss",
     "Plan",
     "Posterior",
     "Progress",
     "PvUClassifier",
     "Risk",
-    "Settle",
+    "SettleRule",
     "TEDnClassifier",
     "UPUClassifier",
     "crossfit",

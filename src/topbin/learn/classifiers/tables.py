@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from topbin.core.errors import InputError
 from topbin.data.features import Features, fit_features
 from topbin.data.tables import as_pandas
-from topbin.learn.classifiers.alpha import code_of
+from topbin.learn.classifiers.face import code_of
 
 
 def is_table(X: Any) -> bool:

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from topbin.learn import Plan
 from topbin.learn.crossfit import crossfit
 from topbin.learn.cvir import CVIR
-from topbin.learn.default_model import coarse, default_model, plan_for
+from topbin.learn.defaults import coarse, default_model, plan_for
 from topbin.learn.pvu import PVU
 from topbin.learn.tedn import TEDN
 
@@ -44,7 +44,7 @@ def test_small_tables_get_one_thread():
 
 def test_without_lightgbm_the_trees_are_scikit_learns(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    monkeypatch.setattr("topbin.learn.default_model.find_spec", lambda name: None)
+    monkeypatch.setattr("topbin.learn.defaults.find_spec", lambda name: None)
     assert isinstance(default_model(np.zeros((9, 2))), HistGradientBoostingClassifier)
 
 

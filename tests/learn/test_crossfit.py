@@ -1,4 +1,4 @@
-"""Nested cross-fitting: equal to a plain loop, free of leaks, honest on noise."""
+"""The cross-fit: equal to a plain loop, free of leaks, honest on noise."""
 
 from time import monotonic
 
@@ -7,22 +7,50 @@ import pytest
 from gaussians import gaussians
 from joblib import parallel_config
 from row_spy import RowSpy
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
 
 from topbin.core.errors import InputError
 from topbin.core.ranks import share_below
 from topbin.core.tails import Tails
+from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.crossfit import Plan, crossfit, inner_folds, least_kept, run_chain
 from topbin.learn.cvir import CVIR
-from topbin.learn.default_model import default_model
+from topbin.learn.defaults import default_model
 from topbin.learn.pvu import PVU
 from topbin.learn.registry import LEARNERS
+from topbin.learn.select import stratified_folds
 from topbin.learn.tedn import TEDN
 from topbin.mpe.bbe import bbe
-from topbin.mpe.crossfit import stratified_folds
 
 SMALL = Plan(outer=3, inner=2, repeats=2)
+PLAIN = Plan(outer=3, inner=1, repeats=2, warm=0, rounds=1)
+
+
+class Memory(ClassifierMixin, BaseEstimator):
+    """Scores 1 for exactly the rows that it was trained on."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.seen_ = set(X[:, 0].tolist())
+        return self
+
+    def decision_function(self, X):
+        return np.array([x in self.seen_ for x in X[:, 0].tolist()], float)
+
+
+class Weighed(Memory):
+    """Scores with the sum of the weights that it was trained with."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.weight_ = np.sum(sample_weight)
+        return super().fit(X, y)
+
+    def decision_function(self, X):
+        return np.full(len(X), self.weight_)
 
 
 def table(alpha=0.5, n=60, seed=0):
@@ -97,7 +125,7 @@ def test_every_row_is_held_out_once_and_folds_are_stratified():
 def test_new_rows_get_scores_on_the_scale_of_the_held_out_ones():
     X, is_p = table(n=200)
     fit = crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL)
-    new = fit.ensemble.scores(X)
+    new = fit.score(X)
     assert new.min() >= 0
     assert new.max() <= 1
     assert np.abs(new - fit.scores).mean() < 0.05
@@ -181,6 +209,105 @@ def test_risks_that_need_a_gradient_are_refused():
     X, is_p = table()
     with pytest.raises(InputError, match=r"TB013 .* gradient"):
         crossfit(GaussianNB(), X, is_p, LEARNERS["nnpu"], alpha=0.5, plan=SMALL)
+
+
+def test_no_row_is_scored_by_a_model_that_saw_it():
+    fit = crossfit(Memory(), *table(), PVU, plan=PLAIN, ranks=False)
+    assert (fit.scores == 0).all()
+    assert (fit.score(table()[0]) == 1).all()
+
+
+def test_a_score_is_the_mean_of_its_repeats():
+    X, is_p = table()
+    one = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)
+    parts = [
+        crossfit(LogisticRegression(), X, is_p, PVU, plan=one, seed=seed, ranks=False).scores
+        for seed in (4, 1004)
+    ]
+    whole = crossfit(LogisticRegression(), X, is_p, PVU, plan=PLAIN, seed=4, ranks=False)
+    np.testing.assert_allclose(whole.scores, np.mean(parts, axis=0))
+
+
+def test_ranks_are_within_the_fold():
+    X, is_p = table()
+    one = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)
+    scores = crossfit(LogisticRegression(), X, is_p, PVU, plan=one).scores
+    for _, test in stratified_folds(is_p, 3, 0):
+        assert sorted(scores[test]) == pytest.approx((np.arange(test.size) + 0.5) / test.size)
+
+
+def test_sparse_equals_dense():
+    X, is_p = table()
+    sparse, dense = (
+        crossfit(LogisticRegression(), rows, is_p, PVU, plan=PLAIN).scores
+        for rows in (csr_matrix(X), X)
+    )
+    np.testing.assert_allclose(sparse, dense)
+
+
+def test_weights_reach_the_model_with_their_rows():
+    X, is_p = table()
+    weight, one = np.arange(120.0), Plan(outer=2, inner=1, repeats=1, warm=0, rounds=1)
+    fit = crossfit(Weighed(), X, is_p, PVU, plan=one, ranks=False, sample_weight=weight)
+    for train, test in stratified_folds(is_p, 2, 0):  # as many of P as of U, so none is scaled
+        np.testing.assert_allclose(fit.scores[test], weight[train].sum())
+
+
+def test_a_decision_function_will_do():
+    X, is_p = table()
+    scores = crossfit(LinearSVC(), X, is_p, PVU, plan=PLAIN).scores
+    assert scores[is_p].mean() > scores[~is_p].mean()
+
+
+def test_a_model_that_cannot_score_is_refused():
+    class Mute(BaseEstimator):
+        def fit(self, X, y):
+            return self
+
+    with pytest.raises(InputError, match="TB013 Mute has neither"):
+        positive_scores(Mute(), table()[0])
+
+
+def test_fewer_rows_than_folds_means_fewer_folds():
+    folds = list(stratified_folds(np.array([True] * 3 + [False] * 20), 5, 0))
+    assert len(folds) == 3
+
+
+@pytest.mark.parametrize("n_p", [1, 9])
+def test_one_row_of_a_side_cannot_be_cross_fitted(n_p):
+    with pytest.raises(InputError, match="TB003 cross-fitting needs 2 positives"):
+        list(stratified_folds(np.arange(10) < n_p, 5, 0))
+
+
+def test_kept_chains_score_other_rows_with_the_models_of_one_fold():
+    X, is_p = table()
+    fit = crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL, keep_chains=True)
+    assert [len(folds) for folds in fit.folds] == [3, 3]
+    for folds in fit.folds:
+        assert sorted(np.concatenate([fold.held_out for fold in folds])) == list(range(120))
+        for fold in folds:
+            np.testing.assert_allclose(fold.score(X[fold.held_out]), fold.mean_scores)
+    assert crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL).folds == ()
+
+
+def test_a_memory_of_chains_without_models_does_not_serve_where_models_are_asked_for():
+    X, is_p = table()
+    memory, asked = {}, {"plan": SMALL, "seed": 2}
+    plain = crossfit(GaussianNB(), X, is_p, TEDN, memory=memory, **asked)
+    assert not memory["tedn-0-0"].models
+    kept = crossfit(GaussianNB(), X, is_p, TEDN, memory=memory, keep_chains=True, **asked)
+    assert len(memory["tedn-0-0"].models) == len(kept.folds[0][0].models) == 6
+    assert (kept.scores == plain.scores).all()
+    again = crossfit(None, X, is_p, TEDN, memory=memory, keep_chains=True, **asked)
+    assert (again.score(X) == kept.score(X)).all()
+
+
+def test_without_models_for_new_rows_only_these_rows_have_scores():
+    X, is_p = table()
+    fit = crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL, new_rows=False)
+    assert (fit.scores == crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL).scores).all()
+    with pytest.raises(InputError, match="TB013 this cross-fit has no models for new rows"):
+        fit.score(X)
 
 
 @pytest.mark.slow
