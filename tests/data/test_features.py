@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import issparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from topbin.data import Batch, Encoder, fit_encoder, iter_chunks, read_table
+from topbin.data import Batch, Encoder, fit_encoder, open_table, read_table
 
 ROWS = pd.DataFrame(
     {
@@ -79,7 +79,9 @@ def test_chunks_of_a_file_are_coded_like_the_whole(tmp_path, ending):
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
     whole = read_table(path)
     encoder = fit_encoder(whole, keep=["c", "b"])
-    parts = [encoder.encode(chunk) for chunk in iter_chunks(path, encoder.columns, rows=2048)]
+    parts = [
+        encoder.encode(chunk) for chunk in open_table(path).batches(encoder.columns, rows=2048)
+    ]
     assert len(parts) > 1
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), encoder.encode(whole))
 

@@ -50,7 +50,7 @@ class SampledResult(Result):
         scores = self.classifier.scores_p_, self.classifier.scores_u_
         probability = fit_posterior(*scores, self.estimate.alpha)(self.best.scores[:rows])
         numbers = self.best.rows.places[:rows] + 1
-        return self._listed(self.best.rows.table[:rows].to_pandas(), numbers, probability)
+        return self._listed(self.best.rows.take(slice(rows)).frame, numbers, probability)
 
     def to_dict(self) -> dict[str, Any]:
         """The content of result.json, with the size of the sample."""
