@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import issparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from topbin.data import Batch, Features, fit_features, iter_chunks, read_table
+from topbin.data import Batch, Features, fit_features, open_table, read_table
 
 ROWS = pd.DataFrame(
     {
@@ -90,7 +90,8 @@ def test_chunks_of_a_file_are_coded_like_the_whole(tmp_path, ending):
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
     whole = read_table(path)
     features = fit_features(whole, keep=["c", "b"])
-    parts = [features.encode(chunk) for chunk in iter_chunks(path, features.columns, rows=2048)]
+    batches = open_table(path).batches(features.columns, rows=2048)
+    parts = [features.encode(batch) for batch in batches]
     assert len(parts) > 1
     np.testing.assert_array_equal(np.concatenate(parts), features.encode(whole))
 

@@ -29,7 +29,7 @@ WITHOUT_EXAMPLE = {
         "crossfit", "mean_alpha", "train",
     },
     "topbin.data": {
-        "Dropped", "Finding", "Pair", "Schema", "describe", "fit_encoder", "iter_chunks",
+        "Dropped", "Finding", "Pair", "Schema", "describe", "fit_features", "iter_chunks",
         "read_pair", "read_table", "write_table",
     },
     "topbin.store": {"load_encoder"},

@@ -5,30 +5,8 @@ import pytest
 
 from topbin.core import InputError
 from topbin.data import columns
-from topbin.data.tables import Batch
-from topbin.job.prepare import as_in, from_settings, from_table
-
-
-@pytest.mark.parametrize(
-    ("column", "typed", "found"),
-    [
-        (["yes", "no"], "yes", "yes"),
-        (["Yes", "No"], "yes", "Yes"),
-        (["YES", "yes"], "yes", "yes"),
-        ([1, 0], "1", 1),
-        ([1.5, 0.0], "1.5", 1.5),
-        ([1.0, None], "1", 1.0),
-        (["1", "2"], "1", "1"),
-        ([True, False], "true", True),
-        ([True, False], "1", True),
-        (["a"], "b", "b"),
-        ([None], "b", "b"),
-        (["a"], None, None),
-    ],
-)
-def test_a_typed_value_is_the_columns_own(column, typed, found):
-    value = as_in(pd.Series(column), typed)
-    assert (value, type(value)) == (found, type(found))
+from topbin.data.batch import Batch
+from topbin.job.prepare import from_settings, from_table
 
 
 def test_words_on_the_command_line_fit_any_kind_of_column(tmp_path):

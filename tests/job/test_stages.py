@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import topbin as tb
-from topbin.data.tables import Batch
+from topbin.data.batch import Batch
 from topbin.job import from_table
 from topbin.job import stages as module
 from topbin.job.stages import Stages, close_stages, finished, key_of, open_stages

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 import topbin as tb
 from topbin.core.errors import InputError
 from topbin.data import fit_features
-from topbin.data.tables import as_pandas
+from topbin.data.batch import as_pandas
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.tables import has_kinds, is_table, read_table, stack
 

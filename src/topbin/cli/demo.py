@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from topbin.cli.verb import SEED, Grouped, Verb, screen, write_json
+from topbin.cli.verb import SEED, Grouped, Verb, json_option, screen, write_json
 from topbin.core.atomic import new_file
 from topbin.job import fit
 from topbin.learn.classifiers import AlphaEstimator
@@ -40,10 +40,7 @@ LABELED, LABEL = 100, "known_malignant"
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the report, the candidates and the pictures.",
 )
-@click.option(
-    "--json", "as_json", cls=Grouped, group="Output", is_flag=True,
-    help="Only JSON on standard output.",
-)  # fmt: skip
+@json_option
 def demo(output: Path, seed: int, as_json: bool) -> None:
     """The main job on real data, with the truth shown beside.
 

@@ -6,19 +6,12 @@ from typing import Any
 
 import click
 
-from topbin.cli.verb import Grouped, Verb, screen, write_json
+from topbin.cli.verb import Verb, json_option, screen, write_json
 
 
 @click.command(cls=Verb)
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option(
-    "--json",
-    "as_json",
-    cls=Grouped,
-    group="Output",
-    is_flag=True,
-    help="Only JSON on standard output.",
-)
+@json_option
 def inspect(folder: Path, as_json: bool) -> None:
     """Show what a run folder or a model folder holds.
 

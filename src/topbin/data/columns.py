@@ -1,6 +1,6 @@
 """Columns of a table in the form that checks and features read, each read once.
 
-The kinds are those of `topbin.data.scan.Kind` everywhere: number, boolean, date, string, blank and
+The kinds are those of `topbin.data.schema.Kind` everywhere: number, boolean, date, string, blank and
 other. A string column becomes "text" only where the user asks for its words.
 """
 
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from topbin.core.errors import InputError
-from topbin.data.scan import Kind
-from topbin.data.tables import Batch
+from topbin.data.batch import Batch
+from topbin.data.schema import Kind
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from topbin.core.errors import InputError
+from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
-from topbin.data.find import check_columns, nearest
 from topbin.data.findings import useless
-from topbin.data.scan import Kind
-from topbin.data.tables import Batch
+from topbin.data.schema import Kind, check_columns, nearest
 
 Floats = NDArray[np.float64]
 FAR = 1e6  # standard deviations; a value of another scale must not become infinite

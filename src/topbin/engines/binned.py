@@ -17,9 +17,10 @@ from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
+from topbin.core.labels import LabelValues
 from topbin.core.tails import Counts, Tails
-from topbin.data.parts import Chunk, Columns, Part, read_part
-from topbin.engines.count import Counted, Cuts, count_part
+from topbin.data.table import Part
+from topbin.engines.count import Chunk, Columns, Counted, Cuts, count_above_cuts
 from topbin.engines.engine import Engine
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
@@ -87,11 +88,11 @@ class Span:
     """What the pass for the ends needs in every part."""
 
     columns: Columns
-    unlabeled: frozenset[Any]
+    labels: LabelValues
 
     def __call__(self, chunk: Chunk) -> Ends:
         """The ends of the unlabeled scores of a chunk."""
-        usable = np.isfinite(chunk.scores) & chunk.labels.where(self.unlabeled.__contains__)
+        usable = np.isfinite(chunk.scores) & self.labels.is_unlabeled(chunk.labels)
         return Ends.of(chunk.scores[usable])
 
 
@@ -138,23 +139,23 @@ def bin_scores(engine: Engine, counted: Counted) -> Binned:
         raise InputError(
             "TB007", "methods that read every score are not computed by group; use bbe or bbe_cp."
         )
-    tails, unlabeled = counted.tails[None], frozenset(counted.labels.unlabeled)
-    ends = engine.total(_ends, counted.parts, Span(counted.columns, unlabeled))
+    tails, labels = counted.tails[None], counted.labels
+    ends = engine.total(_ends, counted.parts, Span(counted.columns, labels))
     edges, middles = (ends + Ends.of(tails.cuts)).cells()
     # Where float32 cannot tell edges apart there is one cell, with the last middle of them.
-    cast = edges.astype(counted.columns.kind)
+    cast = edges.astype(counted.columns.dtype)
     last = np.append(cast[1:] != cast[:-1], True)
     cast, middles = cast[last], middles[last]
     blank = np.zeros(cast.size, np.int64)
-    cuts = Cuts(counted.columns, unlabeled, {None: Tails(cast, blank, blank, 0, 0)})
-    above = engine.total(count_part, counted.parts, cuts).above[None]
+    cuts = Cuts(counted.columns, labels, {None: Tails(cast, blank, blank, 0, 0)})
+    above = count_above_cuts(engine, counted.parts, cuts)[None]
     if above[0] != tails.n_u:
         raise InputError("TB102", "the files changed while they were read. Count them again.")
     return Binned(cast, middles, -np.diff(np.append(above[:-1], 0)), tails)
 
 
 def _ends(span: Span, part: Part) -> Ends:
-    return sum((span(chunk) for chunk in read_part(part, span.columns)), Ends())
+    return sum((span(chunk) for chunk in span.columns.chunks(part)), Ends())
 
 
 def _spread(values: Any, counts: Counts) -> Any:

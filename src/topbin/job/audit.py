@@ -9,7 +9,7 @@ from typing import Any
 from topbin.core.atomic import write_text
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
-from topbin.data.tables import read_table
+from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.evaluate.audit import (
     AuditPlan,

@@ -5,7 +5,7 @@ from typing import Any
 
 from topbin.core.atomic import write_text
 from topbin.data.features import Features
-from topbin.data.tables import read_table
+from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, in_front

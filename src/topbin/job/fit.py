@@ -50,7 +50,7 @@ def fit(
 ) -> Result:
     """Do the whole job on a pandas, polars or arrow frame; `label` names the label column.
 
-    For files larger than memory `frame` is a path, a pattern or a list of parquet files, `sample`
+    For files larger than memory `frame` is a path, a pattern or a list of files, `sample`
     how many of the unlabeled rows train the models, and `engine` one of `topbin.engines`; see
     `topbin.job.fit_sampled`.
 
@@ -191,6 +191,6 @@ def _prepared(frame: Any, label: str | None, **options: Any) -> Prepared:
             "rows in two frames make one: "
             "pd.concat([positives.assign(known=1), unlabeled.assign(known=0)]).",
         )
-    from topbin.data.tables import Batch
+    from topbin.data.batch import Batch
 
     return from_table(Batch.from_frame(frame), label, **options)

@@ -5,17 +5,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.labels import Labels, read_labels
+from topbin.core.labels import Labels, LabelValues, read_labels, resolve_labels
 from topbin.core.twins import find_twins
+from topbin.data.batch import Batch
 from topbin.data.columns import Columns
 from topbin.data.features import Features, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
-from topbin.data.tables import Batch, Pair, read_pair, read_table
+from topbin.data.schema import check_columns
+from topbin.data.table import Pair, open_table, read_pair
 from topbin.mpe.alarms import shared_rows
 
 # Findings that the encoder already names among the columns it leaves out.
@@ -75,12 +76,18 @@ def from_table(
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     sources: Sequence[str] = (),
+    values: LabelValues | None = None,
 ) -> Prepared:
-    """Read one table whose label column marks the positives."""
-    labels = read_labels(
-        table.column(label), positive=positive, negative=negative, name=f'column "{label}"'
-    )
-    return _prepare(table, labels, label, id, drop, text, sources)
+    """Read one table whose label column marks the positives.
+
+    `values` says what the labels mean, where that is already known.
+    """
+    check_columns([label], list(table.kinds), table.name)
+    coded = table.coded(label)
+    if values is None:
+        roles = {"positive": positive, "negative": negative}
+        values = resolve_labels(coded.counts(), **roles, name=f'column "{label}"')
+    return _prepare(table, values.read(coded), label, id, drop, text, sources)
 
 
 def from_pair(
@@ -124,33 +131,9 @@ def from_settings(settings: Mapping[str, Any]) -> Prepared:
     if "positives" in settings:
         two = settings["positives"], settings["unlabeled"]
         return from_pair(read_pair(*two, id=shared["id"]), **shared, sources=two)
-    table = read_table(settings["source"], sql=settings.get("sql"))
-    column = table.column(settings["label"])
-    values = {key: as_in(column, settings.get(key)) for key in ("positive", "negative")}
-    return from_table(table, settings["label"], **values, **shared, sources=settings["source"])
-
-
-def as_in(column: Any, typed: str | None) -> Any:
-    """A label value that was typed, as the column has it: a word, a number or a truth value.
-
-    >>> import pandas as pd
-    >>> as_in(pd.Series([1.0, 0.0]), "1"), as_in(pd.Series([True]), "true"), as_in([], "yes")
-    (1.0, True, 'yes')
-    """
-    if typed is None:
-        return None
-    known = pd.unique(pd.Series(column).dropna()).tolist()
-    word = typed.strip()
-    same = [value for value in known if str(value).strip() == word]
-    alike = [v for v in known if str(v).strip().lower() == word.lower() or _number(word) == v]
-    return next(iter(same + alike), typed)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    table = open_table(settings["source"], sql=settings.get("sql")).whole()
+    shared |= {key: settings.get(key) for key in ("positive", "negative")}
+    return from_table(table, settings["label"], **shared, sources=settings["source"])
 
 
 def _prepare(

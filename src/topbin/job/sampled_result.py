@@ -60,7 +60,7 @@ class SampledResult(Result):
             self.best.scores[:rows]
         )
         numbers = self.best.rows.places[:rows] + 1
-        return self._listed(self.best.rows.table[:rows].to_pandas(), numbers, probability)
+        return self._listed(self.best.rows.take(slice(rows)).frame, numbers, probability)
 
     def to_dict(self) -> dict[str, Any]:
         """The content of result.json, with the size of the sample."""

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from topbin.core.errors import InputError
+from topbin.data.batch import Batch, as_pandas
 from topbin.data.features import Features
-from topbin.data.tables import Batch, as_pandas
 from topbin.store.models import load, load_encoder
 from topbin.store.runs import read_result
 

@@ -11,8 +11,8 @@ from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import validate_data
 
 from topbin.core.errors import InputError
+from topbin.data.batch import as_pandas
 from topbin.data.features import Features, fit_features
-from topbin.data.tables import as_pandas
 from topbin.learn.classifiers.face import code_of
 
 

@@ -4,10 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from score_files import scored, write
 
 from topbin.core.errors import InputError
-from topbin.data.files import find_files, survey
 from topbin.engines import Local, tails_from
 
 COLUMNS = {"score": "score", "label": "label"}
@@ -20,34 +18,13 @@ class Idle:
         raise AssertionError("work began")
 
 
-def test_patterns_paths_and_lists_are_expanded(tmp_path):
-    pattern = write(tmp_path, scored())
-    assert [path[-9:] for path in find_files(pattern)] == [f"{i}.parquet" for i in range(5)]
-    one = tmp_path / "part-1.parquet"
-    assert find_files([one, pattern])[:2] == [str(one), str(tmp_path / "part-0.parquet")]
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("none-*.parquet", "TB101 no file is called or fits"),
-        ("", r"TB102 .* is a folder. Did you mean .*/\*.parquet"),
-        ("a.xlsx", r"TB102 .* is of an unknown kind; engines read .csv, .tsv, .jsonl, .parquet"),
-    ],
-)
-def test_what_is_not_a_table_is_refused(tmp_path, name, message):
-    (tmp_path / "a.xlsx").write_text("x")
-    with pytest.raises(InputError, match=message):
-        find_files(tmp_path / name)
-
-
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        ({"score": [1.0]}, 'TB106 ".*a.parquet" has a column "label" and ".*b.parquet" has none'),
-        ({"score": [1.0], "label": ["x"]}, 'TB106 column "label" holds number in .* and text in'),
-        ({"score": ["x"], "label": [1]}, 'TB106 column "score" holds number in .* and text in'),
-        ({"score": [1.0], "label": [[1]]}, r'TB006 column "label" of .* is a BIGINT\[\]'),
+        ({"score": [1.0]}, 'TB106 the tables have different columns: .*b.parquet" has no "label"'),
+        ({"score": [1.0], "label": ["x"]}, 'TB106 column "label" is number .* in .* and string'),
+        ({"score": ["x"], "label": [1]}, 'TB106 column "score" is number .* in .* and string'),
+        ({"score": [1.0], "label": [[1]]}, 'TB106 column "label" is number .* in .* and other'),
     ],
 )
 def test_differing_files_are_refused_before_any_work(tmp_path, second, message):
@@ -60,8 +37,13 @@ def test_differing_files_are_refused_before_any_work(tmp_path, second, message):
 def test_scores_must_be_numbers_and_columns_must_be_there(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"score": ["x"], "label": [1]}), path)
-    with pytest.raises(InputError, match=r'TB006 scores must be numbers; column "score" .* text'):
+    with pytest.raises(InputError, match=r'TB006 scores must be numbers; column "score" .* string'):
         tails_from(Idle(), path, **COLUMNS)
+    pq.write_table(pa.table({"score": [1.0], "label": [[1]]}), tmp_path / "b.parquet")
+    with pytest.raises(
+        InputError, match=r'TB006 column "label" of .* is a BIGINT\[\], not a value'
+    ):
+        tails_from(Idle(), tmp_path / "b.parquet", **COLUMNS)
     with pytest.raises(InputError, match=r'TB103 there is no column "lable" .* mean "label"'):
         tails_from(Idle(), path, score="score", label="lable")
 
@@ -78,4 +60,4 @@ def test_a_broken_footer_is_named(tmp_path):
     path = tmp_path / "a b.parquet"
     path.write_bytes(b"PAR1 nothing else")
     with pytest.raises(InputError, match=r'TB102 ".*a b.parquet" cannot be read: '):
-        survey([str(path)], ["score"], "score")
+        tails_from(Idle(), path, **COLUMNS)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from coded import fails
 
-from topbin.data import describe, iter_chunks, read_table
+from topbin.data import open_table, read_table
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def database(tmp_path):
 
 
 def test_types_come_from_all_values(database):
-    schema = describe(database)
+    schema = open_table(database)
     assert schema.rows == 3
     assert schema.types == {
         "i": "BIGINT",
@@ -53,7 +53,9 @@ def test_values_come_in_the_forms_of_every_table(database):
 
 
 def test_chunks_and_queries(database):
-    chunks = list(iter_chunks(database, ["i"], rows=2, sql="select i from t order by i desc;"))
+    chunks = list(
+        open_table(database, sql="select i from t order by i desc;").batches(["i"], rows=2)
+    )
     assert [chunk.frame["i"].tolist() for chunk in chunks] == [[3, 2], [1]]
 
 
@@ -73,10 +75,10 @@ def test_faults_are_said(database, tmp_path):
     with fails("TB001", "no rows"):
         read_table(database, sql="select i from t where false")
     (tmp_path / "broken.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
-    with fails("TB102", "cannot read", "broken.db"):
+    with fails("TB102", "cannot be read", "broken.db"):
         read_table(tmp_path / "broken.db")
     (tmp_path / "text.db").write_text("hello")
-    with fails("TB102", "cannot read", "not a database"):
+    with fails("TB102", "cannot be read", "not a database"):
         read_table(tmp_path / "text.db")
 
 
