@@ -1,7 +1,4 @@
-"""What the scripts share: the head of a result, tables, and how time and memory are measured.
-
-Importing this module limits numerical libraries to one thread, so that times can be compared.
-"""
+"""What the scripts share: the head of a result, tables, and how time and memory are measured."""
 
 import datetime
 import json
@@ -15,14 +12,18 @@ from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, process_time
 
-from topbin_bench.forms import Grid
+from threadpoolctl import threadpool_limits
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+from topbin_bench.forms import Grid
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "bench" / "results"
-sys.path.insert(1, str(ROOT / "tests"))  # the scripts draw the same samples that the tests draw
+
+
+def one_thread() -> None:
+    """Limit numerical libraries, here and in child processes, so that times can be compared."""
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    threadpool_limits(1)
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,11 @@ def save(name: str, text: str) -> None:
     sys.stdout.write(text)
 
 
-def cost(work: Callable[[], object]) -> Cost:
+def cost(work: Callable[[], object], cpu: Callable[[], float] = process_time) -> Cost:
     """What one call costs in this process; the peak is that of the process so far."""
-    wall, cpu = perf_counter(), process_time()
+    wall, used = perf_counter(), cpu()
     work()
-    return Cost(perf_counter() - wall, process_time() - cpu, peak_mb())
+    return Cost(perf_counter() - wall, cpu() - used, peak_mb())
 
 
 def best(call: Callable[[], object], repeats: int = 1) -> tuple[float, object]:

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from topbin import AlphaEstimate, Tails, estimate_alpha
-from topbin.mpe import METHODS, bbe, dedpul_posterior
+from topbin import AlphaEstimate, Tails, estimate_alpha, mpe
 from topbin_bench.methods import Contender
 from topbin_bench.tasks.split import Truth
 from topbin_bench.trainers import Answer, Fitted, Floats
@@ -81,7 +80,7 @@ def estimate(fitted: Fitted, contender: Contender) -> float:
     """α̂ of a score-level estimator on the hold-out, or of a learner that estimates it."""
     if not contender.estimates:
         return NAN
-    if contender.name not in METHODS:
+    if contender.name not in mpe.METHODS:
         assert fitted.epoch.estimate is not None
         return fitted.epoch.estimate.alpha
     scores: tuple[Any, Any] = fitted.scores_p, fitted.scores_u
@@ -98,9 +97,9 @@ def classify(
     """Accuracy on test rows, in a population with a share α of positives."""
     if not contender.classifies or tested is None or truth.alpha is None:
         return NAN
-    if contender.name in METHODS:
+    if contender.name in mpe.METHODS:
         p, u = expit(fitted.scores_p), expit(fitted.scores_u)
-        called = dedpul_posterior(p, u, at=expit(tested), alpha=alpha_hat) >= 0.5
+        called = mpe.dedpul_posterior(p, u, at=expit(tested), alpha=alpha_hat) >= 0.5
     else:
         alpha = truth.alpha if contender.known_alpha else alpha_hat
         called = np.asarray(tested) > fitted.learner.threshold(min(1.0, alpha))
@@ -125,7 +124,7 @@ def accuracy(called: Bools, truth: Truth) -> float:
 
 def top_bin(fitted: Fitted, truth: Truth) -> tuple[float, float]:
     """BBE's top bin: its size as a share of the held-out U, and the share of positives in it."""
-    cut = bbe(Tails.from_scores(fitted.scores_p, fitted.scores_u)).cut
+    cut = mpe.bbe(Tails.from_scores(fitted.scores_p, fitted.scores_u)).cut
     inside = fitted.scores_u >= (np.inf if cut is None else cut)
     if truth.y_held_u is None or not inside.any():
         return float(inside.mean()), NAN

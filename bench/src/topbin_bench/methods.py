@@ -140,7 +140,7 @@ def find_contender(name: str) -> Contender:
 def _look(method: str) -> tuple[str, str]:
     """Label and color: of the registry where it has them, otherwise of the table above."""
     registered, own = METHODS.get(method), LOOKS.get(method, (method, GRAY))
-    return getattr(registered, "label", own[0]), getattr(registered, "color", own[1])
+    return getattr(registered, "label", "") or own[0], getattr(registered, "color", own[1])
 
 
 def plain_name(method: str) -> str:

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from topbin import Tails, TopBinDisplay
-from topbin.mpe import bbe
+from topbin import Tails, TopBinDisplay, mpe
 from topbin_bench.figures.panels import (
     MARK,
     NEGATIVE,
@@ -93,7 +92,7 @@ def gamma(scores: pd.DataFrame) -> Any:
     ax = axes[0, 0]
     for task, cells in last.groupby("task", sort=False):
         tails = Tails.from_scores(*held_out(cells))
-        found = [bbe(tails, gamma=g).alpha for g in GAMMAS]
+        found = [mpe.bbe(tails, gamma=g).alpha for g in GAMMAS]
         ax.plot(range(len(GAMMAS)), found, "o-", ms=4, label=task)
     ax.axhline(HALF, color=MARK, lw=0.8, ls=":", label="true α")
     ax.set(xlabel="γ (the paper's is 0.01)", ylabel="α̂ of BBE")
