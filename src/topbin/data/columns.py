@@ -1,7 +1,7 @@
 """Columns of a table in the form that checks and features read, each read once.
 
-The kinds are those of `topbin.data.schema.Kind` everywhere: number, boolean, date, string, blank and
-other. A string column becomes "text" only where the user asks for its words.
+The kinds are those of `topbin.data.schema.Kind` everywhere: number, boolean, date, string, blank
+and other. A string column becomes "text" only where the user asks for its words.
 """
 
 from collections.abc import Mapping

@@ -1,36 +1,25 @@
 """Error of every registered estimator on Gaussians 4σ apart, by α."""
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import sys
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from machine import head, save, table
+from report import head, one_thread, save, table
+from samples import ALPHAS, gaussians
 
-from topbin.core import Tails
+from topbin import estimate_alpha, mpe
 from topbin.mpe import METHODS
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from gaussians import ALPHAS, gaussians
 
 SEEDS = 4
 
 
 def estimate(name: str, sample) -> float:
-    method = METHODS[name]
-    if method.needs == "features":
-        return method.estimate(sample.X_p, sample.X_u).alpha
-    scores = sample.scores()
-    return method.estimate(
-        *([Tails.from_scores(*scores)] if method.needs == "tails" else scores)
-    ).alpha
+    if METHODS[name].needs == "features":
+        return getattr(mpe, name)(sample.X_p, sample.X_u).alpha
+    return estimate_alpha(*sample.scores(), method=name, confidence=None).alpha
 
 
 def main() -> None:
+    one_thread()
     rows = []
     for name in METHODS:
         start = perf_counter()
@@ -40,7 +29,7 @@ def main() -> None:
         seconds = (perf_counter() - start) / len(ALPHAS) / SEEDS
         cells = [f"{np.mean(np.abs(e)):.3f} ({np.mean(e):+.3f})" for e in errors]
         rows.append([name, *cells, f"{np.mean(np.abs(errors)):.3f}", f"{seconds:.3f}"])
-    text = head("Every estimator on Gaussians 4σ apart", "python bench/scripts/gaussians.py")
+    text = head("Every estimator on Gaussians 4σ apart", "python bench/scripts/every_estimator.py")
     text += (
         f"1,000 positives, 1,000 unlabeled, {SEEDS} seeds. A cell is the mean absolute error, and "
         "in brackets the mean error (+ is too high). Score-level methods read the exact "
