@@ -101,7 +101,9 @@ def test_the_lines_for_a_file_in_the_readme(claims):
         run_line(line)
 
 
-def test_the_examples_of_how_a_cluster_counts():
-    found = doctest.testfile(str(DOCS / "explanation/distributed.md"), module_relative=False)
-    assert found.attempted > 3
+@pytest.mark.parametrize(("name", "examples"), [("distributed.md", 6), ("metrics.md", 15)])
+def test_the_examples_of_an_explanation_give_what_it_prints(name, examples):
+    page = str(DOCS / "explanation" / name)
+    found = doctest.testfile(page, module_relative=False, encoding="utf-8")
+    assert found.attempted >= examples
     assert found.failed == 0
