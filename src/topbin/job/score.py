@@ -28,7 +28,7 @@ from topbin.data.tables import Batch
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import Outcome, total_of
 from topbin.job.files import MODEL, read_model
-from topbin.store.models import SUMS
+from topbin.store.models import SUMS, reading
 from topbin.store.scorer import POSITIVE, PROBABILITY, refuse_scored
 
 DONE = "_SUCCESS"  # as Hadoop and Spark mark a folder that is complete
@@ -66,7 +66,9 @@ class Job:
         """The batch with two columns more; its own keep their types."""
         arrow = require("pyarrow", extra="dask", caller="topbin score --engine")
         table = Batch.from_frame(batch.select(self.encoder.columns))
-        p = self.model.predict_proba(self.encoder.encode(table))[:, 1]
+        X = self.encoder.encode(table)
+        with reading("the model of the run"):
+            p = self.model.predict_proba(X)[:, 1]
         found = batch.append_column(PROBABILITY, arrow.array(p))
         return found.append_column(POSITIVE, arrow.array(p > 0.5))
 
