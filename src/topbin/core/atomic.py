@@ -5,13 +5,17 @@ Everything is written beside its target under a hidden name, flushed to the disk
 """
 
 import errno
+import hashlib
 import os
+import platform
+import re
 import secrets
 import shutil
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 
 from topbin.core.errors import FileError, InputError, TopbinError
@@ -23,6 +27,7 @@ else:
 
 LOCK = ".lock"
 PART = ".part"
+OWNER = re.compile(r"\.([0-9a-f]{8})-(\d{1,9})-[0-9a-f]{12}\.")
 REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -169,9 +174,35 @@ def remove_parts(folder: Path) -> None:
         remove(part)
 
 
+def remove_stale(target: Path) -> None:
+    """Remove what killed writers of this very file left; parts of a live process stay."""
+    for part in target.parent.glob(f".{escape(target.name[:40])}.*{PART}"):
+        owner = OWNER.search(part.name)
+        if owner and owner[1] == _host() and not _is_alive(int(owner[2])):
+            remove(part)
+
+
 def _beside(target: Path) -> Path:
     # Cut, because a name of 255 bytes is legal and the hidden one must not be longer.
-    return target.parent / f".{target.name[:40]}.{secrets.token_hex(6)}{PART}"
+    owner = f"{_host()}-{os.getpid()}-{secrets.token_hex(6)}"
+    return target.parent / f".{target.name[:40]}.{owner}{PART}"
+
+
+def _host() -> str:
+    """This machine, since folders are shared and a number of a process says nothing elsewhere."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def _is_alive(process: int) -> bool:
+    if sys.platform == "win32":
+        return True  # there, asking with a signal would end the process
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _swap(part: Path, target: Path) -> None:
