@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from topbin.core.atomic import PART, new_file
+from topbin.core.atomic import PART, new_file, remove_stale
 from topbin.core.errors import FileError, InputError
 from topbin.data.duck import literal
 
@@ -48,6 +48,7 @@ def write_table(
             f'"{target}" does not end in a known format. Use .csv, .tsv, .parquet or .jsonl.',
         )
     frames = _begun([rows] if isinstance(rows, pd.DataFrame) else rows)
+    remove_stale(target)
     with new_file(target, force=force) as part:
         if ending in STAGED:
             return _write_staged(part, frames, STAGED[ending])
@@ -124,4 +125,4 @@ def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> i
 
 
 def _stage(part: Path) -> TemporaryDirectory[str]:
-    return TemporaryDirectory(dir=part.parent, prefix=".", suffix=PART)
+    return TemporaryDirectory(dir=part.parent, prefix=f"{part.stem}.", suffix=PART)

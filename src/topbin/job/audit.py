@@ -1,12 +1,12 @@
 """The audit of a run: rows out to a person, answers back, and what they say of α̂."""
 
-import json
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from topbin.core.atomic import write_text
+from topbin.core.atomic import lock, refuse_existing, write_text
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.data.table import read_table
@@ -20,14 +20,25 @@ from topbin.evaluate.audit import (
     judge,
     plan_either_way,
 )
-from topbin.job.files import MODEL, unlabeled_rows, write_report
+from topbin.job.files import MODEL, REPORT, read_stored, report_of, unlabeled_rows
 from topbin.job.prepare import from_settings
 from topbin.job.result import in_front, unused
-from topbin.store.models import load
+from topbin.store.models import load, reading
 from topbin.store.plain import to_json
-from topbin.store.runs import RESULT, ROWS, read_result, read_settings
+from topbin.store.runs import (
+    ROWS,
+    SETTINGS,
+    damaged,
+    read_result,
+    read_settings,
+    read_text,
+    write_result,
+)
+from topbin.store.schema import misfit, read_json
 
 ANSWER, DRAWN, ABOUT = "is_positive", "audit.json", "about this file"
+WAIT = 60.0  # seconds for another audit of the same run to end
+NEEDED = ({"source", "label"}, {"positives", "unlabeled"})
 HOW = {
     "simple": "Random rows, drawn without a look at the score.",
     "stratified": "Random rows, equally many from each group of similar scores, in random order.",
@@ -46,24 +57,32 @@ def draw_audit(
 ) -> AuditSample:
     """Write n random unlabeled rows, with an empty column for the answer; return the draw.
 
-    The rows stand in random order and carry no score, so that whoever labels them is blind to it.
-    Every draw of a run is kept, so that any of the files can come back.
+    The rows are in random order and carry no score, so that whoever labels them is blind to it.
+    Every draw of a run is kept, so that any of the files can come back, also when two audits of a
+    run are drawn at once or one of them is killed.
     """
     folder = Path(run)
-    result, before = read_result(folder), _draws(folder)
-    frame = _unlabeled(folder, result["data"])
-    if stratified:
-        sample = draw_stratified(load(folder / MODEL).evidence_.scores_u, n, seed=seed)
-    else:
-        sample = draw(len(frame), n, seed=seed)
-    frame = frame.iloc[sample.rows].reset_index(drop=True)
-    rows = frame.pop("row").tolist()
-    frame = in_front(frame, {"row": rows, ANSWER: ""})
-    frame[unused(ABOUT, frame)] = [f"{HOW[sample.kind]} {NOTE}"] + [""] * (sample.n - 1)
-    write_table(output, frame, force=force)
-    drawn = {**sample.to_dict(), "row": rows, "data": result["data"]["hash"]}
-    others = [one for one in before if sorted(one["row"]) != sorted(rows)]
-    write_text(folder / DRAWN, to_json({"draws": [*others, drawn]}), force=True)
+    result = read_result(folder)
+    with lock(folder, wait=WAIT):
+        before = _draws(folder)
+        frame = _unlabeled(folder, result["data"])
+        if stratified:
+            with reading(folder / MODEL):
+                sample = draw_stratified(load(folder / MODEL).evidence_.scores_u, n, seed=seed)
+        else:
+            sample = draw(len(frame), n, seed=seed)
+        if sample.rows.max() >= len(frame):
+            raise damaged(folder / MODEL, "it has scored other rows than the run has")
+        frame = frame.iloc[sample.rows].reset_index(drop=True)
+        rows = frame.pop("row").tolist()
+        frame = in_front(frame, {"row": rows, ANSWER: ""})
+        frame[unused(ABOUT, frame)] = [f"{HOW[sample.kind]} {NOTE}"] + [""] * (sample.n - 1)
+        drawn = {**sample.to_dict(), "row": rows, "data": result["data"]["hash"]}
+        others = [one for one in before if sorted(one["row"]) != sorted(rows)]
+        refuse_existing(Path(output), force=force)
+        # A draw without its file does no harm; a file whose draw is not known could not come back.
+        write_text(folder / DRAWN, to_json({"draws": [*others, drawn]}), force=True)
+        write_table(output, frame, force=force)
     return sample
 
 
@@ -73,17 +92,22 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
     Rows are known by their number, so the file may have been sorted.
     """
     folder = Path(run)
-    result = read_result(folder)
-    draws = [one for one in _draws(folder) if one["data"] == result["data"]["hash"]]
-    if not draws:
-        raise InputError("TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100')
     frame = read_table(answers, columns=["row", ANSWER]).frame
-    stored = _draw_of(frame["row"].tolist(), draws, answers)
-    given = frame.set_index("row")[ANSWER].loc[stored["row"]]
-    claim = AlphaEstimate.from_dict(result["estimate"])
-    judged = judge(AuditSample.from_dict(dict(stored)), given, claim)
-    write_text(folder / RESULT, to_json({**result, "audit": judged.to_dict()}), force=True)
-    write_report(folder)
+    with lock(folder, wait=WAIT):
+        result = read_result(folder)
+        draws = [one for one in _draws(folder) if one["data"] == result["data"]["hash"]]
+        if not draws:
+            raise InputError(
+                "TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100'
+            )
+        stored = _draw_of(frame["row"].tolist(), draws, answers)
+        given = frame.set_index("row")[ANSWER].loc[stored["row"]]
+        sample = AuditSample.from_dict(dict(stored))
+        judged = judge(sample, given, AlphaEstimate.from_dict(result["estimate"]))
+        audited = {**result, "audit": judged.to_dict()}
+        html = report_of(folder, audited)  # may fail, and then nothing has changed
+        write_result(folder, audited)
+        write_text(folder / REPORT, html, force=True)
     return judged
 
 
@@ -95,16 +119,29 @@ def plan_audit(run: str | Path, error: float) -> AuditPlan:
 def _draws(folder: Path) -> list[dict[str, Any]]:
     """Every draw of the run, oldest first."""
     path = folder / DRAWN
-    if not path.exists():
+    if not os.path.lexists(path):
         return []
     try:
-        return list(json.loads(path.read_text("utf-8"))["draws"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        stored = read_json(read_text(folder, DRAWN))
+        wrong = misfit(stored, "audit-1") or next(filter(None, map(_misfit, stored["draws"])), None)
+    except ValueError as error:  # a coded one too
+        wrong = str(error)
+    if wrong is not None:
         raise InputError(
             "TB114",
-            f'"{path}" does not say which rows were drawn: it is damaged, or of an older topbin. '
-            "Remove it and draw again.",
-        ) from error
+            f'"{path}" does not say which rows were drawn: it is damaged, or of an older topbin '
+            f"({wrong}). Remove it and draw again.",
+        )
+    return list(stored["draws"])
+
+
+def _misfit(drawn: Mapping[str, Any]) -> str | None:
+    """Why the lists of a draw do not fit each other, or None."""
+    lengths = {len(drawn[name]) for name in ("rows", "stratum", "row")}
+    inside = max(drawn["stratum"]) < len(drawn["sizes"]) and max(drawn["rows"]) < sum(
+        drawn["sizes"]
+    )
+    return None if len(lengths) == 1 and inside else "the lists of a draw do not fit each other"
 
 
 def _draw_of(
@@ -142,9 +179,12 @@ def _unlabeled(folder: Path, told: Mapping[str, Any]) -> Any:
             "the run was fitted on a sample of files that may not fit in memory, so an audit "
             "cannot draw from all of them. Draw unlabeled rows at random yourself and label these.",
         )
-    if (folder / ROWS).exists():
-        return read_table(folder / ROWS).frame
-    data = from_settings(read_settings(folder))
+    if os.path.lexists(folder / ROWS):
+        return read_stored(folder, ROWS)
+    settings = read_settings(folder)
+    if not any(needed <= settings.keys() for needed in NEEDED):
+        raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
+    data = from_settings(settings)
     if data.table.hash() != told["hash"]:
         raise InputError(
             "TB117",
