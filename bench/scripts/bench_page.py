@@ -158,7 +158,8 @@ def counted(cells: pd.DataFrame) -> Grid:
 
 def not_run(rows: pd.DataFrame) -> Grid:
     """The cells of the plan that have no result."""
-    left = [cell for key, cell in agenda().items() if key not in set(rows["key"])]
+    there = set(rows["key"])
+    left = [cell for key, cell in agenda().items() if key not in there]
     columns = ["task", "profile", "alpha", "method", "seed"]
     frame = pd.DataFrame([[getattr(c, name) for name in columns] for c in left], columns=columns)
     return counted(frame)

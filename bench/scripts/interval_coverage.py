@@ -100,7 +100,9 @@ def main() -> None:
     keys = [(model, *sizes, alpha) for model in MODELS for sizes in SIZES for alpha in ALPHAS]
     cells = {key: measure(*key) for key in keys}
     minutes = (process_time() - start) / 60
-    text = head("Coverage of the interval and the bound", "python bench/scripts/interval_coverage.py")
+    text = head(
+        "Coverage of the interval and the bound", "python bench/scripts/interval_coverage.py"
+    )
     text += (
         f"{REPEATS} samples per cell (standard error .011 at .95); {minutes:.0f} CPU minutes. The "
         "curves and levels are in `tests/roc_models.py`. *α̂ inside*: how often the interval "
