@@ -23,7 +23,7 @@ def test_toml_comes_back(given_settings):
 
 def test_toml_leaves_out_none_and_takes_numpy():
     text = to_toml({"a": None, "b": np.float64(0.5), "c": np.int64(3), "d": (np.bool_(True),)})
-    assert text == "b = 0.5\nc = 3\nd = [true]\n"
+    assert text == "b = 0.5\nc = 3\nd = [\n    true,\n]\n"
 
 
 @given(st.recursive(scalars, lambda inner: st.dictionaries(texts, inner) | st.lists(inner)))

@@ -8,7 +8,8 @@ from typing import Any
 
 from topbin.core.atomic import write_text
 from topbin.core.errors import InputError
-from topbin.data.tables import read_table
+from topbin.core.estimate import AlphaEstimate
+from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.evaluate.audit import (
     AuditPlan,
@@ -21,7 +22,7 @@ from topbin.evaluate.audit import (
 )
 from topbin.job.files import MODEL, unlabeled_rows, write_report
 from topbin.job.prepare import from_settings
-from topbin.job.result import estimate_from, in_front, unused
+from topbin.job.result import in_front, unused
 from topbin.store.models import load
 from topbin.store.plain import to_json
 from topbin.store.runs import RESULT, ROWS, read_result, read_settings
@@ -52,7 +53,7 @@ def draw_audit(
     result, before = read_result(folder), _draws(folder)
     frame = _unlabeled(folder, result["data"])
     if stratified:
-        sample = draw_stratified(load(folder / MODEL).scores_u_, n, seed=seed)
+        sample = draw_stratified(load(folder / MODEL).evidence_.scores_u, n, seed=seed)
     else:
         sample = draw(len(frame), n, seed=seed)
     frame = frame.iloc[sample.rows].reset_index(drop=True)
@@ -79,7 +80,8 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
     frame = read_table(answers, columns=["row", ANSWER]).frame
     stored = _draw_of(frame["row"].tolist(), draws, answers)
     given = frame.set_index("row")[ANSWER].loc[stored["row"]]
-    judged = judge(AuditSample.from_dict(dict(stored)), given, estimate_from(result["estimate"]))
+    claim = AlphaEstimate.from_dict(result["estimate"])
+    judged = judge(AuditSample.from_dict(dict(stored)), given, claim)
     write_text(folder / RESULT, to_json({**result, "audit": judged.to_dict()}), force=True)
     write_report(folder)
     return judged
@@ -87,7 +89,7 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
 
 def plan_audit(run: str | Path, error: float) -> AuditPlan:
     """How many rows it takes to notice that α̂ is off by `error`, as the verdict counts them."""
-    return plan_either_way(estimate_from(read_result(run)["estimate"]), error)
+    return plan_either_way(AlphaEstimate.from_dict(read_result(run)["estimate"]), error)
 
 
 def _draws(folder: Path) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from topbin.learn.classifiers import (
 )
 from topbin.learn.crossfit import CrossFit, Plan, Progress, crossfit
 from topbin.learn.cvir import cvir
-from topbin.learn.loop import Backend, Diverged, Epoch, Pass, Settle, train
+from topbin.learn.loop import Backend, Diverged, Epoch, EpochLoss, SettleRule, train
 from topbin.learn.nnpu import nnpu
 from topbin.learn.posterior import Posterior, fit_posterior
 from topbin.learn.registry import LEARNERS, find_learner
@@ -56,14 +56,14 @@ __all__ = [
     "Learner",
     "NNPUClassifier",
     "NetPlan",
+    "EpochLoss",
     "Optim",
-    "Pass",
     "Plan",
     "Posterior",
     "Progress",
     "PvUClassifier",
     "Risk",
-    "Settle",
+    "SettleRule",
     "TEDnClassifier",
     "TorchBackend",
     "UPUClassifier",

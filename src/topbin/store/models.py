@@ -2,14 +2,19 @@
 
     model.json      class, parameters, fitted values, versions
     arrays.npz      arrays (read with allow_pickle=False)
-    parts.skops     scikit-learn models (read after an audit of every type in it)
-    boosters.json   LightGBM models in LightGBM's own text format
+    boosters.json   LightGBM models, the trees of LightGBM's own text format
     tensors.safetensors   weights of nets
     encoder.json    how a table becomes features, if the model was fitted from one
     SHA256SUMS      of all of these; `sha256sum -c` checks it too
 
 Files are read only if SHA256SUMS names them and they are one of these; anything else that lies in
-the folder is never opened.
+the folder is never opened. Links out of the folder, pipes and devices are refused.
+
+The sums show damage, not forgery: whoever changes a file can write its sum again. Three things
+protect against forgery. Only the types of `topbin.store.safe.lists` are ever built. No value can
+take the place of a method. Trees, boosters, sparse arrays and nearest neighbors are checked, so
+that compiled code stays inside its arrays. What a model says is not verified: a forged model can
+give any probability, so load models only from people whom you trust to be right.
 """
 
 import hashlib
@@ -18,8 +23,7 @@ import os
 import platform
 import re
 import zipfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from io import BytesIO
@@ -32,32 +36,21 @@ import topbin
 from topbin.core.atomic import new_folder
 from topbin.core.errors import InputError, TopbinError
 from topbin.core.optional import require
-from topbin.store.safe.lists import FACES, TRUSTED, VALUES
-from topbin.store.safe.store import Leaves, is_own, name_of, pack, refused, unpack
-from topbin.store.safe.trees import check_trees
+from topbin.store.folder import LIMIT, read_file
+from topbin.store.safe.lists import FACES, VALUES
+from topbin.store.safe.store import Attachments, is_own, name_of, pack, refused, unpack
 
-FORMAT = 1
+FORMAT = 2
+READ = (1, 2)
 STORED = {**FACES, "Chain": VALUES["Chain"]}  # models, and the steps of one that is being fitted
 SUMS = "SHA256SUMS"
-MODEL, ARRAYS, PARTS, BOOSTERS = "model.json", "arrays.npz", "parts.skops", "boosters.json"
+MODEL, ARRAYS, BOOSTERS = "model.json", "arrays.npz", "boosters.json"
 TENSORS, ENCODER = "tensors.safetensors", "encoder.json"
+SKOPS = "parts.skops"  # scikit-learn models of format 1
 OF_A_RUN = ("run.toml", "result.json")
-FILES = (MODEL, ARRAYS, PARTS, BOOSTERS, TENSORS, ENCODER)
+FILES = (MODEL, ARRAYS, BOOSTERS, TENSORS, ENCODER, SKOPS)
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "torch")
 SUM_LINE = re.compile(r"([0-9a-f]{64})  ([a-z]+\.[a-z]+)")
-# What decoders of damaged or foreign files raise; all of it means "not a model folder of ours".
-DAMAGE = (
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    IndexError,
-    ImportError,
-    EOFError,
-    RecursionError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def save(
@@ -65,20 +58,20 @@ def save(
 ) -> None:
     """Save a fitted classifier or `AlphaEstimator` as a folder, all of it or nothing.
 
-    `encoder` is the `topbin.data.Encoder` that made the model's features. A model that holds a type
+    `encoder` is the `topbin.data.Features` that made the model's matrix. A model that holds a type
     outside the list of safe ones is refused by name (TB111).
     """
     if not is_own(model, STORED):
         raise _turned_inside_out(model) or refused(name_of(model))
-    leaves = Leaves()
+    attached = Attachments()
     description = {
         "format": FORMAT,
         "topbin": topbin.__version__,
         "class": type(model).__name__,
         "versions": _versions(),
-        "model": pack(model, leaves),
+        "model": pack(model, attached),
     }
-    contents = {MODEL: _json(description), **_leaf_files(leaves)}
+    contents = {MODEL: _json(description), **_attached_files(attached)}
     if encoder is not None:
         contents[ENCODER] = _json(encoder.to_dict())
     with new_folder(folder, force=force) as part:
@@ -116,27 +109,29 @@ def load(folder: str | os.PathLike[str], *, net: Any = None) -> Any:
         return read_scorer(path, net=net)
     contents = _verified(path)
     description = _description(path, contents)
-    with _damage(folder, description):
-        leaves = Leaves(
+    with reading(folder, description):
+        attached = Attachments(
             arrays=_arrays(contents[ARRAYS]) if ARRAYS in contents else {},
-            parts=_parts(contents[PARTS]) if PARTS in contents else [],
             boosters=json.loads(contents.get(BOOSTERS, b"[]")),
             tensors=_tensors(contents[TENSORS]) if TENSORS in contents else {},
             net=net,
         )
-        return unpack(description["model"], leaves)
+        model = unpack(description["model"], attached)
+        if not is_own(model, STORED):
+            raise InputError("TB110", f'"{path / MODEL}" holds no model.')
+        return model
 
 
 def load_encoder(folder: str | os.PathLike[str]) -> Any:
-    """The `Encoder` saved with a model, or None if the model was fitted without one."""
-    from topbin.data.features import Encoder
+    """The `Features` saved with a model, or None if the model was fitted without one."""
+    from topbin.data.features import Features
 
     contents = _verified(Path(folder))
     description = _description(Path(folder), contents)
     if ENCODER not in contents:
         return None
-    with _damage(folder, description):
-        return Encoder.from_dict(json.loads(contents[ENCODER]))
+    with reading(folder, description):
+        return Features.from_dict(json.loads(contents[ENCODER]))
 
 
 def inspect_model(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -161,40 +156,18 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _leaf_files(leaves: Leaves) -> dict[str, bytes]:
+def _attached_files(attached: Attachments) -> dict[str, bytes]:
     contents = {}
-    if leaves.arrays:
+    if attached.arrays:
         buffer = BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **leaves.arrays)
+        np.savez_compressed(buffer, allow_pickle=False, **attached.arrays)
         contents[ARRAYS] = buffer.getvalue()
-    if leaves.parts:
-        contents[PARTS] = _skops_bytes(leaves.parts)
-    if leaves.boosters:
-        contents[BOOSTERS] = _json(leaves.boosters)
-    if leaves.tensors:
+    if attached.boosters:
+        contents[BOOSTERS] = _json(attached.boosters)
+    if attached.tensors:
         torch_file = require("safetensors.torch", extra="torch", caller="save")
-        contents[TENSORS] = torch_file.save(leaves.tensors)
+        contents[TENSORS] = torch_file.save(attached.tensors)
     return contents
-
-
-def _skops_bytes(parts: list[Any]) -> bytes:
-    import skops.io
-    from skops.io.exceptions import UnsupportedTypeException
-
-    try:
-        content = bytes(skops.io.dumps(parts))
-    except UnsupportedTypeException as error:
-        raise refused(str(error)) from error
-    _audit(content)
-    return content
-
-
-def _audit(content: bytes) -> None:
-    import skops.io
-
-    outside = sorted(set(skops.io.get_untrusted_types(data=content)) - TRUSTED)
-    if outside:
-        raise refused(", ".join(outside))
 
 
 def _verified(folder: Path) -> dict[str, bytes]:
@@ -221,7 +194,7 @@ def _verified(folder: Path) -> dict[str, bytes]:
 
 def _read(folder: Path, name: str) -> bytes:
     try:
-        return (folder / name).read_bytes()
+        return read_file(folder / name)
     except FileNotFoundError:
         what = "there is no folder" if not folder.exists() else f"it has no {name}"
         code = "TB101" if not folder.exists() else "TB110"
@@ -236,12 +209,18 @@ def _description(folder: Path, contents: dict[str, bytes]) -> dict[str, Any]:
         format_, class_ = description["format"], description["class"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError("TB110", f'"{folder / MODEL}" is damaged: {error!r}.') from error
-    if format_ != FORMAT:
+    if format_ not in READ or isinstance(format_, bool):
         raise InputError(
             "TB112",
             f'"{folder}" was saved by topbin {description.get("topbin")} in format {format_}; this '
             f"is topbin {topbin.__version__}, which reads format {FORMAT}. Load it with the "
             "version that saved it, or fit again.",
+        )
+    if SKOPS in contents:
+        raise InputError(
+            "TB112",
+            f'"{folder}" keeps scikit-learn models in {SKOPS}, as the first format did. They are '
+            "no longer read because a forged one could corrupt memory. Fit again.",
         )
     if class_ not in STORED:
         raise refused(repr(class_))
@@ -249,16 +228,23 @@ def _description(folder: Path, contents: dict[str, bytes]) -> dict[str, Any]:
 
 
 @contextmanager
-def _damage(folder: str | os.PathLike[str], description: dict[str, Any]) -> Iterator[None]:
-    """One sentence for whatever a decoder says, with the versions if they may be the cause."""
+def reading(
+    folder: str | os.PathLike[str], description: Mapping[str, Any] | None = None
+) -> Iterator[None]:
+    """One sentence for whatever goes wrong with stored values, with versions that may be the cause.
+
+    Decoders of foreign files raise errors of many kinds; all of them mean the same here.
+    """
     try:
         yield
     except TopbinError:
         raise
-    except DAMAGE as error:
-        saved, now = description.get("versions") or {}, _versions()
+    except Exception as error:
+        saved, now = (description or {}).get("versions"), _versions()
         other = [
-            f"{k} {v} (here {now.get(k, 'none')})" for k, v in saved.items() if now.get(k) != v
+            f"{k} {v} (here {now.get(k, 'none')})"
+            for k, v in (saved.items() if isinstance(saved, dict) else ())
+            if now.get(k) != v
         ]
         cause = f" It was saved with {', '.join(other)}, which may be why." if other else ""
         raise InputError(
@@ -267,17 +253,16 @@ def _damage(folder: str | os.PathLike[str], description: dict[str, Any]) -> Iter
 
 
 def _arrays(content: bytes) -> dict[str, Any]:
-    with np.load(BytesIO(content), allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
-def _parts(content: bytes) -> list[Any]:
-    import skops.io
-
-    _audit(content)
-    parts = skops.io.loads(content, trusted=sorted(TRUSTED))
-    check_trees(parts)
-    return list(parts)
+    """The arrays of an npz file, each as long as it says, and all of them of a size."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        if sum(info.file_size for info in archive.infolist()) > LIMIT:
+            raise InputError("TB110", f"{ARRAYS} unpacks to more than {LIMIT:,} bytes.")
+        return {
+            name.removesuffix(".npy"): np.lib.format.read_array(
+                BytesIO(archive.read(name)), allow_pickle=False
+            )
+            for name in archive.namelist()
+        }
 
 
 def _tensors(content: bytes) -> dict[str, Any]:

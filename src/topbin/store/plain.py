@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import tomli_w
 
 
 def to_json(value: Any) -> str:
@@ -13,25 +14,8 @@ def to_json(value: Any) -> str:
     return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, indent=2) + "\n"
 
 
-def plain(value: Any) -> Any:
-    """Values as JSON has them: numpy numbers as Python's, tuples as lists, NaN and inf as null.
-
-    >>> plain({"a": np.float64(0.5), "b": (1, float("nan"))})
-    {'a': 0.5, 'b': [1, None]}
-    """
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
 def to_toml(settings: Mapping[str, Any]) -> str:
-    """TOML of plain values and tables of them; None is left out, for TOML has no such value.
+    """TOML of plain values and tables of them, without None because TOML has no such value.
 
     >>> print(to_toml({"seed": 0, "data": {"label": "is_fraud", "drop": []}}), end="")
     seed = 0
@@ -40,31 +24,29 @@ def to_toml(settings: Mapping[str, Any]) -> str:
     label = "is_fraud"
     drop = []
     """
-    tables = {key: value for key, value in settings.items() if isinstance(value, Mapping)}
-    values = {key: value for key, value in settings.items() if key not in tables}
-    parts = [_lines(values)]
-    parts += [f"[{_text(str(name))}]\n{_lines(table)}" for name, table in tables.items()]
-    return "\n".join(part for part in parts if part)
+    return tomli_w.dumps(_without_none(plain(settings, finite=False)))
 
 
-def _lines(values: Mapping[str, Any]) -> str:
-    return "".join(f"{_text(k)} = {_value(v)}\n" for k, v in values.items() if v is not None)
+def plain(value: Any, *, finite: bool = True) -> Any:
+    """Values that JSON has: numpy numbers become Python's, tuples lists, other types text.
+
+    `finite` turns NaN and infinities into None, because JSON has no such numbers.
+
+    >>> plain({"a": np.float64(0.5), "b": (1, float("nan"))})
+    {'a': 0.5, 'b': [1, None]}
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist(), finite=finite)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, finite=finite) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item, finite=finite) for item in value]
+    if isinstance(value, float) and finite and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_value(item) for item in value)}]"
-    if isinstance(value, bool | int | np.bool_ | np.integer):
-        return str(value).lower()
-    if isinstance(value, float | np.floating):
-        return repr(float(value))
-    return _quoted(str(value))
-
-
-def _text(key: str) -> str:
-    bare = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
-    return key if bare else _quoted(key)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _without_none(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_none(item) for key, item in value.items() if item is not None}

@@ -5,14 +5,14 @@ never half of each. Nothing in it can run code.
 """
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from topbin.core.errors import FileError, InputError
+from topbin.core.atomic import new_file, write_errors
+from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.optional import require
 from topbin.learn.backends.torch import State, TorchBackend
@@ -63,13 +63,8 @@ def path_in(folder: Path | str, model: TorchBackend, samples: Sequence[Any], abo
     for value in (model.rng, *model.net.state_dict().values(), *samples):
         for part in value if isinstance(value, tuple) else (value,):
             known.update(_content(part))
-    try:
+    with write_errors(Path(folder)):
         Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            "TB105",
-            f'cannot keep checkpoints in "{folder}": {error.strerror}. Choose another folder.',
-        ) from error
     return Path(folder) / f"{known.hexdigest()[:16]}.safetensors"
 
 
@@ -97,7 +92,8 @@ def save(path: Path | str, model: TorchBackend, history: Sequence[Epoch]) -> Non
         "history": json.dumps([asdict(epoch) for epoch in history]),
     }
     contiguous = {key: value.contiguous() for key, value in tensors.items()}
-    _replace(Path(path), safetensors.torch.save(contiguous, header))
+    with new_file(path, force=True) as part:
+        part.write_bytes(safetensors.torch.save(contiguous, header))
 
 
 def load(path: Path | str, model: TorchBackend) -> tuple[Epoch, ...]:
@@ -162,31 +158,7 @@ def _epoch(record: dict[str, Any]) -> Epoch:
     return Epoch(
         **{
             **record,
-            "estimate": None if estimate is None else _estimate(estimate),
+            "estimate": None if estimate is None else AlphaEstimate.from_dict(estimate),
             "alarms": tuple(Alarm(**alarm) for alarm in record["alarms"]),
         }
     )
-
-
-def _estimate(record: dict[str, Any]) -> AlphaEstimate:
-    interval = record["interval"]
-    return AlphaEstimate(
-        **{
-            **record,
-            "interval": None if interval is None else tuple(interval),
-            "alarms": tuple(Alarm(**alarm) for alarm in record["alarms"]),
-            "notes": tuple(record["notes"]),
-        }
-    )
-
-
-def _replace(path: Path, content: bytes) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -1,77 +1,111 @@
-"""The types that may be built from a file; there is no pickle, and no way around these lists.
+"""The types that can be built from a file; there is no pickle, and no way around these lists.
 
-Only these are ever built: topbin's own classes (`VALUES`, `FACES`), what skops itself trusts, and
-the scikit-learn types of `TRUSTED`, each read and found to hold numbers only. Trees also hold
-positions, which `topbin.store.safe.trees` checks before they are used; those of KDTree and BallTree
-it does not, so these are not here.
+A name that stands in a file is looked up here, and nothing else is ever built. topbin's own classes
+are `VALUES` and `FACES`. `SKLEARN` holds the scikit-learn types whose compiled code either reads no
+fitted positions, or whose positions `topbin.store.safe.trees` checks. Support vector machines,
+KDTree and BallTree are not here: their compiled code trusts counts that nobody checks.
 """
 
 VALUES = {
     "Alarm": "topbin.core.estimate",
     "AlphaEstimate": "topbin.core.estimate",
+    "Evidence": "topbin.core.evidence",
+    "Tails": "topbin.core.tails",
     "Posterior": "topbin.learn.posterior",
     "Epoch": "topbin.learn.loop",
     "Chain": "topbin.learn.crossfit",
     "Plan": "topbin.learn.crossfit",
     "Ensemble": "topbin.learn.crossfit",
-    "Code": "topbin.learn.classifiers.tables",
+    "Features": "topbin.data.features",
+    "Feature": "topbin.data.features",
+    "Dropped": "topbin.data.features",
+    "Code": "topbin.data.features",  # a Feature, as earlier versions stored it
     "NetPlan": "topbin.learn.classifiers.plans",
     "NetModel": "topbin.learn.classifiers.nets",
     "Optim": "topbin.learn.backends.optim",
 }
 FACES = {
     "AlphaEstimator": "topbin.learn.classifiers.alpha",
-    **dict.fromkeys(
-        (
-            "CVIRClassifier",
-            "DEDPULClassifier",
-            "ElkanNotoClassifier",
-            "NNPUClassifier",
-            "PvUClassifier",
-            "TEDnClassifier",
-            "UPUClassifier",
-        ),
-        "topbin.learn.classifiers",
-    ),
+    "CVIRClassifier": "topbin.learn.classifiers",
+    "DEDPULClassifier": "topbin.learn.classifiers",
+    "ElkanNotoClassifier": "topbin.learn.classifiers",
+    "NNPUClassifier": "topbin.learn.classifiers",
+    "PvUClassifier": "topbin.learn.classifiers",
+    "TEDnClassifier": "topbin.learn.classifiers",
+    "UPUClassifier": "topbin.learn.classifiers",
 }
-# Models that are a few arrays need no skops, whose import takes seconds.
-SIMPLE = {
+SKLEARN = {
+    "AdaBoostClassifier": "sklearn.ensemble",
+    "BaggingClassifier": "sklearn.ensemble",
+    "BernoulliNB": "sklearn.naive_bayes",
+    "CalibratedClassifierCV": "sklearn.calibration",
+    "ColumnTransformer": "sklearn.compose",
+    "ComplementNB": "sklearn.naive_bayes",
+    "ConstantKernel": "sklearn.gaussian_process.kernels",
+    "DecisionTreeClassifier": "sklearn.tree",
+    "DecisionTreeRegressor": "sklearn.tree",
+    "DummyClassifier": "sklearn.dummy",
+    "ExtraTreeClassifier": "sklearn.tree",
+    "ExtraTreesClassifier": "sklearn.ensemble",
+    "FeatureUnion": "sklearn.pipeline",
+    "FunctionTransformer": "sklearn.preprocessing",
+    "GaussianNB": "sklearn.naive_bayes",
+    "GaussianProcessClassifier": "sklearn.gaussian_process",
+    "GradientBoostingClassifier": "sklearn.ensemble",
+    "HistGradientBoostingClassifier": "sklearn.ensemble",
+    "IsotonicRegression": "sklearn.isotonic",
+    "KBinsDiscretizer": "sklearn.preprocessing",
+    "KFold": "sklearn.model_selection",
+    "KNeighborsClassifier": "sklearn.neighbors",
+    "LabelBinarizer": "sklearn.preprocessing",
     "LabelEncoder": "sklearn.preprocessing",
+    "LinearDiscriminantAnalysis": "sklearn.discriminant_analysis",
+    "LinearSVC": "sklearn.svm",
     "LogisticRegression": "sklearn.linear_model",
+    "MLPClassifier": "sklearn.neural_network",
+    "Matern": "sklearn.gaussian_process.kernels",
+    "MaxAbsScaler": "sklearn.preprocessing",
+    "MinMaxScaler": "sklearn.preprocessing",
+    "MultinomialNB": "sklearn.naive_bayes",
+    "Normalizer": "sklearn.preprocessing",
+    "OneHotEncoder": "sklearn.preprocessing",
+    "OrdinalEncoder": "sklearn.preprocessing",
+    "PCA": "sklearn.decomposition",
+    "Pipeline": "sklearn.pipeline",
+    "PolynomialFeatures": "sklearn.preprocessing",
+    "Product": "sklearn.gaussian_process.kernels",
+    "QuadraticDiscriminantAnalysis": "sklearn.discriminant_analysis",
+    "QuantileTransformer": "sklearn.preprocessing",
+    "RBF": "sklearn.gaussian_process.kernels",
+    "RandomForestClassifier": "sklearn.ensemble",
+    "RidgeClassifier": "sklearn.linear_model",
+    "RobustScaler": "sklearn.preprocessing",
+    "SGDClassifier": "sklearn.linear_model",
+    "SelectKBest": "sklearn.feature_selection",
+    "SelectPercentile": "sklearn.feature_selection",
+    "SimpleImputer": "sklearn.impute",
     "StandardScaler": "sklearn.preprocessing",
+    "StratifiedKFold": "sklearn.model_selection",
+    "Sum": "sklearn.gaussian_process.kernels",
+    "TfidfTransformer": "sklearn.feature_extraction.text",
+    "TreePredictor": "sklearn.ensemble._hist_gradient_boosting.predictor",
+    "TruncatedSVD": "sklearn.decomposition",
+    "VarianceThreshold": "sklearn.feature_selection",
+    "VotingClassifier": "sklearn.ensemble",
+    "WhiteKernel": "sklearn.gaussian_process.kernels",
+    "_BinMapper": "sklearn.ensemble._hist_gradient_boosting.binning",
+    "_BinaryGaussianProcessClassifierLaplace": "sklearn.gaussian_process._gpc",
+    "_CalibratedClassifier": "sklearn.calibration",
     "_SigmoidCalibration": "sklearn.calibration",
 }
-# Models around other models, which skops would have to store with a LightGBM one inside.
-HOLDERS = {
-    "Pipeline": "sklearn.pipeline",
-    "CalibratedClassifierCV": "sklearn.calibration",
-    "_CalibratedClassifier": "sklearn.calibration",
+# Built anew by their name alone.
+NAMED = {
+    "ExponentialLoss": "sklearn._loss.loss",
+    "HalfBinomialLoss": "sklearn._loss.loss",
 }
-TRUSTED = frozenset(
-    {
-        "numpy.dtype",
-        "sklearn._loss.link.IdentityLink",
-        "sklearn._loss.link.Interval",
-        "sklearn._loss.link.LogitLink",
-        "sklearn._loss.loss.HalfBinomialLoss",
-        "sklearn._loss.loss.HalfSquaredError",
-        "sklearn.calibration._CalibratedClassifier",
-        "sklearn.calibration._SigmoidCalibration",
-        "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.feature_selection._univariate_selection.f_classif",
-        "sklearn.feature_selection._univariate_selection.chi2",
-        "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
-        "sklearn.gaussian_process.kernels.ConstantKernel",
-        "sklearn.gaussian_process.kernels.Matern",
-        "sklearn.gaussian_process.kernels.Product",
-        "sklearn.gaussian_process.kernels.RBF",
-        "sklearn.gaussian_process.kernels.Sum",
-        "sklearn.gaussian_process.kernels.WhiteKernel",
-        "sklearn.model_selection._split.KFold",
-        "sklearn.model_selection._split.StratifiedKFold",
-        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-        "sklearn.tree._tree.Tree",
-    }
-)
+FUNCTIONS = {
+    "chi2": "sklearn.feature_selection",
+    "f_classif": "sklearn.feature_selection",
+}
+# Attributes that only a fit that goes on would need; they hold compiled objects.
+NOT_KEPT = frozenset({"_loss_function_", "_optimizer"})

@@ -4,13 +4,15 @@ A net of `topbin.learn.nets` is built again by its name and the shape of a row; 
 code, which is never stored: the user passes one of the same shape when loading.
 """
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.learn.backends.torch import TorchBackend, torch_backend
+from topbin.learn.backends.torch import TorchBackend, name_for, torch_backend
+from topbin.learn.nets import build_net
 from topbin.learn.pvu import PVU
-from topbin.store.safe.store import Leaves, name_of, pack, unpack
+from topbin.store.safe.store import Attachments, name_of, pack, unpack
 
 if TYPE_CHECKING:
     import torch
@@ -18,45 +20,60 @@ else:
     torch = require("torch", extra="torch", caller="a saved net")
 
 
-def pack_net(backend: TorchBackend, leaves: Leaves) -> Any:
+def pack_net(backend: TorchBackend, attached: Attachments) -> Any:
     """What scores rows again: the net's name or class, a row's shape, the optimiser's settings."""
-    prefix = f"net{sum(name.endswith('.rows') for name in leaves.tensors)}."
+    prefix = f"net{sum(name.endswith('.rows') for name in attached.tensors)}."
     weights = {k: v.detach().cpu().contiguous() for k, v in backend.net.state_dict().items()}
-    leaves.tensors |= {prefix + name: value for name, value in weights.items()}
-    leaves.tensors[prefix + "rows"] = torch.tensor(backend.row_shape or (), dtype=torch.int64)
-    named = leaves.net is None or isinstance(leaves.net, str)
+    attached.tensors |= {prefix + name: value for name, value in weights.items()}
+    attached.tensors[prefix + "rows"] = torch.tensor(backend.row_shape or (), dtype=torch.int64)
+    named = attached.net is None or isinstance(attached.net, str)
     return {
         "prefix": prefix,
-        "net": (leaves.net or "auto") if named else {"$module": name_of(backend.net)},
-        "optim": pack(backend.optim, leaves),
+        "net": (attached.net or "auto") if named else {"$module": name_of(backend.net)},
+        "optim": pack(backend.optim, attached),
         "batch": backend.batch,
         "mixed": backend.mixed,
     }
 
 
-def unpack_net(content: Any, leaves: Leaves) -> TorchBackend:
+def unpack_net(content: Any, attached: Attachments) -> TorchBackend:
     """A backend that scores as the stored one did; TB110 if the weights are of another net."""
     prefix = content["prefix"]
-    shape = tuple(int(size) for size in leaves.tensors[prefix + "rows"])
+    shape = tuple(int(size) for size in attached.tensors[prefix + "rows"])
     weights = {
         name.removeprefix(prefix): value
-        for name, value in leaves.tensors.items()
+        for name, value in attached.tensors.items()
         if name.startswith(prefix) and name != prefix + "rows"
     }
+    net = unpack(content["net"], attached)
+    if isinstance(net, str):
+        _check_shapes(net, shape, weights)
     backend = torch_backend(
         PVU,
         torch.zeros(1, *shape),
-        net=unpack(content["net"], leaves),
-        optim=unpack(content["optim"], leaves),
+        net=net,
+        optim=unpack(content["optim"], attached),
         batch=content["batch"],
     )
+    _load(backend.net, weights)
+    backend.mixed = bool(content["mixed"]) and backend.device.type == "cuda"
+    backend.row_shape = shape or None
+    return backend
+
+
+def _check_shapes(net: str, shape: tuple[int, ...], weights: "dict[str, torch.Tensor]") -> None:
+    """Compare with a net that has shapes but no memory, because a forged shape can ask for any."""
+    with torch.device("meta"):
+        _load(build_net(name_for(net, shape), shape), weights)
+
+
+def _load(net: Any, weights: "dict[str, torch.Tensor]") -> None:
     try:
-        backend.net.load_state_dict(weights)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a net without memory copies nothing, and says so
+            net.load_state_dict(weights)
     except RuntimeError as error:
         words = " ".join(str(error).split())
         raise InputError(
             "TB110", f"the stored weights are of another net: {words[:300]}"
         ) from error
-    backend.mixed = content["mixed"] and backend.device.type == "cuda"
-    backend.row_shape = shape or None
-    return backend

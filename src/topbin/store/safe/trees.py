@@ -1,54 +1,85 @@
-"""Trees from a file, checked before they are used.
+"""Fitted scikit-learn models from a file, checked before they are used.
 
-A stored tree holds positions: of its children, and of the column it splits on. scikit-learn and
-LightGBM follow them unchecked, so a forged file could make them read memory that is not theirs
-(scikit-learn pull request 34558). Here every position must lie inside the tree and the table, and
-every child after its parent, so that no walk leaves the tree or runs in a circle.
+A stored tree holds positions: of its children, and of the column it splits on. A nearest-neighbor
+model holds the class of each row. Compiled code follows these numbers unchecked, so a forged file
+could make it read or write memory that is not its own (scikit-learn pull request 34558). Here each
+position must lie inside the tree and the table, every node but the first must be the child of
+exactly one earlier node, and all arrays must have the shapes that the compiled code expects.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import BaseEnsemble
+from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
-from sklearn.tree._tree import Tree
+from sklearn.tree._tree import NODE_DTYPE, Tree
 
 from topbin.core.errors import InputError
 
 Ints = NDArray[np.int64]
-LINE = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
-NODE_LISTS = ("split_feature", "left_child", "right_child", "decision_type", "threshold")
+
+
+def forged(what: str) -> InputError:
+    """The refusal of a model whose numbers do not fit each other."""
+    return InputError("TB110", f"a stored tree is damaged or forged: {what}. Nothing was loaded.")
+
+
+def require_that(fits: Any, what: str) -> None:
+    """TB110 unless it fits."""
+    if not fits:
+        raise forged(what)
+
+
+def build_tree(n_features: int, n_classes: int, max_depth: int, nodes: Any, values: Any) -> Tree:
+    """A scikit-learn tree of one output from its arrays, each checked before the tree exists."""
+    require_that(
+        isinstance(n_classes, int) and 1 <= n_classes <= 2, "it is not a tree for two classes"
+    )
+    require_that(
+        isinstance(nodes, np.ndarray) and nodes.dtype == NODE_DTYPE and nodes.ndim == 1,
+        "its nodes have another form",
+    )
+    require_that(
+        isinstance(values, np.ndarray)
+        and values.dtype == np.float64
+        and values.shape == (nodes.size, 1, n_classes),
+        "its values do not fit its nodes",
+    )
+    tree = Tree(int(n_features), np.array([n_classes], np.intp), 1)
+    nodes, values = np.ascontiguousarray(nodes), np.ascontiguousarray(values)
+    state = {"max_depth": int(max_depth), "node_count": nodes.size}
+    _check_nodes(nodes, int(n_features), state["max_depth"])
+    tree.__setstate__({**state, "nodes": nodes, "values": values})
+    return tree
+
+
+def check_model(model: Any) -> None:
+    """Raise TB110 if compiled code would follow a number of this fitted model out of its arrays."""
+    CHECKS.get(type(model).__name__, lambda _: None)(model)
+    if isinstance(model, BaseEnsemble) or any(map(_holds_tree, vars(model).values())):
+        check_trees(model)
 
 
 def check_trees(parts: Any) -> None:
     """Raise TB110 if a tree inside these fitted models points outside itself or its table."""
     for tree, columns in _trees(parts, None):
         if isinstance(tree, Tree):
-            _check_tree(tree, min(columns, tree.n_features))
+            require_that(0 < tree.node_count <= tree.capacity, "it has no nodes")
+            nodes = tree.__getstate__()["nodes"]
+            _check_nodes(nodes, min(columns, tree.n_features), tree.max_depth)
         else:
             _check_predictor(tree, columns)
-
-
-def check_booster(text: str) -> None:
-    """Raise TB110 if a tree of a LightGBM model, in its text form, does."""
-    try:
-        header, trees = _split(text)
-        columns = int(header["max_feature_idx"]) + 1
-        for tree in trees:
-            _check_leafwise(tree, columns)
-    except (KeyError, ValueError, IndexError) as error:
-        raise _forged(repr(error)) from error
 
 
 def _trees(value: Any, above: int | None) -> Iterator[tuple[Any, int]]:
     """Every tree below `value`, with the number of columns it may split on."""
     if isinstance(value, Tree | TreePredictor):
         if above is None:
-            raise _forged("nothing says how many columns it has")
+            raise forged("nothing says how many columns it has")
         yield value, above
     elif isinstance(value, BaseEstimator):
         own = getattr(value, "n_features_in_", None)
@@ -77,83 +108,117 @@ def _holds_tree(value: Any) -> bool:
     return isinstance(value, Tree | TreePredictor)
 
 
-def _check_tree(tree: Tree, columns: int) -> None:
-    inner = np.flatnonzero(tree.children_left != -1)
-    for children in (tree.children_left, tree.children_right):
-        _check_children(inner, children[inner], tree.node_count)
-    _check_range(tree.feature[inner], 0, columns)
+def _check_nodes(nodes: Any, columns: int, max_depth: int) -> None:
+    require_that(nodes.size, "it has no nodes")
+    inner = np.flatnonzero(nodes["left_child"] != -1)
+    left, right = nodes["left_child"][inner], nodes["right_child"][inner]
+    check_children(inner, left, nodes.size)
+    check_children(inner, right, nodes.size)
+    check_range(nodes["feature"][inner], 0, columns)
+    check_each_once(np.concatenate([left, right]))
+    # Walks allocate as many places as the tree says that it is deep.
+    depth = [0] * nodes.size
+    for parent, a, b in zip(inner.tolist(), left.tolist(), right.tolist(), strict=True):
+        depth[a] = depth[b] = depth[parent] + 1
+    require_that(max(depth) <= max_depth, f"it is {max(depth)} deep and says {max_depth}")
 
 
 def _check_predictor(tree: TreePredictor, columns: int) -> None:
     nodes = tree.nodes
+    require_that(
+        isinstance(nodes, np.ndarray)
+        and nodes.dtype == PREDICTOR_RECORD_DTYPE
+        and nodes.ndim == 1
+        and nodes.size,
+        "its nodes have another form",
+    )
     inner = np.flatnonzero(nodes["is_leaf"] == 0)
-    for side in ("left", "right"):
-        _check_children(inner, nodes[side][inner].astype(np.int64), nodes.size)
-    _check_range(nodes["feature_idx"][inner].astype(np.int64), 0, columns)
+    children = [nodes[side][inner].astype(np.int64) for side in ("left", "right")]
+    for side in children:
+        check_children(inner, side, nodes.size)
+    check_each_once(np.concatenate(children))
+    check_range(nodes["feature_idx"][inner].astype(np.int64), 0, columns)
     by_category = nodes[inner][nodes["is_categorical"][inner] != 0]
     for bitsets in (tree.raw_left_cat_bitsets, tree.binned_left_cat_bitsets):
-        _check_range(by_category["bitset_idx"].astype(np.int64), 0, len(bitsets))
+        _check_bitsets(bitsets)
+        check_range(by_category["bitset_idx"].astype(np.int64), 0, len(bitsets))
 
 
-def _check_leafwise(tree: dict[str, str], columns: int) -> None:
-    leaves = int(tree["num_leaves"])
-    if int(tree.get("is_linear", 0)):
-        raise _forged("its leaves are linear models, which topbin does not check")
-    if leaves <= 1:
+def _check_bitsets(bitsets: Any) -> None:
+    fits = isinstance(bitsets, np.ndarray) and bitsets.ndim == 2 and bitsets.shape[1] == 8
+    require_that(fits and bitsets.dtype == np.uint32, "its sets of categories have another form")
+
+
+def _check_histogram_boosting(model: Any) -> None:
+    if not hasattr(model, "_predictors"):
         return
-    lists = {name: np.array(tree[name].split(), np.float64) for name in NODE_LISTS}
-    if {values.size for values in lists.values()} != {leaves - 1}:
-        raise _forged("its lists differ in length")
-    at = np.arange(leaves - 1)
-    for side in ("left_child", "right_child"):
-        children = lists[side].astype(np.int64)
-        leaf = children < 0  # a leaf is stored as −1 − its number
-        _check_range(-1 - children[leaf], 0, leaves)
-        _check_children(at[~leaf], children[~leaf], leaves - 1)
-    _check_range(lists["split_feature"].astype(np.int64), 0, columns)
-    by_category = lists["decision_type"].astype(np.int64) % 2 == 1
-    if by_category.any():
-        _check_categories(tree, lists["threshold"][by_category].astype(np.int64))
+    require_that(not getattr(model, "_in_fit", False), "it is in the middle of a fit")
+    require_that(
+        getattr(model, "_preprocessor", None) is None,
+        "it changes its columns by itself, which topbin does not check",
+    )
+    categorical = model._bin_mapper.is_categorical_
+    require_that(
+        isinstance(categorical, np.ndarray) and categorical.shape == (model.n_features_in_,),
+        "its columns do not fit",
+    )
 
 
-def _check_categories(tree: dict[str, str], places: Ints) -> None:
-    bounds = np.array(tree["cat_boundaries"].split(), np.int64)
-    words = len(tree["cat_threshold"].split())
-    if bounds[0] != 0 or bounds[-1] != words or (np.diff(bounds) < 0).any():
-        raise _forged("its category lists do not fit")
-    _check_range(places, 0, bounds.size - 1)
+def _check_boosting(model: Any) -> None:
+    if not hasattr(model, "estimators_"):
+        return
+    trees = model.estimators_
+    require_that(
+        isinstance(trees, np.ndarray) and trees.ndim == 2 and trees.shape[1] == 1,
+        "there is more than one tree per round",
+    )
+    require_that(model.n_trees_per_iteration_ == 1, "there is more than one tree per round")
+    require_that(
+        all(type(tree).__name__ == "DecisionTreeRegressor" for tree in trees.flat)
+        and all(isinstance(getattr(tree, "tree_", None), Tree) for tree in trees.flat),
+        "a round holds something else than a tree",
+    )
 
 
-def _check_children(parents: Any, children: Any, nodes: int) -> None:
-    _check_range(children, 0, nodes)
-    if (children <= parents).any():
-        raise _forged("a child comes before its parent")
+def _check_neighbors(model: Any) -> None:
+    if not hasattr(model, "_fit_method"):
+        return
+    require_that(model._fit_method == "brute" and model._tree is None, "it is not searched by rows")
+    rows, classes = model._fit_X, model._y
+    require_that(rows.ndim == 2 and rows.shape[1] == model.n_features_in_, "its columns do not fit")
+    require_that(
+        isinstance(classes, np.ndarray)
+        and classes.dtype == np.intp
+        and classes.shape == (rows.shape[0],)
+        and model.n_samples_fit_ == rows.shape[0]
+        and isinstance(model.n_neighbors, int)
+        and 0 < model.n_neighbors <= rows.shape[0],
+        "its rows and classes do not fit",
+    )
+    check_range(classes, 0, len(model.classes_))
 
 
-def _check_range(places: Any, low: int, high: int) -> None:
+def check_children(parents: Any, children: Any, nodes: int) -> None:
+    """Each child is a node that comes after its parent."""
+    check_range(children, 0, nodes)
+    require_that((children > parents).all(), "a child comes before its parent")
+
+
+def check_each_once(children: Any) -> None:
+    """No node has two parents."""
+    require_that(np.unique(children).size == children.size, "a node has two parents")
+
+
+def check_range(places: Any, low: int, high: int) -> None:
+    """All places lie in [low, high)."""
     if places.size and not (low <= places.min() and places.max() < high):
-        raise _forged(
+        raise forged(
             f"{int(places.min())} to {int(places.max())} is not within {low} to {high - 1}"
         )
 
 
-def _split(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """Header and trees as LightGBM itself cuts them: by the sizes that the header states."""
-    data = text.encode()
-    start = data.index(b"\nTree=") + 1
-    header = dict(LINE.findall(data[:start].decode()))
-    trees = []
-    for size in map(int, header["tree_sizes"].split()):
-        lines = LINE.findall(data[start : start + size].decode())
-        start += size
-        tree = dict(lines)
-        if size <= 0 or lines[0][0] != "Tree" or len(tree) != len(lines):
-            raise ValueError("a tree is not where the header says")
-        trees.append(tree)
-    if not data[start:].startswith(b"end of trees"):
-        raise ValueError("there is more than the header says")
-    return header, trees
-
-
-def _forged(what: str) -> InputError:
-    return InputError("TB110", f"a stored tree is damaged or forged: {what}. Nothing was loaded.")
+CHECKS: dict[str, Callable[[Any], None]] = {
+    "GradientBoostingClassifier": _check_boosting,
+    "HistGradientBoostingClassifier": _check_histogram_boosting,
+    "KNeighborsClassifier": _check_neighbors,
+}
