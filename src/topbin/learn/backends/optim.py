@@ -1,19 +1,13 @@
 """Optimizer settings as a value, with those of Garg et al. 2021 (appendix) as defaults."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from topbin.core.checks import check_above_zero
-from topbin.core.errors import InputError
-from topbin.core.optional import require
+from topbin.core.checks import check_above_zero, look_up
+from topbin.learn.backends.needs_torch import nn, torch
 from topbin.learn.nets import NETS
 from topbin.learn.risk import Loss
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
-else:
-    torch = require("torch", extra="torch", caller="the torch backend")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +19,16 @@ class Optim:
     momentum: float = 0.9
     weight_decay: float = 5e-4
 
-    def build(self, net: "nn.Module", device: "torch.device") -> "torch.optim.Optimizer":
+    def build(self, net: nn.Module, device: torch.device) -> torch.optim.Optimizer:
         """The torch optimizer over a net's parameters."""
         check_above_zero(self.lr, "lr")
         fused = device.type in ("cpu", "cuda")
         shared: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay, "fused": fused}
         if self.name == "sgd":
-            return torch.optim.SGD(net.parameters(), momentum=self.momentum, **shared)
-        if self.name == "adam":
-            return torch.optim.Adam(net.parameters(), **shared)
-        if self.name == "adamw":
-            return torch.optim.AdamW(net.parameters(), **shared)
-        raise InputError("TB007", f"no optimizer is called {self.name!r}; sgd, adam or adamw.")
+            shared["momentum"] = self.momentum
+        kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+        kind: Callable[..., torch.optim.Optimizer] = look_up(self.name, kinds, "optimizer")
+        return kind(net.parameters(), **shared)
 
 
 def default_optim(loss: Loss, net: str | None) -> Optim:

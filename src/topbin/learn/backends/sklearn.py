@@ -72,7 +72,7 @@ class FoldedModels:
         folds = range(int(self.fold.max()) + 1)
         self.models = tuple(self._fit(X_p, rows_u, risk, k, len(folds)) for k in folds)
         self._scores = self._score_all()
-        return self._judge(X_p, rows_u, risk)
+        return self._judge(X_p, rows_u, risk=risk)
 
     def _fit(self, rows_p: RowNumbers, rows_u: RowNumbers, risk: Risk, k: int, folds: int) -> Any:
         p, u = (rows[self.fold[rows] != k] if folds > 1 else rows for rows in (rows_p, rows_u))
@@ -81,18 +81,16 @@ class FoldedModels:
         rows = np.concatenate([p, u])
         is_positive = np.arange(rows.size) < p.size
         model = seeded(self.estimator, self.seed + k)
-        X, weight = _safe_indexing(self.X, rows), self._weights(rows, is_positive, risk)
-        if weight is None:
-            return model.fit(X, is_positive.astype(int))
-        return model.fit(X, is_positive.astype(int), **weight)
+        X, weights = _safe_indexing(self.X, rows), self._weights(rows, is_positive, risk)
+        return model.fit(X, is_positive.astype(int), **weights)
 
     def _weights(
         self, rows: RowNumbers, is_positive: NDArray[np.bool_], risk: Risk
-    ) -> dict[str, Floats] | None:
-        """Row weights with mean 1 that make a weighted fit minimize the risk."""
+    ) -> dict[str, Floats]:
+        """Row weights with mean 1 that make a weighted fit minimize the risk, if fit takes any."""
         name = weight_name(self.estimator)
         if name is None:
-            return None
+            return {}
         share = is_positive.mean()
         weight = np.where(is_positive, risk.p_pos / share, risk.u_neg / (1 - share))
         weight /= risk.p_pos + risk.u_neg
@@ -100,22 +98,18 @@ class FoldedModels:
 
     def _score_all(self) -> Floats:
         scores = np.zeros(self.fold.size)
+        outside = np.flatnonzero(self.fold == -1)
         for k, model in enumerate(self.models):
             own = np.flatnonzero(self.fold == k)
             scores[own] = score_rows(model, self.X, own)
-        outside = np.flatnonzero(self.fold == -1)
-        for model in self.models:
             scores[outside] += score_rows(model, self.X, outside) / len(self.models)
         return scores
 
-    def _judge(self, rows_p: RowNumbers, rows_u: RowNumbers, risk: Risk) -> EpochLoss:
-        z_p, z_u = (self._logits(rows) for rows in (rows_p, rows_u))
+    def _judge(self, *rows: RowNumbers, risk: Risk) -> EpochLoss:
+        z_p, z_u = (self._scores[each] for each in rows)
+        if hasattr(self.models[0], "predict_proba"):
+            z_p, z_u = (logit(np.clip(p, FEWEST, 1 - FEWEST)) for p in (z_p, z_u))
         return EpochLoss(mean_risk(risk, z_p, z_u), float((z_p <= 0).mean() + (z_u > 0).mean()))
-
-    def _logits(self, rows: RowNumbers) -> Floats:
-        if not hasattr(self.models[0], "predict_proba"):
-            return self._scores[rows]
-        return np.asarray(logit(np.clip(self._scores[rows], FEWEST, 1 - FEWEST)), np.float64)
 
 
 def mean_score(models: Sequence[Any], X: Any) -> Floats:

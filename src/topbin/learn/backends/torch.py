@@ -9,26 +9,19 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from topbin.core.checks import Scores, check_count
 from topbin.core.errors import InputError
-from topbin.core.optional import require
-from topbin.learn.backends.distributed import ALONE, Alone
+from topbin.learn.backends.distributed import ALONE, Team
 from topbin.learn.backends.losses import logit_of, mean_losses
+from topbin.learn.backends.needs_torch import Tensor, nn, torch
 from topbin.learn.backends.optim import Optim, default_optim
 from topbin.learn.backends.tensors import as_rows, deal, join, place, row_shape, take
 from topbin.learn.loop import EpochLoss
 from topbin.learn.nets import build_net
 from topbin.learn.risk import Learner, Risk
 from topbin.learn.select import RowNumbers, n_rows
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor, nn
-else:
-    torch = require("torch", extra="torch", caller="the torch backend")
-    nn = torch.nn
 
 SCORED_AT_ONCE = 1000
 SMALL = 1_000_000  # parameters; below it a second thread costs more time than it saves
@@ -38,9 +31,9 @@ SMALL = 1_000_000  # parameters; below it a second thread costs more time than i
 class State:
     """All that the next epoch depends on: weights, optimizer and random numbers."""
 
-    net: dict[str, "Tensor"]
+    net: dict[str, Tensor]
     optimizer: dict[str, Any]
-    rng: "Tensor"
+    rng: Tensor
 
 
 class TorchBackend:
@@ -54,17 +47,17 @@ class TorchBackend:
 
     def __init__(
         self,
-        net: "nn.Module",
+        net: nn.Module,
         optim: Optim,
         *,
         batch: int = 200,
         accumulate: int = 1,
-        augment: Callable[["Tensor"], "Tensor"] | None = None,
+        augment: Callable[[Tensor], Tensor] | None = None,
         seed: int = 0,
         device: str = "auto",
         mixed: bool | None = None,
         threads: int | None = None,
-        team: Alone = ALONE,
+        team: Team = ALONE,
         weights: "tuple[Any, Any] | None" = None,
     ) -> None:
         self.device = find_device(device)
@@ -120,8 +113,8 @@ class TorchBackend:
         self,
         X_p: Any,
         X_u: Any,
-        rows_u: "Tensor",
-        batches: "list[tuple[Tensor, Tensor]]",
+        rows_u: Tensor,
+        batches: list[tuple[Tensor, Tensor]],
         risk: Risk,
     ) -> EpochLoss:
         loss, wrong_p, wrong_u = torch.zeros(3, dtype=torch.float64, device=self.device)
@@ -142,15 +135,13 @@ class TorchBackend:
             self.optimizer.step()
         return EpochLoss(float(loss) / len(batches), float(wrong_p / seen_p + wrong_u / seen_u))
 
-    def _weights_of(self, rows_p: "Tensor", rows_u: "Tensor") -> "tuple[Tensor, Tensor] | None":
+    def _weights_of(self, rows_p: Tensor, rows_u: Tensor) -> tuple[Tensor, Tensor] | None:
         if self.weights is None:
             return None
         w_p, w_u = (torch.as_tensor(w, dtype=self._dtype()) for w in self.weights)
         return w_p[rows_p].to(self.device), w_u[rows_u].to(self.device)
 
-    def _pair(
-        self, X_p: Any, rows_p: "Tensor", X_u: Any, rows_u: "Tensor"
-    ) -> tuple["Tensor", "Tensor"]:
+    def _pair(self, X_p: Any, rows_p: Tensor, X_u: Any, rows_u: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of a mini-batch; P and U go through the net together, as batch norm needs."""
         own_p, own_u = self.team.share(rows_p), self.team.share(rows_u)
         both = join(take(X_p, own_p, "X_p"), take(X_u, own_u, "X_u"))
@@ -159,8 +150,8 @@ class TorchBackend:
         return self.team.whole(z_p, rows_p.numel()), self.team.whole(z_u, rows_u.numel())
 
     def _logits(
-        self, batch: Any, n: int, *, augment: Callable[["Tensor"], "Tensor"] | None = None
-    ) -> "Tensor":
+        self, batch: Any, n: int, *, augment: Callable[[Tensor], Tensor] | None = None
+    ) -> Tensor:
         batch = place(batch, self.device, self._dtype())
         if augment is not None:
             batch = augment(batch)
@@ -198,7 +189,7 @@ class TorchBackend:
         self.optimizer.load_state_dict(deepcopy(state.optimizer))
         self.rng = state.rng.clone()
 
-    def _dtype(self) -> "torch.dtype":
+    def _dtype(self) -> torch.dtype:
         floats = (p.dtype for p in self.net.parameters() if p.is_floating_point())
         return next(floats, torch.float32)
 
@@ -230,13 +221,13 @@ def torch_backend(
     learner: Learner,
     X: Any,
     *,
-    net: "str | nn.Module" = "auto",
+    net: str | nn.Module = "auto",
     optim: Optim | None = None,
-    augment: Callable[["Tensor"], "Tensor"] | None = None,
+    augment: Callable[[Tensor], Tensor] | None = None,
     batch: int = 200,
     seed: int = 0,
     device: str = "auto",
-    team: Alone = ALONE,
+    team: Team = ALONE,
     weights: "tuple[Any, Any] | None" = None,
 ) -> TorchBackend:
     """A backend for a learner, with the paper's net and optimizer for rows like those of X.
@@ -269,7 +260,7 @@ def name_for(net: str, shape: tuple[int, ...]) -> str:
     return {1: "uci-mlp", 3: "resnet18"}.get(len(shape), "mlp") if net == "auto" else net
 
 
-def find_device(name: str = "auto") -> "torch.device":
+def find_device(name: str = "auto") -> torch.device:
     """The device of this name; "auto" takes cuda, then mps, then cpu.
 
     >>> find_device("cpu")
@@ -286,7 +277,7 @@ def find_device(name: str = "auto") -> "torch.device":
     return device
 
 
-def _few_threads(net: "nn.Module") -> int:
+def _few_threads(net: nn.Module) -> int:
     """1 for a small net without convolutions, else 0: leave the threads as they are."""
     sizes = [(p.numel(), p.ndim) for p in net.parameters()]
     small = sum(n for n, _ in sizes) < SMALL and all(ndim <= 2 for _, ndim in sizes)

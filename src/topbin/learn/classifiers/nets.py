@@ -16,7 +16,7 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm
 from topbin.core.evidence import Evidence
 from topbin.core.optional import require
-from topbin.learn.backends.distributed import ALONE, Alone, find_team
+from topbin.learn.backends.distributed import ALONE, Team, find_team
 from topbin.learn.backends.torch import TorchBackend, torch_backend
 from topbin.learn.classifiers.fitting import (
     FitOptions,
@@ -180,7 +180,7 @@ def _kept(
 
 
 def _follow(
-    done: Sequence[Epoch], epochs: Iterator[Epoch], total: int, options: FitOptions, team: Alone
+    done: Sequence[Epoch], epochs: Iterator[Epoch], total: int, options: FitOptions, team: Team
 ) -> tuple[list[Epoch], tuple[Alarm, ...]]:
     """Take epochs until they have settled or time is up; a loss that diverges ends them."""
     history = list(done)

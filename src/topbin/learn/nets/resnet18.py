@@ -1,18 +1,12 @@
 """ResNet-18 of He et al. 2016, in its form for 32 × 32 images: a 3 × 3 stem and no max-pooling."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from topbin.core.optional import require
+from topbin.learn.backends.needs_torch import Tensor, nn
 from topbin.learn.nets.conv import conv
 
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-else:
-    nn = require("torch.nn", extra="torch", caller="topbin.learn.nets")
 
-
-def resnet18(shape: Sequence[int], width: int = 64) -> "nn.Sequential":
+def resnet18(shape: Sequence[int], width: int = 64) -> nn.Sequential:
     """Four stages of two residual blocks, `width` to 8·width channels, two outputs.
 
     >>> net = resnet18((3, 32, 32), width=16)
@@ -45,6 +39,6 @@ class Block(nn.Module):
             project = conv(wide_in, wide_out, kernel=1, stride=stride)
             self.shortcut = nn.Sequential(project, nn.BatchNorm2d(wide_out))
 
-    def forward(self, x: "Tensor") -> "Tensor":
+    def forward(self, x: Tensor) -> Tensor:
         """relu(body(x) + shortcut(x))."""
         return nn.functional.relu(self.body(x) + self.shortcut(x))
