@@ -60,10 +60,7 @@ class Risk:
         return self.p_pos * pos_p + (-self.beta if self._too_low(part) else part)
 
     def descent(self, pos_p: Any, neg_p: Any, neg_u: Any) -> Any:
-        """The quantity to step down along; not the reported loss when the clamp is active.
-
-        Below −β the step climbs back out of the memorized region, along −γ·(negative part).
-        """
+        """The quantity to step down along: below −β, back out of the memorized region."""
         part = self.negative_part(neg_p, neg_u)
         return -self.gamma * part if self._too_low(part) else self.p_pos * pos_p + part
 

@@ -35,9 +35,8 @@ def keep(
 ) -> Iterator[Epoch]:
     """Pass the epochs of `train` through, with a checkpoint on disk before each is handed on.
 
-    In a team of processes one writes and all read, so the path must be one that all can see.
-
-    A run and its resumption are the same lines; `load` returns () when there is no file yet:
+    In a team of processes one writes and all read, so the path must be one that all can see. A
+    run and its resumption are the same lines:
 
         done = load(path, model)
         for epoch in keep(path, model, train(model, ..., done=done), done): ...

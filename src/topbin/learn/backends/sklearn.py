@@ -29,10 +29,10 @@ class FoldedModels:
     all copies. With a single fold 0 there is one copy, which sees every row that is not −1.
 
     >>> from sklearn.linear_model import LogisticRegression
-    >>> X = np.array([[1.0], [2.0], [3.0], [-1.0], [-2.0], [-3.0], [9.0]])
-    >>> model = FoldedModels(LogisticRegression(), X, np.array([0, 1, 0, 0, 1, 0, -1]))
-    >>> _ = model.epoch(np.arange(3), np.arange(3, 6), Risk(0.5, 0.0, 0.5))
-    >>> bool(model.scores(np.array([6]))[0] > model.scores(np.array([3]))[0])
+    >>> X = np.array([[1.0], [2.0], [-1.0], [-2.0], [9.0]])
+    >>> model = FoldedModels(LogisticRegression(), X, np.array([0, 1, 0, 1, -1]))
+    >>> _ = model.epoch(np.arange(2), np.arange(2, 4), Risk(0.5, 0.0, 0.5))
+    >>> bool(model.scores(4) > model.scores(0))
     True
     """
 
@@ -45,10 +45,7 @@ class FoldedModels:
         seed: int = 0,
         sample_weight: Floats | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.X = X
-        self.fold = fold
-        self.seed = seed
+        self.estimator, self.X, self.fold, self.seed = estimator, X, fold, seed
         self.sample_weight = sample_weight
         self.models: tuple[Any, ...] = ()
         self._scores = np.zeros(fold.size)
@@ -149,10 +146,8 @@ def weight_name(estimator: Any) -> str | None:
     """The name of row weights in `fit`: a pipeline passes them to its last step; None: not taken.
 
     >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> weight_name(KNeighborsClassifier()), weight_name(make_pipeline(LogisticRegression()))
-    (None, 'logisticregression__sample_weight')
+    >>> weight_name(KNeighborsClassifier()) is None
+    True
     """
     steps = getattr(estimator, "steps", None)
     if not steps:

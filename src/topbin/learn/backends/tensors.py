@@ -14,11 +14,7 @@ from topbin.learn.backends.needs_torch import Dataset, Tensor, torch
 
 
 def as_rows(X: Any, name: str) -> Any:
-    """A tensor, tuple of tensors or Dataset; numbers checked, copied only if the type must change.
-
-    >>> as_rows(np.eye(2, dtype=np.int64), "X").dtype
-    torch.float32
-    """
+    """A tensor, tuple of tensors or Dataset; numbers are checked, and copied only if needed."""
     if isinstance(X, tuple):
         return tuple(as_rows(part, name) for part in X)
     if isinstance(X, Dataset):
@@ -49,11 +45,7 @@ def _from_array(X: Any, name: str) -> Tensor:
 
 
 def row_shape(X: Any) -> tuple[int, ...] | None:
-    """The shape of one row of a tensor; None for tuples and Datasets, which have no single shape.
-
-    >>> row_shape(torch.zeros(5, 3, 8, 8))
-    (3, 8, 8)
-    """
+    """The shape of one row of a tensor; tuples and Datasets have no single one."""
     return tuple(X.shape[1:]) if isinstance(X, Tensor) else None
 
 

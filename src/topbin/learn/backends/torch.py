@@ -41,8 +41,7 @@ class TorchBackend:
 
     The net gives two outputs per row (negative, positive) or one logit. Its inputs are batches of
     rows: one tensor, or the parts of a tuple or dict as arguments. A copy of it is trained, by
-    this process or by a `team` of them that all call the same methods. `weights` of the rows of P
-    and of U multiply their losses.
+    this process or by a `team` of them. `weights` of P and of U multiply the losses of rows.
     """
 
     def __init__(
@@ -89,8 +88,8 @@ class TorchBackend:
     def epoch(self, X_p: Any, X_u: Any, risk: Risk, kept: RowNumbers | None = None) -> EpochLoss:
         """Shuffle P and the kept U into mini-batches and step down the risk of each.
 
-        Whatever stops the epoch (a loss that is not finite, an error, an interrupt), the net,
-        the optimizer and the random numbers are then as they were before it.
+        If anything stops the epoch (a loss that is not finite, an error, an interrupt), the net,
+        the optimizer and the random numbers are as they were before it.
         """
         X_p, X_u = self._rows(X_p, "X_p"), self._rows(X_u, "X_u")
         before, good = self.state(), False
@@ -99,38 +98,34 @@ class TorchBackend:
                 self.net.train()
                 rows_u = torch.arange(n_rows(X_u)) if kept is None else torch.from_numpy(kept)
                 self.team.check_same(n_p=n_rows(X_p), n_u=rows_u.numel())
-                batches = deal(n_rows(X_p), rows_u.numel(), self.batch)
+                dealt = deal(n_rows(X_p), rows_u.numel(), self.batch)
+                batches = [(part_p, rows_u[part_u]) for part_p, part_u in dealt]
                 with self.team.own_randomness():
-                    result = self._train(X_p, X_u, rows_u, batches, risk)
+                    result = self._train(X_p, X_u, batches, risk)
                 self.team.from_first(self.net.buffers())
-            good = isfinite(result.loss) and self._finite()
+            finite = all(bool(torch.isfinite(p).all()) for p in self.net.parameters())
+            good = isfinite(result.loss) and finite
             return result if good else EpochLoss(float("nan"), result.training_error)
         finally:
             if not good:
                 self.restore(before)
 
     def _train(
-        self,
-        X_p: Any,
-        X_u: Any,
-        rows_u: Tensor,
-        batches: list[tuple[Tensor, Tensor]],
-        risk: Risk,
+        self, X_p: Any, X_u: Any, batches: list[tuple[Tensor, Tensor]], risk: Risk
     ) -> EpochLoss:
         loss, wrong_p, wrong_u = torch.zeros(3, dtype=torch.float64, device=self.device)
         seen_p = seen_u = 0
         for start in range(0, len(batches), self.accumulate):
             group = batches[start : start + self.accumulate]
             self.optimizer.zero_grad()
-            for part_p, part_u in group:
-                z_p, z_u = self._pair(X_p, part_p, X_u, rows_u[part_u])
-                weights = self._weights_of(part_p, rows_u[part_u])
-                terms = mean_losses(z_p, z_u, risk.loss, weights)
+            for rows_p, rows_u in group:
+                z_p, z_u = self._pair(X_p, rows_p, X_u, rows_u)
+                terms = mean_losses(z_p, z_u, risk.loss, self._weights_of(rows_p, rows_u))
                 (risk.descent(*terms) / len(group)).backward()
                 loss += risk.value(*terms).detach()
                 wrong_p += (z_p <= 0).sum()
                 wrong_u += (z_u > 0).sum()
-                seen_p, seen_u = seen_p + part_p.numel(), seen_u + part_u.numel()
+                seen_p, seen_u = seen_p + rows_p.numel(), seen_u + rows_u.numel()
             self.team.add_gradients(self.net)
             self.optimizer.step()
         return EpochLoss(float(loss) / len(batches), float(wrong_p / seen_p + wrong_u / seen_u))
@@ -155,13 +150,11 @@ class TorchBackend:
         batch = place(batch, self.device, self._dtype())
         if augment is not None:
             batch = augment(batch)
-        kind = self.device.type
+        named = batch if isinstance(batch, dict) else {}
+        parts = batch if isinstance(batch, tuple) else () if isinstance(batch, dict) else (batch,)
         try:
-            with torch.autocast(kind, torch.bfloat16, enabled=self.mixed):
-                if isinstance(batch, dict):
-                    out = self.net(**batch)
-                else:
-                    out = self.net(*batch) if isinstance(batch, tuple) else self.net(batch)
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.mixed):
+                out = self.net(*parts, **named)
         except (RuntimeError, TypeError) as error:
             raise InputError(
                 "TB013", f"the net does not take these rows: {error}. Check the shape of a row."
@@ -192,9 +185,6 @@ class TorchBackend:
     def _dtype(self) -> torch.dtype:
         floats = (p.dtype for p in self.net.parameters() if p.is_floating_point())
         return next(floats, torch.float32)
-
-    def _finite(self) -> bool:
-        return all(bool(torch.isfinite(p).all()) for p in self.net.parameters())
 
     @contextmanager
     def _randomness(self) -> Iterator[None]:
@@ -234,10 +224,6 @@ def torch_backend(
 
     "auto" is the 512-512 net for tables, ResNet-18 for images (channels first), and the
     5000-5000-50 net for anything else. Initial weights and batches both depend on `seed`.
-
-    >>> from topbin.learn import LEARNERS
-    >>> torch_backend(LEARNERS["tedn"], torch.zeros(4, 8)).optim.lr
-    0.1
     """
     name = None
     if isinstance(net, str):
@@ -248,10 +234,9 @@ def torch_backend(
             )
         name = name_for(net, shape)
         net = build_net(name, shape, seed=seed)
-    optim = optim or default_optim(learner.loss, name)
     return TorchBackend(
-        net, optim, batch=batch, augment=augment, seed=seed, device=device, team=team,
-        weights=weights,
+        net, optim or default_optim(learner.loss, name), batch=batch, augment=augment, seed=seed,
+        device=device, team=team, weights=weights,
     )  # fmt: skip
 
 
@@ -261,11 +246,7 @@ def name_for(net: str, shape: tuple[int, ...]) -> str:
 
 
 def find_device(name: str = "auto") -> torch.device:
-    """The device of this name; "auto" takes cuda, then mps, then cpu.
-
-    >>> find_device("cpu")
-    device(type='cpu')
-    """
+    """The device of this name; "auto" takes cuda, then mps, then cpu."""
     if name == "auto":
         mps = torch.backends.mps.is_available()
         name = "cuda" if torch.cuda.is_available() else "mps" if mps else "cpu"

@@ -12,11 +12,10 @@ from topbin.learn.risk import Learner
 class CVIRClassifier(PUClassifier):
     """Which of the unlabeled are positive, when their share α is known.
 
+    Other parameters are those of every classifier: see `topbin.learn.classifiers.base`.
+
     Parameters
     ----------
-    estimator, plan, preset, method, confidence, positive, negative, random_state, n_jobs,
-    time_limit, on_event
-        As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
     alpha
         The share of positives among the unlabeled. None: it is estimated first, by (TED)ⁿ, and
         `estimate_.notes` says so.
@@ -24,11 +23,9 @@ class CVIRClassifier(PUClassifier):
         "alpha" weights the two losses by α and 1 − α, as the paper does; "half" by ½ each.
 
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.r_[rng.normal(4, 1, (200, 2)), rng.normal(0, 1, (100, 2))]
-    >>> s = np.r_[np.ones(100), np.zeros(200)]      # 100 of the 200 unlabeled are positive
-    >>> CVIRClassifier(alpha=0.5).fit(X, s).predict([[4.0, 4.0], [0.0, 0.0]])
-    array([1., 0.])
+    >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
+    >>> CVIRClassifier(alpha=0.5).fit(X, y).predict([[1.0], [0.0]])
+    array([1, 0])
     """
 
     alpha: float | None = None

@@ -1,7 +1,4 @@
-"""UPUClassifier and NNPUClassifier: risks with a negative weight, which only nets can minimize.
-
-du Plessis, Niu & Sugiyama 2014, 2015; Kiryo, Niu, du Plessis & Sugiyama, NeurIPS 2017.
-"""
+"""UPUClassifier and NNPUClassifier: risks with a negative weight, which only nets can minimize."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -17,15 +14,14 @@ from topbin.learn.upu import UPU
 class UPUClassifier(PUClassifier):
     """The unbiased PU risk, minimized by a net (extra `torch`).
 
-    A flexible net drives this risk below zero by memorizing U; NNPUClassifier does not.
+    A flexible net drives this risk below zero by memorizing U; NNPUClassifier does not. Other
+    parameters are those of every classifier: see `topbin.learn.classifiers.base`.
 
     Parameters
     ----------
     estimator
         An `nn.Module` or the name of a net; None: one that suits the rows. A scikit-learn model
         is refused: it has no gradient to follow.
-    plan, method, confidence, positive, negative, random_state, time_limit, n_jobs, on_event
-        As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
     alpha
         The share of positives among the unlabeled. None: it is estimated first, by (TED)ⁿ, and
         `estimate_.notes` says so.
@@ -61,14 +57,8 @@ class UPUClassifier(PUClassifier):
 class NNPUClassifier(UPUClassifier):
     """The non-negative PU risk, minimized by a net (extra `torch`).
 
-    Parameters
-    ----------
-    estimator, alpha, loss
-        As in UPUClassifier.
-    plan, method, confidence, positive, negative, random_state, time_limit, n_jobs, on_event
-        As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
-    beta, gamma
-        How far below zero the negative part can fall, and the size of the step back.
+    `beta` is how far below zero the negative part can fall, and `gamma` the size of the step back.
+    Other parameters are those of UPUClassifier.
     """
 
     beta: float = 0.0
@@ -78,12 +68,8 @@ class NNPUClassifier(UPUClassifier):
         return nnpu(beta=self.beta, gamma=self.gamma, loss=check_loss(self.loss))
 
 
-def check_loss(loss: Any) -> Loss:
-    """One of the two losses.
-
-    >>> check_loss("sigmoid")
-    'sigmoid'
-    """
+def check_loss(loss: Loss) -> Loss:
+    """The loss, if it is one of the two."""
     if loss not in ("sigmoid", "logistic"):
         raise InputError("TB008", f'loss must be "sigmoid" or "logistic"; got {loss!r}.')
-    return "sigmoid" if loss == "sigmoid" else "logistic"
+    return loss

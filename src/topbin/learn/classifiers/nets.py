@@ -7,42 +7,34 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from topbin.core.errors import InputError
-from topbin.core.estimate import Alarm
+from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.optional import require
 from topbin.learn.backends.distributed import ALONE, Team, find_team
+from topbin.learn.backends.needs_torch import Dataset, nn, torch
 from topbin.learn.backends.torch import TorchBackend, torch_backend
 from topbin.learn.classifiers.fitting import (
     FitOptions,
     FittedModel,
     TrainingTable,
+    TwoSamples,
     fit_table,
     judge,
     usable,
 )
 from topbin.learn.classifiers.plans import NetPlan
 from topbin.learn.crossfit import Progress
-from topbin.learn.loop import Diverged, Epoch, train
+from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, train
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.risk import Learner
 from topbin.learn.select import Floats, RowNumbers, RowSplit, n_rows, split_rows
 from topbin.learn.tedn import TEDN, mean_alpha
 
-if TYPE_CHECKING:
-    import torch
-    from torch.utils.data import Dataset, Subset
-else:
-    torch = require("torch", extra="torch", caller="a net")
-    from torch.utils.data import Dataset, Subset
-
-
-Weights = tuple[Floats, Floats]  # of the rows of P and of U
 STEADY = "α is the mean of the estimates of the last 10 epochs, because single ones vary"
 
 
@@ -58,68 +50,57 @@ class NetModel:
         return self.backend.scores(scaled(X, self.scaler)).astype(np.float64)
 
 
-def fit_net(
-    net: "str | torch.nn.Module",
-    X_p: Any,
-    X_u: Any,
-    learner: Learner,
-    options: FitOptions,
-    *,
-    alpha: float | None = None,
-    weights: Weights | None = None,
-) -> FittedModel:
-    """Train a net on two samples; an α it needs and is not given is found by (TED)ⁿ first.
-
-    For a table (TED)ⁿ uses the default table model, which has a smaller error than a net; for
-    other rows the same net.
-    """
-    notes: tuple[str, ...] = ()
-    if learner.needs_alpha and alpha is None:
-        first = replace(options, confidence=None)
-        if is_numbers(X_p) and is_numbers(X_u):
-            is_positive = np.arange(len(X_p) + len(X_u)) < len(X_p)
-            weight = None if weights is None else np.concatenate(weights)
-            table = TrainingTable(np.concatenate([X_p, X_u]), is_positive, weight)
-            found = fit_table(table, TEDN, replace(first, estimator=None, plan=None)).estimate
-        else:
-            found = fit_net(net, X_p, X_u, TEDN, first, weights=weights).estimate
-        alpha, notes = usable(found)
-    run = train_net(net, X_p, X_u, learner, options, alpha=alpha, weights=weights)
-    evidence = Evidence(run.scores_p, run.scores_u)
-    estimate = judge(evidence, options, alpha=alpha, notes=notes)
-    if learner.estimates_alpha and options.method == "bbe":
-        estimate = estimate.moved_to(mean_alpha(run.history))
-        estimate = replace(estimate, notes=(*estimate.notes, STEADY))
-    estimate = replace(estimate, alarms=(*estimate.alarms, *run.alarms))
-    return FittedModel(
-        model=run.model,
-        posterior=fit_posterior(*evidence.scores, estimate.alpha),
-        estimate=estimate,
-        history=run.history,
-        evidence=evidence,
-    )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class NetRun:
-    """A trained net, its scores of the held-out rows, and the history."""
+    """A trained net, its scores of the held-out rows of P and U, and the history."""
 
     model: NetModel
-    scores_p: Floats
-    scores_u: Floats
+    held: tuple[Floats, Floats]
     history: list[Epoch]
     alarms: tuple[Alarm, ...] = ()
 
 
-def train_net(
-    net: "str | torch.nn.Module",
-    X_p: Any,
-    X_u: Any,
-    learner: Learner,
+def fit_net(
+    net: str | nn.Module,
+    samples: TwoSamples,
     options: FitOptions,
-    *,
+    learner: Learner,
     alpha: float | None = None,
-    weights: Weights | None = None,
+) -> FittedModel:
+    """Train a net on two samples; an α it needs and is not given is found by (TED)ⁿ first."""
+    notes: tuple[str, ...] = ()
+    if learner.needs_alpha and alpha is None:
+        alpha, notes = usable(_estimate_first(net, samples, replace(options, confidence=None)))
+    run = train_net(net, samples, options, learner, alpha)
+    evidence = Evidence(*run.held)
+    estimate = judge(evidence, options, alpha, notes)
+    if learner.estimates_alpha and options.method == TRACKED_BY:
+        estimate = estimate.moved_to(mean_alpha(run.history))
+        estimate = replace(estimate, notes=(*estimate.notes, STEADY))
+    estimate = replace(estimate, alarms=(*estimate.alarms, *run.alarms))
+    posterior = fit_posterior(*evidence.scores, estimate.alpha)
+    return FittedModel(run.model, posterior, estimate, run.history, evidence)
+
+
+def _estimate_first(
+    net: str | nn.Module, samples: TwoSamples, options: FitOptions
+) -> AlphaEstimate:
+    """α by (TED)ⁿ: of the default table model, whose error is smaller; for other rows the net's."""
+    X_p, X_u = samples.X_p, samples.X_u
+    if not (is_numbers(X_p) and is_numbers(X_u)):
+        return fit_net(net, samples, options, TEDN).estimate
+    is_positive = np.arange(len(X_p) + len(X_u)) < len(X_p)
+    weight = None if samples.weights is None else np.concatenate(samples.weights)
+    table = TrainingTable(np.concatenate([X_p, X_u]), is_positive, weight)
+    return fit_table(table, replace(options, estimator=None, plan=None), TEDN).estimate
+
+
+def train_net(
+    net: str | nn.Module,
+    samples: TwoSamples,
+    options: FitOptions,
+    learner: Learner,
+    alpha: float | None,
 ) -> NetRun:
     """Hold rows out and run the loop until it has settled, time is up, or its limit is reached.
 
@@ -128,15 +109,16 @@ def train_net(
     team = find_team()
     plan = options.plan or NetPlan()
     rng = np.random.default_rng(options.seed)
-    scaler = fit_scaler(X_p, X_u) if isinstance(net, str) else None
-    splits = [split_rows(n_rows(X), rng, share=plan.holdout) for X in (X_p, X_u)]
-    X_p, X_u = scaled(X_p, scaler), scaled(X_u, scaler)
-    train_p, train_u = pick(X_p, splits[0].train), pick(X_u, splits[1].train)
-    held_p, held_u = pick(X_p, splits[0].holdout), pick(X_u, splits[1].holdout)
-    shares = None if weights is None else _mean_one(weights, splits)
+    both = samples.X_p, samples.X_u
+    scaler = fit_scaler(*both) if isinstance(net, str) else None
+    splits = [split_rows(n_rows(X), rng, share=plan.holdout) for X in both]
+    parts = [(scaled(X, scaler), split) for X, split in zip(both, splits, strict=True)]
+    train_p, train_u = (pick(X, split.train) for X, split in parts)
+    held_p, held_u = (pick(X, split.holdout) for X, split in parts)
+    weights = None if samples.weights is None else _mean_one(samples.weights, splits)
     backend = torch_backend(
         learner, train_p, net=net, optim=plan.optim, augment=plan.augment, batch=plan.batch,
-        seed=options.seed, device=plan.device, team=team, weights=shares,
+        seed=options.seed, device=plan.device, team=team, weights=weights,
     )  # fmt: skip
     warm = plan.warm_of(learner)
     run = partial(
@@ -144,16 +126,16 @@ def train_net(
         alpha=alpha, holdout=(held_p, held_u), epochs=plan.epochs, warm_start=warm,
         warm_stop=plan.warm is None and warm > 0,
     )  # fmt: skip
-    samples = (train_p, train_u, held_p, held_u, *(shares or ()))
+    named_by = (train_p, train_u, held_p, held_u, *(weights or ()))
     about = f"{learner.name} {learner.at(alpha)} {alpha} {warm} {plan.warm}"
-    done, epochs = _kept(plan.checkpoint, backend, samples, about, run)
+    done, epochs = _kept(plan.checkpoint, backend, named_by, about, run)
     history, alarms = _follow(done, epochs, warm + plan.epochs, options, team)
     scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held_p, held_u))
     backend.team, backend.weights = ALONE, None
-    return NetRun(NetModel(backend, scaler), scores_p, scores_u, history, alarms)
+    return NetRun(NetModel(backend, scaler), (scores_p, scores_u), history, alarms)
 
 
-def _mean_one(weights: Weights, splits: Sequence[RowSplit]) -> Weights:
+def _mean_one(weights: tuple[Floats, Floats], splits: Sequence[RowSplit]) -> tuple[Floats, Floats]:
     """The weights of the rows to train on, scaled to a mean of 1, so that steps keep their size."""
     w_p, w_u = (weight[split.train] for weight, split in zip(weights, splits, strict=True))
     mean = np.concatenate([w_p, w_u]).mean()
@@ -223,4 +205,4 @@ def pick(X: Any, rows: RowNumbers) -> Any:
     """Some rows of an array, tensor, tuple or Dataset."""
     if isinstance(X, tuple):
         return tuple(pick(part, rows) for part in X)
-    return Subset(X, rows.tolist()) if isinstance(X, Dataset) else X[rows]
+    return torch.utils.data.Subset(X, rows.tolist()) if isinstance(X, Dataset) else X[rows]

@@ -17,9 +17,8 @@ class NetPlan:
 
     A warm start ends once PvU has run twice as long as it took to reach its lowest risk on
     held-out rows, or after half of `epochs`; the paper uses a number, `warm=100` for tables. The
-    other defaults are those of the paper: 200 epochs after that, batches of 200 P and 200 U, a
-    fifth of the rows held out. `optim` is a `topbin.learn.backends.optim.Optim`; None: the one of
-    the paper for the net. `augment` maps a batch of images to an altered one.
+    other defaults are those of the paper. `optim` is a `topbin.learn.Optim`; None: the one of the
+    paper for the net. `augment` maps a batch of images to an altered one.
 
     `checkpoint` is a folder that keeps the net after every epoch: a fit that was killed continues
     from there when it is called again with the same rows and parameters, and ends with the same
@@ -52,13 +51,12 @@ def is_net(estimator: Any) -> bool:
     >>> is_net("uci-mlp"), is_net(None)
     (True, False)
     """
-    if estimator is None or isinstance(estimator, str):
-        return estimator is not None
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(estimator, torch.nn.Module):
+    if isinstance(estimator, str) or (torch and isinstance(estimator, torch.nn.Module)):
         return True
     scores = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
-    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and scores):
+    usable = hasattr(estimator, "fit") and scores and not isinstance(estimator, type)
+    if not usable and estimator is not None:
         raise InputError(
             "TB013",
             f"estimator must be a scikit-learn classifier with predict_proba or "
@@ -67,27 +65,16 @@ def is_net(estimator: Any) -> bool:
     return False
 
 
-def no_net(estimator: Any, caller: str) -> None:
-    """Refuse a net where only a table model is meant."""
-    if is_net(estimator):
-        raise InputError(
-            "TB013",
-            f"{caller} cross-fits scikit-learn classifiers and takes no net; got {estimator!r}. "
-            "Pass a classifier, or use TEDnClassifier, which takes nets.",
-        )
-
-
 def check_plan(plan: Any, preset: str, *, net: bool) -> Any:
     """The plan given, or that of the preset; a plan of the other backend is refused.
 
     >>> check_plan(None, "fast", net=False).repeats
     1
     """
-    wanted = NetPlan if net else Plan
-    if plan is not None and not isinstance(plan, wanted):
+    kind = NetPlan if net else Plan
+    if plan is not None and not isinstance(plan, kind):
         raise InputError(
-            "TB008",
-            f"plan must be a {wanted.__name__} or None for this estimator; got {plan!r}.",
+            "TB008", f"plan must be a {kind.__name__} or None for this estimator; got {plan!r}."
         )
     named = preset_plan(preset)
     if net and named is not None:

@@ -9,20 +9,13 @@ from topbin.learn.classifiers.base import PUClassifier
 class PvUClassifier(PUClassifier):
     """Separate positives from unlabeled rows, once, and correct the probabilities by α.
 
-    Parameters
-    ----------
-    estimator, plan, preset, method, confidence, positive, negative, random_state, n_jobs,
-    time_limit, on_event
-        As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
-    alpha
-        The share of positives among the unlabeled. None: read from the classifier's own scores.
+    `alpha` is the share of positives among the unlabeled; None: read from the model's own scores.
+    Other parameters are those of every classifier: see `topbin.learn.classifiers.base`.
 
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.r_[rng.normal(4, 1, (200, 2)), rng.normal(0, 1, (100, 2))]
-    >>> s = np.r_[np.ones(100), np.zeros(200)]      # 100 of the 200 unlabeled are positive
-    >>> PvUClassifier().fit(X, s).predict([[4.0, 4.0], [0.0, 0.0]])
-    array([1., 0.])
+    >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
+    >>> PvUClassifier().fit(X, y).predict([[1.0], [0.0]])      # half of the unlabeled are 1.0
+    array([1, 0])
     """
 
     alpha: float | None = None

@@ -2,8 +2,6 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ from sklearn.utils.validation import validate_data
 from topbin.core.errors import InputError
 from topbin.data.batch import as_pandas
 from topbin.data.features import Features, fit_features
-from topbin.learn.classifiers.face import code_of
 
 
 def is_table(X: Any) -> bool:
@@ -50,8 +47,8 @@ def read_table(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
     if reset:
         face.features_ = None
     if not (to_numbers and (kinds if reset else face.features_ is not None)):
-        return _check_columns(face, X, reset=reset, numbers=to_numbers or not kinds)
-    X = _check_columns(face, X, reset=reset, numbers=False)
+        return check_columns(face, X, reset=reset, numbers=to_numbers or not kinds)
+    X = check_columns(face, X, reset=reset, numbers=False)
     if not hasattr(X, "columns") and hasattr(face, "feature_names_in_"):
         from pandas import DataFrame
 
@@ -72,29 +69,32 @@ def _warn_of_dropped(face: Any, features: Features) -> None:
         )
 
 
-def _check_columns(face: Any, X: Any, *, reset: bool, numbers: bool) -> Any:
+def check_columns(face: Any, X: Any, *, reset: bool, numbers: bool = True) -> Any:
     """X as it came, or with `numbers` an array or sparse matrix; its columns noted or compared."""
     rules: dict[str, Any] = {"skip_check_array": True}
     if numbers:
         rules = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}
         rules["ensure_min_samples"] = 2 if reset else 1
-    with coded():
+    try:
         checked: Any = validate_data(face, X, reset=reset, **rules)
+    except ValueError as error:
+        raise InputError(_code_of(str(error)), str(error)) from error
     sparse = issparse(checked)
     if sparse and not np.isfinite(checked.data).all():
-        raise InputError("TB004", "X is sparse and holds NaN or infinity; replace these values.")
+        raise InputError("TB004", "X is sparse and has NaN or infinity; replace these values.")
     return checked
 
 
-@contextmanager
-def coded() -> Iterator[None]:
-    """Give the errors of scikit-learn's own checks one of our codes."""
-    try:
-        yield
-    except ValueError as error:
-        message = str(error)
-        other = "features, but" in message or "feature names" in message
-        raise InputError("TB109" if other else code_of(message), message) from error
+def _code_of(message: str) -> str:
+    """Which of our codes fits the message of one of scikit-learn's own checks."""
+    words = {
+        "TB109": ("features, but", "feature names"),
+        "TB004": ("infinity", "NaN"),
+        "TB001": ("minimum of",),
+        "TB006": ("convert", "numeric"),
+    }
+    found = (code for code, parts in words.items() if any(part in message for part in parts))
+    return next(found, "TB005")
 
 
 def stack(X_p: Any, X_u: Any) -> Any:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from topbin.learn.backends.needs_torch import nn
-from topbin.learn.nets.conv import conv
 
 
 def allconv(shape: Sequence[int], width: int = 96) -> nn.Sequential:
@@ -29,6 +28,11 @@ def allconv(shape: Sequence[int], width: int = 96) -> nn.Sequential:
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
     )
+
+
+def conv(wide_in: int, wide_out: int, *, kernel: int = 3, stride: int = 1) -> nn.Conv2d:
+    """A square kernel padded to keep the image's size, divided by the stride; no bias."""
+    return nn.Conv2d(wide_in, wide_out, kernel, stride, padding=kernel // 2, bias=False)
 
 
 def _layer(wide_in: int, wide_out: int, *, kernel: int = 3, stride: int = 1) -> list[nn.Module]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from topbin.learn.backends.needs_torch import Tensor, nn
-from topbin.learn.nets.conv import conv
+from topbin.learn.nets.allconv import conv
 
 
 def resnet18(shape: Sequence[int], width: int = 64) -> nn.Sequential:
