@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from topbin.core.labels import Mask
-from topbin.core.ranks import share_below
+from topbin.core.shares import share_below
 from topbin.core.tails import Counts, Tails
 from topbin.data.batch import Batch, Places
 from topbin.data.features import Features
