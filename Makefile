@@ -1,15 +1,15 @@
-# Two commands do everything on a fresh machine with Python 3.11 and make: `make demo`, `make test`.
+# On a fresh machine with Python 3.11 and make: `make demo`, `make test`, `make docs`.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench clean
 
 demo: $(VENV)/.plain
 	$(BIN)/topbin demo --output demo
 
-# One thread a worker: two of these with two threads each run many times slower on two cores.
+# One thread per worker: two workers with two threads each are many times slower on two cores.
 test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
 test: $(VENV)/.dev lint
@@ -21,10 +21,15 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The site, in site/. Warnings (a dead link, a page that is in no menu) are errors.
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
 bench: $(VENV)/.dev
 	$(BIN)/python bench/scripts/run_all.py
 
-# A stamp a set of packages, so that an edit of pyproject.toml installs again and nothing else does.
+# One stamp per set of packages, so that only an edit of pyproject.toml installs again.
 $(VENV)/.plain: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --editable .
@@ -35,5 +40,10 @@ $(VENV)/.dev: pyproject.toml bench/pyproject.toml constraints.txt
 	$(PIP) --editable ".[dev,torch,boost,dask]" --editable bench
 	touch $@
 
+$(VENV)/.docs: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable ".[docs]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -1,86 +1,151 @@
-"""Put the benchmark's tables and figures into docs/results.md, between its markers.
+"""Write the tables of the benchmark from its committed rows.
 
     python bench/scripts/bench_page.py [folder of results]
 
-Numbers come from results/bench/*.parquet, rivals.md and imdb_encoder.md; the words outside the
-markers are written by hand and left alone. A section without results is left empty.
+The full tables go to bench/results/paper_*.md. The short ones go between the markers of
+docs/results.md, whose other lines are written by hand, and its figures to docs/images/results.
 """
 
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pandas as pd
+from report import RESULTS, ROOT
 
-from topbin_bench.figures import draw_all, finished
+from topbin.mpe import METHODS
+from topbin_bench.figures import draw_all
 from topbin_bench.forms import Grid
 from topbin_bench.grid import Cell, grid
+from topbin_bench.results import caption, finished, of_tasks, read_rows
 from topbin_bench.store import Store
-from topbin_bench.tables import (
-    NET_MARK,
-    as_printed,
-    by_alpha,
-    caption,
-    compare,
-    in_order,
-    labelled,
-    wide,
-)
+from topbin_bench.tables import as_printed, by_alpha, compare, means_by_alpha, wide
 from topbin_bench.tasks import FAMILIES
-from topbin_bench.verdicts import against_best, early_stops, natives
+from topbin_bench.verdicts import against_best, coverage, early_stops, natural
 
-ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "bench" / "results"
 PAGE, IMAGES = ROOT / "docs" / "results.md", ROOT / "docs" / "images" / "results"
-UCI, MNIST, CIFAR = ([task.name for task in FAMILIES[f]] for f in ("uci", "mnist", "cifar"))
-ALPHA = [
-    "tedn", "topbin", "bbe", "bbe_cp", "dedpul", "alphamax", "elkan_noto", "scott", "km1", "km2",
-    "tice",
-]  # fmt: skip
-BY_ALPHA = ["tedn", "topbin", "bbe", "dedpul", "km2", "tice"]
+FIGURES = ("alpha_error", "memorizing", "coverage")
+UCI, MNIST, CIFAR, IMDB = (
+    [task.name for task in FAMILIES[name]] for name in ("uci", "mnist", "cifar", "imdb")
+)
+RIVALS = list(METHODS)
+ALPHA = ["tedn", "topbin", *RIVALS]
+CLASSIFIERS = ["pvu", "dedpul", "nnpu", "upu"]
 ACCURACY = ["tedn", "topbin", "cvir", "pvu", "dedpul", "nnpu"]
+ACCURACY_AT_HALF = ["tedn", "topbin", "cvir", *CLASSIFIERS]
 CEILING = ["nnpu", "pvn", "cvir", "tedn"]
 IMAGE_METHODS = ["tedn", "cvir", "pvu", "nnpu", "dedpul", "bbe"]
-# What this benchmark means to run; what of it has no result is said on the page.
-AGENDA: list[tuple[list[str], str, list[str], list[float], int]] = [
-    (["uci"], "paper", [], [], 10),
-    (["uci"], "paper", ["tedn-auto"], [0.5], 10),
-    (["uci"], "paper", ["tedn-w0", "tedn-w10", "tedn-w50"], [0.5], 3),
-    (["mnist"], "cpu", [], [0.5], 3),
-    (["mnist"], "cpu", ["tedn", "cvir"], [0.2, 0.8], 3),
-    (["imdb"], "cpu", [], [0.5], 3),
-    (["cifar"], "cpu", IMAGE_METHODS, [0.5], 1),
-    (["cifar"], "cpu-allconv", IMAGE_METHODS, [0.5], 1),
-    (["gsec"], "paper", [], [], 10),
+# The plan: tasks, profile, methods (none: all), α (none: those of the task), splits.
+AGENDA: list[tuple[str, str, list[str], list[float], int]] = [
+    ("uci", "paper", [], [], 10),
+    ("uci", "paper", ["tedn-auto"], [0.5], 10),
+    ("uci", "paper", ["tedn-w0", "tedn-w10", "tedn-w50"], [0.5], 3),
+    ("mnist", "cpu", [], [0.5], 3),
+    ("mnist", "cpu", ["tedn", "cvir"], [0.2, 0.8], 3),
+    ("imdb", "cpu", [], [0.5], 3),
+    ("cifar", "cpu", IMAGE_METHODS, [0.5], 1),
+    ("cifar", "cpu-allconv", IMAGE_METHODS, [0.5], 1),
+    ("gsec", "paper", [], [], 10),
 ]
 
 
+def text(title: str, table: Grid) -> str:
+    """A titled table; nothing if it is empty."""
+    head = f"{title}\n\n" if title else ""
+    return f"{head}{table.render('markdown')}\n" if table.rows else ""
+
+
+# ---------------------------------------------------------------- the full tables
+
+
+def uci(rows: pd.DataFrame) -> str:
+    here = of_tasks(rows, UCI)
+    both = of_tasks(rows, [*UCI, *MNIST])
+    return (
+        text("## Error of α̂, last epochs, on the same splits", wide(here, "alpha_error", ALPHA))
+        + text("## Accuracy in percent, last epochs, on the same splits",
+               wide(here, "accuracy", ACCURACY))
+        + text("## Scott against BBE, on the same scores",
+               wide(both, "alpha_error", ["bbe", "bbe_cp", "scott"]))
+        + text("The paper's numbers (* with an oracle stop):",
+               as_printed("MPE_scott", MNIST, ["tedn", "bbe", "dedpul", "scott"]))
+        + "## Every method\n\n" + every_method(here)
+    )  # fmt: skip
+
+
+def every_method(rows: pd.DataFrame) -> str:
+    return (
+        "".join(f"- {line}\n" for line in caption(rows).splitlines())
+        + text("\nError of α̂:", compare(rows, "alpha_error"))
+        + text("Accuracy in percent:", compare(rows, "accuracy"))
+    )
+
+
+def verdicts(rows: pd.DataFrame) -> str:
+    return (
+        "Methods are compared on the splits that all of them have. The difference is paired; "
+        "*tied* means that Student's t cannot distinguish it from zero at 95 %.\n\n"
+        + text("Error of α̂: (TED)ⁿ against the best of the other methods, without our default.",
+               against_best(rows, "alpha_error", ["tedn"], RIVALS))
+        + text("Error of α̂: our default against the best of all methods, (TED)ⁿ included.",
+               against_best(rows, "alpha_error", ["topbin"], ["tedn", *RIVALS]))
+        + text("Accuracy in percent: the better of CVIR and (TED)ⁿ against the best of the other "
+               "methods, without our default.",
+               against_best(rows, "accuracy", ["cvir", "tedn"], CLASSIFIERS))
+        + text("Accuracy in percent: our default, which is not told α, against the best of all "
+               "methods, most of which are told α.",
+               against_best(rows, "accuracy", ["topbin"], ["cvir", "tedn", *CLASSIFIERS]))
+    )  # fmt: skip
+
+
+def alphas(rows: pd.DataFrame) -> str:
+    here = rows[(rows["alpha"] != 0.5) & rows["alpha"].notna()]
+    tables, digits = of_tasks(here, UCI), of_tasks(here, MNIST)
+    estimators = ["tedn", "topbin", "bbe", "dedpul", "km2", "tice"]
+    return (
+        text("Error of α̂ on the UCI tables:", by_alpha(tables, "alpha_error", estimators))
+        + text("Accuracy in percent on the UCI tables:",
+               by_alpha(tables, "accuracy", ["tedn", "topbin", "cvir", "pvu", "dedpul"]))
+        + text("Error of α̂ on MNIST:", by_alpha(digits, "alpha_error", ["tedn", "topbin"]))
+        + text("Accuracy in percent on MNIST:",
+               by_alpha(digits, "accuracy", ["tedn", "cvir", "topbin"]))
+    )  # fmt: skip
+
+
+def stops(rows: pd.DataFrame) -> str:
+    tasks = set(rows[rows["method"] == "pvn"]["task"])
+    return (
+        text("## Early stopping\n\nAccuracy of PvU in percent: at its lowest loss on unseen P and "
+             "U, at its best epoch by true labels, and at the end.", early_stops(rows))
+        + text("## nnPU against true negatives\n\nAccuracy in percent, last epochs; PvN is shown "
+               "true negatives.", wide(rows[rows["task"].isin(tasks)], "accuracy", CEILING))
+        + text("The paper's numbers:", as_printed("pn_classification", sorted(tasks), CEILING))
+    )  # fmt: skip
+
+
 def agenda() -> dict[str, Cell]:
-    """Every cell that the benchmark means to run, by its key."""
+    """Every cell of the plan, by its key."""
     return {
         cell.key: cell
-        for names, profile, methods, alphas, seeds in AGENDA
-        for cell in grid(names, profile, methods=methods, alphas=alphas, seeds=seeds)
+        for name, profile, methods, alphas, seeds in AGENDA
+        for cell in grid([name], profile, methods=methods, alphas=alphas, seeds=seeds)
     }
 
 
 def commands() -> str:
-    """The agenda as commands, a line each."""
+    """The plan as commands, one per line."""
     lines = []
-    for names, profile, methods, alphas, seeds in AGENDA:
-        words = ["topbin bench run", *names, f"--profile {profile}", f"--seeds {seeds}"]
+    for name, profile, methods, alphas, seeds in AGENDA:
+        words = [f"topbin-bench run {name} --profile {profile} --seeds {seeds} --jobs 2"]
         words += [f"--method {','.join(methods)}"] if methods else []
-        words += [f"--alpha {alpha:g}" for alpha in alphas]
-        lines.append(" ".join([*words, "--jobs 2 -o bench/results/bench"]))
+        lines.append(" ".join([*words, *(f"--alpha {alpha:g}" for alpha in alphas)]))
     return "\n".join(["```", *lines, "```"]) + "\n"
 
 
 def counted(cells: pd.DataFrame) -> Grid:
-    """How many splits each method has, lines that say the same of several α put together."""
+    """How many splits each method has; one line for all α with the same counts."""
     said: dict[tuple[str, str, str], list[str]] = {}
-    for (task, profile, alpha), group in cells.groupby(
-        ["task", "profile", "alpha"], sort=False, dropna=False
-    ):
+    groups = cells.groupby(["task", "profile", "alpha"], sort=False, dropna=False)
+    for (task, profile, alpha), group in groups:
         counts = group.groupby("method", sort=False)["seed"].nunique()
         texts = [
             f"{n}: {', '.join(counts.index[counts == n])}"
@@ -93,181 +158,123 @@ def counted(cells: pd.DataFrame) -> Grid:
 
 
 def not_run(rows: pd.DataFrame) -> Grid:
-    """The cells of the agenda that have no result."""
-    left = [cell for key, cell in agenda().items() if key not in set(rows["key"])]
+    """The cells of the plan that have no result."""
+    there = set(rows["key"])
+    left = [cell for key, cell in agenda().items() if key not in there]
     columns = ["task", "profile", "alpha", "method", "seed"]
     frame = pd.DataFrame([[getattr(c, name) for name in columns] for c in left], columns=columns)
     return counted(frame)
 
 
-def of(rows: pd.DataFrame, tasks: list[str]) -> pd.DataFrame:
-    """The rows of these tasks, whatever their net."""
-    return rows[rows["task"].str.split(NET_MARK).str[0].isin(tasks)]
-
-
-def text(title: str, table: Grid) -> str:
-    """A titled table; nothing if it is empty."""
-    head = f"{title}\n\n" if title else ""
-    return f"{head}{table.render('markdown')}\n" if table.rows else ""
-
-
-def picture(name: str, about: str) -> str:
-    return f"![{about}](images/results/{name}.png)\n\n" if (IMAGES / f"{name}.png").exists() else ""
-
-
-def uci(rows: pd.DataFrame) -> str:
-    here = of(rows, UCI)
+def cells(rows: pd.DataFrame) -> str:
     return (
-        text("### Error of α̂, last epochs, on the same splits", wide(here, "alpha_error", ALPHA))
-        + text("### Our default beside (TED)ⁿ, on all splits that both have",
-               wide(here, "alpha_error", ["tedn", "topbin"]))
-        + text("### Accuracy in per cent, last epochs, on the same splits",
-               wide(here, "accuracy", ACCURACY))
-        + text("### Scott against BBE, on the same scores",
-               wide(of(rows, [*UCI, *MNIST]), "alpha_error", ["bbe", "bbe_cp", "scott"]))
-        + text("The paper's (* at an oracle's stop):",
-               as_printed("MPE_scott", MNIST, ["tedn", "bbe", "dedpul", "scott"]))
-        + picture("scott", "Scott against BBE, a dot a split")
-    )  # fmt: skip
-
-
-def verdicts(rows: pd.DataFrame) -> str:
-    others = [m for m in ALPHA if m not in ("tedn", "topbin")]
-    told = ["pvu", "dedpul", "nnpu", "upu"]
-    return (
-        text("Error of α̂: (TED)ⁿ against the best of the other methods (our default apart).",
-             against_best(rows, "alpha_error", ["tedn"], others))
-        + text("Error of α̂: our default against the best of all methods, (TED)ⁿ among them.",
-               against_best(rows, "alpha_error", ["topbin"], ["tedn", *others]))
-        + text("Accuracy in per cent: the better of CVIR and (TED)ⁿ against the best of the other "
-               "methods (our default apart).",
-               against_best(rows, "accuracy", ["cvir", "tedn"], told))
-        + text("Accuracy in per cent: our default, which is not told α, against the best of all "
-               "methods, most of which are.",
-               against_best(rows, "accuracy", ["topbin"], ["cvir", "tedn", *told]))
-    )  # fmt: skip
-
-
-def both_measures(rows: pd.DataFrame, tasks: list[str]) -> str:
-    here = of(rows, tasks)
-    return (
-        "\n".join(f"- {line}" for line in caption(here).splitlines())
-        + text("\n\nError of α̂:", compare(here, "alpha_error"))
-        + text("\nAccuracy in per cent:", compare(here, "accuracy"))
+        "A cell is (task, method, α, split).\n\n"
+        + text("## Cells with a result", counted(rows))
+        + text("## Cells of the plan without a result", not_run(rows))
+        + f"## The plan as commands\n\nEach command skips the cells that have a result.\n\n"
+        f"{commands()}"
     )
 
 
-def alphas(rows: pd.DataFrame) -> str:
-    here = rows[(rows["alpha"] != 0.5) & rows["alpha"].notna()]
-    return (
-        text("Error of α̂ on the UCI tables:", by_alpha(of(here, UCI), "alpha_error", BY_ALPHA))
-        + text("Accuracy in per cent on the UCI tables:",
-               by_alpha(of(here, UCI), "accuracy", ["tedn", "topbin", "cvir", "pvu", "dedpul"]))
-        + text("Error of α̂ on MNIST:", by_alpha(of(here, MNIST), "alpha_error", ["tedn", "topbin"]))
-        + text("Accuracy in per cent on MNIST:",
-               by_alpha(of(here, MNIST), "accuracy", ["tedn", "cvir", "topbin"]))
-        + picture("by_alpha", "Error of α̂ and accuracy by α")
-    )  # fmt: skip
-
-
-def committed(name: str) -> Callable[[pd.DataFrame], str]:
-    """The body of another result, its headings one level down."""
-
-    def body(_rows: pd.DataFrame) -> str:
-        path = RESULTS / name
-        if not path.exists():
-            return ""
-        lines = path.read_text().split("\n", 1)[1].strip().splitlines()
-        return "\n".join("#" + line if line.startswith("## ") else line for line in lines) + "\n"
-
-    return body
-
-
-# Headings of sections that may be empty stand in the section, so that they go with it.
-TITLES = {
-    "mnist": "## MNIST, narrower nets (profile `cpu`)",
-    "imdb": "## IMDb, TF-IDF (profile `cpu`)",
-    "encoder": "### IMDb with an encoder",
-    "cifar": "## CIFAR-10, narrow nets and few epochs (profiles `cpu` and `cpu-allconv`)",
-    "gsec": "## γ-secretase substrates: a PU problem by nature\n\nNobody knows α here, so there is "
-    "no error, only what methods say.",
-    "alphas": "## Other α",
-    "rivals": "## Rivals from PyPI",
-    "pvn": "## nnPU against true negatives\n\nAccuracy in per cent, last epochs; PvN is shown true "
-    "negatives.",
-    "early-stops": "## Early stopping\n\nPvU's accuracy in per cent, stopped where its loss on "
-    "unseen P and U is lowest, at its best epoch by true labels, and at the end.",
-    "warm-start": "The warm start: (TED)ⁿ after other numbers of epochs of PvU, on the splits that "
-    "all have.",
-}
-SECTIONS: dict[str, Callable[[pd.DataFrame], str]] = {
-    "ran": lambda rows: text("", counted(rows)),
-    "commands": lambda _rows: commands(),
-    "not-run": lambda rows: text("", not_run(rows)) or "Nothing is missing.\n",
-    "verdicts": verdicts,
-    "uci": uci,
-    "overview": lambda _rows: (
-        picture("alpha_error", "Error of every method on every task, beside the paper's")
-        + picture("stops", "Accuracy at the last epochs, at the PU-validated stop, at the oracle's")
+FILES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {
+    "paper_verdicts": ("Which method is best, split by split", verdicts),
+    "paper_uci": ("Five UCI tables, α = .5", uci),
+    "paper_alphas": ("Other α", alphas),
+    "paper_mnist": ("MNIST, narrower nets", lambda rows: every_method(of_tasks(rows, MNIST))),
+    "paper_imdb": ("IMDb as TF-IDF", lambda rows: every_method(of_tasks(rows, IMDB))),
+    "paper_cifar": (
+        "CIFAR-10, narrow nets and few epochs", lambda rows: every_method(of_tasks(rows, CIFAR))
     ),
-    "uci-all": lambda rows: both_measures(rows, UCI),
-    "alphas": alphas,
-    "mnist": lambda rows: both_measures(rows, MNIST),
-    "imdb": lambda rows: both_measures(rows, ["imdb"]),
-    "encoder": committed("imdb_encoder.md"),
-    "cifar": lambda rows: both_measures(rows, CIFAR),
-    "gsec": lambda rows: text("", natives(rows)),
-    "rivals": committed("rivals.md"),
-    "pvn": lambda rows: (
-        text("", wide(rows[rows["task"].isin(with_pvn(rows))], "accuracy", CEILING))
-        + text("The paper's:", as_printed("pn_classification", sorted(with_pvn(rows)), CEILING))
+    "paper_gsec": (
+        "γ-secretase substrates: nobody knows α, so there are answers but no errors",
+        lambda rows: text("", natural(rows)),
     ),
-    "early-stops": lambda rows: text("", early_stops(rows)),
-    "epochs": lambda _rows: picture("by_epoch", "α̂ and accuracy of all methods by epoch"),
-    "memorising": lambda _rows: picture("memorising", "Scores of the training U by epoch"),
-    "top-bin": lambda _rows: (
-        picture("top_bin_by_epoch", "Purity and size of the top bin by epoch")
-        + picture("top_bin", "The ratio against the size of the top bin, with the band of lemma 1")
-    ),
-    "gamma": lambda _rows: picture("gamma", "α̂ by γ"),
-    "warm-start": lambda _rows: picture("warm_start", "Error of α̂ and accuracy by warm start"),
-    "coverage": lambda _rows: picture("coverage", "95 % intervals of every split"),
-    "triangles": lambda _rows: picture("triangles", "Two triangles"),
+    "paper_stops": ("Early stopping, and true negatives", stops),
+    "paper_cells": ("What was run, and what was not", cells),
 }  # fmt: skip
 
 
-def with_pvn(rows: pd.DataFrame) -> set[str]:
-    return set(rows[rows["method"] == "pvn"]["task"])
+def full(name: str, rows: pd.DataFrame) -> str:
+    """The text of one file of full tables."""
+    title, body = FILES[name]
+    source = "From `bench/results/bench/*.parquet`, by `python bench/scripts/bench_page.py`."
+    return f"# {title}\n\n{source}\n\n{body(rows).rstrip()}\n"
+
+
+# ---------------------------------------------------------------- the short page
+
+
+def overall_rivals() -> str:
+    """The first table of rivals.md."""
+    _, _, after = (RESULTS / "rivals.md").read_text().partition("| α |")
+    return "| α |" + after.partition("\n\n")[0] + "\n"
+
+
+def others(rows: pd.DataFrame, measure: str, methods: list[str]) -> Grid:
+    """Tasks other than the tables, each method on all of its splits; without their mean."""
+    here = of_tasks(rows, [*MNIST, *IMDB, *CIFAR])
+    found = wide(here, measure, methods, paired=False)
+    return Grid(found.header, tuple(line for line in found.rows if line[0] != "mean"))
+
+
+def short_alphas(rows: pd.DataFrame) -> Grid:
+    """Means over the five tables by α: errors of some methods, then accuracies."""
+    tables = of_tasks(rows, UCI)
+    error = means_by_alpha(tables, "alpha_error", ["tedn", "topbin", "bbe", "dedpul", "km1", "km2"])
+    right = means_by_alpha(tables, "accuracy", ACCURACY)
+    lines = [(f"error of α̂, {name}", *cells) for name, *cells in error.rows]
+    lines += [(f"accuracy, {name}", *cells) for name, *cells in right.rows]
+    return Grid(error.header, tuple(lines))
+
+
+def short_verdicts(rows: pd.DataFrame) -> Grid:
+    """Our default against the best of all other methods, both measures in one line per task."""
+    error = against_best(rows, "alpha_error", ["topbin"], ["tedn", *RIVALS]).rows
+    right = against_best(rows, "accuracy", ["topbin"], ["cvir", "tedn", *CLASSIFIERS]).rows
+    header = ("task", "error", "best other", "", "verdict", "accuracy", "best other", "", "verdict")
+    lines = [
+        (a[0], a[2], a[3], a[4], a[7], b[2], b[3], b[4], b[7])
+        for a, b in zip(error, right, strict=True)
+    ]
+    return Grid(header, tuple(lines))
+
+
+BLOCKS: dict[str, Callable[[pd.DataFrame], str]] = {
+    "alphas": lambda rows: text("", short_alphas(rows)),
+    "uci": lambda rows: (
+        text("Error of α̂:", wide(of_tasks(rows, UCI), "alpha_error", ALPHA))
+        + text("Accuracy in percent:", wide(of_tasks(rows, UCI), "accuracy", ACCURACY_AT_HALF))
+    ),
+    "others": lambda rows: (
+        text("Error of α̂:", others(rows, "alpha_error", ALPHA))
+        + text("Accuracy in percent:", others(rows, "accuracy", ACCURACY_AT_HALF))
+    ),
+    "verdicts": lambda rows: text("", short_verdicts(rows)),
+    "coverage": lambda rows: text("", coverage(rows)),
+    "rivals": lambda _rows: overall_rivals(),
+}
 
 
 def put(page: str, name: str, body: str) -> str:
     """The page with the block of this name replaced."""
     start, end = f"<!-- {name} -->\n", "<!-- end -->"
     if page.count(start) != 1:
-        sys.exit(f"{PAGE} must have one place marked {start.strip()}")
+        sys.exit(f"{PAGE} must have exactly one line {start.strip()}")
     before, after = page.split(start)
-    if body and name in TITLES:
-        body = f"{TITLES[name]}\n\n{body}"
-    body = body.rstrip("\n") + "\n" if body else ""
-    return before + start + body + end + after.split(end, 1)[1]
-
-
-def figures(store: Store) -> Iterator[Path]:
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    for old in IMAGES.glob("*.png"):  # what is no longer drawn must not be shown
-        old.unlink()
-    yield from draw_all(store, IMAGES)
+    return before + start + body.rstrip("\n") + "\n" + end + after.split(end, 1)[1]
 
 
 def main() -> None:
     store = Store(sys.argv[1] if len(sys.argv) > 1 else RESULTS / "bench")
-    for path in figures(store):
-        print(path.relative_to(ROOT))
-    rows = in_order(labelled(finished(store.current())))
+    rows = finished(read_rows(store))
+    for name in FILES:
+        (RESULTS / f"{name}.md").write_text(full(name, rows))
     page = PAGE.read_text()
-    for name, section in SECTIONS.items():
-        page = put(page, name, section(rows))
+    for name, block in BLOCKS.items():
+        page = put(page, name, block(rows))
     PAGE.write_text(page)
+    for path in draw_all(store, IMAGES, FIGURES):
+        print(path.relative_to(ROOT))
 
 
 if __name__ == "__main__":

@@ -4,41 +4,23 @@ A number as argument is another number of rows to score.
 """
 
 import os
-import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 
 import duckdb
 import numpy as np
 import pandas as pd
-from machine import head, save, table
+from report import Cost, head, save, table, whole_process
 
 STARTS = 15
 FIT_ROWS, FIT_COLUMNS, KNOWN = 7_000, 25, 1_000
 FEATURES = 8
 
 
-@dataclass(frozen=True)
-class Cost:
-    wall: float
-    cpu: float
-    peak_mb: float
-
-
 def run(*arguments: object) -> Cost:
-    """One process to its end: seconds on the clock, seconds of CPU, most memory held."""
-    start = perf_counter()
-    command = [sys.executable, "-m", "topbin", *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, arguments
-    wall = perf_counter() - start
-    return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return whole_process("-m", "topbin", *arguments)
 
 
 def labeled(rows: int, columns: int, known: int) -> pd.DataFrame:
@@ -75,29 +57,28 @@ def main() -> None:
                          folder / "scored.parquet", "--force")  # fmt: skip
             scores.append((count, scored))
     lines = [
-        # A process so short shows the memory of the one that began it, so none is given.
-        ["`topbin --help`, median of 15", "0.3 s",
-         *_shown([c.wall for c in starts], starts)[:2], "–"],
+        # Such a short process shows the memory of its parent, so none is given.
+        ["`topbin --help`, median of 15", "0.3 s", *_shown(*starts)[:2], "–"],
         [f"`topbin fit`, {FIT_ROWS:,} × {FIT_COLUMNS}, `--preset fast`", "20 s",
-         *_shown([fit.wall], [fit])],
+         *_shown(fit)],
         *([f"`topbin score`, {count:,} rows × {FEATURES}, parquet to parquet", "1 GB",
-           *_shown([cost.wall], [cost])] for count, cost in scores),
+           *_shown(cost)] for count, cost in scores),
     ]  # fmt: skip
     again = f"python bench/scripts/command.py{'' if rows == 10_000_000 else f' {rows}'}"
     text = head("What the command costs", again)
     text += (
-        "Whole processes, Python's start and all imports included. The load at the end, this work "
-        f"included, was {os.getloadavg()[1]:.0f} on {os.cpu_count()} cores: if it is more than the "
-        "cores, the wall clock shows an upper limit, the CPU seconds what the work takes.\n\n"
+        "Whole processes, with the start of Python and all imports. The load at the end, this work "
+        f"included, was {os.getloadavg()[1]:.0f} on {os.cpu_count()} cores: if it is higher than "
+        "the number of cores, the wall clock is an upper limit and CPU seconds are the work.\n\n"
     )
-    save("command.md", text + table(["", "wanted", "wall s", "CPU s", "peak MB"], lines))
+    save("command.md", text + table(["", "target", "wall s", "CPU s", "peak MB"], lines))
 
 
-def _shown(walls: list[float], costs: list[Cost]) -> list[str]:
+def _shown(*costs: Cost) -> list[str]:
     return [
-        f"{median(walls):.2f}",
+        f"{median(cost.wall for cost in costs):.2f}",
         f"{median(cost.cpu for cost in costs):.2f}",
-        f"{max(cost.peak_mb for cost in costs):.0f}",
+        f"{max(cost.peak for cost in costs):.0f}",
     ]
 
 

@@ -1,18 +1,14 @@
-"""Which score-level method errs least: every registered one over score models, sizes and α."""
-
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+"""Which score-level method has the smallest error, over score models, sizes and α."""
 
 from collections.abc import Callable
 from itertools import product
 from time import process_time
 
 import numpy as np
-from machine import head, save, table
+from report import head, one_thread, save, table
 from scipy.special import expit
 
-from topbin.core import Tails
+from topbin import Tails, estimate_alpha
 from topbin.mpe import METHODS, bbe_cp
 
 Sampler = Callable[[np.random.Generator, int], np.ndarray]
@@ -54,7 +50,7 @@ REPEATS = 100
 
 
 def errors(model: str, n_p: int, n_u: int, alpha: float) -> np.ndarray:
-    """One row a sample, one column a method."""
+    """One row per sample, one column per method."""
     draw_p, draw_n = MODELS[model]
     rng = np.random.default_rng([list(MODELS).index(model), n_p, n_u, int(1000 * alpha)])
     found = []
@@ -63,9 +59,11 @@ def errors(model: str, n_p: int, n_u: int, alpha: float) -> np.ndarray:
         scores_p = draw_p(rng, n_p)
         scores_u = np.concatenate([draw_p(rng, hidden), draw_n(rng, n_u - hidden)])
         tails = Tails.from_scores(scores_p, scores_u)
-        samples = {"tails": (tails,), "scores": (scores_p, scores_u)}
+        registered = (
+            estimate_alpha(scores_p, scores_u, method=name, confidence=None) for name in REGISTERED
+        )
         found.append(
-            [METHODS[name].estimate(*samples[METHODS[name].needs]).alpha for name in REGISTERED]
+            [estimate.alpha for estimate in registered]
             + [bbe_cp(tails, level=level).alpha for level in LEVELS]
         )
     return np.array(found) - alpha
@@ -131,14 +129,15 @@ def decision(rmse: dict, keys: list, rare: list, apart: list) -> str:
         f"(geometric mean over the settings; {others}), and {against_bbe(first, rare):.2f} times "
         f"for rare positives; its mean RMSE is {mean[first]:.3f}, that of bbe {mean['bbe']:.3f}."
         f"\n\nThe smallest mean RMSE is that of {lowest}, {mean[lowest]:.3f}. Gaussians 1σ and "
-        "pure 5 % weigh most in that mean; without them the errors relative to bbe are "
+        "pure 5 % contribute most to that mean; without them the errors relative to bbe are "
         + ", ".join(f"{name} {against_bbe(name, apart):.2f}" for name in ranked)
-        + ". The last rows of the tables are bbe_cp at other levels: laxer ones gain where hardly "
-        "any bin is pure and lose elsewhere, stricter ones the other way round.\n\n"
+        + ". The last rows of the tables are bbe_cp at other levels: laxer levels gain if hardly "
+        "any bin is pure and lose otherwise; stricter levels do the opposite.\n\n"
     )
 
 
 def main() -> None:
+    one_thread()
     start = process_time()
     keys = [(model, *sizes, alpha) for model, sizes, alpha in product(MODELS, SIZES, ALPHAS)]
     found = {key: errors(*key) for key in keys}
@@ -153,7 +152,7 @@ def main() -> None:
         "methods that need no calibrated probability.\n\n"
         f"{decision(rmse, keys, rare, apart)}## All settings\n\n{summary(rmse, keys)}\n"
         f"## Rare positives, α ≤ .1\n\n{summary(rmse, rare)}\n"
-        "## Without Gaussians 1σ and pure 5 %, where no method can know\n\n"
+        "## Without Gaussians 1σ and pure 5 %, where no method can find α\n\n"
         f"{summary(rmse, apart)}\n"
         f"## Mean RMSE (and mean error) by model\n\n{split(rmse, bias, keys, 0)}\n"
         f"## By positives\n\n{split(rmse, bias, keys, 1)}\n"

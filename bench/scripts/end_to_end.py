@@ -2,22 +2,22 @@
 
 import json
 import tempfile
+from importlib.metadata import entry_points
 from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
 import pandas as pd
 from click.testing import CliRunner
-from machine import head, save, table
+from report import head, save, table
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.metrics import roc_auc_score
 
-from topbin.cli import main as topbin
-
+(topbin,) = entry_points(group="console_scripts", name="topbin")  # the command
 RUNS, NEW, AUDITED = 20, 0.2, 100
 # The data, which of its classes are positive, and how many positives of those rows are known.
 DATA = {
-    "breast tumours: malignant": (load_breast_cancer, (0,), 80),
+    "breast tumors: malignant": (load_breast_cancer, (0,), 80),
     "digits: 3, 5 and 8": (load_digits, (3, 5, 8), 200),
     "wine: the second cultivar": (load_wine, (1,), 30),
 }
@@ -47,7 +47,9 @@ def write(frame: pd.DataFrame, path: Path) -> Path:
 
 
 def call(*arguments: object) -> dict[str, object]:
-    done = CliRunner().invoke(topbin, [*map(str, arguments), "--json"], catch_exceptions=False)
+    done = CliRunner().invoke(
+        topbin.load(), [*map(str, arguments), "--json"], catch_exceptions=False
+    )
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
 
@@ -99,12 +101,12 @@ def main() -> None:
     text = head("From a file to a report, 20 times", "python bench/scripts/end_to_end.py")
     text += (
         f"Every row is `fit --preset fast` → `score` → `audit --n {AUDITED}` → `audit --labels` → "
-        f"`report`. A fifth of the rows is kept from `fit` and scored afterwards; AUC is that of "
-        "these new rows. The true α is of the hidden labels, which no command sees; the audit's "
-        "answers are taken from them.\n\n"
+        f"`report`. A fifth of the rows is kept from `fit` and scored afterwards; the AUC is for "
+        "these new rows. The true α comes from the hidden labels, which no command sees; the "
+        "answers of the audit come from them too.\n\n"
         f"**The true α lies in the 95 % interval in {inside} of {len(rows)} runs;** the mean error "
-        f"of α̂ is {np.mean(errors):.3f}; the audit contradicts {refused}. The machine was busy "
-        "with other work: seconds of CPU are comparable, those of the wall clock are not.\n\n"
+        f"of α̂ is {np.mean(errors):.3f}; the audit contradicts {refused}. The machine did "
+        "other work too: CPU seconds can be compared, wall-clock seconds cannot.\n\n"
     )
     columns = ["seed", "data", "format", "input", "known", "unlabeled", "true α", "α̂", "interval",
                "inside", "audit", "AUC, new rows", "report KB", "CPU s", "wall s"]  # fmt: skip

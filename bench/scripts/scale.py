@@ -1,41 +1,37 @@
-"""Counting tails of files: time against merely reading the column, growth, memory, overheads.
+"""Counting tails of files: time against only reading the column, growth, memory, overheads.
 
-Each way runs in a process of its own, so that its peak memory is its own; the ways take turns.
+Each way runs in its own process, so that its peak memory is its own; the ways take turns.
 `python bench/scripts/scale.py [ROWS]`, by default a hundred million. The growth is also drawn, in
 docs/images/scale.svg.
 """
 
 import os
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-# On a busy machine workers take long to begin.
+# On a busy machine workers need long to start.
 os.environ.setdefault("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "300s")
 os.environ.setdefault("DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP", "300s")
 
-import json
 import pickle
-import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
-from time import perf_counter, process_time
-from typing import Any, NamedTuple
+from time import process_time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from machine import head, save, table
+from report import ROOT, Cost, answer, apart, cost, head, one_thread, save, table
 
 ROWS = 100_000_000
 FILE_ROWS, GROUP_ROWS, N_P, ALPHA, REPEATS = 10_000_000, 1 << 20, 10_000, 0.05, 3
-PICTURE = Path(__file__).parents[2] / "docs/images/scale.svg"
+PICTURE = ROOT / "docs/images/scale.svg"
 COLUMNS = {"score": "score", "label": "label"}
 TINY_FILES = 400
-SECONDS = 420  # after which a way is given up
+SECONDS = 420  # limit for one way
 ONCE = ("count_spark",)
 WAYS = {
     "Arrow reads the score column": "read_score",
@@ -45,14 +41,6 @@ WAYS = {
     "topbin, Dask with 2 workers, after start-up": "count_dask",
     "topbin, Spark local[2], after start-up": "count_spark",
 }
-
-
-class Figures(NamedTuple):
-    """Seconds by the clock, seconds of processor, peak memory in MB."""
-
-    wall: float
-    cpu: float
-    peak: float = 0.0
 
 
 def write(folder: Path, rows: int) -> None:
@@ -67,32 +55,26 @@ def write(folder: Path, rows: int) -> None:
         pq.write_table(part, folder / f"{i:04}.parquet", row_group_size=GROUP_ROWS)
 
 
-def timed(work: Callable[[], object], processor: Callable[[], float] = process_time) -> Figures:
-    begun, used = perf_counter(), processor()
-    work()
-    return Figures(perf_counter() - begun, processor() - used)
-
-
-def read(files: list[str], columns: list[str]) -> Figures:
-    """Every value decoded once, by as many threads, one file's in memory at a time."""
+def read(files: list[str], columns: list[str]) -> Cost:
+    """Every value decoded once, one file in memory at a time."""
 
     def work() -> None:
         for file in files:
             pq.read_table(file, columns=columns)
 
-    return timed(work)
+    return cost(work)
 
 
-def read_score(files: list[str]) -> Figures:
+def read_score(files: list[str]) -> Cost:
     return read(files, ["score"])
 
 
-def read_both(files: list[str]) -> Figures:
+def read_both(files: list[str]) -> Cost:
     return read(files, ["score", "label"])
 
 
-def stream_score(files: list[str]) -> Figures:
-    """The same without fresh memory for every file, which costs more than decoding."""
+def stream_score(files: list[str]) -> Cost:
+    """The same without new memory for every file, which costs more than decoding."""
 
     def stream(file: str) -> None:
         with pq.ParquetFile(file, pre_buffer=False) as opened:
@@ -100,16 +82,16 @@ def stream_score(files: list[str]) -> Figures:
                 pass
 
     with ThreadPoolExecutor(2) as pool:
-        return timed(lambda: list(pool.map(stream, files)))
+        return cost(lambda: list(pool.map(stream, files)))
 
 
-def count_local(files: list[str]) -> Figures:
+def count_local(files: list[str]) -> Cost:
     from topbin.engines import Local, tails_from
 
-    return timed(lambda: tails_from(Local(), files, **COLUMNS))
+    return cost(lambda: tails_from(Local(), files, **COLUMNS))
 
 
-def count_dask(files: list[str]) -> Figures:
+def count_dask(files: list[str]) -> Cost:
     from distributed import LocalCluster
 
     from topbin.engines import open_engine, tails_from
@@ -120,19 +102,19 @@ def count_dask(files: list[str]) -> Figures:
         open_engine("dask", cluster.scheduler_address) as engine,
     ):
         client.run(_import, None, 0)
-        return timed(
+        return cost(
             lambda: tails_from(engine, files, **COLUMNS),
             lambda: process_time() + sum(client.run(_used).values()),
         )
 
 
-def count_spark(files: list[str]) -> Figures:
-    """Spark's processes do not tell what they used, so only the clock counts."""
+def count_spark(files: list[str]) -> Cost:
+    """Spark's processes do not report their CPU time, so only the clock counts."""
     from topbin.engines import open_engine, tails_from
 
     with open_engine("spark", "local[2]") as engine:
         engine.total(_import, range(8), None)
-        return timed(lambda: tails_from(engine, files, **COLUMNS), lambda: np.nan)
+        return cost(lambda: tails_from(engine, files, **COLUMNS), lambda: np.nan)
 
 
 def _import(_shared: None, _part: int) -> int:
@@ -147,20 +129,18 @@ def _used() -> float:
     return process_time()
 
 
-def alone(way: str, files: list[str]) -> Figures:
-    """One way in a process of its own; NaN if it does not finish."""
-    command = [sys.executable, __file__, way, *files]
+def alone(way: str, files: list[str]) -> Cost:
+    """One way in its own process; NaN if it does not finish."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS)
+        found = Cost(**apart(__file__, way, *files, timeout=SECONDS))
     except subprocess.TimeoutExpired:
-        return Figures(np.nan, np.nan, np.nan)
-    found = Figures(*json.loads(done.stdout.splitlines()[-1]))
+        return Cost(np.nan, np.nan, np.nan)
     sys.stderr.write(f"{way} {len(files)} files: {found}\n")
     return found
 
 
 def compare(files: list[str]) -> str:
-    runs: dict[str, list[Figures]] = {way: [] for way in WAYS.values()}
+    runs: dict[str, list[Cost]] = {way: [] for way in WAYS.values()}
     for turn in range(REPEATS):
         for way, these in runs.items():
             if way not in ONCE or not turn:
@@ -176,7 +156,7 @@ def compare(files: list[str]) -> str:
     return table(columns, shown) + verdict(runs)
 
 
-def ratio(runs: dict[str, list[Figures]], way: str, other: str, field: str) -> float:
+def ratio(runs: dict[str, list[Cost]], way: str, other: str, field: str) -> float:
     """The median, over the turns, of what one way took of what the other took in that turn."""
     pairs = zip(runs[way], runs[other], strict=False)
     return median(getattr(one, field) / getattr(two, field) for one, two in pairs)
@@ -186,8 +166,8 @@ def _or_dash(x: float) -> str:
     return "–" if np.isnan(x) else f"{x:.2f}"
 
 
-def verdict(runs: dict[str, list[Figures]]) -> str:
-    """Each target beside what was reached."""
+def verdict(runs: dict[str, list[Cost]]) -> str:
+    """Each target beside the result."""
     floor = "local ≤ 1.5 × reading the score column"
     reached = [
         (f"{floor}, clock", ratio(runs, "count_local", "read_score", "wall"), 1.5),
@@ -217,10 +197,10 @@ def growth(files: list[str], small: list[str], rows: int) -> str:
         [f"{size:,}", f"{f.wall:.2f}", f"{f.cpu:.2f}", f"{1e9 * f.cpu / size:.1f}", f"{f.peak:.0f}"]
         for size, f in measured.items()
     ]
-    return table(["rows", "seconds", "processor s", "processor ns a row", "peak RSS, MB"], lines)
+    return table(["rows", "seconds", "processor s", "processor ns per row", "peak RSS, MB"], lines)
 
 
-def draw(measured: dict[int, Figures]) -> None:
+def draw(measured: dict[int, Cost]) -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -240,7 +220,7 @@ def draw(measured: dict[int, Figures]) -> None:
 
 
 def overheads(folder: Path, files: list[str]) -> str:
-    """What a part costs beyond its rows, and what moves to it and back."""
+    """What a part costs beyond its rows, and the bytes that it sends and receives."""
     for i in range(TINY_FILES):
         label = np.arange(100, dtype=np.int8) == 0
         part = pa.table({"score": np.linspace(0, 1, 100, dtype=np.float32), "label": label})
@@ -250,7 +230,7 @@ def overheads(folder: Path, files: list[str]) -> str:
     for name, way in list(WAYS.items())[3:5]:
         begun = alone(way, tiny[:1]).wall
         rows.append([name, f"{1e3 * (alone(way, tiny).wall - begun) / (TINY_FILES - 1):.1f}"])
-    return table(["way", "ms a part, both passes and its footer"], rows) + "\n" + moved(files)
+    return table(["way", "ms per part, both passes and its footer"], rows) + "\n" + moved(files)
 
 
 def moved(files: list[str]) -> str:
@@ -267,11 +247,12 @@ def moved(files: list[str]) -> str:
             return super().total(task, parts, shared)
 
     cuts = tails_from(Weighed(), files, **COLUMNS).cuts.size
-    columns = ["pass", "shared, once a worker", "name of a part", "back from a part"]
+    columns = ["pass", "shared, once per worker", "name of a part", "back from a part"]
     return f"Bytes moved, with {cuts:,} cuts:\n\n" + table(columns, rows)
 
 
 def main(rows: int) -> None:
+    one_thread()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "small").mkdir()
@@ -300,8 +281,6 @@ def main(rows: int) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
-        figures: Figures = globals()[sys.argv[1]](sys.argv[2:])
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps([figures.wall, figures.cpu, peak]))
+        answer(globals()[sys.argv[1]](sys.argv[2:]))
     else:
         main(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS)

@@ -1,26 +1,15 @@
 """Speed of the score-level estimators against plain code written straight from the definitions."""
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from time import perf_counter
 
 import numpy as np
-from machine import head, save, table
+from report import best, head, one_thread, save, table
+from samples import gaussians
 from scipy.optimize import LinearConstraint, minimize
 from scipy.special import bdtr, bdtrc, logit
 
-from topbin.core import Tails
+from topbin import Tails
 from topbin.mpe import alphamax, dedpul, elkan_noto, scott
-from topbin.mpe.alphamax import histograms
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from gaussians import gaussians  # the same samples that the tests use
 
 ALPHA = 0.3
 LARGE = 1_000_000
@@ -46,7 +35,7 @@ def largest(holds: Callable[[float], bool]) -> float:
 
 
 def plain_dedpul(scores_p: np.ndarray, scores_u: np.ndarray) -> float:
-    """Kernel sums over every pair, a median per window, EM and the grid over every row."""
+    """Kernel sums over every pair, one median per window, EM and the grid over every row."""
     z_p, z_u = np.sort(logit(scores_p)), np.sort(logit(scores_u))
     width = 0.2 * z_p.std()
     ratio = np.array(
@@ -77,12 +66,24 @@ def plain_rolling_median(values: np.ndarray, reach: int) -> np.ndarray:
 def plain_alphamax(scores_p: np.ndarray, scores_u: np.ndarray) -> float:
     """The same elbow rule, with a general solver for each of the 299 convex problems."""
     n = min(scores_p.size, scores_u.size)
-    p, w = histograms(np.sort(scores_p), np.sort(scores_u), max(4, round(n ** (1 / 3))))
+    p, w = plain_histograms(np.sort(scores_p), np.sort(scores_u), max(4, round(n ** (1 / 3))))
     c = 2 * (p.size - 1) * (1 / scores_p.size + 1 / scores_u.size)
     alphas = np.sin(np.pi / 600 * np.arange(1, 300)) ** 2
     f = np.append(np.zeros(30), [general_drop(p, w, alpha) for alpha in alphas])
     bend = (f[60:] - 2 * f[30:-30] + f[:-60]) / (f[30:-30] + c)
     return float(alphas[np.argmax(bend)])
+
+
+def plain_histograms(p: np.ndarray, u: np.ndarray, bins: int) -> list[np.ndarray]:
+    """Shares of both sorted samples in bins by the mean of a score's two ranks."""
+    both = np.concatenate([p, u])
+    ranks = [
+        [np.searchsorted(s, both, side) / s.size for side in ("left", "right")] for s in (p, u)
+    ]
+    number = np.unique((np.mean(ranks, axis=(0, 1)) * bins).astype(int), return_inverse=True)[1]
+    sides = number[: p.size], number[p.size :]
+    counts = [np.maximum(np.bincount(side, minlength=number.max() + 1), 0.5) for side in sides]
+    return [count / count.sum() for count in counts]
 
 
 def general_drop(p: np.ndarray, w: np.ndarray, alpha: float) -> float:
@@ -115,21 +116,12 @@ CASES = [
 ]
 
 
-def timed(call: Callable[..., float], scores: tuple, repeats: int) -> tuple[float, float]:
-    seconds = []
-    for _ in range(repeats):
-        start = perf_counter()
-        answer = call(*scores)
-        seconds.append(perf_counter() - start)
-    return answer, min(seconds)
-
-
 def against_plain() -> str:
     rows = []
     for name, n, ours, plain, target in CASES:
         scores = gaussians(ALPHA, n, n).scores()
-        answer, fast = timed(ours, scores, 5)
-        reference, slow = timed(plain, scores, 1)
+        fast, answer = best(lambda call=ours, scores=scores: call(*scores), 5)
+        slow, reference = best(lambda call=plain, scores=scores: call(*scores))
         rows.append(
             [name, f"{n:,}", f"{answer:.5f}", f"{reference:.5f}", f"{abs(answer - reference):.1e}",
              f"{fast:.4f}", f"{slow:.3g}", f"**{slow / fast:.0f}**" if slow > fast else
@@ -141,18 +133,19 @@ def against_plain() -> str:
 
 def at_scale() -> str:
     scores = gaussians(ALPHA, LARGE, LARGE, noise=0).scores()
-    _, floor = timed(lambda p, u: np.sort(p)[0] + np.sort(u)[0], scores, 3)
-    rows = [["np.sort of both", "", f"{floor:.2f}", "1.0"]]
-    for name, _, ours, _, _ in CASES:
-        answer, seconds = timed(ours, scores, 3)
-        rows.append([name, f"{answer:.5f}", f"{seconds:.2f}", f"{seconds / floor:.1f}"])
+    floor, _ = best(lambda: [np.sort(side) for side in scores], 3)
     tails = Tails.from_scores(*scores)
-    answer, seconds = timed(lambda t: scott(t).alpha, (tails,), 3)
-    rows.append(["scott, tails given", f"{answer:.5f}", f"{seconds:.2f}", f"{seconds / floor:.1f}"])
+    calls = {name: lambda ours=ours: ours(*scores) for name, _, ours, _, _ in CASES}
+    calls["scott, tails given"] = lambda: scott(tails).alpha
+    rows = [["np.sort of both", "", f"{floor:.2f}", "1.0"]]
+    for name, call in calls.items():
+        seconds, answer = best(call, 3)
+        rows.append([name, f"{answer:.5f}", f"{seconds:.2f}", f"{seconds / floor:.1f}"])
     return table(["method", "α̂", "seconds", "× np.sort"], rows)
 
 
 def main() -> None:
+    one_thread()
     text = head("Speed of the score-level estimators", "python bench/scripts/speed_scores.py")
     text += (
         f"Gaussians 4σ apart, α = {ALPHA}, scores p(labeled | x) in float64, one thread. Ours from "

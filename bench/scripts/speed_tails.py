@@ -1,28 +1,20 @@
 """Speed and memory of counting: BBE and tails from raw scores, tails from chunks, the bootstrap.
 
-Times are CPU seconds of one thread, so that other work on the machine disturbs them less; every
-ratio is the median over repeats in which both sides take turns.
+Times are CPU seconds of one thread, which other work on the machine disturbs less; every ratio is
+the median over repeats in which both sides take turns.
 """
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
-from time import process_time
 
 import numpy as np
-from machine import head, save, table
+from report import answer, apart, cpu_seconds, head, one_thread, peak_mb, save, table
 
-from topbin.core import Tails
+from topbin import Tails
 from topbin.mpe import bbe, bootstrap, thin_tails
-from topbin.mpe.bbe_cp import geometric_ranks
 
 ROWS = 10_000_000
 REPEATS = 7
@@ -78,7 +70,9 @@ def thinned(scores_p: np.ndarray, scores_u: np.ndarray) -> object:
 
 
 def thinned_with_ranks(scores_p: np.ndarray, scores_u: np.ndarray) -> object:
-    return bbe(thin_tails(scores_p, scores_u, ranks=geometric_ranks(scores_p.size)))
+    return bbe(
+        thin_tails(scores_p, scores_u, ranks=np.geomspace(1, scores_p.size, 290).astype(int))
+    )
 
 
 WAYS = {
@@ -89,12 +83,6 @@ WAYS = {
 }
 
 
-def seconds(call: Callable[..., object], *given: object) -> float:
-    start = process_time()
-    call(*given)
-    return process_time() - start
-
-
 def speed() -> str:
     rows = []
     for kind, make in KINDS.items():
@@ -103,8 +91,8 @@ def speed() -> str:
         floors = []
         for _ in range(REPEATS):
             for way, (call, _) in WAYS.items():
-                floors.append(seconds(sort_both, *pair))
-                ratios[way].append(seconds(call, *pair) / floors[-1])
+                floors.append(cpu_seconds(sort_both, *pair))
+                ratios[way].append(cpu_seconds(call, *pair) / floors[-1])
         same = bbe(thin_tails(*pair)) == bbe(Tails.from_scores(*pair)) == bbe(plain_tails(*pair))
         rows.append(
             [kind, f"{median(floors):.3f}", *(f"{median(ratios[way]):.2f}" for way in WAYS), same]
@@ -126,29 +114,17 @@ def memory() -> str:
             size = sum(scores.nbytes for scores in pair) / 2**20
             distinct = np.unique(pair[0]).size / ROWS
             for way in WAYS:
-                grown = run_apart("peak", way, *files)
+                grown = apart(__file__, "peak", way, *files)
                 rows.append([kind, f"{distinct:.0%}", way, f"{size:.0f}", f"{grown:.0f}",
                              f"{grown / size:.2f}", f"{1 + grown / size:.2f}"])  # fmt: skip
     columns = ["scores", "distinct positives", "what", "input MiB", "added MiB"]
     return table([*columns, "added : input", "(input + added) : input"], rows)
 
 
-def run_apart(*words: str) -> float:
-    command = [sys.executable, __file__, *words]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return float(done.stdout)
-
-
-def peak_mib() -> float:
-    """The highest resident memory of this process so far (Linux)."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
-
-
 def grown_by(call: Callable[..., object], *given: object) -> float:
-    before = peak_mib()
+    before = peak_mb()
     call(*given)
-    return peak_mib() - before
+    return peak_mb() - before
 
 
 def pool(rows: int = 1_000_000) -> list[np.ndarray]:
@@ -169,9 +145,9 @@ def chunks() -> str:
         ("1e8 in chunks of 1e6", made, 100),
         ("1e8 in chunks of 1e4", small, 10_000),
     ):
-        took = seconds(Tails.from_chunks, scores_p, cycle(source, number))
-        floor = sum(seconds(np.sort, chunk) for chunk in cycle(source, number))
-        added = run_apart("chunks", str(len(source[0])), str(number))
+        took = cpu_seconds(Tails.from_chunks, scores_p, cycle(source, number))
+        floor = sum(cpu_seconds(np.sort, chunk) for chunk in cycle(source, number))
+        added = apart(__file__, "chunks", len(source[0]), number)
         rows.append([label, f"{took:.2f}", f"{took / floor:.2f}", f"{added:.1f}"])
     columns = ["n_u", "seconds", "× np.sort of the chunks", "added MiB"]
     return table(columns, rows)
@@ -192,23 +168,24 @@ def resampling(n: int = 100_000, drawn: int = 20) -> str:
             bbe(count(rng.choice(scores_p, n), rng.choice(scores_u, n)))
 
     tails = Tails.from_scores(scores_p, scores_u)
-    fast = median(seconds(bootstrap, tails) for _ in range(REPEATS))
+    fast = median(cpu_seconds(bootstrap, tails) for _ in range(REPEATS))
     rows = [["`bootstrap` from tails", f"{fast:.3f}", "1"]]
     for label, count in (("np.sort, searchsorted", plain_tails), ("ours", Tails.from_scores)):
-        slow = median(seconds(resample_and_sort, count) for _ in range(3)) * 1000 / drawn
+        slow = median(cpu_seconds(resample_and_sort, count) for _ in range(3)) * 1000 / drawn
         rows.append([f"resample, count by {label}", f"{slow:.2f}", f"{slow / fast:.0f}"])
     return table(["1,000 replicates at n_p = n_u = 1e5", "seconds", "× `bootstrap`"], rows)
 
 
 def main() -> None:
+    one_thread()
     text = head("Speed and memory of counting", "python bench/scripts/speed_tails.py")
     text += (
         f"CPU seconds of one thread; ratios are medians of {REPEATS} repeats that take turns with "
-        "the floor, in one run. Gaussians 3σ apart unless said, α = 0.3.\n\n"
+        "the floor, in one run. Gaussians 3σ apart unless stated otherwise, α = 0.3.\n\n"
         f"## {ROWS:,} + {ROWS:,} float32: time as a multiple of np.sort of both\n\n{speed()}\n"
         f"## Peak memory of the same\n\nResident memory of a fresh process, beyond the loaded "
-        f"input. The result of full tails alone takes 20 bytes a distinct positive, against 8 "
-        f"bytes of input a row of each sample.\n\n{memory()}\n"
+        f"input. The result of full tails alone takes 20 bytes per distinct positive, against 8 "
+        f"bytes of input per row of both samples.\n\n{memory()}\n"
         f"## n_p = 1e5, unlabeled rows in chunks\n\n{chunks()}\n"
         f"## Bootstrap\n\nResampling was timed for 20 replicates and multiplied.\n\n{resampling()}"
     )
@@ -218,8 +195,8 @@ def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["peak"]:
         call, given = WAYS[sys.argv[2]][0], [np.load(file) for file in sys.argv[3:]]
-        print(grown_by(call, *given))
+        answer(grown_by(call, *given))
     elif sys.argv[1:2] == ["chunks"]:
-        print(grown_by_chunks(*map(int, sys.argv[2:])))
+        answer(grown_by_chunks(*map(int, sys.argv[2:])))
     else:
         main()

@@ -1,36 +1,25 @@
 """What `import topbin` and `topbin --help` cost beyond what users import anyway."""
 
-import subprocess
-import sys
 from statistics import median
-from time import perf_counter
 
-from machine import head, save, table
+from report import head, save, table, whole_process
 
 BASE = "import numpy, scipy, scipy.stats, sklearn, sklearn.base"
 CASES = {
-    "python -c pass": [sys.executable, "-c", "pass"],
-    "numpy + scipy + scikit-learn": [sys.executable, "-c", BASE],
-    "the same + import topbin": [sys.executable, "-c", f"{BASE}; import topbin"],
-    "the same + topbin.estimate_alpha": [
-        sys.executable, "-c", f"{BASE}; import topbin; topbin.estimate_alpha",
-    ],
-    "topbin --help": [sys.executable, "-m", "topbin", "--help"],
-}  # fmt: skip
+    "python -c pass": ["-c", "pass"],
+    "numpy + scipy + scikit-learn": ["-c", BASE],
+    "the same + import topbin": ["-c", f"{BASE}; import topbin"],
+    "the same + topbin.estimate_alpha": ["-c", f"{BASE}; import topbin; topbin.estimate_alpha"],
+    "topbin --help": ["-m", "topbin", "--help"],
+}
 REPEATS = 15
-
-
-def seconds(command: list[str]) -> float:
-    start = perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
-    return perf_counter() - start
 
 
 def main() -> None:
     runs = {name: [] for name in CASES}
     for _ in range(REPEATS):
         for name, command in CASES.items():
-            runs[name].append(seconds(command))
+            runs[name].append(whole_process(*command).wall)
     base = median(runs["numpy + scipy + scikit-learn"])
     rows = [
         [name, f"{median(times):.3f}", f"{min(times):.3f}", f"{median(times) - base:+.3f}"]

@@ -1,17 +1,17 @@
-"""`topbin bench`: list, run, table, figures and check."""
+"""`topbin-bench`: list, run, table, figures and check."""
 
 import json
 
 import pytest
 from click.testing import CliRunner
 
-from topbin.cli import main
+from topbin_bench.cli import bench
 from topbin_bench.grid import grid
 from topbin_bench.store import Store, write_table
 
 
 def call(*arguments):
-    return CliRunner().invoke(main, ["bench", *map(str, arguments)])
+    return CliRunner().invoke(bench, [*map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def smoke(tmp_path_factory):
     """The whole smoke run, without a data folder."""
     folder = tmp_path_factory.mktemp("bench")
     runner = CliRunner(env={"TOPBIN_DATA": None})
-    return folder, runner.invoke(main, ["bench", "run", "smoke", "-o", str(folder)])
+    return folder, runner.invoke(bench, ["run", "smoke", "-o", str(folder)])
 
 
 def test_smoke_runs_everything_without_data(smoke):
@@ -66,14 +66,14 @@ def test_failures_are_shown_and_exit_1(tmp_path, monkeypatch):
     monkeypatch.delenv("TOPBIN_DATA", raising=False)
     result = call("run", "gsec", "--profile", "smoke", "--method", "tice", "-o", tmp_path)
     assert result.exit_code == 1
-    assert "TB301" in result.stderr
-    assert "TB301" in call("table", "--failed", "-o", tmp_path).stdout
+    assert "TOPBIN_DATA is not set" in result.stderr
+    assert "TOPBIN_DATA is not set" in call("table", "--failed", "-o", tmp_path).stdout
 
 
 def test_a_table_of_nothing(tmp_path):
     result = call("table", "-o", tmp_path)
     assert result.exit_code == 1
-    assert "TB303" in result.stderr
+    assert "has no results" in result.stderr
 
 
 def test_wrong_names_are_wrong_use(tmp_path):
@@ -100,7 +100,7 @@ def test_help_names_the_verbs():
         assert verb in result.stdout
 
 
-def test_cells_run_again_give_what_is_kept(smoke):
+def test_cells_run_again_give_what_is_stored(smoke):
     folder, _ = smoke
     before = {path.name: path.read_bytes() for path in folder.glob("*.parquet")}
     result = call("check", "-o", folder, "--cells", 3, "--seed", 1, "--within", 0, "--json")
@@ -112,7 +112,7 @@ def test_cells_run_again_give_what_is_kept(smoke):
     assert {path.name: path.read_bytes() for path in folder.glob("*.parquet")} == before
 
 
-def test_a_number_that_cannot_be_had_again_is_told(tmp_path):
+def test_a_number_that_cannot_be_reproduced_is_reported(tmp_path):
     assert call("run", "triangles", "--profile", "smoke", "--method", "tice", "--seeds", 1,
                 "-o", tmp_path).exit_code == 0  # fmt: skip
     store = Store(tmp_path)
@@ -126,4 +126,38 @@ def test_a_number_that_cannot_be_had_again_is_told(tmp_path):
 def test_nothing_to_check(tmp_path):
     result = call("check", "-o", tmp_path)
     assert result.exit_code == 1
-    assert "TB303" in result.stderr
+    assert "has no results" in result.stderr
+
+
+def test_without_a_folder_smoke_stays_out_of_the_committed_results(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert call("run", "smoke", "--method", "tice").exit_code == 0
+    assert (tmp_path / "bench/results/smoke/rows.parquet").exists()
+    assert not (tmp_path / "bench/results/bench").exists()
+
+
+@pytest.mark.filterwarnings("default")  # Dask closes its sockets in its own way
+def test_cells_are_spread_over_a_dask_cluster(smoke, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+        there = ["--scheduler", cluster.scheduler_address, "-o", tmp_path]
+        assert call("run", "smoke", "--method", "tice", *there).exit_code == 0
+    here, found = (
+        store.frame().query("method == 'tice'").set_index("key")["alpha_last"].sort_index()
+        for store in (Store(smoke[0]), Store(tmp_path))
+    )
+    assert len(found) == 3
+    assert found.equals(here)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+
+    def client(address, **_):
+        raise OSError("timed out")
+
+    monkeypatch.setattr(distributed, "Client", client)
+    result = call("run", "smoke", "--scheduler", "tcp://127.0.0.1:9", "-o", tmp_path)
+    assert result.exit_code == 1
+    assert 'no Dask scheduler answers at "tcp://127.0.0.1:9"' in result.stderr

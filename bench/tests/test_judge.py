@@ -1,15 +1,14 @@
-"""Measuring by the definition: the hold-out's risk, the top bin, who is called positive."""
+"""Measuring by the definition: the risk on the hold-out, the top bin, positive calls."""
 
 from math import log
 
 import numpy as np
 import pytest
 
-from topbin.core.estimate import AlphaEstimate
-from topbin.learn.loop import WARM_START, Epoch
-from topbin.learn.registry import find_learner
-from topbin.mpe.registry import METHODS
-from topbin_bench.judge import Look, Point, measure, summary, top_bin
+from topbin import AlphaEstimate, Tails
+from topbin.learn import Epoch, find_learner
+from topbin.mpe import bbe
+from topbin_bench.judge import WARM_START, Look, Point, measure, summary, top_bin
 from topbin_bench.methods import CONTENDERS, find_contender
 from topbin_bench.tasks import Truth
 from topbin_bench.trainers import Fitted
@@ -46,17 +45,11 @@ def test_the_risk_on_the_hold_out(name, kept):
 
 def test_the_top_bin_by_a_loop():
     size, purity = top_bin(fitted("pvu"), truth())
-    cut = METHODS["bbe"].estimate(tails()).cut
+    cut = bbe(Tails.from_scores(P, U)).cut
     inside = [positive for z, positive in zip(U, Y, strict=True) if z >= cut]
     assert size == len(inside) / 40
     assert purity == sum(inside) / len(inside)
     assert np.isnan(top_bin(fitted("pvu"), Truth(None, None, None))[1])
-
-
-def tails():
-    from topbin.core.tails import Tails
-
-    return Tails.from_scores(P, U)
 
 
 @pytest.mark.parametrize(

@@ -1,54 +1,74 @@
-"""The results page: a place for every section, and sections that go when they have no results."""
+"""The results page and the full tables agree with the committed rows."""
 
-import importlib.util
-from pathlib import Path
+import re
 
+import bench_page as page
 import pandas as pd
 import pytest
 
 from topbin_bench.grid import Cell
-
-ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "benchmarks" / "bench_page.py"
+from topbin_bench.results import finished, read_rows
+from topbin_bench.store import Store
 
 
 @pytest.fixture(scope="module")
-def page():
-    if not SCRIPT.exists():
-        pytest.skip("bench/scripts/ is not part of a source distribution")
-    spec = importlib.util.spec_from_file_location("bench_page", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def rows():
+    return finished(read_rows(Store(page.RESULTS / "bench")))
 
 
 def rows_of(*cells):
     rows = [
         {"key": cell.key, "task": cell.task, "method": cell.method, "alpha": cell.alpha,
-         "seed": cell.seed, "profile": cell.profile, "status": "done", "alpha_last": 0.4,
-         "alpha_error_last": 0.1, "accuracy_last": 0.8}
+         "seed": cell.seed, "profile": cell.profile, "status": "done"}
         for cell in cells
     ]  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def test_the_page_has_a_place_for_every_section(page):
+@pytest.mark.parametrize("name", page.BLOCKS)
+def test_a_block_of_the_page_shows_the_committed_rows(name, rows):
     text = page.PAGE.read_text()
-    assert [text.count(f"<!-- {name} -->\n") for name in page.SECTIONS] == [1] * len(page.SECTIONS)
-    assert text.count("<!-- end -->") == len(page.SECTIONS)
+    assert page.put(text, name, page.BLOCKS[name](rows)) == text
 
 
-def test_a_section_goes_with_its_results(page):
-    text = "before\n<!-- imdb -->\nold\n<!-- end -->\nafter\n"
-    rows = page.in_order(rows_of(Cell("imdb", "tedn", 0.5, 0, "cpu")))
-    full = page.put(text, "imdb", page.SECTIONS["imdb"](rows))
-    assert "## IMDb" in full
-    assert "| imdb | (TED)ⁿ | 0.100 |" in full
-    empty = page.put(full, "imdb", page.SECTIONS["imdb"](rows[rows["task"] == "none"]))
-    assert empty == "before\n<!-- imdb -->\n<!-- end -->\nafter\n"
+@pytest.mark.parametrize("name", page.FILES)
+def test_full_tables_show_the_committed_rows(name, rows):
+    assert (page.RESULTS / f"{name}.md").read_text() == page.full(name, rows)
 
 
-def test_what_was_not_run_is_the_rest_of_the_grid(page):
+def test_the_page_is_short_and_links_every_full_table():
+    text = page.PAGE.read_text()
+    assert len(text.splitlines()) <= 250
+    assert text.count("<!-- end -->") == len(page.BLOCKS)
+    links = re.findall(r"\]\(([^)#]+)\)", text)
+    assert all((page.PAGE.parent / link).exists() for link in links)
+    assert {f"../bench/results/{name}.md" for name in page.FILES} <= set(links)
+
+
+def test_the_images_are_those_that_the_page_shows():
+    shown = re.findall(r"\]\(images/results/(\w+)\.png\)", page.PAGE.read_text())
+    assert sorted(shown) == sorted(page.FIGURES)
+    assert sorted(path.stem for path in page.IMAGES.iterdir()) == sorted(page.FIGURES)
+
+
+def test_numbers_in_the_prose_are_those_of_the_rows(rows):
+    """The hand-written numbers that a rerun would change most easily."""
+    text = page.PAGE.read_text()
+    cover = {line[0]: line[1] for line in page.coverage(rows).rows}
+    assert f"in {cover['topbin (default)']} runs" in text
+    assert f"({len(Store(page.RESULTS / 'bench').current()):,} cells)" in text
+    mean = page.wide(page.of_tasks(rows, page.UCI), "alpha_error", page.ALPHA).rows[-1]
+    found = dict(zip(page.ALPHA, mean[1:], strict=False))
+    for name, said in {"BBE": "bbe", "DEDPUL": "dedpul", "AlphaMax": "alphamax"}.items():
+        assert f"{name} ({found[said].removeprefix('0')})" in text
+
+
+def test_a_page_without_the_place_of_a_block_is_refused():
+    with pytest.raises(SystemExit, match="exactly one line <!-- uci -->"):
+        page.put("no place\n", "uci", "")
+
+
+def test_what_was_not_run_is_the_rest_of_the_plan():
     done = Cell("gsec_pu", "tedn", float("nan"), 0, "paper")
     lines = {line[:3]: line[3] for line in page.not_run(rows_of(done)).rows}
     said = lines["gsec_pu", "paper", "unknown"]
@@ -57,6 +77,12 @@ def test_what_was_not_run_is_the_rest_of_the_grid(page):
     assert ("cifar_dog_cat", "cpu-allconv", "0.5") in lines
 
 
-def test_lines_that_say_the_same_are_one(page):
+def test_lines_with_the_same_counts_are_one():
     cells = [Cell("concrete", "bbe", alpha, 0, "paper") for alpha in (0.1, 0.9)]
     assert page.counted(rows_of(*cells)).rows == (("concrete", "paper", "0.1, 0.9", "1: bbe"),)
+
+
+def test_a_command_of_the_plan():
+    assert (
+        "topbin-bench run mnist --profile cpu --seeds 3 --jobs 2 --alpha 0.5\n" in page.commands()
+    )

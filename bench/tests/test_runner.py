@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from topbin.core.errors import FileError, InputError
+from topbin.core import InputError
 from topbin_bench import runner, trainers
+from topbin_bench.errors import BenchError
 from topbin_bench.grid import Cell, grid, jobs_of
 from topbin_bench.methods import CONTENDERS, USUAL
 from topbin_bench.runner import run, run_job
@@ -97,7 +98,7 @@ def test_nothing_is_left_unpacked(whole):
     store, _ = whole
     assert list(store.parts.iterdir()) == []
     assert {path.name for path in store.folder.iterdir()} == {
-        "rows.parquet", "curves.parquet", "scores.parquet", "parts",
+        "rows.parquet", "curves.parquet", "scores.parquet", "parts", ".lock",
     }  # fmt: skip
 
 
@@ -169,7 +170,7 @@ def test_missing_data_is_a_failure_with_a_reason(tmp_path, monkeypatch):
     seen = []
     assert run([Cell("gsec_pu", "tice", float("nan"), 0, "smoke")], Store(tmp_path),
                watch=seen.append) == 1  # fmt: skip
-    assert "TB301" in seen[0].reason
+    assert "TOPBIN_DATA is not set" in seen[0].reason
 
 
 def test_an_interrupt_keeps_what_is_done(tmp_path):
@@ -193,7 +194,8 @@ def test_results_are_packed_while_a_run_goes_on(tmp_path, monkeypatch):
 
 
 COMMAND = [
-    sys.executable, "-m", "topbin", "bench", "run", "gaussians", "beta", "--profile", "smoke",
+    sys.executable, "-c", "from topbin_bench.cli import bench; bench()",
+    "run", "gaussians", "beta", "--profile", "smoke",
     "--method", "km1,km2,tice", "--seeds", "8", "-o",
 ]  # fmt: skip
 
@@ -228,13 +230,13 @@ def test_a_second_run_into_the_folder_is_refused(tmp_path):
     def again(finished):
         run(cells_of(QUICK), store)
 
-    with pytest.raises(FileError, match="TB107"):
+    with pytest.raises(BenchError, match="another run is writing to"):
         run(cells_of(QUICK), store, watch=again)
 
 
 def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "rows.parquet").write_bytes(b"not parquet")
-    with pytest.raises(FileError, match=r"TB303.*rows\.parquet"):
+    with pytest.raises(BenchError, match=r"rows\.parquet. cannot be read"):
         Store(tmp_path).frame()
 
 

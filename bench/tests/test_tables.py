@@ -7,28 +7,26 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from topbin.core.errors import InputError
 from topbin_bench import figures
+from topbin_bench.errors import BenchError
 from topbin_bench.figures.epochs import _even
 from topbin_bench.figures.panels import blocks
 from topbin_bench.figures.triangles import tilt
 from topbin_bench.grid import Cell, grid, jobs_of
 from topbin_bench.progress import Watch
+from topbin_bench.results import beside, caption, finished, read_rows, with_nets
 from topbin_bench.runner import Finished
 from topbin_bench.store import Store
 from topbin_bench.tables import (
     as_printed,
-    beside,
     by_alpha,
-    caption,
     compare,
     failures,
-    labelled,
     mean_of,
-    require_rows,
+    means_by_alpha,
     wide,
 )
-from topbin_bench.verdicts import against_best, early_stops, natives
+from topbin_bench.verdicts import against_best, coverage, early_stops, natural
 
 METHODS = ("tedn", "bbe", "scott", "pvu", "topbin", "tedn-w0")
 
@@ -116,6 +114,22 @@ def test_by_alpha_has_a_line_each(rows):
     ]  # fmt: skip
 
 
+def test_means_by_alpha_have_the_best_in_bold(rows):
+    table = means_by_alpha(rows, "alpha_error", ["tedn", "bbe"])
+    assert table.header == ("α", "0.1", "0.5")
+    assert table.rows == (("(TED)ⁿ", "**0.010**", "**0.010**"), ("BBE", "0.020", "0.020"))
+
+
+def test_unpaired_methods_keep_all_their_splits(rows):
+    gone = (rows["method"] == "bbe") & (rows["seed"] == 2)
+    line = wide(rows[~gone], "alpha_error", ["tedn", "bbe"], paired=False).rows[0]
+    assert line == ("concrete", "**0.010 ± 0.006**", "0.015 ± 0.005", "2 to 3")
+
+
+def test_coverage_of_the_intervals(rows):
+    assert coverage(rows).rows[0] == ("(TED)ⁿ", "8 of 12", "0.15")
+
+
 def test_forms(rows):
     table = wide(rows[rows["task"] == "concrete"], "alpha_error", ["tedn", "bbe"])
     assert table.render("markdown").splitlines()[:2] == [
@@ -135,26 +149,26 @@ def test_means():
 def test_two_nets_are_never_averaged(rows):
     photos = rows[rows["task"] == "concrete"].assign(task="cifar_dog_cat")
     both = pd.concat([photos.assign(profile="cpu"), photos.assign(profile="cpu-allconv")])
-    assert compare(labelled(both), "accuracy").rows[-1][0] == "cifar_dog_cat · All-CNN"
-    assert {line[5] for line in compare(labelled(both), "accuracy").rows} == {"3"}
-    assert set(labelled(rows.assign(profile="cpu-allconv"))["task"]) == {"concrete", "spambase"}
-    assert len(labelled(pd.DataFrame())) == 0
+    assert compare(with_nets(both), "accuracy").rows[-1][0] == "cifar_dog_cat · All-CNN"
+    assert {line[5] for line in compare(with_nets(both), "accuracy").rows} == {"3"}
+    assert set(with_nets(rows.assign(profile="cpu-allconv"))["task"]) == {"concrete", "spambase"}
+    assert len(with_nets(pd.DataFrame())) == 0
     assert beside("cifar_dog_cat", "tedn", "accuracy").value == 75.2  # the ResNet's
 
 
 def test_two_profiles_of_a_task_are_never_averaged(rows):
     digits = rows[rows["task"] == "concrete"].assign(task="mnist17")
-    both = labelled(pd.concat([digits.assign(profile="cpu"), digits]))
+    both = with_nets(pd.concat([digits.assign(profile="cpu"), digits]))
     assert set(both["task"]) == {"mnist17 · cpu", "mnist17 · paper"}
     assert beside("mnist17 · cpu", "tedn", "accuracy").value == 98.7
     # the settings of tables are the same in both profiles
-    same = labelled(pd.concat([rows.assign(profile="cpu"), rows]))
+    same = with_nets(pd.concat([rows.assign(profile="cpu"), rows]))
     assert set(same["task"]) == {"concrete", "spambase"}
 
 
 def test_a_caption_says_what_the_nets_were(rows):
     photos = rows.assign(task="cifar_dog_cat", profile="cpu-allconv")
-    tables, images = caption(labelled(pd.concat([rows, photos]))).splitlines()
+    tables, images = caption(with_nets(pd.concat([rows, photos]))).splitlines()
     assert tables.startswith("concrete, spambase: uci-mlp, 100 + 200 epochs")
     assert images.startswith("cifar_dog_cat · All-CNN: allconv of 16, 30 + 30 epochs, batches of 1")
 
@@ -205,15 +219,15 @@ def test_early_stops_stand_beside_the_papers(rows):
 
 def test_where_nobody_knows_alpha_there_are_answers_only(rows):
     gsec = rows[rows["task"] == "concrete"].assign(task="gsec_pu", alpha=np.nan, alpha_last=0.25)
-    line = natives(gsec.drop(columns="high")).rows[0]
+    line = natural(gsec.drop(columns="high")).rows[0]
     assert line[:3] == ("gsec_pu", "(TED)ⁿ", "0.250 ± 0.000")
     assert line[5:] == ("–", "–", "6")
-    assert natives(rows).rows == ()
+    assert natural(rows).rows == ()
 
 
-def test_no_rows():
-    with pytest.raises(InputError, match="TB303"):
-        require_rows(pd.DataFrame())
+def test_no_rows(tmp_path):
+    with pytest.raises(BenchError, match="has no results"):
+        read_rows(Store(tmp_path))
 
 
 # ---------------------------------------------------------------- figures
@@ -249,13 +263,11 @@ def store(tmp_path, rows):
     return store
 
 
-def test_every_figure_is_drawn(store, tmp_path, monkeypatch):
-    shown = []
-    monkeypatch.setattr(figures, "save", lambda figure, path: shown.append(figure) or path)
-    written = list(figures.draw_all(store, tmp_path / "images"))
+def test_every_figure_is_drawn(store):
+    drawn = dict(figures._figures(store, ()))
     wanted = [*figures.FROM_ROWS, *figures.FROM_CURVES, *figures.FROM_SCORES, "triangles"]
-    assert [path.stem for path in written] == wanted
-    for figure in shown:
+    assert list(drawn) == wanted
+    for figure in drawn.values():
         assert all(ax.has_data() for ax in figure.axes)
         assert len(figure.legends) == 1
 
@@ -279,9 +291,9 @@ def test_one_model_a_task_and_trainer():
 
 def test_smoke_is_shown_only_alone(rows):
     smoke = rows.assign(profile="smoke")
-    assert len(figures.finished(smoke)) == len(rows)
-    assert set(figures.finished(pd.concat([smoke, rows]))["profile"]) == {"paper"}
-    assert len(figures.finished(rows.assign(status="failed"))) == 0
+    assert len(finished(smoke)) == len(rows)
+    assert set(finished(pd.concat([smoke, rows]))["profile"]) == {"paper"}
+    assert len(finished(rows.assign(status="failed"))) == 0
 
 
 def test_tasks_are_wrapped_four_to_a_line():
@@ -336,6 +348,11 @@ def test_columns_that_are_not_there(rows):
     ] * 3
 
 
+def test_only_the_figures_asked_for(store, tmp_path):
+    written = list(figures.draw_all(store, tmp_path / "images", ("scott", "triangles")))
+    assert [path.stem for path in written] == ["scott", "triangles"]
+
+
 def test_coverage_counts_what_it_shows(rows):
     titles = [ax.get_title() for ax in figures.coverage(rows).axes]
     assert (
@@ -353,7 +370,7 @@ def test_linear_pvu_is_tilted_though_a_flat_line_separates():
 # ---------------------------------------------------------------- progress
 
 
-def finished(job, seconds, reason=""):
+def ended(job, seconds, reason=""):
     return Finished(job, len(job.cells) * bool(reason), reason, seconds)
 
 
@@ -361,9 +378,9 @@ def test_plain_lines_with_the_time_left():
     jobs = jobs_of(grid(["gaussians", "beta"], "smoke", methods=["km1", "tice"]))
     text = io.StringIO()
     with Watch(jobs, Console(file=text, width=200), workers=2) as watch:
-        watch(finished(jobs[0], 10.0))
+        watch(ended(jobs[0], 10.0))
         assert watch.time_left() == pytest.approx(3 * 10 / 2)  # as any so far
-        watch(finished(jobs[1], 2.0, "InputError: TB004 NaN"))
+        watch(ended(jobs[1], 2.0, "InputError: TB004 NaN"))
         assert watch.time_left() == pytest.approx((10 * 0 + 6 + 6) / 2)
     lines = text.getvalue().splitlines()
     assert lines[0].startswith("1/4  gaussians α=0.5 split 0  km1  10.0 s  done  left 0:15")
@@ -374,6 +391,6 @@ def test_a_table_on_a_terminal():
     jobs = jobs_of(grid(["gaussians"], "smoke", methods=["km1", "tice"]))
     text = io.StringIO()
     with Watch(jobs, Console(file=text, force_terminal=True, width=80)) as watch:
-        watch(finished(jobs[0], 61.0))
+        watch(ended(jobs[0], 61.0))
     assert "about 1:01 left" in text.getvalue()
     assert "gaussians" in text.getvalue()

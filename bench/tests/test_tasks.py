@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from topbin.core.errors import CODES, FileError, InputError
+from topbin_bench.errors import BenchError, UnknownName
 from topbin_bench.tasks import FAMILIES, TASKS, cifar, files, find_tasks, gsec, imdb, mnist, uci
 from topbin_bench.tasks.files import Source, data_file, fetch
 from topbin_bench.tasks.split import Deck, Pool, Sizes, Split, draw, fitting, thirds
@@ -121,20 +121,20 @@ def test_sizes_shrink_where_a_class_is_small_and_otherwise_stay():
 
 
 def test_dealing_more_than_there_is_is_an_error():
-    with pytest.raises(InputError, match="TB001 9 rows are wanted and 3 are left"):
+    with pytest.raises(BenchError, match="9 rows are needed, but only 3 are left"):
         Deck(np.arange(3)).take(9)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.5])
 def test_alpha_out_of_range(alpha):
-    with pytest.raises(InputError, match="TB008"):
+    with pytest.raises(BenchError, match="alpha must be above 0 and at most 1"):
         draw(numbered(9, 9), Sizes(2, 1), alpha, np.random.default_rng(0))
 
 
 def test_names():
     assert set(FAMILIES) == {"synthetic", "uci", "gsec", "mnist", "cifar", "imdb"}
     assert [task.name for task in find_tasks("mnist17")] == ["mnist17"]
-    with pytest.raises(InputError, match="Did you mean 'concrete'"):
+    with pytest.raises(UnknownName, match="Did you mean 'concrete'"):
         find_tasks("concret")
 
 
@@ -146,9 +146,8 @@ def test_a_file_with_another_sum_is_refused(folder, monkeypatch):
     assert data_file("concrete/concrete.csv.gz").read_bytes() == b"right"
     (folder / "concrete/concrete.csv.gz").write_bytes(b"wrong")
     files._verify.cache_clear()
-    with pytest.raises(FileError, match="TB302") as caught:
+    with pytest.raises(BenchError, match="damaged or another edition"):
         data_file("concrete/concrete.csv.gz")
-    assert caught.value.code in CODES
 
 
 def test_without_a_folder_there_is_no_file():
@@ -190,12 +189,12 @@ def test_fetching_keeps_what_it_fetched(server, folder):
 
 def test_a_fetched_file_with_another_sum_is_refused(server, folder):
     source = serve(server, "b.data", b"1,2\n")
-    with pytest.raises(FileError, match="TB301"):
+    with pytest.raises(BenchError, match="cannot fetch"):
         fetch(Source(source.url, "sha256:" + "0" * 64))
 
 
 def test_an_unreachable_source_is_one_sentence(folder):
-    with pytest.raises(FileError, match=r"TB301 cannot fetch http://127\.0\.0\.1:9/x") as caught:
+    with pytest.raises(BenchError, match=r"cannot fetch http://127\.0\.0\.1:9/x") as caught:
         fetch(Source("http://127.0.0.1:9/x", "sha256:" + "0" * 64))
     assert "TOPBIN_DATA" in caught.value.message
 
@@ -301,7 +300,7 @@ def test_a_damaged_table_of_openml_is_refused(openml):
     openml.write_bytes(openml.read_bytes() + b"9,9,2\n")
     with (
         pytest.warns(RuntimeWarning, match="redownloading"),
-        pytest.raises(FileError, match=r"TB301.*md5 checksum"),
+        pytest.raises(BenchError, match="md5 checksum"),
     ):
         uci.load("pageblock")
 
@@ -311,7 +310,7 @@ def test_openml_out_of_reach(monkeypatch):
         raise OSError("no route")
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
-    with pytest.raises(FileError, match=r"TB301 cannot fetch https://www\.openml\.org/d/30: no"):
+    with pytest.raises(BenchError, match=r"cannot fetch https://www\.openml\.org/d/30: no"):
         uci.load("pageblock")
 
 
@@ -363,11 +362,11 @@ def test_cifar_from_a_folder(folder, monkeypatch):
     rng = np.random.default_rng(0)
     labels = np.tile(np.arange(10, dtype=np.uint8), 1000)
     for batch in (*cifar.BATCHES["train"], "test_batch"):
-        # every image is one colour, that of its class, so that a shuffled mosaic would show
+        # every image is one color, that of its class, so that a shuffled mosaic would show
         pixels = np.repeat(np.repeat(labels.reshape(100, 100), 32, 0), 32, 1)
         stack = np.dstack([pixels, pixels + 50, rng.integers(0, 9) + 0 * pixels]).astype(np.uint8)
         file = io.BytesIO()
-        image.fromarray(stack).save(file, "webp", lossless=True)
+        image.fromarray(stack).save(file, "webp", lossless=True, quality=0, method=0)
         keep(folder, f"cifar10/{batch}.webp", file.getvalue(), monkeypatch)
     file = io.BytesIO()
     np.savez(file, train=np.tile(labels, 5), test=labels)
@@ -379,7 +378,7 @@ def test_cifar_from_a_folder(folder, monkeypatch):
     assert len(truth.X_test) == 2000
     cifar.load.cache_clear()
     (folder / "cifar10" / "data_batch_3.webp").unlink()
-    with pytest.raises(FileError, match=r"TB301 .* has no cifar10/data_batch_3\.webp"):
+    with pytest.raises(BenchError, match=r"has no cifar10/data_batch_3\.webp"):
         cifar.load("train")
 
 
@@ -445,5 +444,5 @@ def test_gsec_has_no_truth(folder, monkeypatch):
 
 
 def test_gsec_without_a_folder(monkeypatch):
-    with pytest.raises(FileError, match="TB301 TOPBIN_DATA is not set"):
+    with pytest.raises(BenchError, match="TOPBIN_DATA is not set"):
         TASKS["gsec_pu"].split(float("nan"), 0)

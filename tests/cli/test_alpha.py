@@ -79,7 +79,7 @@ def test_dropped_rows_and_skipped_files_are_said(tmp_path):
     assert run(files, *COLUMNS, "--skip-bad").exit_code == 1
     result = run(files, *COLUMNS, "--skip-bad", "--drop-nan")
     assert result.exit_code == 0
-    assert "1 file left out, for unreadable" in result.stdout
+    assert "1 file skipped because it cannot be read" in result.stdout
     assert "1 of 1,501 rows were left out: no finite score" in result.stdout
 
 
@@ -87,7 +87,7 @@ def test_typed_values_are_numbers_where_the_column_has_numbers(files, expected):
     assert expected.summary() in run(files, *COLUMNS, "--positive", "1").stdout
     result = run(files, *COLUMNS, "--positive", "2")
     assert result.exit_code == 1
-    assert "TB003 no row has the positive value 2" in result.stderr
+    assert "TB003 no row has the positive value '2'" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_missing_file_is_one_sentence():
     result = run("none.parquet", *COLUMNS)
     assert (result.exit_code, result.stderr.strip()) == (
         1,
-        'TB101 no file is called or fits "none.parquet".',
+        'TB101 there is no file "none.parquet".',
     )
 
 

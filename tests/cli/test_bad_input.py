@@ -61,10 +61,10 @@ BAD = {
     "empty": (written(""), "t.csv", "TB102", 1, "is empty (0 bytes)"),
     "only a header": (written("x,known\n"), "t.csv", "TB001", 1, "columns but no rows"),
     "a directory": (lambda path: path.mkdir(), "t.csv", "TB102", 1, "is a folder, not a table"),
-    "broken parquet": (written(b"PAR1 nonsense"), "t.parquet", "TB102", 1, "cannot read"),
+    "broken parquet": (written(b"PAR1 nonsense"), "t.parquet", "TB102", 1, "cannot be read"),
     "cut parquet": (
         lambda path: (frame().to_parquet(path), os.truncate(path, 900)),
-        "t.parquet", "TB102", 1, "cannot read",
+        "t.parquet", "TB102", 1, "cannot be read",
     ),
     "ragged": (
         written("x,y,known\n1,2,1\n3,4,5,6\n"),

@@ -60,7 +60,7 @@ def test_a_file_that_cannot_be_read_ends_it_or_is_counted(fitted_run, tmp_path):
     assert "day-3.parquet" in result.stderr
     result = run(*given, "--skip-bad")
     assert result.exit_code == 0
-    assert "1 file left out, for unreadable" in result.stdout
+    assert "1 file skipped because it cannot be read" in result.stdout
 
 
 def test_a_cluster_that_is_not_there_is_one_sentence(fitted_run, tmp_path):

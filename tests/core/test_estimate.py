@@ -6,11 +6,12 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from topbin.core import Alarm, AlphaEstimate
+from topbin.core.estimate import BOUND_ASSUMES
 
 FULL = AlphaEstimate(
     alpha=0.25, n_p=100, n_u=300, method="bbe", cut=0.5, interval=(0.2, 0.31),
     upper_bound=0.3, confidence=0.95, alarms=(Alarm("ties", "many ties.", "up"),),
-    notes=("a stated subsample",),
+    notes=("a stated subsample",), caution="if the top bin is impure, the truth is lower than α",
 )  # fmt: skip
 
 
@@ -20,7 +21,7 @@ def test_the_summary_names_both_shares_and_every_doubt():
         "α = 0.250 of the 300 unlabeled are positive (about 75 rows), by bbe",
         "π = 0.438 of all 400 rows, the 100 labeled ones included",
         "95 % interval   0.200 to 0.310   if some top bin holds only positives",
-        "95 % bound      α ≤ 0.300   with no assumption, one-sided",
+        f"95 % bound      α ≤ 0.300   {BOUND_ASSUMES}",
         "if the top bin is impure, the truth is lower",
         "ties: many ties. (estimate may be too high)",
         "a stated subsample",

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topbin.core import InputError, read_labels
+from topbin.core.labels import code_labels, resolve_labels
 
 TWO_OF_FIVE = [True, False, False, True, False]
 SPELLINGS = {
@@ -103,7 +104,7 @@ def test_the_only_value_marks_the_positives(s):
     labels = read_labels(s)
     assert labels.n_p == 1
     assert labels.unlabeled == (None,)
-    assert labels.note.endswith("; no other value is there")
+    assert labels.note.endswith("; there is no other value")
     assert labels.note.startswith(f"{labels.positive!r} = positive (1 row), blank = unlabeled (")
 
 
@@ -154,3 +155,30 @@ def test_row_order_and_spelling_do_not_matter(s):
     as_words = ["p" if value else "u" for value in s]
     assert (read_labels(as_words, positive="p").is_positive == labels.is_positive).all()
     assert labels.n_p + labels.n_u == len(s)
+
+
+@pytest.mark.parametrize(
+    ("column", "typed", "found"),
+    [
+        (["yes", "no"], "yes", "yes"),
+        (["Yes", "No"], "yes", "Yes"),
+        (["YES", "yes"], "yes", "yes"),
+        ([1, 0], "1", 1),
+        ([1.5, 0.0], "1.5", 1.5),
+        ([1.0, None], "1", 1.0),
+        (["1", "2"], "1", "1"),
+        ([True, False], "true", True),
+        ([True, False], "1", True),
+        (["a ", "b"], " a", "a"),
+        (["a", None], None, "a"),
+    ],
+)
+def test_a_typed_word_is_the_columns_own_value(column, typed, found):
+    value = resolve_labels(code_labels(pd.Series(column)).counts(), positive=typed).positive
+    assert (value, type(value)) == (found, type(found))
+
+
+def test_a_word_that_no_value_is_spelled_like_is_refused():
+    for column in (["a", "c"], [None, None], [1, 0]):
+        with pytest.raises(InputError, match="TB003 no row has the positive value 'b'"):
+            read_labels(column, positive="b")

@@ -9,7 +9,7 @@ from coded import attempt, fails
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topbin.data import delimited, describe, read_table
+from topbin.data import delimited, open_table, read_table
 
 
 @pytest.fixture
@@ -53,14 +53,14 @@ def test_it_is_read_as_written(write, content, expected):
 
 
 def test_columns_keep_their_names_and_a_bom_is_not_one(write):
-    assert list(describe(write("\ufeffa b,Ä,\n1,2,3\n")).types) == ["a b", "Ä", "column2"]
+    assert list(open_table(write("\ufeffa b,Ä,\n1,2,3\n")).types) == ["a b", "Ä", "column2"]
 
 
 def test_types_are_what_people_mean(write):
     text = (
         "i,f,t,d,s,z,yes,hour,none\n1,1.5,true,2020-01-31,2020-01-31 10:00:00,007,yes,10:00:00,\n"
     )
-    assert describe(write(text)).types == {
+    assert open_table(write(text)).types == {
         "i": "BIGINT",
         "f": "DOUBLE",
         "t": "BOOLEAN",
@@ -77,7 +77,7 @@ def test_a_value_past_the_sample_widens_the_type(write):
     names = "int,real,day,blank,code,word,moment,flag\n"
     usual = "1,2,2020-01-01,,,x,2020-01-01 10:00:00,true\n"
     last = "one,2.5,2020-01-02 10:00:00,7,007,y,never,maybe\n"
-    schema = describe(write(names + usual * 30_000 + last))
+    schema = open_table(write(names + usual * 30_000 + last))
     assert schema.rows == 30_001
     assert schema.types == {
         "int": "VARCHAR",
@@ -98,7 +98,7 @@ def test_what_fits_to_the_end_keeps_its_type(write):
         "123456789012345678901,\n"
     )
     path = write(names + row * 30_000)
-    assert describe(path).types == {
+    assert open_table(path).types == {
         "int": "BIGINT",
         "real": "DOUBLE",
         "day": "DATE",
@@ -150,7 +150,7 @@ def test_two_columns_of_one_name(write):
 def test_a_header_alone_has_no_rows(write):
     with fails("TB001", "has columns but no rows"):
         read_table(write("a,b\n"))
-    assert describe(write("a,b\n")).rows == 0
+    assert open_table(write("a,b\n")).rows == 0
 
 
 def test_too_many_columns_are_refused_at_once(write):

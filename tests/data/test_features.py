@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import issparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from topbin.data import Batch, Encoder, fit_encoder, iter_chunks, read_table
+from topbin.data import Batch, Features, fit_features, open_table, read_table
 
 ROWS = pd.DataFrame(
     {
@@ -21,18 +21,18 @@ ROWS = pd.DataFrame(
         "day": pd.to_datetime(["2020-01-31 12:00", None, "2021-02-01 00:00", "2020-01-30 00:00"]),
     }
 )
-NAMES = ["amount", "town", "paid", "day year", "day month", "day weekday", "day days"]
+NAMES = ["amount", "town", "paid", "day year", "day month", "day weekday", "day days", "day hour"]
 NAN = np.nan
 CODED = [
-    [1.5, 1, 1, 2020, 1, 4, 1.5],
-    [NAN, NAN, NAN, NAN, NAN, NAN, NAN],
-    [-2.0, 0, 0, 2021, 2, 0, 368],
-    [2.0, NAN, 1, 2020, 1, 3, 0],
+    [1.5, 1, 1, 2020, 1, 4, 1.5, 12],
+    [NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN],
+    [-2.0, 0, 0, 2021, 2, 0, 368, 0],
+    [2.0, NAN, 1, 2020, 1, 3, 0, 0],
 ]
 
 
-def through_json(encoder):
-    return Encoder.from_dict(json.loads(json.dumps(encoder.to_dict(), allow_nan=False)))
+def through_json(features):
+    return Features.from_dict(json.loads(json.dumps(features.to_dict(), allow_nan=False)))
 
 
 def table(frame=ROWS):
@@ -40,29 +40,40 @@ def table(frame=ROWS):
 
 
 def test_each_kind_becomes_numbers():
-    X = fit_encoder(table()).encode(ROWS)
-    assert list(X) == NAMES
-    assert (X.dtypes == "float64").all()
-    np.testing.assert_array_equal(X.to_numpy(), CODED)
+    features = fit_features(table())
+    X = features.encode(ROWS)
+    assert features.names == NAMES
+    assert X.dtype == np.float64
+    np.testing.assert_array_equal(X, CODED)
 
 
-def test_an_encoder_survives_json_and_knows_itself():
-    encoder = fit_encoder(table())
-    assert through_json(encoder) == encoder
-    assert encoder.columns == ["amount", "town", "paid", "day"]
-    assert not encoder.sparse
+def test_features_survive_json_and_know_themselves():
+    features = fit_features(table())
+    assert through_json(features) == features
+    assert features.columns == ["amount", "town", "paid", "day"]
+    assert not features.sparse
 
 
 def test_new_rows_are_coded_alone_as_in_company_and_in_any_column_order():
-    encoder = through_json(fit_encoder(table()))
+    features = through_json(fit_features(table()))
     for i in range(len(ROWS)):
         row = ROWS.iloc[[i]][list(ROWS)[::-1]].assign(extra="x")
-        np.testing.assert_array_equal(encoder.encode(row).to_numpy(), CODED[i : i + 1])
+        np.testing.assert_array_equal(features.encode(row), CODED[i : i + 1])
+
+
+def test_dates_without_times_have_no_hour():
+    days = pd.DataFrame({"day": pd.to_datetime(["1969-12-31", None, "2020-02-29"])})
+    features = through_json(fit_features(days))
+    assert features.names == ["day year", "day month", "day weekday", "day days"]
+    expected = [[1969, 12, 2, 0], [NAN] * 4, [2020, 2, 5, 18322]]
+    np.testing.assert_array_equal(features.encode(days), expected)
+    later = days.assign(day=days["day"] + pd.Timedelta(hours=6))
+    np.testing.assert_array_equal(features.encode(later)[:, 3], [0.25, NAN, 18322.25])
 
 
 def test_a_new_category_is_missing():
     new = ROWS[:1].assign(town="Rom")
-    assert np.isnan(fit_encoder(table()).encode(new)["town"][0])
+    assert np.isnan(fit_features(table()).encode(new)[0, NAMES.index("town")])
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -78,10 +89,11 @@ def test_chunks_of_a_file_are_coded_like_the_whole(tmp_path, ending):
     path = tmp_path / f"t.{ending}"
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
     whole = read_table(path)
-    encoder = fit_encoder(whole, keep=["c", "b"])
-    parts = [encoder.encode(chunk) for chunk in iter_chunks(path, encoder.columns, rows=2048)]
+    features = fit_features(whole, keep=["c", "b"])
+    batches = open_table(path).batches(features.columns, rows=2048)
+    parts = [features.encode(batch) for batch in batches]
     assert len(parts) > 1
-    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), encoder.encode(whole))
+    np.testing.assert_array_equal(np.concatenate(parts), features.encode(whole))
 
 
 def test_useless_columns_are_dropped_with_the_reason():
@@ -97,32 +109,32 @@ def test_useless_columns_are_dropped_with_the_reason():
             "label": [1, 0] * (n // 2),
         }
     )
-    encoder = fit_encoder(table(frame), exclude=["label"])
-    assert encoder.columns == ["x"]
-    assert {column.name: column.reason for column in encoder.dropped} == {
+    features = fit_features(table(frame), exclude=["label"])
+    assert features.columns == ["x"]
+    assert {column.name: column.reason for column in features.dropped} == {
         "same": '"same" is the same in every row.',
         "empty": '"empty" is empty in every row.',
         "claim": '"claim" looks like an identifier: 100 % are different.',
         "note": '"note" looks like free text: 100 % are different. '
-        'Read its words with --text "note".',
+        'topbin.fit reads its words with text=["note"] (--text note).',
         "parts": '"parts" holds lists, bytes, times or mixed values, which no model reads.',
     }
-    assert through_json(encoder).dropped == encoder.dropped
-    kept = fit_encoder(table(frame), exclude=["label"], keep=["claim", "same", "empty"])
+    assert through_json(features).dropped == features.dropped
+    kept = fit_features(table(frame), exclude=["label"], keep=["claim", "same", "empty"])
     assert kept.columns == ["x", "same", "claim"]
 
 
 def test_nothing_to_learn_from():
     with fails("TB108", "no column to learn from", '"a" is the same in every row'):
-        fit_encoder(table(pd.DataFrame({"a": [1, 1]})))
-    with fails("TB108", "every column is left out"):
-        fit_encoder(table(pd.DataFrame({"a": [1, 2]})), exclude=["a"])
+        fit_features(table(pd.DataFrame({"a": [1, 1]})))
+    with fails("TB108", "Every column is left out"):
+        fit_features(table(pd.DataFrame({"a": [1, 2]})), exclude=["a"])
 
 
 def test_unknown_columns_are_refused():
     for names in ({"exclude": ["Town"]}, {"text": ["Town"]}, {"keep": ["Town"]}):
         with fails("TB103", 'Did you mean "town"?'):
-            fit_encoder(table(), **names)
+            fit_features(table(), **names)
 
 
 # Text
@@ -139,10 +151,12 @@ def test_text_makes_a_sparse_table():
             "day": pd.to_datetime(["2020-01-01"] * 4 + ["2021-01-01"]),
         }
     )
-    encoder = through_json(fit_encoder(table(frame), text=["note"]))
-    X = encoder.encode(frame)
-    assert encoder.sparse
+    features = through_json(fit_features(table(frame), text=["note"]))
+    X = features.encode(frame)
+    assert features.sparse
     assert issparse(X)
+    assert features.names[3:7] == ["x", "town a", "town b", "day year"]
+    assert len(features.names) == X.shape[1]
     expected = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(frame["note"].fillna(""))
     np.testing.assert_array_equal(X[:, :3].toarray(), expected.toarray())
     np.testing.assert_array_equal(X[:, 3].toarray().ravel(), [-1, 1, 0, -1, 1])
@@ -150,28 +164,28 @@ def test_text_makes_a_sparse_table():
     assert X.shape == (5, 10)
     assert np.isfinite(X.data).all()
     new = frame[:1].assign(note="unknown words", town="c", x=NAN)
-    assert encoder.encode(new)[:, :6].nnz == 0
+    assert features.encode(new)[:, :6].nnz == 0
 
 
 def test_numbers_of_any_size_stay_finite_in_a_sparse_table():
     for small, large in ((1e-320, 1e308), (1.0, -1.7e308)):
         frame = pd.DataFrame({"t": ["red car", "green car"], "x": [small, 2 * small]})
-        encoder = fit_encoder(table(frame), text=["t"])
-        rows = encoder.encode(frame.assign(x=[large, small])).toarray()
+        features = fit_features(table(frame), text=["t"])
+        rows = features.encode(frame.assign(x=[large, small])).toarray()
         assert np.isfinite(rows).all()
         assert np.abs(rows).max() == 1e6
 
 
 def test_words_that_come_once_are_read_when_there_are_no_others():
-    encoder = fit_encoder(table(pd.DataFrame({"t": ["red", "green"]})), text=["t"])
-    assert encoder.features[0].terms == ("green", "red")
+    features = fit_features(table(pd.DataFrame({"t": ["red", "green"]})), text=["t"])
+    assert features.features[0].terms == ("green", "red")
 
 
 def test_text_without_words_is_refused():
     with fails("TB108", '"t" has no words'):
-        fit_encoder(table(pd.DataFrame({"t": ["a", "!"], "x": [1, 2]})), text=["t"])
+        fit_features(table(pd.DataFrame({"t": ["a", "!"], "x": [1, 2]})), text=["t"])
     with fails("TB108", '"x" is number, not text'):
-        fit_encoder(table(pd.DataFrame({"t": ["a", "!"], "x": [1, 2]})), text=["x"])
+        fit_features(table(pd.DataFrame({"t": ["a", "!"], "x": [1, 2]})), text=["x"])
 
 
 # Misfits
@@ -179,7 +193,7 @@ def test_text_without_words_is_refused():
 
 def test_a_missing_column_is_named():
     with fails("TB109", 'has no column "town"', 'Did you mean "Town"?'):
-        fit_encoder(table()).encode(ROWS.rename(columns={"town": "Town"}))
+        fit_features(table()).encode(ROWS.rename(columns={"town": "Town"}))
 
 
 @pytest.mark.parametrize(
@@ -194,26 +208,28 @@ def test_a_missing_column_is_named():
 )
 def test_a_changed_type_is_named(column, values, words):
     with fails("TB109", f'column "{column}"', words):
-        fit_encoder(table()).encode(ROWS.assign(**{column: values}))
+        fit_features(table()).encode(ROWS.assign(**{column: values}))
 
 
 def test_a_changed_text_is_named():
-    encoder = fit_encoder(table(pd.DataFrame({"t": WORDS})), text=["t"])
+    features = fit_features(table(pd.DataFrame({"t": WORDS})), text=["t"])
     with fails("TB109", 'column "t" was text when the model was fitted and is a number'):
-        encoder.encode(pd.DataFrame({"t": [1, 2]}))
+        features.encode(pd.DataFrame({"t": [1, 2]}))
 
 
 def test_what_still_fits():
-    encoder = fit_encoder(table())
-    assert encoder.encode(ROWS.assign(paid=[1, 0, None, 1]))["paid"].tolist()[:2] == [1, 0]
-    assert encoder.encode(ROWS.assign(amount=[True, False] * 2))["amount"].tolist() == [1, 0] * 2
-    blank = encoder.encode(ROWS.assign(**dict.fromkeys(ROWS)))
-    assert blank.isna().all(axis=None)
+    features = fit_features(table())
+    paid, amount = NAMES.index("paid"), NAMES.index("amount")
+    assert features.encode(ROWS.assign(paid=[1, 0, None, 1]))[:2, paid].tolist() == [1, 0]
+    yes_no = features.encode(ROWS.assign(amount=[True, False] * 2))
+    assert yes_no[:, amount].tolist() == [1, 0] * 2
+    blank = features.encode(ROWS.assign(**dict.fromkeys(ROWS)))
+    assert np.isnan(blank).all()
 
 
 def test_infinite_numbers_are_refused():
     with fails("TB004", 'column "amount" has 4 infinite values'):
-        fit_encoder(table()).encode(ROWS.assign(amount=np.inf))
+        fit_features(table()).encode(ROWS.assign(amount=np.inf))
 
 
 @pytest.mark.parametrize(
@@ -229,9 +245,9 @@ def test_infinite_numbers_are_refused():
         {"features": [], "dropped": [{"name": "x"}]},
     ],
 )
-def test_a_damaged_encoder_is_refused(stored):
+def test_damaged_features_are_refused(stored):
     with fails("TB110", "the stored encoder is damaged"):
-        Encoder.from_dict(stored)
+        Features.from_dict(stored)
 
 
 columns = st.one_of(
@@ -257,11 +273,11 @@ def test_any_table_is_encoded_or_refused_with_a_code(frame, as_text):
     if rows is None:
         return
     text = [c for c, kind in rows.kinds.items() if kind == "string"] if as_text else []
-    encoder = attempt(lambda: fit_encoder(rows, text=text))
-    if encoder is None:
+    features = attempt(lambda: fit_features(rows, text=text))
+    if features is None:
         return
-    X = attempt(encoder.encode, rows)
+    X = attempt(features.encode, rows)
     if X is not None:
-        again = through_json(encoder).encode(rows)
-        both = [m.toarray() if encoder.sparse else m.to_numpy() for m in (X, again)]
+        again = through_json(features).encode(rows)
+        both = [m.toarray() if features.sparse else m for m in (X, again)]
         np.testing.assert_array_equal(*both)

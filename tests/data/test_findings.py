@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from topbin.core import InputError
 from topbin.data import check_table
-from topbin.data.columns import read_column
+from topbin.data.columns import as_columns
 from topbin.data.findings import identifier, leaking, separation
 
 N = 400
@@ -19,7 +19,7 @@ S = IS_P.astype(int)
 
 
 def column(values, name="x"):
-    return read_column(name, np.asarray(values))
+    return as_columns({name: values})[name]
 
 
 def codes(table, s=S, **choices):
@@ -59,6 +59,11 @@ def test_identifiers(name, values, code):
     if code:
         assert finding.column == name
         assert f'"{name}" looks like' in finding.sentence
+
+
+def test_values_that_no_model_reads():
+    table = {"parts": [[1, 2]] * N, "mixed": [1, "a"] * (N // 2), "y": RNG.normal(size=N)}
+    assert codes(pd.DataFrame(table)) == [("unreadable", "parts"), ("unreadable", "mixed")]
 
 
 def test_a_few_rows_prove_no_identifier():

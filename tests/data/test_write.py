@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topbin.data import read_table, write_table
-from topbin.data.write import escape_cell, unescape_cell
+from topbin.data.write import escape_cell
 
 RISKY = ["=cmd()", "+1+1", "-2+3", "@sum(a1)", "\t=1", "\r=1", "\nx", " =1", "＝1", "-", "=-5"]
 HARMLESS = ["-5", "+4.5", "-1e-3", " -.5 ", "a=b", "", "'", "x-y", "é"]
@@ -27,8 +27,7 @@ def test_other_values_stay(text):
 
 
 @given(st.text())
-def test_what_was_escaped_comes_back(text):
-    assert unescape_cell(escape_cell(text)) == text or text.startswith("'")
+def test_what_was_escaped_is_not_escaped_again(text):
     assert escape_cell(escape_cell(text)) == escape_cell(text)
 
 
@@ -83,7 +82,7 @@ def test_an_existing_file_is_kept(tmp_path):
 
 def test_an_ending_must_say_the_format(tmp_path):
     for name in ("a.xlsx", "a", "a.db"):
-        with fails("TB105", "no ending that says a format", ".parquet"):
+        with fails("TB105", "does not end in a known format", ".parquet"):
             write_table(tmp_path / name, pd.DataFrame({"a": [1]}))
 
 

@@ -1,6 +1,7 @@
-"""The worked example of CONTRIBUTING.md works as printed."""
+"""The worked examples of CONTRIBUTING.md work as printed, and its paths exist."""
 
 import doctest
+import importlib.util
 import re
 import sys
 import types
@@ -8,29 +9,101 @@ from pathlib import Path
 
 import pytest
 
-from topbin.mpe import registry
+import topbin as tb
+from topbin.learn import registry as learners
+from topbin.mpe import registry as methods
 
-PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text()
+ADDED = {  # by the worked examples
+    "src/topbin/mpe/half.py",
+    "tests/mpe/test_half.py",
+    "src/topbin/learn/double.py",
+    "src/topbin/learn/nets/one_layer.py",
+}
 
 
-@pytest.fixture
-def blocks():
-    return re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+def blocks(title):
+    """The code blocks of a section."""
+    section = PAGE.split(f"\n## Add {title}: ")[1].split("\n## ")[0]
+    return re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
 
 
-def test_the_worked_example_is_a_file_a_line_and_a_test(blocks, monkeypatch):
-    source, line, test = blocks
-    module = types.ModuleType("topbin.mpe.tenth")
-    monkeypatch.setitem(sys.modules, "topbin.mpe.tenth", module)
+def as_module(monkeypatch, name, source):
+    """The block as the module that it would be in the package; its doctests pass."""
+    module = types.ModuleType(name)
+    monkeypatch.setitem(sys.modules, name, module)
     exec(source, vars(module))
     assert doctest.testmod(module).failed == 0
+    return module
 
-    added = eval("{" + line + "}", vars(registry) | {"tenth": module.tenth})
-    monkeypatch.setitem(registry.METHODS, "tenth", added["tenth"])
-    from topbin.mpe.estimate import estimate_alpha
 
-    assert estimate_alpha([1.0] * 40, [1.0, 0.0] * 20, method="tenth").alpha == 0.5
+def load_tests(path):
+    """A test file of the project as a module, apart from the one that pytest runs."""
+    spec = importlib.util.spec_from_file_location(f"again_{Path(path).stem}", ROOT / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
-    namespace = {}
-    exec(test, namespace)
-    namespace["test_equals_the_definition"]()
+
+def test_an_estimator_is_a_file_a_line_and_a_test(monkeypatch):
+    source, line, test = blocks("an estimator")
+    module = as_module(monkeypatch, "topbin.mpe.half", source)
+    added = eval("{" + line + "}", vars(methods) | {"half": module.half})
+    monkeypatch.setitem(methods.METHODS, "half", added["half"])
+
+    assert tb.estimate_alpha([1.0] * 40, [1.0, 0.0] * 20, method="half").alpha == 0.5
+    own = {}
+    exec(test, own)
+    own["test_equals_the_definition"]()
+    own["test_only_the_order_of_scores_matters"]()
+    contract = load_tests("tests/contract/test_methods.py")
+    for alpha in contract.ALPHAS:
+        contract.test_recovers_alpha_on_gaussians("half", alpha)
+    contract.test_row_order_does_not_change_a_bit("half")
+
+
+def test_a_learner_is_a_file_a_line_and_a_test(monkeypatch):
+    source, line, test = blocks("a learner")
+    module = as_module(monkeypatch, "topbin.learn.double", source)
+    table = vars(learners) | {"DOUBLE": module.DOUBLE}
+    exec(line, table)
+    assert table["LEARNERS"].keys() == {*learners.LEARNERS, "double"}
+    monkeypatch.setitem(learners.LEARNERS, "double", module.DOUBLE)
+
+    assert learners.find_learner("double").threshold(0.5) == pytest.approx(0.6931, abs=1e-4)
+    risk = load_tests("tests/learn/test_risk.py")
+    risk.OBJECTIVES |= eval("{" + test + "}")
+    risk.test_every_learner_has_its_objective_here()
+    for loss in ("logistic", "sigmoid"):
+        risk.test_value_is_the_papers_objective(name="double", kind=loss)
+    risk.test_what_each_learner_says_about_itself()
+
+
+def test_a_net_is_a_file_and_a_line(monkeypatch):
+    pytest.importorskip("torch", reason='needs pip install "topbin[torch]"')
+    from topbin.learn import nets
+
+    source, line = blocks("a net")
+    module = as_module(monkeypatch, "topbin.learn.nets.one_layer", source)
+    added = eval("{" + line + "}", vars(nets) | {"one_layer": module.one_layer})
+    monkeypatch.setitem(nets.NETS, "one-layer", added["one-layer"])
+
+    tests = load_tests("tests/learn/test_nets.py")
+    tests.test_every_net_gives_two_outputs_and_its_seed_decides("one-layer")
+    tests.test_learning_rates_are_the_papers()
+    plan = tb.learn.NetPlan(epochs=1)
+    rows = tests.torch.arange(80.0).reshape(20, 4).numpy()
+    assert len(tb.PvUClassifier("one-layer", plan=plan).fit_pu(rows, -rows).history_) == 1
+
+
+def test_the_paths_exist():
+    named = set(re.findall(r"`((?:src|tests|bench|docs)/[\w./]+)`", PAGE))
+    assert len(named) > 20
+    assert [path for path in sorted(named - ADDED) if not (ROOT / path).exists()] == []
+    assert {path for path in named if not (ROOT / path).exists()} == ADDED
+
+
+def test_every_room_is_in_the_table():
+    rooms = {path.parent.name for path in (ROOT / "src/topbin").glob("*/__init__.py")}
+    assert rooms == set(re.findall(r"^\| `src/topbin/(\w+)` ", PAGE, re.M))

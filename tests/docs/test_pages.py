@@ -1,34 +1,39 @@
-"""Every snippet of the tutorial and the recipes runs, in the order of the page."""
+"""Every snippet of the tutorial and the how-to pages runs, in the order of the page."""
 
 import doctest
 import re
 import shlex
 from pathlib import Path
 
+import matplotlib.pyplot
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from how_to import write_files
 from tumours import tumours
 
 from topbin.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
+HOW_TO = {path.name: path.read_text() for path in sorted((DOCS / "how-to").glob("*.md"))}
+# These need a cluster or several processes: tests/parity and tests/learn/test_distributed.py.
+RUN_ELSEWHERE = {"dask.md", "spark.md", "torchrun.md"}
 
 
 def run_page(name):
-    """Run a page's blocks: Python in one namespace, commands one after the other."""
+    """Run a page's blocks in order, Python in one namespace; return how many there were."""
     namespace = {}
     count = 0
     for language, block in re.findall(
         r"```(python|bash)\n(.*?)```", (DOCS / name).read_text(), re.DOTALL
     ):
+        count += 1
         if language == "python":
             exec(block, namespace)
             continue
         for line in block.strip().splitlines():
             run_line(line)
-            count += 1
     return count
 
 
@@ -54,14 +59,34 @@ def claims(tmp_path, monkeypatch):
 
 def test_the_tutorial(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run_page("tutorial.md") == 5
+    assert run_page("tutorial.md") == 8
     assert "of the 469 unlabeled are positive" in capsys.readouterr().out
 
 
-def test_the_recipes(claims):
-    assert run_page("how-to/recipes.md") == 13
-    scored = pd.read_csv("scored.csv")
-    assert {"topbin_probability", "topbin_positive"} <= set(scored)
+@pytest.mark.parametrize("name", sorted(HOW_TO.keys() - RUN_ELSEWHERE))
+@pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
+def test_a_how_to_page_runs(name, claims, tmp_path):
+    if "torch" in HOW_TO[name]:
+        pytest.importorskip("torch", reason='needs pip install "topbin[torch]"')
+    if "/*.parquet" in HOW_TO[name]:
+        write_files(tmp_path)
+    assert run_page(f"how-to/{name}") > 0
+    matplotlib.pyplot.close("all")
+    if name == "new-rows.md":
+        assert {"topbin_probability", "topbin_positive"} <= set(pd.read_csv("scored.csv"))
+
+
+@pytest.mark.parametrize("name", HOW_TO)
+def test_a_how_to_page_starts_from_a_question_and_is_short(name):
+    title, *lines = HOW_TO[name].splitlines()
+    assert title.startswith("# ")
+    assert title.endswith("?")
+    assert len(lines) < 100
+
+
+@pytest.mark.parametrize("name", HOW_TO)
+def test_a_how_to_page_can_be_found_from_the_start_page(name):
+    assert f"(how-to/{name})" in (DOCS / "index.md").read_text()
 
 
 def test_the_lines_for_a_file_in_the_readme(claims):
@@ -76,7 +101,9 @@ def test_the_lines_for_a_file_in_the_readme(claims):
         run_line(line)
 
 
-def test_the_examples_of_how_a_cluster_counts():
-    found = doctest.testfile(str(DOCS / "explanation/distributed.md"), module_relative=False)
-    assert found.attempted > 3
+@pytest.mark.parametrize(("name", "examples"), [("distributed.md", 6), ("metrics.md", 15)])
+def test_the_examples_of_an_explanation_give_what_it_prints(name, examples):
+    page = str(DOCS / "explanation" / name)
+    found = doctest.testfile(page, module_relative=False, encoding="utf-8")
+    assert found.attempted >= examples
     assert found.failed == 0

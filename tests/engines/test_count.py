@@ -9,7 +9,7 @@ from score_files import scored, spoil, whole, write
 import topbin as tb
 from topbin.core.errors import InputError
 from topbin.engines import Local, count_from, open_engine, tails_from
-from topbin.engines import parts as parts_module
+from topbin.engines import count as count_module
 
 COLUMNS = {"score": "score", "label": "label"}
 ENGINE = Local(threads=2)
@@ -40,8 +40,8 @@ def test_any_cut_into_files_gives_the_same(tmp_path_factory, data):
 
 
 def test_row_groups_are_parts_once_they_are_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(parts_module, "PART_ROWS", 500)
-    monkeypatch.setattr(parts_module, "CHUNK_ROWS", 90)
+    monkeypatch.setattr(count_module, "PART_ROWS", 500)
+    monkeypatch.setattr(count_module, "CHUNK_ROWS", 90)
     table = scored()
     assert tails_from(ENGINE, write(tmp_path, table), **COLUMNS) == whole(table)
 
@@ -72,7 +72,9 @@ def test_a_group_without_positives_is_left_out_and_named(tmp_path):
     table["town"] = np.where(table["label"] == 1, "Bern", table["town"])
     counted = count_from(ENGINE, write(tmp_path, table), **COLUMNS, by="town")
     assert list(counted.tails) == ["Bern"]
-    assert counted.notes == ("2 groups left out for no positives or no unlabeled rows: Lyon, Ulm",)
+    assert counted.notes == (
+        "2 groups left out, without positives or without unlabeled rows: Lyon, Ulm",
+    )
     table["town"] = np.where(table["label"] == 1, "Bern", "Ulm")
     with pytest.raises(InputError, match="TB003 no group of 'town' has both"):
         count_from(ENGINE, write(tmp_path, table), **COLUMNS, by="town")
@@ -117,7 +119,7 @@ def test_a_spoiled_page_is_named_and_nothing_of_its_file_counts(tmp_path):
     kept = np.r_[0:1001, 2500:3000]
     assert counted.tails[None] == whole({n: values[kept] for n, values in table.items()})
     (note,) = counted.notes
-    assert note.startswith("2 files left out, for unreadable: ")
+    assert note.startswith("2 files skipped because they cannot be read: ")
     assert "part-3.parquet" in note
     assert "part-5.parquet" in note
 
@@ -127,7 +129,7 @@ def test_nothing_readable_and_no_rows_are_said(tmp_path):
     with pytest.raises(InputError, match="TB102 none of the 1 files can be read"):
         tails_from(ENGINE, tmp_path / "a.parquet", **COLUMNS, skip_bad=True)
     pattern = write(tmp_path, {name: values[:0] for name, values in scored().items()}, ())
-    with pytest.raises(InputError, match="TB001 the label column has no rows"):
+    with pytest.raises(InputError, match="TB001 no file that can be read has rows"):
         tails_from(ENGINE, pattern, **COLUMNS)
     write(tmp_path, scored(), ())
     spoil(tmp_path / "part-0.parquet")
@@ -151,7 +153,9 @@ def test_files_that_change_between_the_passes_are_noticed(tmp_path):
 
 def test_an_unknown_engine_is_refused():
     with (
-        pytest.raises(InputError, match="TB008 no engine is called 'ray'; there are local, dask"),
+        pytest.raises(
+            InputError, match="TB008 no engine is called 'ray'; the engines are local, dask"
+        ),
         open_engine("ray"),
     ):
         pass
@@ -165,7 +169,7 @@ def test_labels_are_read_again_only_where_some_rows_are_neither(tmp_path, negati
 
     class Watched(Local):
         def total(self, task, parts, shared):
-            read.append(shared.columns.label)
+            read.append(shared[1].columns.label)
             return super().total(task, parts, shared)
 
     found = count_from(

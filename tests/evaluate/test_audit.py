@@ -66,7 +66,7 @@ def test_an_estimate_that_is_too_high_is_contradicted_too():
     result = judge(draw(9000, 100), answers(5, 95), 0.3)
     assert result.verdict == "contradicts"
     assert "at most 0.10" in result.sentence
-    assert "The top scores probably hold negatives too" in result.sentence
+    assert "The top scores probably contain negatives too" in result.sentence
 
 
 def test_a_right_estimate_agrees_when_there_are_rows_enough():

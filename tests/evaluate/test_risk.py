@@ -53,7 +53,7 @@ def test_lee_liu_is_its_definition(scores_p, scores_u, threshold):
     q_p = sum(p >= threshold for p in scores_p) / len(scores_p)
     q_u = sum(u >= threshold for u in scores_u) / len(scores_u)
     if q_u == 0 < q_p:
-        with pytest.raises(InputError, match=r"^TB003 .*recall² over 0 is no number"):
+        with pytest.raises(InputError, match=r"^TB003 .*recall² over 0 is undefined"):
             lee_liu(scores_p, scores_u, threshold=threshold)
         return
     found = lee_liu(scores_p, scores_u, threshold=threshold)

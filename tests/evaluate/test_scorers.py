@@ -127,7 +127,9 @@ def test_an_estimate_at_any_confidence_serves(table):
 def test_what_is_missing_or_unknown_is_said():
     with pytest.raises(InputError, match=r"^TB008 estimated_f1 needs alpha"):
         make_pu_scorer("estimated_f1")
-    with pytest.raises(InputError, match=r"^TB008 no metric is called 'f2'; there are pu_auc"):
+    with pytest.raises(
+        InputError, match=r"^TB008 no metric is called 'f2'; the metrics are pu_auc"
+    ):
         make_pu_scorer("f2")
     model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(InputError, match=r"^TB003 no row is positive"):

@@ -196,9 +196,9 @@ def test_a_wider_alpha_asks_for_a_higher_threshold():
 
 def test_a_precision_out_of_reach_says_what_is_in_reach():
     scores = np.arange(200.0)
-    with pytest.raises(InputError, match=r"^TB008 .*the highest that any reaches is 0\.\d+"):
+    with pytest.raises(InputError, match=r"^TB008 .*the highest is 0\.\d+"):
         threshold_for_precision(scores, scores, alpha=0.1, precision=0.9)
-    with pytest.raises(InputError, match=r"^TB008 .*none picks a row"):
+    with pytest.raises(InputError, match=r"^TB008 .*no threshold picks a row"):
         threshold_for_precision([5.0], [1.0], alpha=0.1, precision=0.9)
     with pytest.raises(InputError, match=r"^TB001"):
         threshold_for_precision(Tails.of_positives([1.0]), alpha=0.1, precision=0.9)

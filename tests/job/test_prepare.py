@@ -4,30 +4,9 @@ import pandas as pd
 import pytest
 
 from topbin.core import InputError
-from topbin.data.tables import Batch
-from topbin.job.prepare import as_in, from_settings, from_table
-
-
-@pytest.mark.parametrize(
-    ("column", "typed", "found"),
-    [
-        (["yes", "no"], "yes", "yes"),
-        (["Yes", "No"], "yes", "Yes"),
-        (["YES", "yes"], "yes", "yes"),
-        ([1, 0], "1", 1),
-        ([1.5, 0.0], "1.5", 1.5),
-        ([1.0, None], "1", 1.0),
-        (["1", "2"], "1", "1"),
-        ([True, False], "true", True),
-        ([True, False], "1", True),
-        (["a"], "b", "b"),
-        ([None], "b", "b"),
-        (["a"], None, None),
-    ],
-)
-def test_a_typed_value_is_the_columns_own(column, typed, found):
-    value = as_in(pd.Series(column), typed)
-    assert (value, type(value)) == (found, type(found))
+from topbin.data import columns
+from topbin.data.batch import Batch
+from topbin.job.prepare import from_settings, from_table
 
 
 def test_words_on_the_command_line_fit_any_kind_of_column(tmp_path):
@@ -47,6 +26,17 @@ def test_an_unclear_label_is_called_by_its_name():
     table = Batch.from_frame(pd.DataFrame({"x": range(3), "s": ["a", "b", "c"]}))
     with pytest.raises(InputError, match='TB002 column "s" has 3 values'):
         from_table(table, "s")
+
+
+def test_a_fit_reads_each_column_once(monkeypatch):
+    read = []
+    inner = columns.read_column
+    monkeypatch.setattr(columns, "read_column", lambda t, name: read.append(name) or inner(t, name))
+    frame = pd.DataFrame({"x": [0.5, 1.5] * 12, "town": ["a", "b", "c"] * 8, "s": [1, 0] * 12})
+    frame["day"] = pd.date_range("2026-01-01", periods=24)
+    frame["note"] = [f"a dent in door {i}" for i in range(24)]
+    from_table(Batch.from_frame(frame), "s", text="note")
+    assert sorted(read) == ["day", "note", "town", "x"]
 
 
 def test_a_plain_text_is_one_column():

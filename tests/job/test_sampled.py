@@ -10,11 +10,12 @@ from click.testing import CliRunner
 import topbin as tb
 from topbin.cli import main
 from topbin.core.errors import InputError
-from topbin.data import rows as rows_module
+from topbin.data import parquet
+from topbin.data import table as table_module
 from topbin.engines import Local
 from topbin.engines.outcome import Outcome
 from topbin.job.audit import draw_audit
-from topbin.job.draw import draw, open_source
+from topbin.job.draw import draw, open_labeled
 from topbin.job.files import read_model
 from topbin.job.sampled import fit_sampled, with_counts
 from topbin.job.sampled_result import SampledResult
@@ -75,8 +76,8 @@ def test_alpha_is_counted_on_all_rows_but_the_drawn(result):
 
 def test_engine_and_parts_change_no_bit(result, files, tmp_path, monkeypatch):
     other = write(tmp_path / "in", table(), (10, 4000), group=333)
-    monkeypatch.setattr(rows_module, "PART_ROWS", 2000)
-    monkeypatch.setattr(rows_module, "CHUNK_ROWS", 900)
+    monkeypatch.setattr(table_module, "PART_ROWS", 2000)
+    monkeypatch.setattr(parquet, "CHUNK_ROWS", 900)
     again = sampled(other, Local(threads=1), seed=7)
     assert again.tails == result.tails
     assert again.tails.cuts.tobytes() == result.tails.cuts.tobytes()
@@ -100,7 +101,7 @@ def test_candidates_are_the_best_of_all_unlabeled_rows(result):
 
 
 def test_more_rows_of_a_precision_than_are_kept_is_said(result):
-    assert "rows have it, of which the first are listed" in result.picked(min_precision=0.3).why
+    assert "rows reach it, and only the first are listed" in result.picked(min_precision=0.3).why
     from dataclasses import replace
 
     assert replace(result, min_precision=0.999).picked().rows == 100
@@ -111,17 +112,17 @@ def test_the_sample_is_drawn_by_place_alone(files, tmp_path, monkeypatch):
     other = write(tmp_path / "in", table(), (77,), group=50)
     drawn = []
     for source in (files, other):
-        opened = open_source(ENGINE, source, label="known")
+        opened = open_labeled(ENGINE, source, label="known")
         drawn.append(draw(ENGINE, opened, 500, seed=3))
-        monkeypatch.setattr(rows_module, "PART_ROWS", 100)
+        monkeypatch.setattr(table_module, "PART_ROWS", 100)
     first, second = drawn
-    assert first.sample.table.equals(second.sample.table)
+    assert first.sample.frame.equals(second.sample.frame)
     assert np.array_equal(first.places, second.places)
     assert first.places.size == 1000
     assert not np.intersect1d(first.sample.places, first.columns.places).size
     rows = table().iloc[first.places]
     assert not rows["known"].any()
-    assert first.positives.table.num_rows == 300
+    assert first.positives.rows == 300
     # A simple random sample of 1,000 places: their mean is that of all, within 4 of its errors.
     assert abs(first.places.mean() / 8300 - 0.5) < 4 * np.sqrt(1 / 12 / 1000)
     other_seed = draw(ENGINE, opened, 500, seed=4)
@@ -213,7 +214,7 @@ def test_what_cannot_be_used_is_said(files, tmp_path):
         sampled(files, sample=0)
     pq.write_table(pa.table({"a": pa.array([], pa.float64()), "known": pa.array([], pa.int8())}),
                    tmp_path / "none.parquet")  # fmt: skip
-    with pytest.raises(InputError, match="TB001 the files have columns but no rows"):
+    with pytest.raises(InputError, match=r"TB001 .*none.parquet. has columns but no rows"):
         fit_sampled(ENGINE, tmp_path / "none.parquet", "known")
 
 
@@ -280,5 +281,5 @@ def test_pi_is_among_all_rows_known_negatives_included(tmp_path, result):
     assert (more["data"]["rows"], more["data"]["n_n"]) == (n_p + n_u + 1000, 1000)
     frame = pd.DataFrame({"x": range(60), "found": ["yes"] * 10 + ["no"] * 20 + [None] * 30})
     files = write(tmp_path / "in", frame, cuts=(15, 30, 31))
-    opened = open_source(ENGINE, files, label="found", positive="yes", negative="no")
-    assert (opened.labels.note.count("rows"), opened.n_n, opened.n_u) == (3, 20, 30)
+    opened = open_labeled(ENGINE, files, label="found", positive="yes", negative="no")
+    assert (opened.labels.note.count("rows"), opened.labels.n_n, opened.labels.n_u) == (3, 20, 30)

@@ -15,7 +15,7 @@ from claims import claims, fitted, read_all, small_run, write_claims
 from score_files import spoil
 
 from topbin.core.errors import InputError
-from topbin.data import rows as rows_module
+from topbin.data import duck, parquet, table, write_table
 from topbin.engines import Local
 from topbin.job.score import Job, score_files, write_part
 
@@ -44,8 +44,8 @@ def scored_frame(folder):
 
 
 def test_every_row_has_the_probability_that_the_model_gives_it(run, files, tmp_path, monkeypatch):
-    monkeypatch.setattr(rows_module, "PART_ROWS", 200)
-    monkeypatch.setattr(rows_module, "CHUNK_ROWS", 70)
+    monkeypatch.setattr(table, "PART_ROWS", 200)
+    monkeypatch.setattr(parquet, "CHUNK_ROWS", 70)
     done = score_files(ENGINE, run, files, tmp_path / "out")
     assert (done.rows, done.files, done.before, done.notes) == (1200, 8, 0, ())
     assert (tmp_path / "out/_SUCCESS").exists()
@@ -94,13 +94,13 @@ def test_finished_parts_are_not_done_again_and_new_files_are_added(run, files, t
 SLOW = """
 import sys, time
 from topbin.job import score
-from topbin.data import rows
+from topbin.data import parquet
 from topbin.engines import Local
-rows.CHUNK_ROWS = 50
+parquet.CHUNK_ROWS = 50
 plain = score.Job.score
-def slow(job, batch):
+def slow(job, batch, types):
     time.sleep(0.05)
-    return plain(job, batch)
+    return plain(job, batch, types)
 score.Job.score = slow
 score.score_files(Local(threads=2), *sys.argv[1:4])
 """
@@ -122,7 +122,7 @@ def test_a_run_killed_in_the_middle_goes_on_to_the_same_bytes(run, tmp_path, mon
     assert 3 <= len(whole) < 12
     assert list(out.glob(".*.part"))
     assert not (out / "_SUCCESS").exists()
-    monkeypatch.setattr(rows_module, "CHUNK_ROWS", 50)
+    monkeypatch.setattr(parquet, "CHUNK_ROWS", 50)
     done = score_files(ENGINE, run, files, out)
     assert (done.rows, done.files, done.before) == (1200, 12, len(whole))
     assert not list(out.glob(".*"))
@@ -133,7 +133,8 @@ def test_a_run_killed_in_the_middle_goes_on_to_the_same_bytes(run, tmp_path, mon
 
 
 def test_a_part_that_another_worker_finished_is_left_alone(tmp_path):
-    part = rows_module.RowPart(str(tmp_path / "a.parquet"), (0,), 0, 7)
+    path = str(tmp_path / "a.parquet")
+    part = parquet.RowGroups(path=path, name=path, types={}, groups=(0,), size=7)
     (tmp_path / "a.parquet").write_text("never opened")
     job = Job(None, None, tmp_path, "key")
     job.target(part).write_text("finished")
@@ -144,7 +145,7 @@ def test_a_part_that_another_worker_finished_is_left_alone(tmp_path):
 def test_a_spoiled_page_is_named_and_with_skip_bad_no_part_of_its_file_stays(
     run, files, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(rows_module, "PART_ROWS", 200)
+    monkeypatch.setattr(table, "PART_ROWS", 200)
     spoil(tmp_path / "in/day-3.parquet", column=1)
     out = tmp_path / "out"
     with pytest.raises(InputError, match=r"TB102 \".*day-3.parquet\" cannot be read"):
@@ -152,7 +153,7 @@ def test_a_spoiled_page_is_named_and_with_skip_bad_no_part_of_its_file_stays(
     assert not (out / "_SUCCESS").exists()
     done = score_files(ENGINE, run, files, out, skip_bad=True)
     assert (done.rows, done.files) == (601, 5)
-    assert done.notes[0].startswith("1 file left out, for unreadable: ")
+    assert done.notes[0].startswith("1 file skipped because it cannot be read: ")
     assert not list(out.glob("day-3*"))
 
 
@@ -231,10 +232,24 @@ def test_places_where_nothing_may_be_written(run, files, tmp_path):
         score_files(Idle(), run, files, tmp_path / "file")
 
 
-def test_no_rows_and_text_files_are_refused(run, tmp_path):
+def test_no_rows_are_refused(run, tmp_path):
     claims(10)[:0].to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="TB001 the files have columns but no rows"):
+    with pytest.raises(InputError, match=r"TB001 .*a.parquet. has columns but no rows"):
         score_files(Idle(), run, tmp_path / "a.parquet", tmp_path / "out")
-    claims(10).to_csv(tmp_path / "a.csv", index=False)
-    with pytest.raises(InputError, match=r"TB102 .*a.csv. is not a parquet file"):
-        score_files(Idle(), run, tmp_path / "a.csv", tmp_path / "out")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_text_files_are_scored_whole_by_file(run, tmp_path, ending, monkeypatch):
+    monkeypatch.setattr(duck, "CHUNK_ROWS", 2048)
+    frame = claims(3000, seed=1)
+    frame.loc[2900:, "case"] = np.nan  # whole numbers in the first batch, missing ones in the last
+    frame["never"] = None
+    for i, rows in enumerate((frame[:2950], frame[2950:])):
+        write_table(tmp_path / f"{i}.{ending}", rows)
+    done = score_files(ENGINE, run, str(tmp_path / f"*.{ending}"), tmp_path / "out")
+    assert (done.rows, done.files) == (3000, 2)
+    found = scored_frame(tmp_path / "out")
+    expected = fitted().classifier.predict_proba(fitted().data.encoder.encode(frame))[:, 1]
+    assert np.array_equal(found["topbin_probability"], expected)
+    assert found["town"].tolist() == frame["town"].tolist()
+    assert score_files(Idle(), run, str(tmp_path / f"*.{ending}"), tmp_path / "out").before == 2

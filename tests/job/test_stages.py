@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 import topbin as tb
-from topbin.data.tables import Batch
+from topbin.data.batch import Batch
 from topbin.job import from_table
 from topbin.job import stages as module
 from topbin.job.stages import SavedSteps, close_stages, finished, key_of, open_stages
 from topbin.learn import Plan
+from topbin.learn.defaults import PRESETS
 from topbin.store.runs import STAGES, RunFolder
 
 SETTINGS = {"seed": 0, "preset": "fast", "label": "known"}
@@ -31,7 +32,7 @@ def prepared(shift=0.0):
 
 @pytest.fixture
 def fast(monkeypatch):
-    monkeypatch.setitem(tb.job.fit.__globals__["PRESETS"], "fast", SMALL)
+    monkeypatch.setitem(PRESETS, "fast", SMALL)
 
 
 def test_the_name_of_a_job_depends_on_rows_settings_and_versions(monkeypatch):
@@ -136,7 +137,7 @@ def test_an_interrupt_keeps_all_whole_repeats(fast, monkeypatch, at, words):
     if "first" in words:
         assert found.estimate == found.first
         return
-    monkeypatch.setitem(tb.job.fit.__globals__["PRESETS"], "fast", replace(SMALL, repeats=1))
+    monkeypatch.setitem(PRESETS, "fast", replace(SMALL, repeats=1))
     one = tb.fit(prepared(), preset="fast")
     assert found.estimate == one.estimate
 
@@ -160,7 +161,7 @@ def test_a_time_limit_is_told_and_what_it_cut_is_done_again(fast):
 
 
 def test_without_lightgbm_too(tmp_path, fast, monkeypatch):
-    monkeypatch.setattr(sys.modules["topbin.learn.default_model"], "find_spec", lambda _: None)
+    monkeypatch.setattr(sys.modules["topbin.learn.defaults"], "find_spec", lambda _: None)
     stages = SavedSteps(tmp_path)
     whole = tb.fit(prepared(), preset="fast", memory=stages)
     assert "HistGradientBoostingClassifier" in (tmp_path / "tedn-1-2" / "model.json").read_text()

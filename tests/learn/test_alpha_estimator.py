@@ -18,14 +18,10 @@ from topbin.mpe import METHODS
 
 QUICK = AlphaEstimator(estimator=LogisticRegression(), repeats=1)
 
-WEIGHTS = (
-    "the check passes y by name; ours is s. A weight also cannot stand for repeated rows here: "
-    "repeated positives are more positives, and change the counts of the tails"
-)
+SPLITS = "the check passes a list of splits as cv, which here is a number of folds"
 EXPECTED_FAILURES = {
-    "check_fit_score_takes_y": "the second argument is called s, as in the PU literature",
-    "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
-    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
+    "check_sample_weight_equivalence_on_dense_data": SPLITS,
+    "check_sample_weight_equivalence_on_sparse_data": SPLITS,
 }
 
 

@@ -15,6 +15,7 @@ from topbin.learn.loop import Diverged
 
 torch = pytest.importorskip("torch")
 
+from topbin.learn.backends.losses import mean_losses  # noqa: E402
 from topbin.learn.backends.optim import Optim  # noqa: E402
 from topbin.learn.classifiers.nets import fit_scaler, pick, scaled  # noqa: E402
 
@@ -130,6 +131,27 @@ def test_events_and_time():
     assert monotonic() - start < 10
 
 
+def test_weights_shape_the_net_and_equal_ones_change_nothing():
+    X, s, _ = table()
+    plan = NetPlan(epochs=4, warm=2, batch=50, device="cpu", optim=Optim("adam", lr=0.05))
+    face = tb.TEDnClassifier(linear(), plan=plan, confidence=None)
+    plain = clone(face).fit(X, s).predict_proba(X)
+    equal = clone(face).fit(X, s, sample_weight=np.full(500, 3.0)).predict_proba(X)
+    np.testing.assert_allclose(equal, plain, atol=1e-5)
+    heavy = np.where(X[:, 1] > 0, 5.0, 0.1)
+    one = clone(face).fit(X, s, sample_weight=heavy).predict_proba(X)
+    two = clone(face).fit_pu(X[:250], X[250:], sample_weight=heavy).predict_proba(X)
+    assert (one == two).all()
+    assert np.abs(one - plain).max() > 0.01
+
+
+def test_a_weight_of_zero_leaves_a_row_out_of_the_losses():
+    z_p, z_u = torch.tensor([0.5, 9.0]), torch.tensor([-1.0, 3.0])
+    weights = torch.tensor([2.0, 0.0]), torch.tensor([2.0, 0.0])
+    weighted = mean_losses(z_p, z_u, "logistic", weights)
+    assert torch.stack(weighted).equal(torch.stack(mean_losses(z_p[:1], z_u[:1], "logistic")))
+
+
 def test_rows_are_picked_from_all_they_may_be():
     rows = np.array([2, 0])
     tensor = torch.arange(3)
@@ -141,7 +163,7 @@ def test_rows_are_picked_from_all_they_may_be():
 def test_bad_input_has_a_code():
     X, s, _ = table(n=20)
     with pytest.raises(InputError, match="TB012"):
-        tb.TEDnClassifier(linear(), **FAST).fit(X, s, sample_weight=np.ones(40))
+        tb.TEDnClassifier(linear(), **FAST).fit(X, s, sample_weight=-np.ones(40))
     with pytest.raises(InputError, match="TB008"):
         tb.TEDnClassifier(linear(), plan=tb.learn.Plan()).fit(X, s)
     with pytest.raises(InputError, match="TB013"):

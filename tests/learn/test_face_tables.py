@@ -1,4 +1,4 @@
-"""Tables of any kind to numbers."""
+"""Tables under the faces: frames are encoded as `topbin.fit` encodes them, matrices never."""
 
 from datetime import date
 
@@ -8,16 +8,17 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
+import topbin as tb
 from topbin.core.errors import InputError
-from topbin.learn.classifiers.tables import (
-    as_pandas,
-    encode,
-    has_kinds,
-    is_table,
-    learn_codes,
-    stack,
-)
+from topbin.data import fit_features
+from topbin.data.batch import as_pandas
+from topbin.learn.classifiers.base import PUClassifier
+from topbin.learn.classifiers.tables import has_kinds, is_table, read_table, stack
 
 FRAME = pd.DataFrame(
     {
@@ -26,43 +27,138 @@ FRAME = pd.DataFrame(
         "x": [0.5, None, 2.5, -1.0],
         "on": [True, False, True, True],
         "day": pd.to_datetime(["2026-01-02", None, "2026-01-01", "2026-01-03"]),
-        "none": [None] * 4,
     }
 )
+N = 40
+RNG = np.random.default_rng(0)
+LARGE = pd.DataFrame(
+    {
+        "number": np.where(RNG.random(N) < 0.2, np.nan, RNG.normal(size=N)),
+        "whole": RNG.integers(0, 9, N),
+        "flag": RNG.random(N) < 0.5,
+        "gaps": pd.array(np.where(RNG.random(N) < 0.2, None, RNG.random(N) < 0.5), "boolean"),
+        "moment": pd.Timestamp("2024-02-28") + pd.to_timedelta(RNG.integers(0, 10**6, N), "min"),
+        "day": [date(2026, 1, 1 + i % 28) if i % 5 else None for i in range(N)],
+        "town": [("Ulm", "Köln", " ", None)[i % 4] for i in range(N)],
+        "kind": pd.Categorical([("b", "a", "c")[i % 3] for i in range(N)]),
+        "same": 1,
+        "none": None,
+        "claim": [f"c-{i}" for i in range(N)],
+        "note": [f"the claim of number {i} is late" for i in range(N)],
+    }
+)
+LABELS = (np.arange(N) < N // 2).astype(int)
+MAKERS = [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas]
+DROPPED = "TEDnClassifier does not read 4 of 12 columns"
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+class Stop(Exception):
+    """Raised in place of the work, with the matrix that a model would see."""
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    def matrix_of(fit, *given):
+        def stop(self, X, *_):
+            raise Stop(X)
+
+        monkeypatch.setattr(PUClassifier, "_fit_rows", stop)
+        with pytest.raises(Stop) as stopped:
+            fit(*given)
+        return stopped.value.args[0]
+
+    return matrix_of
+
+
+def encoded(given, new=None):
+    """A table as a face sees it, and a later one."""
+    face = tb.TEDnClassifier()
+    X = read_table(face, given, reset=True, to_numbers=True)
+    return X if new is None else read_table(face, new, reset=False, to_numbers=True)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_face_and_the_whole_job_see_the_same_matrix(make, seen):
+    job = seen(tb.fit, make(LARGE.assign(known=LABELS)), "known")
+    with pytest.warns(UserWarning, match=DROPPED):
+        face = seen(tb.TEDnClassifier().fit, make(LARGE), LABELS)
+    half = N // 2
+    with pytest.warns(UserWarning, match=DROPPED):
+        pair = seen(tb.TEDnClassifier().fit_pu, make(LARGE[:half]), make(LARGE[half:]))
+    assert isinstance(job, np.ndarray)
+    assert job.shape == (N, 6 + 5 + 4)
+    np.testing.assert_array_equal(face, job)
+    np.testing.assert_array_equal(pair, job)
+    np.testing.assert_array_equal(job, fit_features(make(LARGE)).encode(make(LARGE)))
+
+
+def test_dropped_columns_are_named_and_still_count_as_columns():
+    face = tb.TEDnClassifier()
+    with pytest.warns(UserWarning, match='"claim" looks like an identifier') as said:
+        read_table(face, LARGE, reset=True, to_numbers=True)
+    assert [column.name for column in face.features_.dropped] == ["same", "none", "claim", "note"]
+    assert all(f'"{name}"' in str(said[0].message) for name in ("same", "none", "claim", "note"))
+    assert face.n_features_in_ == 12
+    assert face.feature_names_in_.tolist() == list(LARGE)
+    with pytest.raises(InputError, match="TB109 The feature names should match"):
+        read_table(face, LARGE.drop(columns="same"), reset=False, to_numbers=True)
+
+
+@pytest.mark.parametrize("make", MAKERS)
 def test_every_column_becomes_numbers(make):
-    frame = make(FRAME)
-    matrix = encode(frame, learn_codes(frame))
-    assert matrix.shape == (4, 6)
-    np.testing.assert_array_equal(matrix[:, 0], [1, 0, np.nan, 1])
-    np.testing.assert_array_equal(matrix[:, 1], [1, 2, 3, 4])
-    np.testing.assert_array_equal(matrix[:, 2], [0.5, np.nan, 2.5, -1])
-    np.testing.assert_array_equal(matrix[:, 3], [1, 0, 1, 1])
-    assert matrix[3, 4] > matrix[0, 4] > matrix[2, 4]
-    assert np.isnan(matrix[1, 4])
-    assert np.isnan(matrix[:, 5]).all()
+    X = encoded(make(FRAME))
+    assert X.shape == (4, 8)
+    np.testing.assert_array_equal(X[:, 0], [1, 0, np.nan, 1])
+    np.testing.assert_array_equal(X[:, 1], [1, 2, 3, 4])
+    np.testing.assert_array_equal(X[:, 2], [0.5, np.nan, 2.5, -1])
+    np.testing.assert_array_equal(X[:, 3], [1, 0, 1, 1])
+    np.testing.assert_array_equal(X[:, 7], [1, np.nan, 0, 2])
 
 
-def test_a_text_that_is_new_is_missing_and_the_codes_stay():
-    codes = learn_codes(FRAME[["town"]])
-    new = encode(pd.DataFrame({"town": ["Bern", "Rome", None, "Lyon"]}), codes)
-    np.testing.assert_array_equal(new[:, 0], [0, np.nan, np.nan, 1])
+@pytest.mark.parametrize("matrix", [np.eye(4), csr_array(np.eye(4)), [[1.0, 2.0], [3.0, 4.0]]])
+def test_a_matrix_is_not_encoded(matrix):
+    face = tb.TEDnClassifier()
+    X = read_table(face, matrix, reset=True, to_numbers=True)
+    assert face.features_ is None
+    assert X.shape == np.shape(matrix)
+
+
+def test_a_pipeline_of_the_users_own_reads_the_frame_as_it_came():
+    encode = make_column_transformer((OneHotEncoder(), ["kind"]))
+    face = tb.PvUClassifier(make_pipeline(encode, LogisticRegression()), confidence=None)
+    face.fit(LARGE, LABELS)
+    assert face.features_ is None
+    assert face.predict_proba(LARGE).shape == (N, 2)
+
+
+def test_an_array_after_a_frame_is_read_by_position():
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        X = encoded(FRAME[["town", "n"]], np.array([["Bern", 7], ["Rome", 8]], object))
+    np.testing.assert_array_equal(X, [[0, 7], [np.nan, 8]])
+
+
+def test_an_array_of_strings_and_numbers_is_encoded():
+    rows = np.array([["b", 1.5], ["a", 2.5]], object)
+    np.testing.assert_array_equal(encoded(rows), [[1, 1.5], [0, 2.5]])
+    np.testing.assert_array_equal(encoded(rows, rows[::-1]), [[0, 2.5], [1, 1.5]])
+
+
+def test_a_category_that_is_new_is_missing_and_the_others_keep_their_numbers():
+    new = pd.DataFrame({"town": ["Bern", "Rome", None, "Lyon"]})
+    np.testing.assert_array_equal(encoded(FRAME[["town"]], new)[:, 0], [0, np.nan, np.nan, 1])
 
 
 def test_a_column_that_changes_its_kind_is_refused_unless_it_is_empty():
-    codes = learn_codes(FRAME[["town", "n"]])
-    with pytest.raises(InputError, match="TB109 column 'town' held text"):
-        encode(pd.DataFrame({"town": [1, 2], "n": [1, 2]}), codes)
-    empty = encode(pd.DataFrame({"town": [None, None], "n": [None, None]}), codes)
+    two = FRAME[["town", "n"]]
+    with pytest.raises(InputError, match='TB109 column "town" was a string'):
+        encoded(two, pd.DataFrame({"town": [1, 2], "n": [1, 2]}))
+    empty = encoded(two, pd.DataFrame({"town": [None, None], "n": [None, None]}))
     assert np.isnan(empty).all()
 
 
 def test_infinite_values_have_a_code():
-    frame = pd.DataFrame({"x": [1.0, np.inf]})
     with pytest.raises(InputError, match="TB004"):
-        encode(frame, learn_codes(frame))
+        encoded(pd.DataFrame({"x": [1.0, np.inf]}))
 
 
 def test_what_is_a_table_and_what_has_kinds():
@@ -74,20 +170,14 @@ def test_what_is_a_table_and_what_has_kinds():
     assert not has_kinds(csr_array((2, 2)))
 
 
-def test_tensors_are_no_tables():
+def test_tensors_are_not_tables():
     torch = pytest.importorskip("torch")
     assert not is_table(torch.zeros(2, 2))
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+@pytest.mark.parametrize("make", MAKERS)
 def test_frames_stack_into_one_frame(make):
     both = stack(make(FRAME[:1]), make(FRAME[1:]))
     assert list(both.columns) == list(FRAME.columns)
     assert both["n"].tolist() == [1, 2, 3, 4]
-    assert as_pandas(FRAME) is FRAME
-
-
-def test_dates_of_objects_are_dates():
-    days = pd.DataFrame({"day": [date(2026, 1, 2), date(2026, 1, 1)]})
-    matrix = encode(days, learn_codes(days))
-    assert matrix[0, 0] > matrix[1, 0]
+    pd.testing.assert_frame_equal(as_pandas(FRAME), FRAME)

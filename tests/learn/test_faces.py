@@ -1,6 +1,8 @@
 """The classifiers: what every one of them keeps to, and what each adds."""
 
 import sys
+from dataclasses import replace
+from inspect import signature
 from time import monotonic
 
 import numpy as np
@@ -13,6 +15,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -22,7 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import topbin as tb
 from topbin.core.errors import InputError, MissingExtra
-from topbin.learn import NetPlan, Plan
+from topbin.learn import LEARNERS, NetPlan, Plan, crossfit
 from topbin.learn.cvir import CVIR
 
 TINY = Plan(outer=3, inner=2, repeats=1)
@@ -85,6 +88,67 @@ def test_constructors_only_store_and_clones_start_anew(face):
     clone(face).fit(X, s)
     assert clone(face).get_params().keys() == before.keys()
     assert not [name for name in vars(clone(face)) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("face", [*FACES, tb.AlphaEstimator(), tb.NNPUClassifier()], ids=str)
+def test_parameters_are_shared_yet_every_signature_is_whole(face):
+    kind = type(face)
+    names = list(signature(kind).parameters)
+    assert sorted(names) == sorted(kind().get_params())
+    assert names[0] == ("method" if kind is tb.AlphaEstimator else "estimator")
+    assert {"confidence", "positive", "negative", "random_state", "n_jobs"} <= set(names)
+    fixed = (tb.DEDPULClassifier, tb.ElkanNotoClassifier)
+    assert ("method" in names) is not (kind in fixed)
+    with pytest.raises(TypeError):
+        kind("first", None)
+    assert kind().set_params(n_jobs=2).n_jobs == 2
+
+
+def test_labels_may_be_passed_by_name_and_a_column_of_them_is_warned_of():
+    X, s, _ = table()
+    clf = tb.PvUClassifier(GaussianNB(), **FAST)
+    alpha = clf.fit(X, s).alpha_
+    assert clf.fit(X, y=s).alpha_ == alpha
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        assert clf.fit(X, s[:, None]).alpha_ == alpha
+
+
+def test_a_notebook_shows_alpha_and_its_interval_above_the_diagram():
+    X, s, _ = table()
+    clf = tb.PvUClassifier(GaussianNB(), plan=TINY)
+    assert "α" not in clf._repr_html_()
+    page = clf.fit(X, s)._repr_html_()
+    assert f"α = {clf.alpha_:.3f} of the 150 unlabeled are positive" in page
+    assert f"interval   {clf.estimate_.interval[0]:.3f} to" in page
+    assert "sk-top-container" in page
+    assert clf._repr_mimebundle_()["text/html"].startswith(page[: page.index("</pre>")])
+
+
+def test_a_finished_cross_fit_makes_the_same_classifier():
+    X, s, _ = table()
+    wanted = tb.TEDnClassifier(GaussianNB(), **FAST).fit(X, s)
+    fit = crossfit(GaussianNB(), X, s == 1, LEARNERS["tedn"], plan=TINY)
+    clf = tb.TEDnClassifier(**FAST).fit_from(fit, X, s)
+    assert clf.estimate_ == wanted.estimate_
+    assert (clf.predict_proba(X) == wanted.predict_proba(X)).all()
+    assert (clf.oof_proba_ == wanted.oof_proba_).all()
+    other = replace(wanted.estimate_, alpha=0.3)
+    moved = tb.TEDnClassifier(**FAST).fit_from(fit, X, s, estimate=other)
+    assert moved.estimate_ is other
+    assert moved.oof_proba_[150:].mean() == pytest.approx(0.3, abs=0.01)
+
+
+def test_a_preset_is_a_plan_and_a_plan_wins():
+    X, s, _ = table()
+    fast = tb.PvUClassifier(GaussianNB(), preset="fast").fit(X, s).oof_proba_
+    plan = Plan(outer=3, repeats=1)
+    assert (fast == tb.PvUClassifier(GaussianNB(), plan=plan).fit(X, s).oof_proba_).all()
+    both = tb.PvUClassifier(GaussianNB(), plan=plan, preset="best").fit(X, s).oof_proba_
+    assert (fast == both).all()
+    with pytest.raises(InputError, match="TB008 preset must be one of fast, good, best"):
+        tb.PvUClassifier(preset="slow").fit(X, s)
+    with pytest.raises(InputError, match="TB008 preset is for scikit-learn models"):
+        tb.NNPUClassifier(preset="best").fit(X, s)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +400,7 @@ def test_other_columns_at_predict_time_are_refused():
     clf = tb.TEDnClassifier(**FAST).fit(frame, s)
     with pytest.raises(InputError, match=r"TB109[\s\S]*feature names"):
         clf.predict(frame.rename(columns={"x": "y"}))
-    with pytest.raises(InputError, match=r"TB109 column 'x' held numbers"):
+    with pytest.raises(InputError, match='TB109 column "x" was a number when'):
         clf.predict(frame.assign(x="text"))
     plain = tb.TEDnClassifier(**FAST).fit(frame[["x", "flag"]].to_numpy(float), s)
     with pytest.raises(InputError, match="TB109 X has 3 features"):

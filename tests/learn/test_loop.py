@@ -10,7 +10,17 @@ from scipy.special import expit
 
 from topbin.core.errors import InputError, TopbinError
 from topbin.core.estimate import AlphaEstimate
-from topbin.learn import LEARNERS, Diverged, Epoch, Pass, Settle, cvir, mean_alpha, mean_risk, train
+from topbin.learn import (
+    LEARNERS,
+    Diverged,
+    Epoch,
+    EpochLoss,
+    SettleRule,
+    cvir,
+    mean_alpha,
+    mean_risk,
+    train,
+)
 from topbin.learn.loop import WARM_START
 
 
@@ -26,7 +36,7 @@ class Recorder:
 
     def epoch(self, X_p, X_u, risk, kept=None):
         self.asked.append((risk, kept))
-        return Pass(self.losses.pop(0) if self.losses else 0.5, 0.25)
+        return EpochLoss(self.losses.pop(0) if self.losses else 0.5, 0.25)
 
 
 class Exact:
@@ -54,7 +64,7 @@ class Exact:
         found = minimize(self.objective, start, rows, "BFGS", self.gradient, options={"gtol": 1e-9})
         self.theta = found.x
         wrong = np.mean(self.scores(rows[0]) <= 0) + np.mean(self.scores(rows[1]) > 0)
-        return Pass(float(found.fun), float(wrong))
+        return EpochLoss(float(found.fun), float(wrong))
 
 
 P, U = np.arange(10.0, 20.0), np.arange(20.0)
@@ -192,16 +202,16 @@ def record(number, error, alpha, phase="tedn"):
 )
 def test_settled_means_two_windows_agree(errors, alphas, settled):
     history = [record(i, e, a) for i, (e, a) in enumerate(zip(errors, alphas, strict=True))]
-    assert Settle(window=3).reached(history) is settled
+    assert SettleRule(window=3).reached(history) is settled
 
 
 def test_warm_start_epochs_do_not_count_as_settled():
     warm = [record(i, 0.3, 0.5, WARM_START) for i in range(6)]
-    assert not Settle(window=3).reached(warm)
+    assert not SettleRule(window=3).reached(warm)
 
 
 def test_the_loop_marks_the_settled_epoch_and_goes_on():
-    settle = Settle(window=2)
+    settle = SettleRule(window=2)
     history = list(train(Recorder(), LEARNERS["pvu"], P, U, epochs=6, settle=settle))
     assert [e.settled for e in history] == [False, False, False, True, True, True]
 

@@ -65,13 +65,20 @@ def test_the_seed_decides_and_nothing_else_is_touched():
     assert not torch.equal(first, other)
 
 
+@pytest.mark.parametrize("name", NETS)
+def test_every_net_gives_two_outputs_and_its_seed_decides(name):
+    shape, small = ((3, 8, 8), 2) if NETS[name].images else ((6,), None)
+    rows = torch.randn(4, *shape, generator=torch.Generator().manual_seed(0))
+    nets = [build_net(name, shape, size=small, seed=seed).eval() for seed in (0, 0, 1)]
+    first, again, other = (net(rows) for net in nets)
+    assert first.shape == (4, 2)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
 def test_learning_rates_are_the_papers():
-    assert {name: net.lr for name, net in NETS.items()} == {
-        "mlp": 0.05,
-        "uci-mlp": 0.1,
-        "allconv": 0.1,
-        "resnet18": 0.1,
-    }
+    rates = {"mlp": 0.05, "uci-mlp": 0.1, "allconv": 0.1, "resnet18": 0.1}
+    assert {name: NETS[name].lr for name in rates} == rates
 
 
 @pytest.mark.parametrize(

@@ -366,7 +366,7 @@ def test_nets_that_cannot_be_used(net, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: TorchBackend(Linear(), Optim("lion")), "TB007 no optimiser is called 'lion'"),
+        (lambda: TorchBackend(Linear(), Optim("lion")), "TB007 no optimizer is called 'lion'"),
         (lambda: TorchBackend(Linear(), Optim(lr=0.0)), "TB008 lr must be a finite number > 0"),
         (lambda: TorchBackend(Linear(), Optim(), batch=0), "TB008 batch must be"),
         (lambda: TorchBackend(Linear(), Optim(), accumulate=0), "TB008 accumulate must be"),

@@ -9,7 +9,7 @@ TESTS = Path(__file__).parents[1]
 # Files that are quick; those that need torch must skip themselves.
 SUITE = ["learn/test_loop.py", "learn/test_risk.py", "learn/test_select.py",
          "learn/test_sklearn_backend.py", "learn/test_face_tables.py", "learn/test_checkpoint.py",
-         "learn/test_default_model.py"]  # fmt: skip
+         "learn/test_defaults.py"]  # fmt: skip
 JOB = """
 import no_extras
 

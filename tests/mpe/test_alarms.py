@@ -6,6 +6,7 @@ from gaussians import gaussians
 from scipy.sparse import csr_matrix
 
 from topbin.core import AlphaEstimate, Tails
+from topbin.core.twins import find_twins
 from topbin.mpe.alarms import find_alarms, methods_disagree, shared_rows
 from topbin.mpe.bbe_cp import bbe_cp
 from topbin.mpe.estimate import estimate_alpha
@@ -92,15 +93,16 @@ def test_methods_disagree():
 @pytest.mark.parametrize("kind", [np.asarray, csr_matrix], ids=["dense", "sparse"])
 def test_rows_on_both_sides(kind):
     X_p = np.array([[1.0, 0.0], [2.0, 3.0], [4.0, -0.0]])
-    assert shared_rows(kind(X_p), kind(X_p + 10)) == ()
-    (alarm,) = shared_rows(kind(X_p), kind(np.array([[4.0, 0.0], [2.0, 3.0], [9.0, 9.0]])))
+    assert shared_rows(find_twins(kind(X_p), kind(X_p + 10))) == ()
+    X_u = np.array([[4.0, 0.0], [2.0, 3.0], [9.0, 9.0]])
+    (alarm,) = shared_rows(find_twins(kind(X_p), kind(X_u)))
     assert alarm.message.startswith("2 distinct positive rows")
 
 
 def test_rows_that_are_equal_for_their_few_values_raise_none():
     rng = np.random.default_rng(0)
     X_p, X_u = rng.integers(0, 3, (100, 2)) * 1.0, rng.integers(0, 3, (400, 2)) * 1.0
-    assert shared_rows(X_p, X_u) == ()
+    assert shared_rows(find_twins(X_p, X_u)) == ()
 
 
 def test_no_alarm_ever_says_verified():

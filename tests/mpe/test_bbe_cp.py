@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from topbin.core import InputError, Tails
-from topbin.mpe.bbe_cp import at_ranks, bbe_cp, exact_upper, geometric_ranks
+from topbin.mpe.bbe_cp import at_ranks, bbe_cp, geometric_ranks, ratio_limit
 
 # Few distinct values, so that ties within and between the samples are common.
 scores = st.lists(st.integers(0, 12).map(float), min_size=1, max_size=40)
@@ -34,7 +34,7 @@ def test_equals_the_definition(scores_p, scores_u, level):
     tails = Tails.from_scores(scores_p, scores_u)
     assert isclose(bbe_cp(tails, level=level).alpha, alpha, rel_tol=1e-12)
     read = at_ranks(tails, geometric_ranks(tails.n_p))
-    assert isclose(exact_upper(read, level).min(), bound, rel_tol=1e-9)
+    assert isclose(ratio_limit(read, level).min(), bound, rel_tol=1e-9)
 
 
 @given(scores, scores, st.randoms(use_true_random=False))

@@ -9,7 +9,14 @@ from hypothesis.extra.numpy import arrays
 
 from topbin.core import InputError
 from topbin.mpe import features
-from topbin.mpe.features import compress, read_pair, row_order, standardise, subsample, unit_range
+from topbin.mpe.features import (
+    compress,
+    read_samples,
+    row_order,
+    standardize,
+    subsample,
+    unit_range,
+)
 
 # Few values, so that rows repeat; both zeros, so that they must count as one.
 tables = arrays(
@@ -60,7 +67,7 @@ def test_sparse_tables_with_stored_zeros_equal_dense_ones(columns, kind):
     X_p, X_u = spotted(90, columns), spotted(70, columns, seed=1)
 
     def prepared(P, U):
-        return compress(standardise(subsample(read_pair(P, U), 40, 0)), 50, 0)
+        return compress(standardize(subsample(read_samples(P, U), 40, 0)), 50, 0)
 
     dense, sparse = prepared(X_p, X_u), prepared(as_sparse(X_p, kind), as_sparse(X_u, kind))
     mixed = prepared(X_p, as_sparse(X_u, kind))
@@ -72,14 +79,14 @@ def test_sparse_tables_with_stored_zeros_equal_dense_ones(columns, kind):
 def test_a_large_sparse_table_is_compressed_without_filling_it(monkeypatch):
     X_p, X_u = as_sparse(spotted(90, 60)), as_sparse(spotted(70, 60, seed=1))
     monkeypatch.setattr(features, "DENSE_CELLS", 100)
-    pair = compress(standardise(read_pair(X_p, X_u)), 5, 0)
+    pair = compress(standardize(read_samples(X_p, X_u)), 5, 0)
     assert pair.both.shape == (160, 5)
     assert pair.notes == ("5 singular directions of 60 features",)
 
 
 def test_components_keep_the_distances_of_a_table_of_low_rank():
     low_rank = spotted(80, 3, share=1) @ spotted(3, 70, seed=1, share=1)
-    pair = standardise(read_pair(low_rank[:50], low_rank[50:]))
+    pair = standardize(read_samples(low_rank[:50], low_rank[50:]))
     short = compress(pair, 3, 0)
     assert short.both.shape == (80, 3)
     assert short.notes == ("3 principal components of 70 features",)
@@ -88,46 +95,49 @@ def test_components_keep_the_distances_of_a_table_of_low_rank():
 
 
 def test_fewer_rows_than_components_are_enough():
-    pair = compress(read_pair(spotted(2, 60, share=1), spotted(1, 60, seed=1, share=1)), 50, 0)
+    pair = compress(read_samples(spotted(2, 60, share=1), spotted(1, 60, seed=1, share=1)), 50, 0)
     assert pair.both.shape == (3, 2)
 
 
-def test_standardising_gives_unit_spread_and_drops_constants():
+def test_standardizing_gives_unit_spread_and_drops_constants():
     X = np.c_[spotted(50, 2, share=1) * [1e-9, 1e9], np.full(50, 3.0)]
-    both = standardise(read_pair(X[:20], X[20:])).both
+    both = standardize(read_samples(X[:20], X[20:])).both
     np.testing.assert_allclose(both.std(axis=0), [1, 1])
-    assert standardise(read_pair(np.ones((3, 2)), np.ones((2, 2)))).both.shape == (5, 1)
+    assert standardize(read_samples(np.ones((3, 2)), np.ones((2, 2)))).both.shape == (5, 1)
 
 
 def test_values_near_the_limits_of_floats_do_not_overflow():
     X = np.array([[1e308, 1e-308], [-1e308, 3e-308], [0.0, 2e-308]])
-    pair = read_pair(X[:1], X[1:])
-    np.testing.assert_allclose(standardise(pair).both.std(axis=0), [1, 1])
+    pair = read_samples(X[:1], X[1:])
+    np.testing.assert_allclose(standardize(pair).both.std(axis=0), [1, 1])
     np.testing.assert_allclose(np.sort(unit_range(pair).both, axis=0), [[0, 0], [0.5] * 2, [1, 1]])
 
 
 def test_unit_range_is_exact_where_the_quarters_are():
     whole = np.arange(5.0)[:, None]
-    quarters = unit_range(read_pair(whole[:2], whole[2:])).both[:, 0]
+    quarters = unit_range(read_samples(whole[:2], whole[2:])).both[:, 0]
     assert sorted(quarters) == [0, 0.25, 0.5, 0.75, 1]
 
 
 def test_a_sample_is_drawn_without_replacement_and_noted():
     X = np.arange(100.0)[:, None]
-    pair = subsample(read_pair(X, X + 1000), 30, 3)
+    pair = subsample(read_samples(X, X + 1000), 30, 3)
     assert (len(np.unique(pair.p)), len(np.unique(pair.u))) == (30, 30)
     assert pair.notes == ("30 of 100 positives and 30 of 100 unlabeled rows, drawn with seed 3",)
-    again, other = subsample(read_pair(X[::-1], X + 1000), 30, 3), subsample(read_pair(X, X), 30, 4)
+    again, other = (
+        subsample(read_samples(X[::-1], X + 1000), 30, 3),
+        subsample(read_samples(X, X), 30, 4),
+    )
     np.testing.assert_array_equal(again.p, pair.p)
     assert not np.array_equal(other.p, pair.p)
-    assert subsample(read_pair(X, X), 100, 3).notes == ()
+    assert subsample(read_samples(X, X), 100, 3).notes == ()
 
 
 def test_the_input_is_left_alone():
     dense, sparse = spotted(30, 60), as_sparse(spotted(30, 60, seed=1))
     sparse.has_sorted_indices = False
     before, stored = dense.copy(), sparse.data.copy()
-    unit_range(compress(standardise(subsample(read_pair(dense, sparse), 10, 0)), 5, 0))
+    unit_range(compress(standardize(subsample(read_samples(dense, sparse), 10, 0)), 5, 0))
     np.testing.assert_array_equal(dense, before)
     np.testing.assert_array_equal(sparse.data, stored)
 
@@ -155,17 +165,17 @@ BAD = {
 @pytest.mark.parametrize("message", BAD)
 def test_bad_tables_are_refused_by_code(message):
     with pytest.raises(InputError, match=message):
-        read_pair(*BAD[message])
+        read_samples(*BAD[message])
 
 
 def test_objects_that_are_numbers_are_read():
-    pair = read_pair(np.array([[1, 2.5]], object), [[True, False]])
+    pair = read_samples(np.array([[1, 2.5]], object), [[True, False]])
     assert (pair.p.dtype, pair.u.dtype) == (np.float64, np.float64)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2.5, True, None])
 def test_bad_parameters_are_refused(bad):
-    pair = read_pair(good, good)
+    pair = read_samples(good, good)
     for call in (
         lambda: subsample(pair, bad, 0),
         lambda: compress(pair, bad, 0),

@@ -7,7 +7,7 @@ from plain_features import simplex_by_nnls
 
 from topbin.core import InputError
 from topbin.mpe import hull, hull_curve
-from topbin.mpe.features import read_pair, standardise
+from topbin.mpe.features import read_samples, standardize
 from topbin.mpe.hull import Embedding, best_kernel, project
 
 
@@ -62,14 +62,14 @@ def test_the_rows_a_program_starts_from_do_not_matter():
 
 def test_narrow_kernels_are_not_rewarded_when_both_samples_are_alike():
     X_p, X_u = samples(0.95, noise=4)
-    pair = standardise(read_pair(X_p, X_u))
+    pair = standardize(read_samples(X_p, X_u))
     assert best_kernel(pair)[1] == 1.0
 
 
 def test_of_the_widths_the_one_that_sets_the_means_furthest_apart_is_taken():
     # Six spots each, side by side: only a narrow kernel tells the two samples apart.
     base = np.repeat(np.arange(0.0, 60, 10), 20)[:, None]
-    pair = standardise(read_pair(base, base + 5))
+    pair = standardize(read_samples(base, base + 5))
     kernel, width = best_kernel(pair)
     assert width == 0.1
     assert kernel.shape == (240, 240)

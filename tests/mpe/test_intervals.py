@@ -18,7 +18,7 @@ from topbin.mpe.calibration import (
     knots,
     worst_shortfalls,
 )
-from topbin.mpe.intervals import interval, interval_ranks, upper_bound
+from topbin.mpe.intervals import interval, upper_bound
 
 CONFIDENCES = (1e-3, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.9999, 1 - 1e-12)
 
@@ -35,7 +35,7 @@ few = settings(max_examples=20, deadline=None)
 
 
 def shortfall(x, y, n_p, n_u, alpha):
-    """The standardised deviation for one cut, in plain Python."""
+    """The standardized deviation for one cut, in plain Python."""
     q = min(1, (x + y) / (n_p + alpha * n_u))
     variance = alpha * q * (1 - alpha * q) / n_u + alpha**2 * q * (1 - q) / n_p
     return -(y / n_u - alpha * x / n_p) / variance**0.5 if variance > 0 else 0.0
@@ -118,7 +118,7 @@ def test_draws_are_kept_and_cannot_be_changed():
 def test_calibrated_ranks_are_among_those_that_are_read():
     for n_p in [*range(1, 200), 1_000, 54_321, 10**7]:
         assert set(calibrated_ranks(n_p)) <= set(geometric_ranks(n_p))
-        assert set(calibrated_ranks(n_p)) <= set(interval_ranks(n_p))
+        assert set(calibrated_ranks(n_p)) <= set(geometric_ranks(n_p))
         assert calibrated_ranks(n_p)[-1] == n_p
 
 
@@ -225,7 +225,7 @@ def test_tails_of_parts_and_thinned_tails_give_the_same_bits(sample):
     scores_p, scores_u = sample
     whole, empty = Tails.from_scores(scores_p, scores_u), Tails.of_positives(scores_p)
     parts = sum(empty.count(scores_u[i::3]) for i in range(3))
-    thin = at_ranks(whole, interval_ranks(whole.n_p))
+    thin = at_ranks(whole, geometric_ranks(whole.n_p))
     assert interval(parts) == interval(thin) == interval(whole)
     assert upper_bound(parts) == upper_bound(thin) == upper_bound(whole)
 
@@ -233,7 +233,7 @@ def test_tails_of_parts_and_thinned_tails_give_the_same_bits(sample):
 def test_thinned_tails_of_many_positives_give_the_same_bits():
     rng = np.random.default_rng(0)
     tails = Tails.from_scores(rng.normal(2, 1, 5_000), rng.normal(0, 1, 20_000))
-    thin = at_ranks(tails, interval_ranks(tails.n_p))
+    thin = at_ranks(tails, geometric_ranks(tails.n_p))
     assert interval(thin, 0.9) == interval(tails, 0.9)
     assert upper_bound(thin) == upper_bound(tails)
 

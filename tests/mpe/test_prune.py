@@ -14,14 +14,15 @@ import topbin.mpe.prune as prune
 from topbin.core import Tails
 from topbin.mpe import bbe, bbe_cp, thin_tails
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
+from topbin.mpe.prune import best_cut
 
 ROWS = prune.FEW  # of each sample: more than enough to be thinned
 
 
 @contextmanager
-def tiny_cells(cells):
-    """Thin even the smallest samples, through grids and splits as coarse as can be."""
-    constants = {"FEW": 0, "SPARSE": 1000, "CELLS": cells, "CROWDED": 1.0, "FIRST": 2, "SPLIT": 2}
+def tiny_cells(first):
+    """Thin even the smallest samples, through splits as coarse as can be."""
+    constants = {"FEW": 0, "SPARSE": 1000, "FIRST": first, "SPLIT": 2}
     with ExitStack() as stack:
         for name, value in constants.items():
             stack.enter_context(patch.object(prune, name, value))
@@ -29,12 +30,12 @@ def tiny_cells(cells):
 
 
 @settings(deadline=None)
-@given(samples(60), st.sampled_from([1, 3, 16]), st.data())
-def test_the_same_bits_as_full_tails(pair, cells, data):
+@given(samples(60), st.sampled_from([1, 2, 16]), st.data())
+def test_the_same_bits_as_full_tails(pair, first, data):
     full = Tails.from_scores(*pair)
     ranks = data.draw(st.lists(st.integers(1, full.n_p), max_size=5))
     delta, gamma = data.draw(st.sampled_from([(0.1, 0.01), (0.5, 0.0), (0.01, 2.0)]))
-    with tiny_cells(cells):
+    with tiny_cells(first):
         thin = thin_tails(*pair, delta=delta, gamma=gamma, ranks=ranks)
     assert bbe(thin, delta=delta, gamma=gamma) == bbe(full, delta=delta, gamma=gamma)
     assert thin.cuts.size <= len(ranks) + 1
@@ -58,18 +59,12 @@ def test_large_samples_of_every_kind(kind):
     assert bbe_cp(ranked) == bbe_cp(full)
 
 
-@pytest.mark.parametrize("kind", ["logits", "probabilities", "double", "mixed"])
-def test_spread_scores_are_not_all_sorted(kind):
-    scores_p, scores_u = large(kind, ROWS)
-    with patch.object(prune, "_best", wraps=prune._best) as best:
-        thin_tails(scores_p, scores_u)
-    slab = best.call_args[0][0]
-    assert slab.scores_p.size + slab.scores_u.size < ROWS
-
-
-@pytest.mark.parametrize("kind", ["saturated", "rounded", "heavy tail", "outlier", "equal"])
-def test_crowded_scores_are_sorted_at_once(kind):
-    assert prune.Grid.over(*large(kind, ROWS)) is None
+@pytest.mark.parametrize("kind", sorted(LARGE))
+def test_the_best_cut_alone_is_that_of_full_tails(kind):
+    for pair in (large(kind, ROWS), large(kind, 50)):
+        alone = best_cut(*pair)
+        assert alone.cuts.size == 1
+        assert bbe(alone) == bbe(Tails.from_scores(*pair))
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.003, 0.5, 1.0])
@@ -100,17 +95,6 @@ def test_the_same_sample_twice_and_one_positive():
 
 def test_small_samples_are_not_thinned():
     assert thin_tails([1.0, 2.0], [0.0, 2.0]) == Tails.from_scores([1.0, 2.0], [0.0, 2.0])
-
-
-def test_an_edge_is_the_smallest_score_of_its_cell():
-    for low, high in ((-5.0, 5.0), (0.0, 1.0), (1.0, 1.0 + 2**-20), (-1e-30, 1e30)):
-        for dtype in (np.float32, np.float64):
-            grid = prune.Grid.spanning(np.array([low, high], dtype))
-            for cell in (1, 2, prune.CELLS // 2, prune.CELLS - 1):
-                edge = grid.edge(cell)
-                assert grid.place(edge) >= cell > grid.place(np.nextafter(edge, dtype(-np.inf)))
-            assert grid.edge(0) == low
-            assert grid.edge(prune.CELLS + 1) == np.inf
 
 
 @pytest.mark.parametrize("ranks", [(), (1,)])

@@ -11,7 +11,7 @@ from scipy.special import bdtr, bdtrc
 
 from topbin.core import InputError, Tails
 from topbin.mpe import scott
-from topbin.mpe.bbe_cp import exact_upper
+from topbin.mpe.bbe_cp import ratio_limit
 
 few_scores = st.lists(st.integers(0, 6).map(float), min_size=1, max_size=14)
 
@@ -61,7 +61,7 @@ def test_dropping_cuts_changes_nothing(alpha, union_bound):
     sample = gaussians(alpha, 1500, 2500)
     tails = Tails.from_scores(sample.X_p[:, 0].round(3), sample.X_u[:, 0].round(3))
     levels = (0.1 / 2500, 0.1 / 1500) if union_bound else (0.1, 0.1)
-    bounds = exact_upper(tails, *levels)
+    bounds = ratio_limit(tails, *levels)
     found = scott(tails, union_bound=union_bound)
     assert found.alpha == min(1.0, bounds.min())
     assert found.cut == tails.cuts[bounds.argmin()]
@@ -72,9 +72,9 @@ def test_few_cuts_are_evaluated(monkeypatch):
 
     def counting(tails, *levels):
         seen.append(tails.cuts.size)
-        return exact_upper(tails, *levels)
+        return ratio_limit(tails, *levels)
 
-    monkeypatch.setattr(sys.modules["topbin.mpe.scott"], "exact_upper", counting)
+    monkeypatch.setattr(sys.modules["topbin.mpe.scott"], "ratio_limit", counting)
     sample = gaussians(0.3, 100_000, 100_000, noise=0)
     scott(Tails.from_scores(sample.X_p[:, 0], sample.X_u[:, 0]))
     assert sum(seen) < 10_000
@@ -134,7 +134,7 @@ def test_extremes(scores_p, scores_u, alpha):
 
 def test_the_note_says_which_limits_were_used():
     tails = Tails.from_scores([1.0], [1.0])
-    assert "each cut alone, δ = 0.1" in scott(tails).notes[0]
+    assert "each cut separately, δ = 0.1" in scott(tails).notes[0]
     assert "union bound" in scott(tails, union_bound=True).notes[0]
 
 

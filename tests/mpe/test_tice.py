@@ -10,7 +10,7 @@ from plain_features import plain_tice
 
 from topbin.core import InputError
 from topbin.mpe import tice
-from topbin.mpe.features import read_pair, unit_range
+from topbin.mpe.features import read_samples, unit_range
 from topbin.mpe.tice import label_frequency
 
 
@@ -38,21 +38,21 @@ def test_equals_the_definition(seed, n_p, n_u, kind):
     X = rng.normal(size=(n_p + n_u, 4))
     X[: n_p + n_u // 3] += [3, 1, 0, 0]
     X = {"normal": X, "ties": np.round(X), "binary": (X > 1).astype(float)}[kind]
-    pair = unit_range(read_pair(X[:n_p], X[n_p:]))
+    pair = unit_range(read_samples(X[:n_p], X[n_p:]))
     assert label_frequency(pair, random_state=seed) == pytest.approx(plain(pair, seed), rel=1e-12)
 
 
 @pytest.mark.parametrize("max_splits", [1, 2, 7])
 def test_equals_the_definition_when_splits_run_out(max_splits):
     sample = gaussians(0.4, 200, 300, noise=3)
-    pair = unit_range(read_pair(sample.X_p, sample.X_u))
+    pair = unit_range(read_samples(sample.X_p, sample.X_u))
     slow = plain(pair, max_splits=max_splits)
     assert label_frequency(pair, max_splits=max_splits) == pytest.approx(slow, rel=1e-12)
 
 
 def test_alpha_follows_from_the_label_frequency():
     sample = gaussians(0.3, 400, 900)
-    c = label_frequency(unit_range(read_pair(sample.X_p, sample.X_u)))
+    c = label_frequency(unit_range(read_samples(sample.X_p, sample.X_u)))
     assert tice(sample.X_p, sample.X_u).alpha == (400 / 900) * (1 - c) / c
 
 

@@ -8,16 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from claims import claims, read_all, small_run, write_claims
-from click.testing import CliRunner
 from how_to import run_page, write_files
 from score_files import same, scored, spoil, whole, write
 
-from topbin.cli import main
 from topbin.core.errors import InputError, MissingExtra
 from topbin.engines import Local, bin_scores, count_from, open_engine, tails_from
 from topbin.job.sampled import fit_sampled
 from topbin.job.score import score_files
-from topbin_bench.store import Store
 
 distributed = pytest.importorskip("distributed", reason='needs pip install "topbin[dask]"')
 # Closing sockets of a killed worker is Dask's affair, and shows as warnings of its own.
@@ -189,32 +186,6 @@ def test_the_shared_value_goes_to_each_worker_once(engine, tmp_path):
     log = tmp_path / "log"
     assert engine.total(lambda shared, part: part, list(range(40)), Model(str(log))) == 780
     assert len(log.read_text()) <= 4  # two workers, of which one hands it to the other
-
-
-def test_benchmark_cells_are_spread_over_the_cluster(cluster, tmp_path):
-    given = ["bench", "run", "gaussians", "--profile", "smoke", "--method", "tice", "--seeds", "2"]
-    there = ["--engine", "dask", "--scheduler", cluster.scheduler_address]
-    rows = {}
-    for name, more in (("here", []), ("there", there)):
-        result = CliRunner().invoke(main, [*given, "-o", str(tmp_path / name), *more])
-        assert result.exit_code == 0, result.output
-        rows[name] = Store(tmp_path / name).frame().set_index("key").sort_index()
-    assert len(rows["there"]) >= 2
-    assert (rows["there"]["status"] == "done").all()
-    assert rows["here"]["alpha_last"].equals(rows["there"]["alpha_last"])
-
-
-def test_each_part_is_handed_out_as_it_ends_though_a_worker_dies(engine, tmp_path):
-    killed = str(tmp_path / "killed")
-
-    def die_once(shared, part):
-        try:
-            os.close(os.open(killed, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return shared * part
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    assert sorted(engine.each(die_once, [1, 2, 3], 10)) == [10, 20, 30]
 
 
 def test_a_sampled_fit_is_the_same_to_the_bit(engine, tmp_path):

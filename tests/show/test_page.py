@@ -9,6 +9,7 @@ import pytest
 from gaussians import gaussians
 
 import topbin as tb
+from topbin.core import Evidence
 from topbin.show import fragment, page
 from topbin.show.page import MEANING, answer
 
@@ -27,7 +28,7 @@ AUDIT = {
 def scored():
     scores_p, scores_u = gaussians(0.3, 200, 400).scores()
     estimate = tb.estimate_alpha(scores_p, scores_u)
-    return SimpleNamespace(scores_p_=scores_p, scores_u_=scores_u, estimate_=estimate)
+    return SimpleNamespace(evidence_=Evidence.of(scores_p, scores_u), estimate_=estimate)
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_an_audit_and_an_early_stop_are_told(result, scored):
 
 def test_methods_are_listed_by_what_they_say(result, scored):
     text = page(result, scored)
-    assert "Methods agree: these read" in text
+    assert "Methods agree. Each reads" in text
     assert text.index("<td>bbe") < text.index("<td>scott")
 
 

@@ -31,7 +31,7 @@ from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, Stand
 from sklearn.svm import SVC
 
 import topbin as tb
-from topbin.data import Batch, fit_encoder
+from topbin.data import Batch, fit_features
 from topbin.learn.classifiers import NetPlan
 from topbin.learn.crossfit import Plan
 from topbin.store import inspect_model, load_encoder, models
@@ -209,11 +209,42 @@ def test_a_callback_is_not_stored(tmp_path):
 
 
 def test_an_encoder_is_kept_with_the_model(fitted, tmp_path):
-    encoder = fit_encoder(Batch.from_frame(FRAME))
+    encoder = fit_features(Batch.from_frame(FRAME))
     tb.save(fitted["forest"], tmp_path / "m", encoder=encoder)
     assert load_encoder(tmp_path / "m") == encoder
     tb.save(fitted["forest"], tmp_path / "n")
     assert load_encoder(tmp_path / "n") is None
+
+
+def test_a_classifier_of_a_frame_keeps_its_features(tmp_path):
+    frame = FRAME.assign(day=pd.date_range("2020-01-01", periods=len(FRAME)), same=1)
+    with pytest.warns(UserWarning, match='"same" is the same in every row'):
+        model = tb.PvUClassifier(plan=SMALL).fit(frame, S)
+    tb.save(model, tmp_path / "m")
+    again = tb.load(tmp_path / "m")
+    assert again.features_ == model.features_
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+
+
+def test_codes_of_earlier_versions_become_features(tmp_path):
+    frame = FRAME.assign(day=pd.date_range("2020-01-01", periods=len(FRAME)))
+    ticks = frame.assign(
+        day=frame["day"].astype("datetime64[us]").astype("int64"), town=[1, 0] * 80
+    )
+    model = tb.PvUClassifier(plan=SMALL).fit(ticks.to_numpy(), S)
+    tb.save(model, tmp_path / "m")
+    told = json.loads((tmp_path / "m/model.json").read_bytes())
+    fitted = told["model"]["$face"][2]
+    assert fitted.pop("features_", 0) is None
+    texts = {"town": {"$tuple": ["Rom", "Ulm"]}}
+    fitted["codes_"] = {
+        "$tuple": [{"$value": ["Code", {"name": name, "texts": texts.get(name)}]} for name in frame]
+    }
+    forge(tmp_path / "m", "model.json", json.dumps(told).encode())
+    again = tb.load(tmp_path / "m")
+    again.feature_names_in_ = np.array(list(frame), object)  # as when a frame is fitted
+    found = again.predict_proba(frame)
+    np.testing.assert_array_equal(found, model.predict_proba(ticks.to_numpy()))
 
 
 def test_a_folder_tells_what_it_is(folder):
@@ -412,7 +443,7 @@ def test_other_versions_are_named_when_loading_fails(folder):
 
 
 def test_a_damaged_encoder_is_refused(fitted, tmp_path):
-    encoder = fit_encoder(Batch.from_frame(FRAME))
+    encoder = fit_features(Batch.from_frame(FRAME))
     tb.save(fitted["logistic"], tmp_path / "m", encoder=encoder)
     forge(tmp_path / "m", "encoder.json", b"{}")
     with fails("TB110", "the stored encoder is damaged"):

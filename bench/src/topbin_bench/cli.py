@@ -1,5 +1,6 @@
 """`topbin-bench`: list, run, show, draw and check the paper's experiments."""
 
+import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -7,13 +8,27 @@ from typing import Any
 
 import click
 
-from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import FAILED, PASSED, SEED, Verb, screen, split_names, write_json
+from topbin.core import TopbinError
+
+EXCEEDED = 3
+RESULTS = Path("bench/results/bench")
+SMOKE = Path("bench/results/smoke")
 
 
-@click.group()
+class Commands(click.Group):
+    """Commands that show an error of topbin as a sentence, not as a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except TopbinError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=Commands)
 def bench() -> None:
-    """The paper's experiments, rerun; a run that is stopped goes on where it was.
+    """Rerun the paper's experiments; a run that was stopped resumes.
 
     \b
       topbin-bench list
@@ -22,36 +37,29 @@ def bench() -> None:
       topbin-bench table --measure accuracy
       topbin-bench figures
       topbin-bench check --cells 3
+
+    Exit codes: 0 done, 1 failed, 2 wrong use, 3 the difference that you allowed was exceeded.
     """
 
 
-def results(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option that names the folder of results."""
-    return click.option(
-        "-o",
-        "--output",
-        "folder",
-        default=Path("results"),
-        show_default=True,
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Folder of the results.",
-    )(command)
+def options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The folder of results, and JSON instead of text."""
+    command = click.option(
+        "-o", "--output", "folder", default=RESULTS, show_default=True,
+        type=click.Path(path_type=Path, file_okay=False), help="Folder of the results.",
+    )(command)  # fmt: skip
+    return as_json_option(command)
 
 
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option that every verb has."""
-    return click.option("--json", "as_json", is_flag=True, help="Only JSON on standard output.")(
-        command
-    )
+as_json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Only JSON on standard output."
+)
 
 
-@bench.command("list", cls=Verb)
-@json_option
+@bench.command("list")
+@as_json_option
 def list_(as_json: bool) -> None:
-    """Tasks, methods and profiles."""
-    from rich.table import Table
-    from rich.text import Text
-
+    """Show tasks, methods and profiles."""
     from topbin_bench.methods import CONTENDERS
     from topbin_bench.profiles import PROFILES
     from topbin_bench.tasks import TASKS
@@ -65,42 +73,44 @@ def list_(as_json: bool) -> None:
         write_json(tables)
         return
     for title, entries in tables.items():
-        table = Table(title=title, title_justify="left", show_header=False, box=None)
-        for name, about in entries.items():
-            table.add_row(name, Text(about))
-        screen().print(table)
+        lines = (f"  {name:16}  {about}" for name, about in entries.items())
+        click.echo("\n".join([title, *lines, ""]))
 
 
-@bench.command(cls=Verb)
+@bench.command()
 @click.argument("names", nargs=-1, required=True)
-@click.option("--profile", default=None, help="As `bench list` names them.  [default: cpu]")
+@click.option("--profile", help="A name from `topbin-bench list`.  [default: cpu]")
 @click.option("--method", "methods", multiple=True, help="Only these; several, or with commas.")
 @click.option("--alpha", "alphas", multiple=True, type=float, help="Only these shares.")
-@click.option("--seeds", type=click.IntRange(1), help="How many splits, if not the profile's.")
+@click.option("--seeds", type=click.IntRange(1), help="Number of splits, if not the profile's.")
 @click.option(
-    "--jobs", default=1, show_default=True, type=click.IntRange(1), help="How many jobs at a time."
+    "--jobs", default=1, show_default=True, type=click.IntRange(1), help="Jobs at the same time."
 )
-@engine_options("Where the cells run.", default="local", names=("local", "dask"))
+@click.option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster at this address.")
 @click.option("--retry", is_flag=True, help="Run cells again that failed before.")
-@json_option
-@results
+@options
+@click.pass_context
 def run(
+    ctx: click.Context,
     names: tuple[str, ...],
     profile: str | None,
     methods: tuple[str, ...],
     alphas: tuple[float, ...],
     seeds: int | None,
     jobs: int,
+    scheduler: str | None,
     retry: bool,
     as_json: bool,
     folder: Path,
-    **options: Any,
 ) -> None:
-    """Run tasks or families; `smoke` is a few seconds of everything that needs no data.
+    """Run tasks or families; `smoke` runs everything that needs no data, in seconds.
 
-    Cells that have a result are not run again. Data comes from the folder in TOPBIN_DATA or, where
-    it has none, from its official source. The workers of a Dask cluster must see both folders.
+    Cells that have a result are not run again. Data comes from the folder in TOPBIN_DATA or, if a
+    file is not there, from its official source. The workers of a Dask cluster must see both
+    folders. Without -o, `smoke` writes to bench/results/smoke.
     """
+    from rich.console import Console
+
     from topbin_bench.grid import grid, jobs_of
     from topbin_bench.progress import Watch
     from topbin_bench.runner import run as run_cells
@@ -108,29 +118,39 @@ def run(
 
     if names == ("smoke",):
         names, profile = ("synthetic",), profile or "smoke"
-    cells = grid(names, profile or "cpu", methods=split_names(methods), alphas=alphas, seeds=seeds)
+        source = ctx.get_parameter_source("folder")
+        folder = SMOKE if source is click.core.ParameterSource.DEFAULT else folder
+    chosen = [name for value in methods for name in value.split(",")]
+    cells = grid(names, profile or "cpu", methods=chosen, alphas=alphas, seeds=seeds)
     store = Store(folder.resolve())
     todo = store.missing(cells, retry=retry)
-    console = screen(as_json=True)
-    jobs_left = jobs_of(todo)
-    console.print(
-        f"{len(cells)} cells, {len(cells) - len(todo)} of them done before, "
-        f"{len(jobs_left)} fits to do"
-    )
+    left, done = jobs_of(todo), len(cells) - len(todo)
+    click.echo(f"{len(cells)} cells, {done} of them done before, {len(left)} fits to do", err=True)
     with ExitStack() as stack:
-        spread = options["engine"] == "dask"
-        cluster = stack.enter_context(open_engine(options)) if spread else None
-        watch = stack.enter_context(Watch(jobs_left, console, workers=jobs))
-        how: dict[str, Any] = {"jobs": jobs, "retry": retry, "cluster": cluster}
-        failed = run_cells(cells, store, watch=watch, **how)
-    console.print(f"{len(todo) - failed} cells done, {failed} failed; results in {folder}")
+        if scheduler is not None:
+            _use_cluster(scheduler, stack)
+        console = Console(stderr=True, highlight=False)
+        watch = stack.enter_context(Watch(left, console, workers=jobs))
+        failed = run_cells(cells, store, jobs=jobs, retry=retry, watch=watch)
+    click.echo(f"{len(todo) - failed} cells done, {failed} failed; results in {folder}", err=True)
     if as_json:
         write_json({"cells": len(cells), "run": len(todo), "failed": failed, "folder": str(folder)})
-    if failed:
-        raise click.exceptions.Exit(FAILED)
+    ctx.exit(1 if failed else 0)
 
 
-@bench.command(cls=Verb)
+def _use_cluster(scheduler: str, stack: ExitStack) -> None:
+    """Send joblib's work to the Dask cluster at this address until the stack is closed."""
+    from distributed import Client
+    from joblib import parallel_config
+
+    try:
+        stack.enter_context(Client(scheduler, timeout=5))  # type: ignore[no-untyped-call]
+    except OSError as error:
+        raise click.ClickException(f'no Dask scheduler answers at "{scheduler}".') from error
+    stack.enter_context(parallel_config("dask"))
+
+
+@bench.command()
 @click.option(
     "--measure", type=click.Choice(["alpha_error", "accuracy"]), default="alpha_error",
     show_default=True, help="What to compare.",
@@ -141,77 +161,74 @@ def run(
     show_default=True, help="How to write the table.",
 )  # fmt: skip
 @click.option("--failed", is_flag=True, help="Show the cells that failed, and why.")
-@json_option
-@results
+@options
 def table(measure: Any, alpha: float, form: Any, failed: bool, as_json: bool, folder: Path) -> None:
-    """Mean ± standard error over splits, beside the paper's number."""
+    """Show mean ± standard error over splits, beside the paper's number."""
+    from topbin_bench.results import caption, read_rows
     from topbin_bench.store import Store
-    from topbin_bench.tables import (
-        caption,
-        compare,
-        failures,
-        in_order,
-        labelled,
-        require_rows,
-    )
+    from topbin_bench.tables import compare, failures
 
-    rows = in_order(labelled(require_rows(Store(folder).current())))
+    rows = read_rows(Store(folder))
     shown = failures(rows) if failed else compare(rows, measure, alpha=alpha)
     if as_json:
-        write_json([dict(zip(shown.header, row, strict=True)) for row in shown.rows])
-    else:
-        click.echo(shown.render(form), nl=False)
-        if form == "markdown":
-            click.echo(f"\n{caption(rows)}", nl=False)
+        write_json(shown.records())
+        return
+    click.echo(shown.render(form), nl=False)
+    if form == "markdown":
+        click.echo(f"\n{caption(rows)}", nl=False)
 
 
-@bench.command(cls=Verb)
+@bench.command()
 @click.option(
-    "--images", default=Path("bench/figures"), show_default=True,
-    type=click.Path(path_type=Path, file_okay=False), help="Folder for the pictures.",
+    "--images", default=Path("bench/results/figures"), show_default=True,
+    type=click.Path(path_type=Path, file_okay=False), help="Folder for the figures.",
 )  # fmt: skip
-@json_option
-@results
+@options
 def figures(images: Path, as_json: bool, folder: Path) -> None:
-    """Draw every figure for which there are results."""
+    """Draw every figure that the results allow."""
     from topbin_bench.figures import draw_all
     from topbin_bench.store import Store
 
     written = []
     for path in draw_all(Store(folder), images):
-        screen(as_json).print(f"wrote {path}", markup=False, soft_wrap=True)
+        click.echo(f"wrote {path}", err=as_json)
         written.append(str(path))
     if as_json:
         write_json(written)
 
 
-@bench.command(cls=Verb)
+@bench.command()
 @click.option("--cells", default=3, show_default=True, type=click.IntRange(1), help="How many.")
-@click.option("--seed", default=0, show_default=True, type=SEED, help="Of the draw of cells.")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Draws other cells."
+)
 @click.option("--within", type=float, help="Exit with 3 if an answer differs by more than this.")
-@json_option
-@results
+@options
 def check(cells: int, seed: int, within: float | None, as_json: bool, folder: Path) -> None:
     """Run some finished cells again, drawn at random, and compare; nothing is written.
 
-    On the same kind of processor the answers should be equal to the last digit; on another one a
-    net's may differ a little.
+    On the same kind of processor the answers should agree to the last digit; on another kind, the
+    answers of a net may differ a little.
     """
     from topbin_bench.recheck import as_table, run_again, some_cells
+    from topbin_bench.results import stored_rows
     from topbin_bench.store import Store
-    from topbin_bench.tables import require_rows
 
-    rows = some_cells(require_rows(Store(folder).current()), cells, seed)
-    console, found = screen(as_json=True), []
+    rows, found = some_cells(stored_rows(Store(folder)), cells, seed), []
     for again in run_again(rows):
         found.append(again)
         cell = again.cell
         done = f"{len(found)}/{len(rows)}  {cell.task} α={cell.alpha:g} split {cell.seed}"
-        console.print(f"{done}  {cell.method}  differs by {again.distance:.1g}", markup=False)
+        click.echo(f"{done}  {cell.method}  differs by {again.distance:.1g}", err=True)
     shown = as_table(found)
     if as_json:
-        write_json([dict(zip(shown.header, row, strict=True)) for row in shown.rows])
+        write_json(shown.records())
     else:
         click.echo(shown.render("markdown"), nl=False)
     if within is not None and max(again.distance for again in found) > within:
-        raise click.exceptions.Exit(PASSED)
+        raise click.exceptions.Exit(EXCEEDED)
+
+
+def write_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))

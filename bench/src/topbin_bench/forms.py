@@ -1,4 +1,4 @@
-"""A table of text and the three forms it is written in: markdown, LaTeX and csv."""
+"""A table of text, written as markdown, LaTeX or csv."""
 
 import csv
 import io
@@ -19,6 +19,10 @@ class Grid:
     def render(self, form: Form) -> str:
         """As markdown, LaTeX or csv."""
         return FORMS[form](self)
+
+    def records(self) -> list[dict[str, str]]:
+        """One dictionary per row."""
+        return [dict(zip(self.header, row, strict=True)) for row in self.rows]
 
 
 def _markdown(grid: Grid) -> str:

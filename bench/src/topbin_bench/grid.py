@@ -11,7 +11,7 @@ from topbin_bench.methods import USUAL, find_contender
 from topbin_bench.profiles import Settings, find_profile
 from topbin_bench.tasks import TASKS, find_tasks
 
-FORMAT = 1  # raise it when a change of code makes older rows incomparable
+FORMAT = 1  # raise it when new code gives numbers that cannot be compared with the old ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """A hash of all that determines the result.
+        """A hash of everything that determines the result.
 
         >>> a, b = (Cell("concrete", "bbe", 0.5, seed, "paper") for seed in (0, 1))
         >>> a.key == b.key, len(a.key)
@@ -49,7 +49,7 @@ class Cell:
 
     @property
     def shared(self) -> tuple[str, float, int, str, str]:
-        """Cells that agree in this are fitted together."""
+        """Cells with the same value are fitted together."""
         trainer = find_contender(self.method).trainer
         return (self.task, self.alpha, self.seed, self.profile, trainer)
 
@@ -80,10 +80,10 @@ def grid(
     alphas: Sequence[float] = (),
     seeds: int | None = None,
 ) -> list[Cell]:
-    """The cells of these tasks or families: α first, then seeds, so that a part is a balanced part.
+    """The cells of these tasks or families: α first, then seeds, so any first part is balanced.
 
-    Where nobody knows α, methods that must be told it are left out. What is asked for twice, as a
-    task and its family, is one cell.
+    If nobody knows α, methods that must be told α are skipped. A cell that is asked for twice, as
+    a task and through its family, is one cell.
 
     >>> cells = grid(["uci"], "paper", methods=["tedn"], alphas=[0.5], seeds=2)
     >>> [(cell.task, cell.seed) for cell in cells][4:6]
@@ -108,15 +108,15 @@ def grid(
 
 
 def _nth(asked: Sequence[float], own: Sequence[float], nth: int) -> Iterator[float]:
-    """The nth α asked for; a task without a known α has only its own."""
+    """The nth of the given α; a task whose α nobody knows has only its own."""
     values = own if not asked or isnan(own[0]) else asked
     if nth < len(values):
         yield values[nth]
 
 
 def jobs_of(cells: Iterable[Cell]) -> list[Job]:
-    """Cells gathered by what they share, in the order of their first."""
-    # By repr, because an α that nobody knows is NaN, which is not equal to itself.
+    """Cells grouped by what they share, in the order of the first of each group."""
+    # By repr, because an unknown α is NaN, which is not equal to itself.
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(repr(cell.shared), []).append(cell)

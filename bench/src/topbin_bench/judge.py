@@ -1,8 +1,8 @@
-"""Measuring: what a fitted model says, set against the truth that it never saw.
+"""Measuring: the answers of a fitted model against the truth that it never saw.
 
 A `Point` is one method after one epoch. Three ways to stop are kept apart: the mean over the last
-epochs, the epoch with the lowest objective on the hold-out (no true label), and the epoch that is
-best by true labels, which is an oracle and is called so.
+epochs, the epoch with the lowest objective on the hold-out (no true label), and the best epoch by
+true labels, which is called an oracle.
 """
 
 from collections.abc import Sequence
@@ -13,23 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.tails import Tails
-from topbin.learn.loop import WARM_START
-from topbin.mpe.bbe import bbe
-from topbin.mpe.dedpul import dedpul_posterior
-from topbin.mpe.registry import METHODS
+from topbin import AlphaEstimate, Tails, estimate_alpha, mpe
 from topbin_bench.methods import Contender
 from topbin_bench.tasks.split import Truth
 from topbin_bench.trainers import Answer, Fitted, Floats
 
 Bools = NDArray[np.bool_]
 NAN = float("nan")
+WARM_START = "warm-start"  # the phase of such epochs in the records of `topbin.learn.train`
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One method after one epoch; NaN where it has no such answer."""
+    """One method after one epoch; NaN for an answer that it does not give."""
 
     method: str
     epoch: int
@@ -84,16 +80,15 @@ def estimate(fitted: Fitted, contender: Contender) -> float:
     """α̂ of a score-level estimator on the hold-out, or of a learner that estimates it."""
     if not contender.estimates:
         return NAN
-    if contender.name not in METHODS:
+    if contender.name not in mpe.METHODS:
         assert fitted.epoch.estimate is not None
         return fitted.epoch.estimate.alpha
-    method = METHODS[contender.name]
-    if method.needs == "tails":
-        return method.estimate(Tails.from_scores(fitted.scores_p, fitted.scores_u)).alpha
-    p, u = expit(fitted.scores_p), expit(fitted.scores_u)
-    if method.needs == "probabilities":  # the net is trained with equal weight on both sides
-        return method.estimate(p, u, share_p=0.5).alpha
-    return method.estimate(p, u).alpha
+    scores: tuple[Any, Any] = fitted.scores_p, fitted.scores_u
+    if contender.probabilities:
+        scores = expit(scores[0]), expit(scores[1])
+    # The net is trained with equal weight on P and on U, so the share of P is one half.
+    found = estimate_alpha(*scores, method=contender.name, confidence=None, share_p=0.5)
+    return found.alpha
 
 
 def classify(
@@ -102,9 +97,9 @@ def classify(
     """Accuracy on test rows, in a population with a share α of positives."""
     if not contender.classifies or tested is None or truth.alpha is None:
         return NAN
-    if contender.name in METHODS:
+    if contender.name in mpe.METHODS:
         p, u = expit(fitted.scores_p), expit(fitted.scores_u)
-        called = dedpul_posterior(p, u, at=expit(tested), alpha=alpha_hat) >= 0.5
+        called = mpe.dedpul_posterior(p, u, at=expit(tested), alpha=alpha_hat) >= 0.5
     else:
         alpha = truth.alpha if contender.known_alpha else alpha_hat
         called = np.asarray(tested) > fitted.learner.threshold(min(1.0, alpha))
@@ -112,9 +107,9 @@ def classify(
 
 
 def accuracy(called: Bools, truth: Truth) -> float:
-    """α·(share of positives called so) + (1 − α)·(share of negatives called so).
+    """α·(share of positives called positive) + (1 − α)·(share of negatives called negative).
 
-    So it does not depend on how many of either are left to test.
+    It does not depend on how many rows of each class are left for the test.
 
     >>> truth = Truth(0.25, None, None, y_test=np.array([True, True, False, False]))
     >>> accuracy(np.array([True, False, False, False]), truth)     # ½ of P, all of N
@@ -129,7 +124,7 @@ def accuracy(called: Bools, truth: Truth) -> float:
 
 def top_bin(fitted: Fitted, truth: Truth) -> tuple[float, float]:
     """BBE's top bin: its size as a share of the held-out U, and the share of positives in it."""
-    cut = bbe(Tails.from_scores(fitted.scores_p, fitted.scores_u)).cut
+    cut = mpe.bbe(Tails.from_scores(fitted.scores_p, fitted.scores_u)).cut
     inside = fitted.scores_u >= (np.inf if cut is None else cut)
     if truth.y_held_u is None or not inside.any():
         return float(inside.mean()), NAN
@@ -147,10 +142,10 @@ def answer_point(answer: Answer, contender: Contender, truth: Truth) -> Point:
 def summary(
     points: Sequence[Point], truth: Truth, last: int, *, pu_stop: bool = True
 ) -> dict[str, float]:
-    """The columns of a cell, by the three ways to stop; without epochs there is one way.
+    """The columns of a cell for the three ways to stop; without epochs there is one way.
 
-    Nobody stops in a warm start, not even the oracle. A learner that is shown true negatives has
-    no PU-validated stop: its objective is not that of the hold-out.
+    No way stops in a warm start, not even the oracle's. A learner that is shown true negatives has
+    no PU-validated stop, because its objective is not that of the hold-out.
 
     >>> path = [Point("bbe", e, "pvu", risk=r, alpha_hat=a) for e, r, a in
     ...         ((1, 0.5, 0.75), (2, 0.25, 0.625), (3, 0.375, 0.5))]
@@ -185,15 +180,16 @@ def summary(
     }
 
 
-def doubts(found: AlphaEstimate, alpha: float) -> dict[str, float]:
+def interval_columns(found: AlphaEstimate, alpha: float) -> dict[str, float]:
     """The interval and the bound as columns.
 
-    The interval is that of the last epoch's scores, stretched to hold α̂, a mean over epochs.
+    The interval comes from the scores of the last epoch and is widened to hold α̂, which is a mean
+    over epochs.
 
     >>> last = AlphaEstimate(
     ...     alpha=0.5, n_p=9, n_u=9, method="bbe", interval=(0.25, 0.5), upper_bound=0.5
     ... )
-    >>> doubts(last, alpha=0.625)
+    >>> interval_columns(last, alpha=0.625)
     {'low': 0.25, 'high': 0.625, 'upper_bound': 0.5}
     """
     interval, bound = found.moved_to(alpha).interval, found.upper_bound

@@ -1,28 +1,44 @@
-"""Who takes part: every estimator and learner registered, and what each needs to be fitted.
+"""The methods that take part: every registered estimator and learner, and what each needs.
 
 Methods that read the same scores share one training: all score-level estimators read the PvU net,
 as in Garg et al. 2021. A `trainer` names what is fitted.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from topbin.core.errors import InputError
-from topbin.learn.registry import LEARNERS
-from topbin.mpe.registry import METHODS
+from topbin.learn import LEARNERS
+from topbin.mpe import METHODS
+from topbin_bench.errors import look_up
 
 SCORES_FROM = "pvu"
 DEFAULT = "topbin"
 WARM_STARTS = (0, 10, 50)
 ALL = (True, True, True)  # estimates, classifies, bounds
+GRAY = "#333333"
+
+# Label and color of what is not an estimator in topbin's registry, from the same palettes.
+LOOKS = {
+    "tedn": ("(TED)ⁿ", "#d55e00"),
+    "topbin": ("topbin (default)", "#000000"),
+    "cvir": ("CVIR", "#e69f00"),
+    "pvu": ("PvU", "#332288"),
+    "nnpu": ("nnPU", "#cc79a7"),
+    "upu": ("uPU", "#999999"),
+    "pvn": ("PvN", "#444444"),
+}
+# The order of every table and legend: what we propose, the estimators, the learners.
+ORDER = {name: i for i, name in enumerate(dict.fromkeys(("tedn", "topbin", *METHODS, *LOOKS)))}
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
     """A method of the benchmark: what is fitted for it, and which of the two answers it gives.
 
-    `bounds` says that our interval is its own: it is made from BBE's top bins.
-    `known_alpha` says that it is told the true α, `oracle` that it is shown true negatives.
-    `warm_start` stands for that of the profile; with `warm_stop` it ends by itself, sooner.
+    `bounds`: our interval belongs to it, because the interval is made from BBE's top bins.
+    `known_alpha`: it is told the true α. `oracle`: it is shown true negatives.
+    `warm_start` replaces that of the profile; with `warm_stop` the warm start ends by itself.
+    `probabilities`: it reads p(labeled | x); other score-level methods read only the order.
     """
 
     name: str
@@ -35,10 +51,11 @@ class Contender:
     oracle: bool = False
     warm_start: int | None = None
     warm_stop: bool = False
+    probabilities: bool = False
 
     @property
     def ablation(self) -> bool:
-        """Whether it is another contender with one thing changed, left out of the comparisons."""
+        """Whether it is another contender with one change; the comparisons skip it."""
         return self.warm_start is not None or self.warm_stop
 
     @property
@@ -57,6 +74,7 @@ def _estimators() -> list[Contender]:
             estimates=True,
             classifies=name == "dedpul",
             bounds=name in ("bbe", "bbe_cp"),
+            probabilities=method.needs in ("scores", "probabilities"),
         )
         for name, method in METHODS.items()
     ]
@@ -83,8 +101,8 @@ def _warm_starts() -> list[Contender]:
         Contender(f"tedn-w{w}", f"tedn-w{w}", f"(TED)ⁿ, W = {w}", *ALL, warm_start=w)
         for w in WARM_STARTS
     ]
-    itself = Contender("tedn-auto", "tedn-auto", "(TED)ⁿ, W by itself", *ALL, warm_stop=True)
-    return [*fixed, itself]
+    auto = Contender("tedn-auto", "tedn-auto", "(TED)ⁿ, W ends by itself", *ALL, warm_stop=True)
+    return [*fixed, auto]
 
 
 CONTENDERS = {
@@ -96,18 +114,58 @@ CONTENDERS = {
         *_warm_starts(),
     )
 }
-# Ablations run when they are asked for by name.
+# Ablations run only when they are asked for by name.
 USUAL = tuple(name for name, c in CONTENDERS.items() if not c.ablation)
 
 
 def find_contender(name: str) -> Contender:
-    """Look a method of the benchmark up, or say which ones there are.
+    """Look up a method of the benchmark.
 
     >>> find_contender("bbe").trainer, find_contender("tedn-w10").learner
     ('pvu', 'tedn')
     """
-    if name not in CONTENDERS:
-        raise InputError(
-            "TB007", f"no method is called {name!r}; there are {', '.join(CONTENDERS)}."
-        )
-    return CONTENDERS[name]
+    return look_up(name, CONTENDERS, "method")
+
+
+def _look(method: str) -> tuple[str, str]:
+    """Label and color of a method."""
+    if method in METHODS:
+        return METHODS[method].label, METHODS[method].color
+    return LOOKS.get(method, (method, GRAY))
+
+
+def plain_name(method: str) -> str:
+    """The name that papers use.
+
+    >>> plain_name("tedn-w10")
+    '(TED)ⁿ W=10'
+    """
+    base, _, warm = method.partition("-")
+    return _look(base)[0] + (f" W={warm.removeprefix('w')}" if warm else "")
+
+
+def name_of(method: str) -> str:
+    """The name that papers use, with a note if the method is told something.
+
+    >>> name_of("cvir"), name_of("bbe")
+    ('CVIR (known α)', 'BBE')
+    """
+    contender = CONTENDERS.get(method)
+    if contender is None:
+        return plain_name(method)
+    note = "true negatives" if contender.oracle else "known α" if contender.known_alpha else ""
+    return plain_name(method) + (f" ({note})" if note else "")
+
+
+def color_of(method: str) -> str:
+    """The color of a method in every figure."""
+    return _look(method)[1]
+
+
+def in_order(methods: Iterable[str]) -> list[str]:
+    """Methods in the order of every table; unknown ones at the end.
+
+    >>> in_order(["bbe", "other", "tedn"])
+    ['tedn', 'bbe', 'other']
+    """
+    return sorted(methods, key=lambda method: (ORDER.get(method, len(ORDER)), method))

@@ -1,8 +1,8 @@
-"""Every cell of the tables of Garg et al. 2021 as data, to stand beside our own numbers.
+"""Every cell of the tables of Garg et al. 2021 as data, to print beside our own numbers.
 
-Errors of α are absolute, at α = .5; accuracies are in per cent. `spread` is the error bar of the
+Errors of α are absolute, at α = .5; accuracies are percentages. `spread` is the error bar of the
 appendix, where it prints one. A star in the paper is oracle early stopping: the best epoch by true
-labels. Typed from the LaTeX source; "CVuO" there is CVIR. Blank cells are left out.
+labels. Typed from the LaTeX source; "CVuO" there is CVIR. Blank cells are skipped.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Printed:
     stop: Stop
 
 
-# A line a dataset and net; the methods are in the order of the header. "a±b" has an error bar.
+# One line per dataset and net, methods in the order of the header. "a±b" has an error bar.
 _TABLES: dict[str, tuple[Measure, str, str]] = {
     "MPE": (
         "alpha_error",
@@ -94,7 +94,7 @@ _TABLES: dict[str, tuple[Measure, str, str]] = {
         binarized_mnist mlp       0.024±0.001 0.032±0.001 0.031±0.003 0.080±0.009 0.029±0.008 0.056±0.05
         mnist17 mlp               0.003±0.000 0.023±0.017 0.021±0.011 0.028±0.017 0.022±0.003 0.043±0.023
         imdb bert                 0.008±0.001 0.011±0.002 0.016±0.005 0.07±0.01 - -
-        """,  # noqa: E501  (a line a row of the table)
+        """,  # noqa: E501  (one line per row of the table)
     ),
     "classification_error_bar": (
         "accuracy",

@@ -1,4 +1,4 @@
-"""What a run looks like while it runs: a live table on a terminal, plain lines elsewhere."""
+"""Progress of a run: a live table on a terminal, plain lines elsewhere."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from topbin_bench.runner import Finished
 
 
 class Watch:
-    """Counts finished jobs by task and guesses the time left from jobs of the same kind."""
+    """Counts finished jobs per task and estimates the time left from jobs of the same kind."""
 
     def __init__(self, todo: Sequence[Job], console: Console, *, workers: int = 1) -> None:
         self.total = Counter(job.cells[0].task for job in todo)
@@ -42,7 +42,7 @@ class Watch:
             self.live.stop()
 
     def __call__(self, finished: Finished) -> None:
-        """Take note of a finished job and show it."""
+        """Count a finished job and show it."""
         task, trainer = finished.job.cells[0].task, finished.job.trainer
         self.done[task] += 1
         self.failed[task] += bool(finished.failed)
@@ -61,7 +61,7 @@ class Watch:
         )
 
     def time_left(self) -> float:
-        """Seconds: a job takes as long as others of its task and trainer, or as any so far."""
+        """Seconds, if a job takes as long as others of its task and trainer, or as all so far."""
         every = [s for known in self.seconds.values() for s in known]
         usual = sum(every) / max(1, len(every))
         left = 0.0
@@ -71,7 +71,7 @@ class Watch:
         return left / self.workers
 
     def table(self) -> Table:
-        """A line a task, the time in the title."""
+        """One line per task, the time in the title."""
         spent = perf_counter() - self.began
         table = Table(title=f"{clock(spent)} so far, about {clock(self.time_left())} left")
         for column in ("task", "jobs", "done", "failed"):
@@ -82,7 +82,7 @@ class Watch:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as people read them.
+    """Seconds as a clock shows them.
 
     >>> clock(75), clock(7300)
     ('1:15', '2:01:40')

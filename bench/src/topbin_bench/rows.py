@@ -1,4 +1,4 @@
-"""Rows as each kind of model reads them: images and texts as tables, texts as a net's inputs."""
+"""Rows as each kind of model reads them: images and texts as tables, texts as inputs of a net."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ def pooled(split: Split) -> tuple[Any, Any]:
 
 
 def stack(first: Any, second: Any) -> Any:
-    """Two tables as one, the first's rows in front.
+    """Two tables as one, the rows of the first in front.
 
     >>> stack(np.zeros((2, 3)), np.ones((1, 3))).shape
     (3, 3)
@@ -28,12 +28,12 @@ def stack(first: Any, second: Any) -> Any:
 
 
 def flat(X: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """A table of these rows with few columns, and the map that makes one of others."""
+    """These rows as a table with few columns, and the function that does the same to other rows."""
     if issparse(X):
         directions = Directions(X, FLAT_COLUMNS)
         return directions(X), directions
     if X.ndim == 2:
-        return X, as_it_is
+        return X, unchanged
     from sklearn.decomposition import PCA
 
     pca = PCA(FLAT_COLUMNS, random_state=0).fit(X.reshape(len(X), -1) / 255.0)
@@ -45,9 +45,9 @@ def flat(X: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 class Directions:
-    """Sparse rows as their leading singular directions, each scaled to unit spread.
+    """Sparse rows as their leading singular directions, each scaled to unit variance.
 
-    A table is reduced once: nets score the same rows after every epoch.
+    Each table is reduced once, because nets score the same rows after every epoch.
     """
 
     def __init__(self, X: Any, columns: int = DIRECTIONS) -> None:
@@ -70,15 +70,15 @@ class Directions:
 
 
 def for_net(split: Split) -> Callable[[Any], Any]:
-    """What a net reads of any row, learned from the training rows: sparse ones are made dense."""
-    return Directions(stack(split.X_p, split.X_u)) if issparse(split.X_p) else as_it_is
+    """How a net reads rows: sparse rows become dense, in a way learned from the training rows."""
+    return Directions(stack(split.X_p, split.X_u)) if issparse(split.X_p) else unchanged
 
 
 def for_default(X: Any) -> Callable[[Any], Any]:
-    """What our default reads of any row: images as a table, sparse rows as they are."""
-    return as_it_is if issparse(X) else flat(X)[1]
+    """How our default reads rows: images as a table, sparse rows unchanged."""
+    return unchanged if issparse(X) else flat(X)[1]
 
 
-def as_it_is(X: Any) -> Any:
+def unchanged(X: Any) -> Any:
     """The rows themselves."""
     return X

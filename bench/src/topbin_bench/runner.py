@@ -1,21 +1,23 @@
-"""Running a grid: only what is missing, a job at a time or several, each kept as it ends."""
+"""Running a grid: only missing cells, one or several jobs at a time, each saved when it ends."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from topbin.core.atomic import lock
-from topbin.core.errors import TopbinError
-from topbin.core.estimate import AlphaEstimate
-from topbin.mpe.estimate import estimate_alpha
+from topbin import AlphaEstimate, estimate_alpha
+from topbin.core import TopbinError
+from topbin_bench.errors import BenchError
 from topbin_bench.grid import Cell, Job, jobs_of
-from topbin_bench.judge import Look, Point, answer_point, doubts, measure, summary
+from topbin_bench.judge import Look, Point, answer_point, interval_columns, measure, summary
 from topbin_bench.methods import DEFAULT, Contender, find_contender
 from topbin_bench.store import DONE, FAILED, Store
 from topbin_bench.tasks import TASKS, Split, Task, Truth
@@ -23,31 +25,24 @@ from topbin_bench.tasks.task import rng_of
 from topbin_bench.trainers import Fitted, fit_default, fit_features, fit_net
 
 PACK_EVERY = 60.0  # seconds
-# Scores are kept for pictures: of these trainers, for the first split, at a few epochs.
+# Scores are kept for the figures: of these trainers, for the first split, at a few epochs.
 PICTURED = ("pvu", "tedn")
 # What a method may plausibly raise; an interrupt or a full memory must end the run.
-FAILURES = (TopbinError, ArithmeticError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+FAILURES = (
+    BenchError, TopbinError, ArithmeticError, LookupError, OSError, RuntimeError, TypeError,
+    ValueError,
+)  # fmt: skip
 Tables = dict[str, list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A job that ended: how many of its cells failed, why, and the seconds it took."""
+    """A job that ended: how many of its cells failed, why, and how many seconds it took."""
 
     job: Job
     failed: int
     reason: str
     seconds: float
-
-
-class Cluster(Protocol):
-    """Machines that share the jobs, such as `topbin.engines.dask.Dask`."""
-
-    def each(
-        self, task: Callable[[Store, Job], Finished], parts: Sequence[Job], shared: Store
-    ) -> Iterator[Finished]:
-        """What every job gave, as they end."""
-        ...
 
 
 def run(
@@ -57,24 +52,21 @@ def run(
     jobs: int = 1,
     retry: bool = False,
     watch: Callable[[Finished], object] = lambda _finished: None,
-    cluster: Cluster | None = None,
 ) -> int:
     """Run the cells that have no result and return how many failed.
 
-    Another run into the same folder is refused. The workers of a `cluster` must see the store's
-    folder under the same path.
+    Only one run at a time may write to a folder. joblib's current backend runs the jobs; under
+    `joblib.parallel_config("dask")` the workers of the cluster must see the folder of the store
+    under the same path.
     """
     store.parts.mkdir(parents=True, exist_ok=True)
     failed, packed = 0, perf_counter()
-    with lock(store.folder):
+    with _only_run(store.folder):
         store.clean()
         todo = jobs_of(store.missing(cells, retry=retry))
-        if cluster is not None:
-            ended = cluster.each(run_and_keep, todo, store)
-        else:
-            ended = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-                delayed(run_and_keep)(store, job) for job in todo
-            )
+        ended = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+            delayed(run_and_keep)(store, job) for job in todo
+        )
         try:
             for finished in ended:
                 failed += finished.failed
@@ -87,8 +79,21 @@ def run(
     return failed
 
 
+@contextmanager
+def _only_run(folder: Path) -> Iterator[None]:
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        raise BenchError(
+            f'another run is writing to "{folder}". Wait until it ends, or choose another folder.'
+        ) from error
+    with lock:
+        yield
+
+
 def run_and_keep(store: Store, job: Job) -> Finished:
-    """Run a job on one thread and write its results; a failure is a result too."""
+    """Run a job on one thread and write its results; a failure is also a result."""
     began = perf_counter()
     try:
         tables = run_on_one_thread(job)
@@ -100,13 +105,13 @@ def run_and_keep(store: Store, job: Job) -> Finished:
 
 
 def run_on_one_thread(job: Job) -> Tables:
-    """As every job is run: more threads change the order of sums, and small nets are slower."""
+    """How every job runs: more threads change the order of sums and make small nets slower."""
     with threadpool_limits(limits=1):
         return run_job(job)
 
 
 def run_job(job: Job) -> Tables:
-    """Fit once, measure every cell: rows, curves and, for pictures, scores."""
+    """Fit once, measure every cell: rows, curves and, for the figures, scores."""
     first = job.cells[0]
     split, truth = problem(TASKS[first.task], first.alpha, first.seed)
     contenders = [find_contender(cell.method) for cell in job.cells]
@@ -123,7 +128,7 @@ def run_job(job: Job) -> Tables:
             continue
         points = measured.paths[cell.method]
         columns = summary(points, truth, first.settings.last, pu_stop=not contender.oracle)
-        shown = doubts(measured.last, columns["alpha_last"]) if contender.bounds else {}
+        shown = interval_columns(measured.last, columns["alpha_last"]) if contender.bounds else {}
         tables["rows"].append({**_row(cell, DONE), "seconds": seconds, **columns, **shown})
         if len(points) > 1:
             tables["curves"] += [{"key": cell.key, **asdict(point)} for point in points]
@@ -132,7 +137,7 @@ def run_job(job: Job) -> Tables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """A job's points by method, why a method has none, the last estimate, and scores to draw."""
+    """The points of each method or the reason of its failure, the last estimate, scores to draw."""
 
     paths: dict[str, list[Point]]
     last: AlphaEstimate
@@ -142,7 +147,7 @@ class Measured:
 
 @lru_cache(maxsize=1)
 def problem(task: Task, alpha: float, seed: int) -> tuple[Split, Truth]:
-    """The split of a job; the next job often has the same, and a text's takes half a minute."""
+    """The split of a job; the next job often has the same one, and a split of texts takes 30 s."""
     return task.split(alpha, seed)
 
 
@@ -156,10 +161,10 @@ def _answer(job: Job, contender: Contender, split: Split, truth: Truth) -> Measu
 
 
 def _train(job: Job, contenders: Sequence[Contender], split: Split, truth: Truth) -> Measured:
-    """Train a net; a method that fails at it does not take along those that read the same."""
+    """Train a net; if one method fails, the others that read the same net go on."""
     first, lead = job.cells[0], contenders[0]
     assert lead.learner is not None
-    if lead.oracle and truth.y_u is not None:  # the ceiling: true negatives in the place of U
+    if lead.oracle and truth.y_u is not None:  # the ceiling: true negatives instead of U
         split = replace(split, X_u=split.X_u[~truth.y_u])
     paths: dict[str, list[Point]] = {contender.name: [] for contender in contenders}
     reasons: dict[str, str] = {}
@@ -196,7 +201,7 @@ def _pictured(cell: Cell, trainer: str, epoch: int) -> bool:
 
 
 def _keep_scores(job: Job, fitted: Fitted, split: Split, truth: Truth) -> list[dict[str, Any]]:
-    """Scores of the hold-out and of the training U, with their true class, a list a sample."""
+    """Scores of the hold-out and of the training U, one list per sample and true class."""
     if truth.y_u is None or truth.y_held_u is None:
         return []
     scores_u = fitted.scores(split.X_u)

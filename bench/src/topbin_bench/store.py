@@ -1,19 +1,19 @@
-"""Results on disk: parquet rows keyed by what determines them, whole or not there at all.
+"""Results on disk: parquet rows with a key of what determines them, whole or not there at all.
 
-A finished job leaves three small files under parts/, the rows last, as the sign that it is whole;
-`pack` gathers them into rows.parquet, curves.parquet and scores.parquet. A run that is killed
-loses the job it was in, and nothing else.
+A finished job leaves three small files under parts/; the rows come last, as the sign that the job
+is whole. `pack` gathers the parts into rows.parquet, curves.parquet and scores.parquet. A run that
+is killed loses the job that it was in, and nothing else.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
-from topbin.core.atomic import new_file, remove_parts
-from topbin.core.errors import FileError
-from topbin.core.optional import require
+from topbin_bench.errors import BenchError
 from topbin_bench.grid import Cell
 from topbin_bench.profiles import PROFILES
 from topbin_bench.tasks import TASKS
@@ -30,20 +30,21 @@ class Store:
         self.parts = self.folder / "parts"
 
     def frame(self, kind: str = "rows") -> pd.DataFrame:
-        """All rows of a kind, packed or not; a cell's newest stands for it."""
+        """All rows of a kind, packed or not; the newest result of each cell."""
         frames = [read_table(path) for path in self._files(kind)]
         frames = [frame for frame in frames if len(frame)]
         if not frames:
             return pd.DataFrame(columns=["key"])
-        # A later file's cells replace those of an earlier one, as a retry replaces a failure.
+        # The cells of a later file replace those of an earlier one, as a retry replaces a failure.
         newest: dict[str, int] = {key: i for i, f in enumerate(frames) for key in f["key"]}
         kept = [frame[frame["key"].map(newest) == i] for i, frame in enumerate(frames)]
         return pd.concat([frame for frame in kept if len(frame)], ignore_index=True)
 
     def current(self) -> pd.DataFrame:
-        """The rows of cells as they are set today.
+        """The rows of cells with today's settings.
 
-        A row made under other settings of its profile stays in the file, and out of every table.
+        A row that was made under other settings of its profile stays in the file, but no table
+        shows it.
         """
         rows = self.frame()
         return rows[[_key_today(row) == row["key"] for row in rows.to_dict("records")]]
@@ -63,12 +64,12 @@ class Store:
                 write_table(pd.DataFrame(list(tables[kind])), self.parts / f"{job}.{kind}.parquet")
 
     def clean(self) -> None:
-        """Remove what a killed run left half-written; before any work begins, under the lock."""
-        remove_parts(self.folder)
-        remove_parts(self.parts)
+        """Remove the half-written files of a killed run; only under the lock, before any work."""
+        for part in (*self.folder.glob("*.parquet.part"), *self.parts.glob("*.parquet.part")):
+            part.unlink()
 
     def pack(self) -> None:
-        """Gather finished parts into one file a kind; only one process may do this at a time."""
+        """Gather finished parts into one file per kind; only one process at a time may do this."""
         whole = sorted(path.name.partition(".")[0] for path in self.parts.glob("*.rows.parquet"))
         if not whole:
             return
@@ -77,7 +78,7 @@ class Store:
             if len(frame):
                 write_table(frame, self.folder / f"{kind}.parquet")
         for job in whole:
-            for kind in KINDS:  # rows last: a part without rows is never looked at
+            for kind in KINDS:  # rows last: a part without rows is never read
                 (self.parts / f"{job}.{kind}.parquet").unlink(missing_ok=True)
 
     def _files(self, kind: str) -> list[Path]:
@@ -90,23 +91,23 @@ class Store:
 
 
 def _key_today(row: Mapping[Any, Any]) -> str | None:
-    """The key that this row's cell has now; None if there is no such cell any more."""
+    """The key that the cell of this row has now; None if that cell no longer exists."""
     return Cell.of(row).key if row["task"] in TASKS and row["profile"] in PROFILES else None
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write parquet atomically."""
-    require("pyarrow", extra="bench", caller="topbin bench")
-    with new_file(path, force=True) as part:
-        frame.to_parquet(part, index=False, compression="zstd")
+    """Write parquet beside its place, then rename it, so that nobody reads half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    frame.to_parquet(part, index=False, compression="zstd")
+    os.replace(part, path)
 
 
 def read_table(path: Path) -> pd.DataFrame:
     """Read parquet, or say which file is damaged."""
-    arrow = require("pyarrow", extra="bench", caller="topbin bench")
     try:
         return pd.read_parquet(path)
-    except (arrow.ArrowException, OSError) as error:
-        raise FileError(
-            "TB303", f'"{path}" cannot be read: {error}. Remove it, and run these cells again.'
+    except (pa.ArrowException, OSError) as error:
+        raise BenchError(
+            f'"{path}" cannot be read: {error}. Remove it and run its cells again.'
         ) from error

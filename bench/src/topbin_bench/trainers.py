@@ -1,7 +1,7 @@
 """Fitting: each function here sees a `Split` and never the truth.
 
-A net is trained by the one loop of `topbin.learn`; our default is its nested cross-fit; feature
-estimators read the rows themselves. α is passed only to methods that say they are told it.
+The one loop of `topbin.learn` trains every net; our default is its nested cross-fit; feature-level
+estimators read the rows themselves. Only methods that say so are told α.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.optional import require
-from topbin.learn.classifiers import TEDnClassifier
-from topbin.learn.crossfit import Plan
-from topbin.learn.loop import Epoch, train
-from topbin.learn.registry import find_learner
-from topbin.learn.risk import Learner, mean_risk
-from topbin.learn.select import keep_lowest
-from topbin.mpe.registry import METHODS
+from topbin import AlphaEstimate, TEDnClassifier, mpe
+from topbin.learn import (
+    Backend,
+    Epoch,
+    Learner,
+    Plan,
+    find_learner,
+    keep_lowest,
+    mean_risk,
+    train,
+)
 from topbin_bench.profiles import Settings
 from topbin_bench.rows import flat, for_default, for_net, pooled, stack
 from topbin_bench.tasks.split import Split
@@ -30,7 +32,7 @@ LEAST_KEPT = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """A model after one epoch: its record, a way to score rows, and the hold-out's scores."""
+    """A model after one epoch: its record, a way to score rows, and the scores of the hold-out."""
 
     epoch: Epoch
     learner: Learner
@@ -39,7 +41,7 @@ class Fitted:
     scores_u: Floats
 
     def risk(self, alpha: float | None) -> float:
-        """The learner's own objective on the hold-out: what a stop without labels can go by."""
+        """The learner's own objective on the hold-out, which a stop without labels can use."""
         z_u = self.scores_u
         used = self.epoch.alpha if self.learner.estimates_alpha else alpha
         if self.learner.discard and used is not None:
@@ -57,25 +59,13 @@ def fit_net(
     warm_stop: bool = False,
     seed: int,
 ) -> Iterator[Fitted]:
-    """Train a net of the profile, yielding after each epoch that is measured.
+    """Train a net of the profile and yield after each epoch that is measured.
 
-    Learners without a warm start train for as many epochs in all.
+    Learners without a warm start train for the same number of epochs in total.
     """
-    from topbin.learn.backends.optim import default_optim
-    from topbin.learn.backends.tensors import as_rows, row_shape
-    from topbin.learn.backends.torch import TorchBackend
-    from topbin.learn.nets import NETS, build_net, crop_and_flip
-
     learner = find_learner(learner_name)
     read = for_net(split)
-    shape = row_shape(as_rows(read(split.X_p), "X_p"))
-    assert shape is not None
-    net = build_net(settings.net, shape, size=settings.size, seed=seed)
-    augment = None
-    if NETS[settings.net].images:
-        net, augment = channels_last(net), crop_and_flip
-    optim = default_optim(learner.loss, settings.net)
-    model = TorchBackend(net, optim, batch=settings.batch, augment=augment, seed=seed, threads=1)
+    model = backend(learner, read(split.X_p).shape[1:], settings, seed)
     warm = settings.warm_start if warm_start is None else warm_start
     warm = warm if learner.estimates_alpha else 0
     epochs = train(
@@ -99,10 +89,19 @@ def fit_net(
             yield Fitted(epoch, learner, scores, *(scores(X) for X in split.holdout))
 
 
-def channels_last(net: Any) -> Any:
-    """The same net, its weights laid out so that convolutions are half as fast again."""
-    torch = require("torch", extra="torch", caller="topbin bench")
-    return net.to(memory_format=torch.channels_last)
+def backend(learner: Learner, shape: tuple[int, ...], settings: Settings, seed: int) -> Backend:
+    """A net of the profile with the paper's optimizer; images are cropped and flipped."""
+    # Imported here because workers that fit no net need not load torch.
+    import torch
+
+    from topbin.learn import NETS, TorchBackend, build_net, crop_and_flip, default_optim
+
+    net = build_net(settings.net, shape, size=settings.size, seed=seed)
+    augment = None
+    if NETS[settings.net].images:  # with this layout of the weights convolutions take 2/3 the time
+        net, augment = net.to(memory_format=torch.channels_last), crop_and_flip  # type: ignore[call-overload]
+    optim = default_optim(learner.loss, settings.net)
+    return TorchBackend(net, optim, batch=settings.batch, augment=augment, seed=seed, threads=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,18 +113,18 @@ class Answer:
 
 
 def fit_features(split: Split, method: str, settings: Settings) -> Answer:
-    """An estimator of features, on all rows: it needs no hold-out. Images as in `fit_default`."""
+    """A feature-level estimator on all rows, because it needs no hold-out."""
     X_p, X_u = pooled(split)
     X, _ = flat(stack(X_p, X_u))
     n_p = X_p.shape[0]
-    return Answer(METHODS[method].estimate(X[:n_p], X[n_p:], max_rows=settings.max_rows))
+    return Answer(getattr(mpe, method)(X[:n_p], X[n_p:], max_rows=settings.max_rows))
 
 
 def fit_default(split: Split, settings: Settings, *, seed: int) -> Answer:
-    """What `topbin fit` does with a table: `TEDnClassifier` as it comes, on all rows.
+    """What `topbin fit` does with a table: `TEDnClassifier()` without options, on all rows.
 
-    Images are reduced to 50 principal components first, as trees want columns that mean something;
-    texts stay the sparse table that they are.
+    Images are reduced to 50 principal components first, because trees need columns that mean
+    something; texts stay sparse.
     """
     X_p, X_u = pooled(split)
     reduce = for_default(stack(X_p, X_u))

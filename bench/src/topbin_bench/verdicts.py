@@ -1,4 +1,4 @@
-"""Tables that answer one question: who is best, when to stop, what is said where nobody knows α."""
+"""Tables that answer one question: which method is best, when to stop, do the intervals hold."""
 
 from collections.abc import Sequence
 
@@ -6,21 +6,24 @@ import pandas as pd
 from scipy.stats import t as student
 
 from topbin_bench.forms import Grid
+from topbin_bench.methods import in_order, name_of
 from topbin_bench.paper import EARLY_STOPS, Measure
+from topbin_bench.results import ALLCONV, base_of
 from topbin_bench.store import DONE
 from topbin_bench.tables import (
-    ALLCONV,
     DIGITS,
-    HALF,
-    NET_MARK,
-    SCALE,
+    NONE,
     STOPS,
     Mean,
+    by_split,
     column_mean,
+    done_at,
     groups_of,
     mean_of,
-    name_of,
+    shown,
 )
+
+INTERVALS_OF = ("topbin", "tedn", "bbe")
 
 
 def against_best(
@@ -28,14 +31,12 @@ def against_best(
 ) -> Grid:
     """Ours against the best of the others, at α = .5 and the last epochs, split by split.
 
-    The best is the one with the best mean over the splits that all of them have; the difference is
-    paired, and a tie is one that Student's t at 95 % does not tell from none.
+    The best has the best mean over the splits that all of them have. The difference is paired; it
+    is a tie if Student's t cannot distinguish it from zero at 95 %.
     """
-    chosen = rows[(rows["status"] == DONE) & (rows["alpha"] == HALF)]
     lines = []
-    for (task,), cells in groups_of(chosen, ["task"]):
-        table = SCALE[measure] * cells.pivot_table(f"{measure}_last", "seed", "method")
-        table = table.reindex(columns=[*ours, *rivals]).dropna(axis=1, how="all").dropna()
+    for (task,), cells in groups_of(done_at(rows), ["task"]):
+        table = by_split(cells, measure, [*ours, *rivals])
         here = [method for method in ours if method in table]
         there = [method for method in rivals if method in table]
         if here and there and len(table):
@@ -52,16 +53,15 @@ def _duel(
     mine, best = (str(pick(table[list(names)].mean())) for names in (ours, rivals))
     gap = mean_of(table[mine] - table[best])
     assert gap is not None
-    shown = [f"{table[method].mean():.{DIGITS[measure]}f}" for method in (mine, best)]
-    verdict = _verdict(gap, low)
+    means = [f"{table[method].mean():.{DIGITS[measure]}f}" for method in (mine, best)]
     return (
-        name_of(mine), shown[0], name_of(best), shown[1], gap.show(DIGITS[measure]),
-        str(gap.n), verdict,
+        name_of(mine), means[0], name_of(best), means[1], gap.show(DIGITS[measure]), str(gap.n),
+        _verdict(gap, low),
     )  # fmt: skip
 
 
 def _verdict(gap: Mean, low: bool) -> str:
-    """What a paired difference says.
+    """What a paired difference means.
 
     >>> _verdict(Mean(-0.03, 0.01, 9), low=True), _verdict(Mean(-0.03, 0.01, 3), low=True)
     ('better', 'tied')
@@ -74,29 +74,46 @@ def _verdict(gap: Mean, low: bool) -> str:
 
 
 def early_stops(rows: pd.DataFrame) -> Grid:
-    """PvU stopped where its loss on the hold-out is lowest, against its best and last epochs."""
+    """PvU at the lowest loss on the hold-out, against its best and its last epochs."""
     paper = {early.task: early for early in EARLY_STOPS}
-    chosen = rows[(rows["status"] == DONE) & (rows["alpha"] == HALF) & (rows["method"] == "pvu")]
+    chosen = done_at(rows)
     lines = []
-    for (task,), cells in groups_of(chosen, ["task"]):
+    for (task,), cells in groups_of(chosen[chosen["method"] == "pvu"], ["task"]):
         means = [column_mean(cells, f"accuracy_{stop}", 100.0) for stop in ("pu", "oracle", "last")]
-        shown = ["–" if mean is None else mean.show(1) for mean in means]
-        found = paper.get(task.partition(NET_MARK)[0]) if ALLCONV not in task else None
-        theirs = ("–", "–") if found is None else (f"{found.stopped:g}", f"{found.oracle:g}")
-        lines.append((task, *shown, str(len(cells)), *theirs))
+        found = paper.get(base_of(task)) if ALLCONV not in task else None
+        theirs = (NONE, NONE) if found is None else (f"{found.stopped:g}", f"{found.oracle:g}")
+        lines.append((task, *(shown(mean, 1) for mean in means), str(len(cells)), *theirs))
     ways = (STOPS["pu"], STOPS["oracle"], STOPS["last"])
     return Grid(("task", *ways, "splits", "paper: stopped", "paper: oracle"), tuple(lines))
 
 
-def natives(rows: pd.DataFrame) -> Grid:
-    """What methods say where nobody knows α: α̂ and the mean ends of its interval."""
+def natural(rows: pd.DataFrame) -> Grid:
+    """The answers where nobody knows α: α̂ and the mean ends of its interval."""
     chosen = rows[(rows["status"] == DONE) & rows["alpha"].isna()]
     lines = []
     for (task, method), cells in groups_of(chosen, ["task", "method"]):
-        columns = ("alpha_last", "alpha_pu", "low", "high", "upper_bound")
-        means = [column_mean(cells, column, 1.0) for column in columns]
-        shown = ["–" if mean is None else mean.show(3) for mean in means[:2]]
-        shown += ["–" if mean is None else f"{mean.value:.3f}" for mean in means[2:]]
-        lines.append((task, name_of(method), *shown, str(len(cells))))
+        texts = [shown(column_mean(cells, column), 3) for column in ("alpha_last", "alpha_pu")]
+        ends = [column_mean(cells, column) for column in ("low", "high", "upper_bound")]
+        texts += [NONE if end is None else f"{end.value:.3f}" for end in ends]
+        lines.append((task, name_of(method), *texts, str(len(cells))))
     ways = (f"α̂, {STOPS['last']}", f"α̂, {STOPS['pu']}", "low", "high", "upper bound")
     return Grid(("task", "method", *ways, "splits"), tuple(lines))
+
+
+def with_intervals(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows whose 95 % interval can be compared with a known α, and whether it covers α."""
+    if "low" not in rows:
+        return rows.iloc[:0]
+    here = rows[rows["low"].notna() & rows["alpha"].notna() & rows["method"].isin(INTERVALS_OF)]
+    return here.assign(covers=(here["low"] <= here["alpha"]) & (here["alpha"] <= here["high"]))
+
+
+def coverage(rows: pd.DataFrame) -> Grid:
+    """How many of the 95 % intervals cover α, and how wide they are on average."""
+    here = with_intervals(rows)
+    lines = []
+    for method in in_order(here["method"].unique()):
+        cells = here[here["method"] == method]
+        width = (cells["high"] - cells["low"]).mean()
+        lines.append((name_of(method), f"{cells['covers'].sum()} of {len(cells)}", f"{width:.2f}"))
+    return Grid(("method", "intervals that cover α", "mean width"), tuple(lines))

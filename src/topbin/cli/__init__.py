@@ -1,4 +1,4 @@
-"""The `topbin` command: a verb a file, each loaded only when it is called."""
+"""The `topbin` command: one file per verb, each loaded only when it is called."""
 
 from importlib import import_module
 
@@ -39,7 +39,7 @@ class Verbs(click.Group):
 @click.group(
     cls=Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done, 1 failed, 2 wrong use, 3 a stated threshold was passed.",
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong use, 3 the threshold that you set was exceeded.",
 )
 @click.version_option(package_name="topbin")
 def main() -> None:

@@ -1,39 +1,32 @@
 """`topbin alpha`: α from scores you already have, of any size, counted here or on a cluster."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import PASSED, Grouped, Verb, screen, write_json
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def _option(*names: str, group: str, **settings: Any) -> Callable[[Function], Function]:
-    return click.option(*names, cls=Grouped, group=group, show_default=True, **settings)
+from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
 
 
 @click.command(cls=Verb)
 @click.argument("files", nargs=-1, required=True)
-@_option("--score", group="Data", required=True, help="The column of scores; higher = positive.")
-@_option("--by", group="Data", metavar="COLUMN", help="Estimate each of its values apart.")
-@_option("--drop-nan", group="Data", is_flag=True, help="Leave out rows without a finite score.")
-@_option("--skip-bad", group="Data", is_flag=True, help="Leave out files that cannot be read.")
-@_option("--label", group="Labels", required=True, help="The column that marks the positives.")
-@_option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
-@_option("--negative", group="Labels", help="Its value for a row known to be negative.")
-@_option(
+@option("--score", group="Data", required=True, help="The column of scores; higher = positive.")
+@option("--by", group="Data", metavar="COLUMN", help="One estimate per value of this column.")
+@option("--drop-nan", group="Data", is_flag=True, help="Leave out rows without a finite score.")
+@option("--skip-bad", group="Data", is_flag=True, help="Leave out files that cannot be read.")
+@option("--label", group="Labels", required=True, help="The column that marks the positives.")
+@option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
+@option("--negative", group="Labels", help="Its value for a row known to be negative.")
+@option(
     "--method",
     group="Estimate",
     default="bbe_cp",
     help="bbe, bbe_cp and scott are exact; dedpul, alphamax and elkan_noto read binned scores.",
 )
-@_option("--confidence", group="Estimate", default=0.95, help="Of the interval and the bound.")
+@option("--confidence", group="Estimate", default=0.95, help="Of the interval and the bound.")
 @engine_options("What counts the rows.", default="local")
-@_option("--max-alpha", group="Output", type=float, help="Exit 3 if an interval lies above this.")
-@_option("--json", "as_json", group="Output", is_flag=True, help="Only JSON on standard output.")
+@option("--max-alpha", group="Output", type=float, help="Exit 3 if an interval lies above this.")
+@json_option
 @click.pass_context
 def alpha(
     ctx: click.Context,
@@ -73,7 +66,7 @@ def alpha(
 
 
 def _check_method(method: str, confidence: float, by: str | None) -> None:
-    """Before any work: what reads features, and what reads binned scores of many groups."""
+    """Before any work: refuse methods that read features, or binned scores of many groups."""
     from topbin.core.checks import check_fraction
     from topbin.core.errors import InputError
     from topbin.mpe import METHODS
@@ -95,19 +88,12 @@ def _count(
     from topbin.engines import bin_scores, count_from
     from topbin.mpe.registry import find_method
 
-    wanted = ("score", "label", "by", "drop_nan", "skip_bad")
-    roles = {role: _value(options[role]) for role in ("positive", "negative")}
+    wanted = ("score", "label", "by", "positive", "negative", "drop_nan", "skip_bad")
     with open_engine(options) as engine:
-        counted = count_from(engine, files, **{key: options[key] for key in wanted}, **roles)
+        counted = count_from(engine, files, **{key: options[key] for key in wanted})
         if find_method(method).needs == "tails":
             return counted, counted.estimates(method, confidence)
         return counted, {None: bin_scores(engine, counted).estimate(method, confidence)}
-
-
-def _value(text: str | None) -> Any:
-    from topbin.data.parts import meant
-
-    return meant(text)
 
 
 def _low(estimate: Any) -> float:
@@ -117,7 +103,7 @@ def _low(estimate: Any) -> float:
 def _table(by: str, found: dict[Any, Any]) -> Any:
     from rich.table import Table
 
-    from topbin.core.estimate import RANGE_ONLY
+    from topbin.core.defaults import RANGE_ONLY
 
     table = Table(by, "α", "interval", "bound", "unlabeled", "positives", "alarms", box=None)
     for group, e in found.items():

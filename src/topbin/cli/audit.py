@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from topbin.cli.verb import SEED, Grouped, Verb, screen, write_json
+from topbin.cli.verb import SEED, Grouped, Verb, json_option, screen, write_json
 
 ANSWER = "is_positive"
 
@@ -56,14 +56,7 @@ ANSWER = "is_positive"
     help="File for the drawn rows.  [default: RUN/audit.csv]",
 )
 @click.option("--force", cls=Grouped, group="Output", is_flag=True, help="Replace that file.")
-@click.option(
-    "--json",
-    "as_json",
-    cls=Grouped,
-    group="Output",
-    is_flag=True,
-    help="Only JSON on standard output.",
-)
+@json_option
 def audit(
     run: Path,
     n: int,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from topbin.cli.verb import SEED, Grouped, Verb, screen, write_json
+from topbin.cli.verb import SEED, Grouped, Verb, json_option, screen, write_json
 from topbin.core.atomic import new_file
 from topbin.job import fit
 from topbin.learn.classifiers import AlphaEstimator
@@ -40,10 +40,7 @@ LABELED, LABEL = 100, "known_malignant"
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the report, the candidates and the pictures.",
 )
-@click.option(
-    "--json", "as_json", cls=Grouped, group="Output", is_flag=True,
-    help="Only JSON on standard output.",
-)  # fmt: skip
+@json_option
 def demo(output: Path, seed: int, as_json: bool) -> None:
     """The main job on real data, with the truth shown beside.
 
@@ -92,14 +89,14 @@ def every_method(X: NDArray[Any], s: NDArray[Any], truth: float) -> list[dict[st
             found = AlphaEstimator(name).fit(X, s).estimate_
         else:
             scored = ranked if method.needs == "tails" else probable
-            found = estimate_alpha(scored.scores_p_, scored.scores_u_, method=name)
+            found = estimate_alpha(scored.evidence_, method=name)
         row = {**found.to_dict(), "error": found.alpha - truth}
         rows.append({**row, "seconds": round(perf_counter() - start, 3)})
     return rows
 
 
 def as_table(rows: list[dict[str, Any]], truth: float) -> Table:
-    """A line a method, the truth in the title."""
+    """One line per method, with the truth in the title."""
     table = Table(title=f"α by method; truth {truth:.3f}", title_justify="left")
     for column in ("method", "α", "95 % interval", "error", "seconds"):
         table.add_column(column, justify="left" if column == "method" else "right")

@@ -1,39 +1,33 @@
-"""The options of every verb that runs on an engine, and the engine they name."""
+"""The options of every verb that runs on an engine, and the engine that they name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from topbin.cli.verb import Grouped
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-NAMES = ("local", "dask", "spark")
+from topbin.cli.verb import Command, option
+from topbin.engines.engine import ENGINES
+from topbin.engines.engine import open_engine as open_by_name
 
 
 def engine_options(
-    about: str, default: str | None = None, names: tuple[str, ...] = NAMES
+    about: str, default: str | None = None, names: Sequence[str] = tuple(ENGINES)
 ) -> Callable[[Command], Command]:
-    """`--engine`, `--scheduler` and, where Spark is one of them, `--master`."""
+    """`--engine`, and for each engine with a cluster the option that names the cluster."""
 
     def add(command: Command) -> Command:
-        if "spark" in names:
-            command = _option("--master", metavar="URL", help="Of a Spark cluster.")(command)
-        command = _option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster.")(command)
-        return _option("--engine", type=click.Choice(names), default=default, help=about)(command)
+        for engine in (ENGINES[name] for name in reversed(names)):
+            if engine.option:
+                named = {"metavar": engine.metavar, "help": engine.help}
+                command = option(f"--{engine.option}", group="Engine", **named)(command)
+        choice = {"type": click.Choice(names), "default": default, "help": about}
+        return option("--engine", group="Engine", **choice)(command)
 
     return add
 
 
 def open_engine(options: dict[str, Any]) -> AbstractContextManager[Any]:
     """The engine that the options name, `local` if they name none."""
-    from topbin import engines
-
     name = options["engine"] or "local"
-    addresses = {"dask": options["scheduler"], "spark": options.get("master")}
-    return engines.open_engine(name, addresses.get(name))
-
-
-def _option(*names: str, **settings: Any) -> Callable[[Command], Command]:
-    return click.option(*names, cls=Grouped, group="Engine", show_default=True, **settings)
+    return open_by_name(name, options.get(ENGINES[name].option or ""))

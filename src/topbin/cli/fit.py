@@ -1,89 +1,83 @@
 """`topbin fit`: from a table to how many, which rows, and a page to show others."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import PASSED, SEED, Grouped, Verb, screen, split_names, write_json
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def _option(*names: str, group: str, **settings: Any) -> Callable[[Command], Command]:
-    return click.option(*names, cls=Grouped, group=group, **settings)
+from topbin.cli.verb import (
+    PASSED,
+    SEED,
+    Verb,
+    json_option,
+    option,
+    screen,
+    split_names,
+    write_json,
+)
 
 
 @click.command(cls=Verb)
 @click.argument("source", nargs=-1)
-@_option("--positives", group="Data", help="A file of known positives, instead of one table.")
-@_option("--unlabeled", group="Data", help="A file of unlabeled rows, beside --positives.")
-@_option("--sql", group="Data", help="A query over the file; its rows are called data.")
-@_option("--id", "id_", group="Data", help="A column that names rows; never used as a feature.")
-@_option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
-@_option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
-@_option("--label", group="Labels", help="The column that marks the positives.")
-@_option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
-@_option("--negative", group="Labels", help="Its value for a row known to be negative.")
-@_option(
+@option("--positives", group="Data", help="A file of known positives, instead of one table.")
+@option("--unlabeled", group="Data", help="A file of unlabeled rows, beside --positives.")
+@option("--sql", group="Data", help="A query over the file; its rows are called data.")
+@option("--id", "id_", group="Data", help="A column that names rows; never used as a feature.")
+@option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
+@option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
+@option("--label", group="Labels", help="The column that marks the positives.")
+@option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
+@option("--negative", group="Labels", help="Its value for a row known to be negative.")
+@option(
     "--preset",
     group="Budget",
     default="good",
-    show_default=True,
     type=click.Choice(["fast", "good", "best"]),
     help="How much work to put in.",
 )
-@_option(
+@option(
     "--time-limit",
     group="Budget",
     type=click.FloatRange(0, min_open=True),
     help="Seconds after which no new round begins.",
 )
-@_option("--threads", group="Budget", type=click.IntRange(1), help="Folds fitted at once.")
-@_option(
+@option("--threads", group="Budget", type=click.IntRange(1), help="Folds fitted at once.")
+@option(
     "--seed",
     group="Budget",
     default=0,
-    show_default=True,
     type=SEED,
     help="Of folds and models.",
 )
-@_option("--sample", group="Engine", type=int, help="Unlabeled rows to train on.  [100000]")
-@engine_options("For parquet files larger than memory: train on a sample, score all.")
-@_option(
-    "--review", group="Output", default=100, show_default=True, help="How many candidates to list."
-)
-@_option(
-    "--min-precision", group="Output", type=float, help="Or: list rows down to this precision."
-)
-@_option(
+@option("--sample", group="Engine", type=int, help="Unlabeled rows to train on.  [100000]")
+@engine_options("For files larger than memory: train on a sample, score all.")
+@option("--review", group="Output", default=100, help="How many candidates to list.")
+@option("--min-precision", group="Output", type=float, help="Or: list rows down to this precision.")
+@option(
     "--confidence",
     group="Output",
     default=0.95,
-    show_default=True,
     help="Of the interval and the bound.",
 )
-@_option(
+@option(
     "--max-alpha",
     group="Output",
     type=click.FloatRange(0, 1),
     help="Exit 3 if the interval lies above this.",
 )
-@_option(
+@option(
     "-o",
     "--output",
     group="Output",
     default=Path("run"),
-    show_default=True,
     type=click.Path(path_type=Path),
     help="The run folder.",
 )
-@_option("--force", group="Output", is_flag=True, help="Start over in an existing run folder.")
-@_option("--resume", group="Output", is_flag=True, help="Go on with a run that was stopped.")
-@_option("--quiet", group="Output", is_flag=True, help="Say nothing but errors.")
-@_option("--json", "as_json", group="Output", is_flag=True, help="Only JSON on standard output.")
+@option("--force", group="Output", is_flag=True, help="Start over in an existing run folder.")
+@option("--resume", group="Output", is_flag=True, help="Go on with a run that was stopped.")
+@option("--quiet", group="Output", is_flag=True, help="Say nothing but errors.")
+@json_option
 def fit(
     source: tuple[str, ...],
     output: Path,
@@ -148,8 +142,7 @@ def _fit_in_memory(
 def _fit_sampled(
     show: Any, output: Path, settings: dict[str, Any], options: dict[str, Any], **how: bool
 ) -> tuple[Any, bool]:
-    """Files larger than memory; what is shared with the other way is read by the same functions."""
-    from topbin.data.parts import meant
+    """Files larger than memory: the models are trained on a sample."""
     from topbin.job.files import write_files
     from topbin.job.sampled import fit_sampled
     from topbin.store.runs import open_run
@@ -158,13 +151,21 @@ def _fit_sampled(
         raise click.UsageError("--sql needs all rows in memory; leave out --engine and --sample")
     two = "positives" in settings
     source = {"source": settings["unlabeled"], "known": settings["positives"]} if two else settings
-    data = ["source", "known", "label", "sample", "id", "drop", "text", "review", "min_precision"]
-    names = [*data, "preset", "confidence", "time_limit", "threads", "seed"]
+    data = ["source", "known", "label", "positive", "negative", "sample", "id", "drop", "text"]
+    names = [
+        *data,
+        "review",
+        "min_precision",
+        "preset",
+        "confidence",
+        "time_limit",
+        "threads",
+        "seed",
+    ]
     asked = {name: value for name, value in {**settings, **source}.items() if name in names}
-    values = {role: meant(settings.get(role)) for role in ("positive", "negative")}
     with open_run(output, settings, **how) as run, open_engine(options) as engine:
         result = fit_sampled(
-            engine, **asked, **values,
+            engine, **asked,
             on_event=lambda event: run.log({"stage": event.stage, "done": event.done}),
         )  # fmt: skip
         _announce(show, result.data)

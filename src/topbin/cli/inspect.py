@@ -7,19 +7,12 @@ from typing import Any
 
 import click
 
-from topbin.cli.verb import Grouped, Verb, screen, write_json
+from topbin.cli.verb import Verb, json_option, screen, write_json
 
 
 @click.command(cls=Verb)
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option(
-    "--json",
-    "as_json",
-    cls=Grouped,
-    group="Output",
-    is_flag=True,
-    help="Only JSON on standard output.",
-)
+@json_option
 def inspect(folder: Path, as_json: bool) -> None:
     """Show what a run folder or a model folder holds.
 
@@ -41,13 +34,15 @@ def inspect(folder: Path, as_json: bool) -> None:
 
 def _run_lines(found: Mapping[str, Any]) -> list[str]:
     """A run in the words of its screen."""
-    from topbin.job.result import estimate_from
+    from topbin.core.estimate import AlphaEstimate
 
     data, picked = found["data"], found["candidates"]
     lines = [
         f"data            {', '.join(data['source'])}: {data['rows']:,} rows, {data['hash']}",
         f"labels          {data['label_note']}",
-        estimate_from(found["estimate"]).summary(n_u=data["n_u"], negatives=data.get("n_n", 0)),
+        AlphaEstimate.from_dict(found["estimate"]).summary(
+            n_u=data["n_u"], negatives=data.get("n_n", 0)
+        ),
         f"agreement       {found['agreement']}",
         f"candidates      {picked['rows']:,} rows in {picked['file']}",
     ]

@@ -4,19 +4,12 @@ from pathlib import Path
 
 import click
 
-from topbin.cli.verb import Grouped, Verb, screen, write_json
+from topbin.cli.verb import Verb, json_option, screen, write_json
 
 
 @click.command(cls=Verb)
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--json",
-    "as_json",
-    cls=Grouped,
-    group="Output",
-    is_flag=True,
-    help="Only JSON on standard output.",
-)
+@json_option
 def report(run: Path, as_json: bool) -> None:
     """Write report.html again, with an audit that came after the run.
 

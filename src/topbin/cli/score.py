@@ -7,38 +7,24 @@ from typing import Any
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import Grouped, Verb, screen, write_json
+from topbin.cli.verb import Verb, json_option, option, screen, write_json
 
 
 @click.command(cls=Verb)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("source", nargs=-1, required=True)
-@click.option(
+@option(
     "-o",
     "--output",
-    cls=Grouped,
     group="Output",
     required=True,
     type=click.Path(path_type=Path),
     help="File to write: .csv, .tsv, .parquet or .jsonl; with --engine, a folder.",
 )
-@click.option("--force", cls=Grouped, group="Output", is_flag=True, help="Replace the output.")
-@engine_options("Score parquet files in parts, into a folder; goes on where it was stopped.")
-@click.option(
-    "--skip-bad",
-    cls=Grouped,
-    group="Engine",
-    is_flag=True,
-    help="Leave out files that cannot be read.",
-)
-@click.option(
-    "--json",
-    "as_json",
-    cls=Grouped,
-    group="Output",
-    is_flag=True,
-    help="Only JSON on standard output.",
-)
+@option("--force", group="Output", is_flag=True, help="Replace the output.")
+@engine_options("Score files in parts, into a folder; goes on where it was stopped.")
+@option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
+@json_option
 def score(
     run: Path, source: tuple[str, ...], output: Path, force: bool, as_json: bool, **options: Any
 ) -> None:
@@ -55,18 +41,18 @@ def score(
     from topbin.data.write import write_table
     from topbin.store.scorer import read_scorer
 
-    rows = write_table(output, scored_chunks(read_scorer(run), list(source)), force=force)
+    rows = write_table(output, scored_batches(read_scorer(run), list(source)), force=force)
     screen(as_json).print(f"scored          {rows:,} rows into {output}", soft_wrap=True)
     if as_json:
         write_json({"rows": rows, "output": str(output)})
 
 
-def scored_chunks(scorer: Any, source: list[str]) -> Iterator[Any]:
-    """Each chunk with two columns more; memory does not grow with the file."""
-    from topbin.data.tables import iter_chunks
+def scored_batches(scorer: Any, source: list[str]) -> Iterator[Any]:
+    """Each batch with two columns more; memory does not grow with the file."""
+    from topbin.data.table import open_table
 
-    for chunk in iter_chunks(source, needed=scorer.encoder.columns):
-        yield scorer.score(chunk)
+    for batch in open_table(source, needed=scorer.encoder.columns).batches():
+        yield scorer.score(batch)
 
 
 def _score_parts(
@@ -81,9 +67,7 @@ def _score_parts(
 
     show = screen(as_json)
     with open_engine(options) as engine:
-        done = score_files(
-            engine, run, source, output, force=force, skip_bad=options["skip_bad"]
-        )  # fmt: skip
+        done = score_files(engine, run, source, output, force=force, skip_bad=options["skip_bad"])
     for note in done.notes:
         show.print(f"note            {note}", soft_wrap=True)
     before = f", {done.before:,} of them from before" if done.before else ""

@@ -7,36 +7,48 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import cleandoc
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
 from topbin.core.errors import TopbinError
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 FAILED, WRONG_USE, PASSED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
 USE = {"TB007", "TB008", "TB103", "TB104"}
 ADVICE = re.compile(r"\b(positive|negative)=(?:'([^']*)'|([\w.-]+)),?")
 SEED = click.IntRange(0, 2**31 - 1)
-EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a stated threshold was passed."
+EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong use, 3 the threshold that you set was exceeded."
 
 
 class Grouped(click.Option):
-    """An option that stands under a heading in the help."""
+    """An option that the help shows under a heading."""
 
     def __init__(self, *args: Any, group: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.group = group
 
 
+def option(*names: str, group: str, **settings: Any) -> Callable[[Command], Command]:
+    """An option under a heading of the help, which shows its default."""
+    return click.option(*names, cls=Grouped, group=group, show_default=True, **settings)
+
+
+def json_option(command: Command) -> Command:
+    """`--json`, which every verb has."""
+    about = "Only JSON on standard output."
+    return option("--json", "as_json", group="Output", is_flag=True, help=about)(command)
+
+
 class Verb(click.Command):
     """A command whose coded errors become one sentence and an exit code, never a traceback.
 
-    `--debug` shows the traceback all the same.
+    `--debug` shows the traceback nevertheless.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -61,7 +73,7 @@ class Verb(click.Command):
                 raise
             click.echo(_indented(as_options(str(error))), err=True)
             ctx.exit(WRONG_USE if error.code in USE else FAILED)
-        except BrokenPipeError:  # the reader of our output left; there is nobody to tell
+        except BrokenPipeError:  # the reader of our output is gone
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
             ctx.exit(FAILED)
 

@@ -19,8 +19,8 @@ Codes = NDArray[np.unsignedinteger[Any]]
 PIECE = 1 << 16  # rows at a time, so that temporaries stay in the cache
 FEW = 1 << 15  # rows below which two plain sorts are quicker than coding
 SPARSE = 8  # unlabeled rows per cut above which looking cuts up beats merging them in
-RANKED = 1 << 18  # rows sorted at a time, unless there are so many cuts that looking up costs more
-TIED = 0.5  # the share of distinct scores, in a look at a few, below which it does as well
+RANKED = 1 << 18  # rows sorted at a time; more if looking up the cuts would cost more
+TIED = 0.5  # the share of distinct scores, in a small sample, below which looking up is better
 POSITIVE, UNLABELED = 0, 1  # the label bit: of equal scores, positives come first
 
 
@@ -33,10 +33,11 @@ class Merged(NamedTuple):
 
 
 def merge(scores_p: Scores, scores_u: Scores) -> Merged | None:
-    """Count both samples at every positive score by one sort; None if that does not pay.
+    """Count both samples at every positive score by one sort; None if that is not worth it.
 
-    It does not for few rows, few positives or many ties, and it cannot be done for scores that are
-    not finite or too far apart. Otherwise it saves half the time of two sorts and a look-up.
+    It is not worth it for few rows, few positives or many ties, and it is impossible for scores
+    that are not finite or too far apart. Otherwise it takes half the time of two sorts and a
+    look-up.
 
     >>> scores = np.arange(20_000.0)
     >>> merged = merge(scores, scores - 500)

@@ -1,16 +1,18 @@
-"""The answer to "how many": a small frozen value that can explain itself."""
+"""The answer to "how many": a small frozen value that explains itself."""
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
+from topbin.core.defaults import RANGE_ONLY
+
 Bias = Literal["up", "down", "either"]
-FEW_POSITIVES = 100
-RANGE_ONLY = 25
+BOUND_ASSUMES = "one-sided; if rows are independent and positives are labeled at random"
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A reason for doubt: a code, a sentence, and which way the estimate would be wrong.
+    """A reason to doubt an estimate: a code, a sentence, and which way the estimate would err.
 
     >>> print(Alarm("ties", "40% of the scores share 3 values.", "up"))
     ties: 40% of the scores share 3 values. (estimate may be too high)
@@ -27,10 +29,12 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlphaEstimate:
-    """α, the share of positives among the unlabeled, with its doubts.
+    """α, the share of positives among the unlabeled, and how far to trust it.
 
-    `interval` is two-sided and assumes that some top bin holds (nearly) only positives;
-    `upper_bound` is one-sided and assumes nothing but independent rows. Both are at `confidence`.
+    `interval` is two-sided and assumes that some top bin contains (nearly) only positives.
+    `upper_bound` is one-sided and does not need that; like the interval it assumes that rows are
+    independent and that the labeled positives are a random sample of all positives. Both are at
+    `confidence`. `caution` says which way the method errs.
 
     >>> est = AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe")
     >>> est.pi                 # (100 + 0.25 * 300) / 400
@@ -47,9 +51,25 @@ class AlphaEstimate:
     confidence: float | None = None
     alarms: tuple[Alarm, ...] = ()
     notes: tuple[str, ...] = ()
+    caution: str | None = None
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "AlphaEstimate":
+        """The estimate that `to_dict` made, also when it has been to JSON and back.
+
+        >>> est = AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe", interval=(0.2, 0.3))
+        >>> AlphaEstimate.from_dict(est.to_dict()) == est
+        True
+        """
+        known = {field.name for field in fields(cls)}
+        values = {name: value for name, value in stored.items() if name in known}
+        values["alarms"] = tuple(Alarm(**alarm) for alarm in stored["alarms"])
+        values["notes"] = tuple(stored["notes"])
+        values["interval"] = tuple(stored["interval"]) if stored["interval"] else None
+        return cls(**values)
 
     def moved_to(self, alpha: float) -> "AlphaEstimate":
-        """The same with another α, as a mean over epochs; the interval is stretched to hold it.
+        """The same estimate with another α; the interval is stretched to contain it.
 
         >>> last = AlphaEstimate(alpha=0.5, n_p=9, n_u=9, method="bbe", interval=(0.25, 0.5))
         >>> last.moved_to(0.625).interval
@@ -65,10 +85,10 @@ class AlphaEstimate:
         return self.pi_at(self.alpha)
 
     def pi_at(self, alpha: float, *, n_u: int | None = None, negatives: int = 0) -> float:
-        """π if α had this value; where more is known, among more rows.
+        """π if α had this value.
 
-        `negatives` rows are known to be negative; `n_u` is the number of all unlabeled rows, where
-        α was read from a part of them.
+        `n_u` is the number of all unlabeled rows, if α was estimated from only some of them, and
+        `negatives` the number of rows known to be negative.
 
         >>> est = AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe")
         >>> est.pi_at(0.25, negatives=100)         # (100 + 0.25 * 300) / 500
@@ -84,7 +104,7 @@ class AlphaEstimate:
     def summary(self, *, n_u: int | None = None, negatives: int = 0) -> str:
         """The answer in the order people ask: how many, ± what, biased which way, trust it?
 
-        π is among all rows, of which `n_u` and `negatives` say more, as in `pi_at`.
+        `n_u` and `negatives` are as in `pi_at`.
         """
         lines = [self._headline(), self._share_of_all(self.n_u if n_u is None else n_u, negatives)]
         if self.interval is not None and self.confidence is not None:
@@ -94,10 +114,9 @@ class AlphaEstimate:
                 f"{level} interval   {low:.3f} to {high:.3f}   if some top bin holds only positives"
             )
             if self.upper_bound is not None:
-                lines.append(
-                    f"{level} bound      α ≤ {self.upper_bound:.3f}   with no assumption, one-sided"
-                )
-        lines.append("bias            if the top bin is impure, the truth is lower than α")
+                lines.append(f"{level} bound      α ≤ {self.upper_bound:.3f}   {BOUND_ASSUMES}")
+        if self.caution is not None:
+            lines.append(f"bias            {self.caution}")
         lines += [f"note            {note}" for note in self.notes]
         lines += [f"alarm           {alarm}" for alarm in self.alarms]
         if not self.alarms:

@@ -1,5 +1,11 @@
-"""Reading labels: which rows are positive; everything else is unlabeled, never "negative"."""
+"""Reading labels: which rows are positive; everything else is unlabeled, never "negative".
 
+What the values of a label column mean is decided in one place, `resolve_labels`, from how many rows
+hold each value. That is the same for a list, a file, and parts of files on a cluster; afterwards
+the labels of any rows are a lookup.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +16,52 @@ from topbin.core.errors import InputError
 
 Mask = NDArray[np.bool_]
 SHOWN = 8
-GUESSED = 5  # with more values a column is hardly one of labels
+GUESSED = 5  # a column with more values is probably not a label column
+FEW = 8  # up to this many values, one comparison per value is faster than a count of all
 LOOKS_POSITIVE = {"1", "1.0", "true", "t", "yes", "y", "positive", "pos", "p"}
 LOOKS_NEGATIVE = {"-1", "-1.0", "false", "f", "no", "n", "negative", "neg"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coded:
+    """A column as positions in a short list of values; missing, blank and NaN are None."""
+
+    values: list[Any]
+    codes: NDArray[np.integer[Any]]
+
+    @classmethod
+    def from_codes(cls, codes: NDArray[np.integer[Any]], values: list[Any]) -> "Coded":
+        """Values that are equal as labels share one code; the code −1 means missing.
+
+        >>> Coded.from_codes(np.array([0, 1, -1]), ["a", "a "])
+        Coded(values=['a', None], codes=array([0, 0, 1]))
+        """
+        place: dict[Any, int] = {}
+        keys = [label_key(value) for value in [*values, None]]
+        moved = np.array([place.setdefault(key, len(place)) for key in keys])
+        return cls(list(place), moved[codes])
+
+    def where(self, chosen: Callable[[Any], Any]) -> Mask:
+        """Which rows hold a value for which `chosen` is true."""
+        holds = np.array([bool(chosen(value)) for value in self.values])
+        if np.count_nonzero(holds) == 1:
+            return np.asarray(self.codes == holds.argmax())
+        return np.take(holds, self.codes)
+
+    def counts(self) -> dict[Any, int]:
+        """How many rows hold each value."""
+        if not self.codes.size:
+            return {}
+        if len(self.values) <= FEW:
+            rows = [int(np.count_nonzero(self.codes == i)) for i in range(1, len(self.values))]
+            rows.insert(0, self.codes.size - sum(rows))
+        else:
+            rows = np.bincount(self.codes, minlength=len(self.values)).tolist()
+        return {value: n for value, n in zip(self.values, rows, strict=True) if n}
+
+    def at(self, index: Any) -> "Coded":
+        """The same values at some of the rows."""
+        return Coded(self.values, self.codes[index])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,75 +97,183 @@ class Labels:
         return int(self.is_unlabeled.sum())
 
 
+@dataclass(frozen=True, slots=True)
+class LabelValues:
+    """What each value of a label column means, and how many rows hold it.
+
+    >>> values = resolve_labels({"yes": 2, None: 5})
+    >>> values.positive, values.n_p, values.n_u
+    ('yes', 2, 5)
+    >>> values.is_positive(Coded([None, "yes"], np.array([0, 1, 1])))
+    array([False,  True,  True])
+    """
+
+    counts: Mapping[Any, int]
+    positive: Any
+    negative: Any
+    note: str
+
+    @property
+    def unlabeled(self) -> tuple[Any, ...]:
+        """The values of rows whose label is unknown."""
+        return tuple(value for value in self.counts if self._is_unlabeled(value))
+
+    @property
+    def n_p(self) -> int:
+        """How many rows are labeled positive."""
+        return self.counts[self.positive]
+
+    @property
+    def n_n(self) -> int:
+        """How many rows are known to be negative."""
+        return 0 if self.negative is None else self.counts[self.negative]
+
+    @property
+    def n_u(self) -> int:
+        """How many rows are unlabeled."""
+        return sum(self.counts.values()) - self.n_p - self.n_n
+
+    def is_positive(self, coded: Coded) -> Mask:
+        """Which of these rows are positive."""
+        return coded.where(lambda value: value == self.positive)
+
+    def is_unlabeled(self, coded: Coded) -> Mask:
+        """Which of these rows are unlabeled; a value that was not counted is not."""
+        return coded.where(lambda value: value in self.counts and self._is_unlabeled(value))
+
+    def read(self, coded: Coded) -> Labels:
+        """The labels of these rows."""
+        return Labels(
+            self.is_positive(coded),
+            coded.where(lambda value: value is not None and value == self.negative),
+            self.positive,
+            self.unlabeled,
+            self.note,
+        )
+
+    def _is_unlabeled(self, value: Any) -> bool:
+        return value is None or value not in (self.positive, self.negative)
+
+
 def read_labels(
-    s: Any,
-    *,
-    positive: Any = None,
-    negative: Any = None,
-    counts: Any = None,
-    name: str = "the label column",
+    s: Any, *, positive: Any = None, negative: Any = None, name: str = "the label column"
 ) -> Labels:
     """Read a label column: {1, 0}, {1, −1}, bool, 1/NaN/None, or any values with `positive=`.
 
     With `positive=` every other value is unlabeled, except `negative=`, which marks rows known
-    to be negative. Without it, a value that stands alone beside blanks is the positive one, and
-    other values than those above are an error that shows them. With `counts` each entry of `s`
-    stands for that many rows, counted elsewhere; the masks are then of entries.
+    to be negative. Without it, a value that is the only one beside blanks is the positive one, and
+    other values than those above are an error that shows them.
 
     >>> read_labels(["yes", "no", ""], positive="yes").note
     "'yes' = positive (1 row), 'no' = unlabeled (1 row), blank = unlabeled (1 row)"
     >>> read_labels(["ja", None, ""]).note
-    "'ja' = positive (1 row), blank = unlabeled (2 rows); no other value is there"
-    >>> read_labels([1, 0], counts=[7, 10**12]).note
-    '1 = positive (7 rows), 0 = unlabeled (1,000,000,000,000 rows)'
+    "'ja' = positive (1 row), blank = unlabeled (2 rows); there is no other value"
     """
-    values, codes = _distinct(s)
-    counts = np.bincount(codes, counts, len(values)).astype(np.intp)
+    coded = code_labels(s)
+    values = resolve_labels(coded.counts(), positive=positive, negative=negative, name=name)
+    return values.read(coded)
+
+
+def resolve_labels(
+    counts: Mapping[Any, int],
+    *,
+    positive: Any = None,
+    negative: Any = None,
+    name: str = "the label column",
+) -> LabelValues:
+    """Decide what the values of a label column mean, from the number of rows that hold each.
+
+    `positive` and `negative` are values of the column, or words that spell them: "1" also means
+    the number 1, "true" the truth value, and "yes" also "Yes".
+
+    >>> resolve_labels({1: 7, 0: 10**12}).note
+    '1 = positive (7 rows), 0 = unlabeled (1,000,000,000,000 rows)'
+    >>> resolve_labels({1.0: 2, 0.0: 3}, positive="1").positive
+    1.0
+    """
+    if not counts:
+        raise InputError("TB001", f"{name} has no rows.")
+    counts = {value: counts[value] for value in sorted(counts, key=_rank)}
     only = None
     if positive is None and negative is None:
-        only = _only_value(values)
+        only = _only_value(list(counts))
         if only is None:
-            _check_clear(values, counts, name)
-    is_p, is_n = _roles(values, counts, positive if only is None else only, negative)
-    is_u = [not (p or n) for p, n in zip(is_p, is_n, strict=True)]
-    note = _note(values, counts, is_p, is_n) + ("" if only is None else "; no other value is there")
-    for wanted, role in ((is_p, "positive"), (is_u, "unlabeled")):
-        if not counts[wanted].sum():
+            _check_clear(counts, name)
+    wanted = only if only is not None else 1 if positive is None else positive
+    if positive is not None or negative is not None:
+        wanted, negative = _checked_roles(counts, wanted, negative)
+    note = _note(counts, wanted, negative) + ("" if only is None else "; there is no other value")
+    found = LabelValues(counts, next((v for v in counts if v == wanted), wanted), negative, note)
+    for role, there in (("positive", wanted in counts), ("unlabeled", bool(found.unlabeled))):
+        if not there:
             raise InputError(
                 "TB003",
                 f"no row is {role}: {note}. topbin needs some known positives and some "
                 "rows whose label is unknown.",
             )
-    return Labels(
-        np.asarray(is_p, bool)[codes],
-        np.asarray(is_n, bool)[codes],
-        next(value for value, p in zip(values, is_p, strict=True) if p),
-        tuple(value for value, u in zip(values, is_u, strict=True) if u),
-        note,
-    )
+    return found
 
 
-def _distinct(s: Any) -> tuple[list[Any], NDArray[np.intp]]:
-    """Distinct values, most positive-looking first, None for missing; and each row's index."""
+def spells(word: Any, value: Any) -> bool:
+    """Whether a word, as typed, stands for this value of a column.
+
+    >>> [spells("1", value) for value in (1, 1.0, True, "1", "one", None)]
+    [True, True, True, True, False, False]
+    """
+    if value == word:
+        return True
+    if value is None or not isinstance(word, str):
+        return False
+    same = str(value).strip().lower() == word.strip().lower()
+    return bool(same or _number(word) == value)
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+def _checked_roles(counts: Mapping[Any, int], positive: Any, negative: Any) -> tuple[Any, Any]:
+    """The column's own values for both roles, or an error that shows what the column holds."""
+    found = [_own_value(counts, wanted) for wanted in (positive, negative)]
+    for value, wanted, role in zip(
+        found, (positive, negative), ("positive", "negative"), strict=True
+    ):
+        if wanted is not None and value not in counts:
+            raise InputError(
+                "TB003",
+                f"no row has the {role} value {wanted!r}; the column holds {_table(counts)}.",
+            )
+    if negative is not None and found[0] == found[1]:
+        raise InputError("TB002", f"positive and negative are both {found[0]!r}.")
+    return found[0], found[1]
+
+
+def _own_value(counts: Mapping[Any, int], wanted: Any) -> Any:
+    """The value itself, else one of the same spelling, else one that is spelled alike."""
+    if wanted is None or wanted in counts:
+        return wanted
+    alike = [value for value in counts if spells(wanted, value)]
+    same = [value for value in alike if str(value) == str(wanted).strip()]
+    return next(iter(same + alike), wanted)
+
+
+def code_labels(s: Any) -> Coded:
+    """The values of a column in memory, as codes."""
     array = _as_column(s)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise InputError("TB005", f"labels must have one dimension; got shape {array.shape}.")
-    if array.size == 0:
-        raise InputError("TB001", "the label column has no rows.")
     if array.dtype.kind in "fiub":
         found, codes = np.unique(array, return_inverse=True)
-        values = [None if value != value else value.item() for value in found]
-    else:
-        keys = [label_key(value) for value in array.tolist()]
-        values = list(dict.fromkeys(keys))
-        place = {value: i for i, value in enumerate(values)}
-        codes = np.fromiter((place[key] for key in keys), np.intp, len(keys))
-    order = sorted(range(len(values)), key=lambda i: _rank(values[i]))
-    back = np.empty(len(values), np.intp)
-    back[order] = np.arange(len(values))
-    return [values[i] for i in order], back[codes]
+        return Coded([None if value != value else value.item() for value in found], codes)
+    keys = [label_key(value) for value in array.tolist()]
+    place: dict[Any, int] = {}
+    codes = np.fromiter((place.setdefault(key, len(place)) for key in keys), np.intp, len(keys))
+    return Coded(list(place), codes)
 
 
 def _as_column(s: Any) -> NDArray[Any]:
@@ -125,11 +282,11 @@ def _as_column(s: Any) -> NDArray[Any]:
     try:
         return np.asarray(s.to_numpy() if hasattr(s, "to_numpy") else s)
     except ValueError as error:
-        raise InputError("TB005", f"labels must be one value a row: {error}") from error
+        raise InputError("TB005", f"labels must be one value per row: {error}") from error
 
 
 def label_key(value: Any) -> Any:
-    """One hashable key a value; None, NaN, NaT, pandas' NA and blanks are all missing."""
+    """One hashable key per value; None, NaN, NaT, pandas' NA and blanks are all missing."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return None
     if isinstance(value, str):
@@ -148,39 +305,14 @@ def _rank(value: Any) -> tuple[bool, bool, bool, str]:
     return (value is None, word not in LOOKS_POSITIVE, word not in LOOKS_NEGATIVE, word)
 
 
-def _roles(
-    values: list[Any], counts: NDArray[np.intp], positive: Any, negative: Any
-) -> tuple[list[bool], list[bool]]:
-    if positive is None and negative is not None:
-        positive = 1
-    if positive is not None:
-        for wanted, role in ((positive, "positive"), (negative, "negative")):
-            if wanted is not None and wanted not in values:
-                raise InputError(
-                    "TB003",
-                    f"no row has the {role} value {wanted!r}; the column holds "
-                    f"{_table(values, counts)}.",
-                )
-        if negative is not None and positive == negative:
-            raise InputError("TB002", f"positive and negative are both {positive!r}.")
-        return (
-            [value is not None and value == positive for value in values],
-            [value is not None and negative is not None and value == negative for value in values],
-        )
-    return [value is not None and value == 1 for value in values], [False] * len(values)
-
-
-def _note(values: list[Any], counts: NDArray[np.intp], is_p: list[bool], is_n: list[bool]) -> str:
-    """What each value means; of many unlabeled ones the first, and how many more."""
-    roles = zip(values, counts, is_p, is_n, strict=True)
-    told = sorted(roles, key=lambda role: (not role[2], not role[3]))
-    shown = [
-        f"{_show(value)} = {'positive' if p else 'known negative' if n else 'unlabeled'} "
-        f"({_rows(count)})"
-        for value, count, p, n in told[:SHOWN]
-    ]
+def _note(counts: Mapping[Any, int], positive: Any, negative: Any) -> str:
+    """What each value means; of many unlabeled values the first ones, and how many more."""
+    roles = {negative: "known negative", positive: "positive", None: "unlabeled"}
+    told = [(value, roles.get(value, "unlabeled")) for value in counts]
+    told.sort(key=lambda pair: (pair[1] != "positive", pair[1] != "known negative"))
+    shown = [f"{_show(value)} = {role} ({_rows(counts[value])})" for value, role in told[:SHOWN]]
     if len(told) > SHOWN:
-        rest = _rows(sum(int(count) for _, count, *_ in told[SHOWN:]))
+        rest = _rows(sum(counts[value] for value, _ in told[SHOWN:]))
         shown.append(f"… and {len(told) - SHOWN:,} more = unlabeled ({rest})")
     return ", ".join(shown)
 
@@ -209,20 +341,20 @@ def _plain(value: Any) -> bool:
     return isinstance(value, bool | int | float) and value in (1, 0, -1)
 
 
-def _check_clear(values: list[Any], counts: NDArray[np.intp], name: str) -> None:
-    """Refuse labels that do not say by themselves which value means "positive"."""
-    if len(values) <= 2 and all(value is None or _plain(value) for value in values):
+def _check_clear(counts: Mapping[Any, int], name: str) -> None:
+    """Refuse labels that do not show by themselves which value means "positive"."""
+    if len(counts) <= 2 and all(value is None or _plain(value) for value in counts):
         return
-    many = f"{len(values):,} value{'' if len(values) == 1 else 's'}"
+    many = f"{len(counts):,} value{'' if len(counts) == 1 else 's'}"
     raise InputError(
         "TB002",
-        f"{name} has {many}: {_table(values, counts)}.\n"
-        f'      Which means "positive"? {_advice(values)}',
+        f'{name} has {many}: {_table(counts)}.\n      Which means "positive"? '
+        f"{_advice(list(counts))}",
     )
 
 
 def _advice(values: list[Any]) -> str:
-    """The likely reading, of values that say enough for a guess; else how to say it.
+    """The likely reading, if the values suggest one; else how to name the positive value.
 
     >>> _advice([1, 0, 2]), _advice(["a", "b"])
     ('Likely: positive=1   (0, 2 = unlabeled)', 'Say it with positive=VALUE')
@@ -231,16 +363,16 @@ def _advice(values: list[Any]) -> str:
     if len(named) > GUESSED or str(named[0]).lower() not in LOOKS_POSITIVE:
         return "Say it with positive=VALUE"
     guess, rest = f"Likely: positive={named[0]!r}", values[1:]
-    # A 0 beside a third value may as well be unknown, so it is no negative by its looks.
+    # A 0 beside a third value may also mean "unknown", so it is not taken for a negative.
     if len(values) > 2 and str(named[1]).lower() in LOOKS_NEGATIVE:
         guess, rest = f"{guess}, negative={named[1]!r}", values[2:]
     unlabeled = f"   ({', '.join(map(_show, rest))} = unlabeled)" if len(values) > 2 else ""
     return guess + unlabeled
 
 
-def _table(values: list[Any], counts: NDArray[np.intp]) -> str:
-    shown = [f"{_show(v)} ({c:,})" for v, c in zip(values[:SHOWN], counts, strict=False)]
-    more = len(values) - SHOWN
+def _table(counts: Mapping[Any, int]) -> str:
+    shown = [f"{_show(value)} ({n:,})" for value, n in list(counts.items())[:SHOWN]]
+    more = len(counts) - SHOWN
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
 
 

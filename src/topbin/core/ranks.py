@@ -1,4 +1,4 @@
-"""Where scores stand among other scores."""
+"""The rank of scores among other scores."""
 
 from typing import Any
 

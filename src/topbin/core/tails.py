@@ -1,6 +1,6 @@
-"""Tails: how many positives and how many unlabeled rows score at least each cut.
+"""Tails: how many positives and how many unlabeled rows score at or above each cut.
 
-Everything the paper's estimator, its bounds and its pictures need is in these counts
+These counts are all that the paper's estimator, its bounds and its pictures need
 (Garg et al. 2021, section 3), and counts of parts of the unlabeled data add.
 """
 
@@ -23,7 +23,7 @@ Shares = NDArray[np.float64]
 class Tails:
     """Counts above each cut; a cut is a distinct positive score, ascending.
 
-    Between two neighbouring positive scores q_p does not change and q_u only grows as the cut
+    Between two neighboring positive scores q_p does not change and q_u only grows as the cut
     falls, so no other threshold can have a smaller ratio or a smaller bound.
 
     >>> tails = Tails.from_scores([1.0, 2.0, 2.0], [0.0, 1.5, 2.0, 3.0])
@@ -52,7 +52,7 @@ class Tails:
 
     @classmethod
     def from_chunks(cls, scores_p: Any, chunks_u: Iterable[Any]) -> "Tails":
-        """Count unlabeled scores that arrive in chunks; memory does not grow with their number.
+        """Count unlabeled scores that arrive in chunks; memory use does not grow with their number.
 
         >>> Tails.from_chunks([1.0], [[0.0, 2.0], [], [1.0]]) == Tails.from_scores([1.0], [0, 2, 1])
         True
@@ -101,7 +101,7 @@ class Tails:
         same_u = self.n_u == other.n_u and np.array_equal(self.above_u, other.above_u)
         return same_u and self.same_positives(other)
 
-    __hash__ = None  # type: ignore[assignment]  # holds arrays
+    __hash__ = None  # type: ignore[assignment]  # contains arrays
 
     def same_positives(self, other: "Tails") -> bool:
         """Whether both count against the same cuts and positives."""
@@ -135,13 +135,13 @@ class Tails:
         return self.q_u / self.q_p
 
     def require_unlabeled(self) -> None:
-        """Refuse to answer anything about an unlabeled sample of no rows."""
+        """Refuse an empty unlabeled sample."""
         if self.n_u == 0:
             raise InputError("TB001", "scores_u is empty; pass at least one unlabeled score.")
 
 
 def _batches(chunks: Iterable[Any], rows: int) -> Iterator[Scores]:
-    """The same scores in chunks of at least `rows`, since counting one costs as much as its cuts.
+    """The same scores in chunks of at least `rows`: counting a chunk costs as much as its cuts.
 
     >>> list(_batches([[1.0], [], [2.0], [3.0]], 2))
     [array([1., 2.]), array([3.])]

@@ -1,126 +1,129 @@
-"""Columns of any table, whatever library holds it, as plain arrays that checks can count."""
+"""Columns of a table in the form that checks and features read, each read once.
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date
-from numbers import Real
-from typing import Any, Literal
+The kinds are those of `topbin.data.schema.Kind` everywhere: number, boolean, date, string, blank
+and other. A string column becomes "text" only where the user asks for its words.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from topbin.core.errors import InputError
-
-Kind = Literal["number", "whole", "yes/no", "date", "text", "empty"]
+from topbin.data.batch import Batch
+from topbin.data.schema import Kind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column's name, what it holds, and its values as float64, NaN where missing.
+    """A column's name, its kind, and one value per row.
 
-    Text is held as the position of each value in `texts`, dates as microseconds.
+    `values` holds float64 numbers (0 and 1 for booleans) with NaN where missing, or dates as
+    datetime64[us] with NaT where missing. A string is held as its position in `texts`.
     """
 
     name: str
     kind: Kind
-    values: NDArray[np.float64]
-    texts: tuple[Any, ...] = ()
+    values: NDArray[Any]
+    texts: tuple[str, ...] = ()
 
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which rows have no value."""
-        return np.isnan(self.values)
+        missing: NDArray[np.bool_] = np.isnan(self.values)
+        return missing
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """The values as float64, dates as microseconds."""
+        if self.kind != "date":
+            return self.values
+        return np.where(self.missing, np.nan, self.values.astype(np.int64))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all numbers are whole; those with gaps arrive as floats from most readers."""
+        seen = self.values[np.isfinite(self.values)] if self.kind == "number" else self.values[:0]
+        return bool(seen.size) and bool((seen == np.rint(seen)).all())
+
+    @property
+    def strings(self) -> NDArray[np.object_]:
+        """The text of each row, empty where it is missing."""
+        places = np.where(self.missing, len(self.texts), self.values).astype(np.intp)
+        return np.array([*self.texts, ""], object)[places]
 
 
-def raw_columns(table: Any) -> list[tuple[str, NDArray[Any]]]:
-    """Name and array of each column of a pandas, polars or arrow table, a mapping, a 2-D array.
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """The columns of a table; each is read when it is first asked for, and then kept.
 
-    >>> [name for name, _ in raw_columns(np.zeros((3, 2)))]
+    >>> columns = Columns(as_batch({"town": ["Bern", "Lyon", None, "Bern"]}))
+    >>> columns["town"].values, columns["town"].texts
+    (array([ 0.,  1., nan,  0.]), ('Bern', 'Lyon'))
+    """
+
+    table: Batch
+    known: dict[str, Column] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self.known:
+            self.known[name] = read_column(self.table, name)
+        return self.known[name]
+
+
+def as_columns(table: Any) -> Columns:
+    """The columns of any table that `as_batch` takes; `Columns` stay as they are."""
+    return table if isinstance(table, Columns) else Columns(as_batch(table))
+
+
+def as_batch(table: Any) -> Batch:
+    """A `Batch` of a pandas, polars or arrow frame, a mapping of columns, or a 2-D array.
+
+    >>> list(as_batch(np.zeros((3, 2))).kinds)
     ['column 0', 'column 1']
     """
-    found = []
-    for name, values in _columns(table):
-        array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
-        if array.ndim != 1:
-            raise InputError(
-                "TB005", f"column {name!r} must have one value a row; got shape {array.shape}."
-            )
-        found.append((name, array))
-    if not found or found[0][1].size == 0:
-        raise InputError("TB001", "the table has no rows or no columns.")
-    sizes = {array.size for _, array in found}
-    if len(sizes) > 1:
-        raise InputError("TB005", f"columns differ in length: {sorted(sizes)} rows.")
-    return found
-
-
-def _columns(table: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(table, Batch):
+        return table
     if issparse(table):
-        raise InputError("TB005", "a sparse matrix has no columns to check one by one.")
-    if hasattr(table, "iloc"):  # by position: pandas names may repeat
-        for i, name in enumerate(table.columns):
-            yield str(name), table.iloc[:, i]
-    elif hasattr(table, "get_columns"):  # polars
-        for series in table.get_columns():
-            yield series.name, series
-    elif hasattr(table, "column_names"):  # arrow
-        yield from zip(table.column_names, table.columns, strict=True)
-    elif isinstance(table, Mapping):
-        for name, values in table.items():
-            yield str(name), values
-    else:
+        raise InputError("TB005", "a sparse matrix has no columns that can be read one by one.")
+    if isinstance(table, Mapping):
+        table = _frame_of(table)
+    elif not hasattr(table, "columns"):
         array = np.asarray(table)
         if array.ndim != 2:
             raise InputError("TB005", f"a table has two dimensions; got shape {array.shape}.")
-        for i in range(array.shape[1]):
-            yield f"column {i}", array[:, i]
+        table = pd.DataFrame(array, columns=[f"column {i}" for i in range(array.shape[1])])
+    batch = Batch.from_frame(table, name="the table")
+    if not batch.kinds:
+        raise InputError("TB001", "the table has no columns.")
+    return batch
 
 
-def read_column(name: str, array: NDArray[Any]) -> Column:
-    """What this array holds.
-
-    >>> read_column("town", np.array(["Bern", "Lyon", None, "Bern"])).values
-    array([ 0.,  1., nan,  0.])
-    """
-    if array.dtype.kind in "biuf":
-        return _numbers(name, array.astype(np.float64), all_bool=array.dtype.kind == "b")
-    if array.dtype.kind == "M":
-        return _dates(name, array)
-    return _objects(name, array)
-
-
-def _numbers(name: str, values: NDArray[np.float64], *, all_bool: bool) -> Column:
-    seen = values[np.isfinite(values)]
-    if seen.size == 0:
-        return Column(name, "empty", values)
-    # Whole numbers with gaps arrive as floats from most readers.
-    whole = bool((seen == np.rint(seen)).all())
-    return Column(name, "yes/no" if all_bool else "whole" if whole else "number", values)
+def _frame_of(columns: Mapping[Any, Any]) -> pd.DataFrame:
+    arrays = {str(name): np.asarray(values) for name, values in columns.items()}
+    for name, array in arrays.items():
+        if array.ndim != 1:
+            raise InputError(
+                "TB005", f'column "{name}" must have one value per row; got shape {array.shape}.'
+            )
+    sizes = sorted({array.size for array in arrays.values()})
+    if len(sizes) > 1:
+        raise InputError("TB005", f"columns differ in length: {sizes} rows.")
+    return pd.DataFrame(arrays)
 
 
-def _dates(name: str, array: NDArray[Any]) -> Column:
-    ticks = array.astype("datetime64[us]").astype(np.int64).astype(np.float64)
-    gone = np.isnat(array)
-    return Column(name, "empty" if gone.all() else "date", np.where(gone, np.nan, ticks))
-
-
-def _objects(name: str, array: NDArray[Any]) -> Column:
-    """Objects by what their distinct values are; anything mixed is text."""
-    from pandas import factorize, to_datetime
-
-    try:
-        codes, distinct = factorize(array.astype(object))
-    except TypeError as error:
-        raise InputError("TB006", f"column {name!r} holds no plain values: {error}.") from error
-    positions = np.where(codes < 0, np.nan, codes)
-    if distinct.size == 0:
-        return Column(name, "empty", positions)
-    at = np.maximum(codes, 0)
-    if all(isinstance(value, bool | Real) for value in distinct):
-        numbers = np.where(codes < 0, np.nan, distinct.astype(np.float64)[at])
-        return _numbers(name, numbers, all_bool=all(isinstance(v, bool) for v in distinct))
-    if all(isinstance(value, date) for value in distinct):
-        days = to_datetime(distinct, utc=True).tz_localize(None).to_numpy()
-        return _dates(name, np.where(codes < 0, np.datetime64("NaT"), days[at]))
-    return Column(name, "text", positions, tuple(distinct))
+def read_column(table: Batch, name: str) -> Column:
+    """Read one column of a table; see `Column`."""
+    column, kind = table.frame[name], table.kinds[name]
+    if kind in ("number", "boolean"):
+        return Column(name, kind, column.to_numpy("float64", na_value=np.nan))
+    if kind == "date":
+        return Column(name, kind, column.to_numpy("datetime64[us]"))
+    if kind == "blank":
+        return Column(name, kind, np.full(len(column), np.nan))
+    places, texts = pd.factorize(column.to_numpy(object))
+    return Column(name, kind, np.where(places < 0, np.nan, places), tuple(texts))

@@ -1,21 +1,23 @@
-"""Csv and tsv files: the first line names the columns, every row has as many fields.
+"""Csv and tsv files: the first line names the columns, and every row has as many fields.
 
-DuckDB parses; this module tells it the dialect instead of letting it guess (a guess turns a
-ragged file into one column of text without a word), settles the type of every column over the
-whole file in constant memory, and says in a sentence what is wrong with a file that fails.
+DuckDB parses. This module gives it the dialect instead of letting it guess (a guess silently turns
+a ragged file into one column of text), settles the type of every column over the whole file in
+constant memory, and says in one sentence what is wrong with a file that fails.
 """
 
 import codecs
 import csv
 import io
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import IO, Any
 
 import duckdb
 
 from topbin.core.errors import InputError
-from topbin.data.find import identifier, literal, open_bytes, path_literal
+from topbin.data.duck import DuckPart, identifier, literal, path_literal
+from topbin.data.find import Format, open_bytes
+from topbin.data.schema import Types
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
 SAMPLE_ROWS = 20_480  # what DuckDB's sniffer looks at
@@ -42,20 +44,24 @@ WIDER = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Delimited:
-    """One file's dialect, settled types (blank: no value at all) and number of rows."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Delimited(DuckPart):
+    """A csv or tsv file: its dialect, and the type of every column (blank: no value at all)."""
 
-    path: Path
     delimiter: str
-    types: dict[str, str]
     date_format: str
     timestamp_format: str | None
-    rows: int
+    first_line = 2
 
-    def scan(self, types: dict[str, str]) -> str:
+    @property
+    def relation(self) -> str:
+        """The rows in SQL, parsed into the types that are asked for."""
+        return self.parsed({**self.own, **self.types})
+
+    def parsed(self, types: Types) -> str:
         """The SQL that reads it with these types."""
-        listed = ", ".join(f"{literal(c)}: {literal(types[c])}" for c in self.types)
+        read = {c: "VARCHAR" if types[c] == "BLANK" else types[c] for c in self.own}
+        listed = ", ".join(f"{literal(c)}: {literal(type_)}" for c, type_ in read.items())
         formats = f", dateformat={literal(self.date_format)}"
         if self.timestamp_format:
             formats += f", timestampformat={literal(self.timestamp_format)}"
@@ -64,41 +70,49 @@ class Delimited:
             f"{_dialect(self.delimiter)}{formats})"
         )
 
+    def explain(self, words: str) -> str:
+        """What is wrong, by the plainest cause that can be shown."""
+        return complaint(self.path, self.name, self.delimiter, words)
 
-def inspect_delimited(connection: Any, path: Path, *, tabs: bool) -> Delimited:
+
+def _open(connection: Any, path: str, name: str, *, tabs: bool) -> Delimited:
     """Settle dialect, names, types and row count of a file, or raise TB102 with what is wrong."""
-    delimiter, header = _header(path, tabs)
+    delimiter, header = _header(path, name, tabs)
     try:
         sniffed = _sniff(connection, path, delimiter)
         guessed = {column["name"]: column["type"] for column in sniffed["Columns"]}
         if len(guessed) != len(header):
-            raise InputError("TB102", complaint(path, delimiter, "the header is not clear."))
-        formats = sniffed["DateFormat"] or ISO_DATE, sniffed["TimestampFormat"]
-        return _settle(connection, Delimited(path, delimiter, guessed, *formats, rows=0))
+            raise InputError("TB102", complaint(path, name, delimiter, "the header is not clear."))
+        file = Delimited(
+            path=path, name=name, own=guessed, types=guessed, delimiter=delimiter,
+            date_format=sniffed["DateFormat"] or ISO_DATE,
+            timestamp_format=sniffed["TimestampFormat"],
+        )  # fmt: skip
+        return _settle(connection, file)
     except duckdb.Error as error:
-        raise InputError("TB102", complaint(path, delimiter, str(error))) from error
+        raise InputError("TB102", complaint(path, name, delimiter, str(error))) from error
 
 
 def _dialect(delimiter: str) -> str:
     missing = ", ".join(literal(text) for text in MISSING)
     return (
         f"delim={literal(delimiter)}, quote='\"', escape='\"', header=true, skip=0, comment='', "
-        f"strict_mode=true, nullstr=[{missing}]"
+        f"strict_mode=true, nullstr=[{missing}], hive_partitioning=false"
     )
 
 
-def _header(path: Path, tabs: bool) -> tuple[str, list[str]]:
-    with open_bytes(path) as handle:
+def _header(path: str, name: str, tabs: bool) -> tuple[str, list[str]]:
+    with open_bytes(path, name) as handle:
         head = handle.read(HEAD_BYTES)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise InputError("TB102", f'"{path}" is UTF-16 text. Save it as UTF-8 first.')
+        raise InputError("TB102", f"{name} is UTF-16 text. Save it as UTF-8 first.")
     if b"\0" in head[:1000]:
-        raise InputError("TB102", f'"{path}" holds binary data, not text.')
+        raise InputError("TB102", f"{name} holds binary data, not text.")
     text = head.decode("utf-8-sig", errors="replace")
     choices = {d: _first_record(text, d) for d in (["\t"] if tabs else DELIMITERS.values())}
     delimiter = max(choices, key=lambda d: len(choices[d]))
     header = choices[delimiter]
-    _check_header(path, header)
+    _check_header(name, header)
     return delimiter, header
 
 
@@ -109,27 +123,25 @@ def _first_record(text: str, delimiter: str) -> list[str]:
         return []
 
 
-def _check_header(path: Path, header: list[str]) -> None:
+def _check_header(file: str, header: list[str]) -> None:
     if not any(name.strip() for name in header):
-        raise InputError("TB102", f'the first line of "{path}" is blank; it must name the columns.')
+        raise InputError("TB102", f"the first line of {file} is blank; it must name the columns.")
     if len(header) > MAX_COLUMNS:
         raise InputError(
             "TB102",
-            f'"{path}" has {len(header):,} columns; a csv may have {MAX_COLUMNS:,}. '
+            f"{file} has {len(header):,} columns; a csv may have {MAX_COLUMNS:,}. "
             "Write it as parquet, or pass a sparse matrix to a classifier in Python.",
         )
     seen: dict[str, str] = {}
     for name in (name.strip() for name in header if name.strip()):
         if name.casefold() in seen:
             same = "twice" if seen[name.casefold()] == name else "in two spellings of case"
-            raise InputError(
-                "TB115", f'"{path}" has the column "{name}" {same}. Rename one of them.'
-            )
+            raise InputError("TB115", f'{file} has the column "{name}" {same}. Rename one of them.')
         seen[name.casefold()] = name
     if all(_is_fraction(name) for name in header):
         raise InputError(
             "TB102",
-            f'the first line of "{path}" holds numbers, so the columns have no names. '
+            f"the first line of {file} holds numbers, so the columns have no names. "
             "Add a line of names at the top.",
         )
 
@@ -141,7 +153,7 @@ def _is_fraction(text: str) -> bool:
         return False
 
 
-def _sniff(connection: Any, path: Path, delimiter: str) -> dict[str, Any]:
+def _sniff(connection: Any, path: str, delimiter: str) -> dict[str, Any]:
     result = connection.execute(
         f"select * from sniff_csv({path_literal(path)}, {_dialect(delimiter)})"
     )
@@ -151,8 +163,8 @@ def _sniff(connection: Any, path: Path, delimiter: str) -> dict[str, Any]:
 
 def _settle(connection: Any, file: Delimited) -> Delimited:
     """One pass over the text: does every value fit the type that the sample suggested?"""
-    text = file.scan(dict.fromkeys(file.types, "VARCHAR"))
-    whole = _lines_at_most(file.path, SAMPLE_ROWS)
+    text = file.parsed(dict.fromkeys(file.types, "VARCHAR"))
+    whole = _has_few_lines(file)
     types = file.types | dict.fromkeys(_blank(connection, text, file.types), "BLANK")
     doubtful = {
         column: WIDER.get(kind, (kind,))
@@ -171,7 +183,7 @@ def _settle(connection: Any, file: Delimited) -> Delimited:
         filled = next(counts)
         fitting = [kind for kind in kinds if next(counts) == filled]
         types[column] = "BLANK" if not filled else (fitting or ["VARCHAR"])[0]
-    return replace(file, types=types, rows=rows)
+    return replace(file, own=types, types=types, size=rows)
 
 
 def _blank(connection: Any, text: str, types: dict[str, str]) -> list[str]:
@@ -192,45 +204,49 @@ def _fits(file: Delimited, column: str, kind: str) -> str:
     return f"count(*) filter ({test})"
 
 
-def _lines_at_most(path: Path, most: int) -> bool:
+def _has_few_lines(file: Delimited) -> bool:
+    """Whether the sample is the whole file."""
     lines = 0
-    with open_bytes(path) as handle:
+    with open_bytes(file.path, file.name) as handle:
         while block := handle.read(1 << 20):
             lines += block.count(b"\n") + block.count(b"\r")
-            if lines > most:
+            if lines > SAMPLE_ROWS:
                 return False
     return True
 
 
-def complaint(path: Path, delimiter: str, error: str) -> str:
+def complaint(path: str, name: str, delimiter: str, error: str) -> str:
     """What is wrong, by the plainest cause that can be shown; the parser's words if none can."""
-    shown = _bad_bytes(path) or _bad_rows(path, delimiter) or _mixed_line_ends(path)
+    with open_bytes(path, name) as handle:
+        shown = _bad_bytes(handle)
+    with open_bytes(path, name) as handle:
+        shown = shown or _bad_rows(handle, delimiter)
+    with open_bytes(path, name) as handle:
+        shown = shown or _mixed_line_ends(handle)
     first = next((line for line in error.splitlines() if line.strip()), "")
-    return f'"{path}" cannot be read: {shown or first}'
+    return f"{name} cannot be read: {shown or first}"
 
 
-def _bad_bytes(path: Path) -> str:
+def _bad_bytes(handle: IO[bytes]) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")()
     line, block = 1, b""
-    with open_bytes(path) as handle:
-        try:
-            while block := handle.read(1 << 20):
-                decoder.decode(block)
-                line += block.count(b"\n")
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError as error:
-            line += error.object[: error.start].count(b"\n")
-            byte = error.object[error.start]
-            return (
-                f"it is not UTF-8 text (byte 0x{byte:02x} in line {line:,}). Save it as UTF-8, "
-                "for example with: iconv -f latin1 -t utf-8"
-            )
+    try:
+        while block := handle.read(1 << 20):
+            decoder.decode(block)
+            line += block.count(b"\n")
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        line += error.object[: error.start].count(b"\n")
+        byte = error.object[error.start]
+        return (
+            f"it is not UTF-8 text (byte 0x{byte:02x} in line {line:,}). Save it as UTF-8, "
+            "for example with: iconv -f latin1 -t utf-8"
+        )
     return ""
 
 
-def _bad_rows(path: Path, delimiter: str) -> str:
-    with open_bytes(path) as handle:
-        text = io.TextIOWrapper(handle, encoding="utf-8-sig", newline="")
+def _bad_rows(handle: IO[bytes], delimiter: str) -> str:
+    with io.TextIOWrapper(handle, encoding="utf-8-sig", newline="") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         header = line = 0
         try:
@@ -250,10 +266,15 @@ def _bad_rows(path: Path, delimiter: str) -> str:
     return ""
 
 
-def _mixed_line_ends(path: Path) -> str:
-    with open_bytes(path) as handle:
-        head = handle.read(HEAD_BYTES)
+def _mixed_line_ends(handle: IO[bytes]) -> str:
+    head = handle.read(HEAD_BYTES)
     windows, unix = head.count(b"\r\n"), head.count(b"\n") - head.count(b"\r\n")
     if windows and unix:
         return f"{windows:,} lines end in CR LF and {unix:,} in LF. Convert it, e.g. with dos2unix."
     return ""
+
+
+FORMATS = (
+    Format("csv", (".csv", ".txt"), partial(_open, tabs=False)),
+    Format("tsv", (".tsv", ".tab"), partial(_open, tabs=True)),
+)

@@ -1,36 +1,37 @@
-"""From a table to model-ready features, in a way that new rows repeat exactly.
+"""From a table to a matrix that models read, in a way that new rows repeat exactly.
 
-Numbers, booleans and missing values stay as they are (a missing value is NaN); a date becomes
-year, month, weekday and days since the first date; a string becomes the place of its category,
-and NaN if the category is new. With a text column the result is sparse: words weighted by TF-IDF
-(Salton & Buckley 1988), categories one-hot, all else scaled, missing at the mean.
+Numbers and booleans stay as they are, with NaN where a value is missing. A date becomes year,
+month, weekday and days since the first date, and the hour if the dates have times. A string becomes
+the position of its category, and NaN if the category is new. With a text column the matrix is
+sparse: words weighted by TF-IDF (Salton & Buckley 1988), categories one-hot, everything else scaled
+with missing values at the mean.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from shlex import quote
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from topbin.core.errors import InputError
-from topbin.data.columns import read_column
-from topbin.data.find import check_columns, nearest
-from topbin.data.findings import constant, identifier
-from topbin.data.scan import Kind
-from topbin.data.tables import Batch
+from topbin.data.batch import Batch
+from topbin.data.columns import Column, as_columns
+from topbin.data.findings import useless
+from topbin.data.schema import Kind, check_columns, nearest
 
 Floats = NDArray[np.float64]
 FAR = 1e6  # standard deviations; a value of another scale must not become infinite
-DATE_PARTS = ("year", "month", "weekday", "days")
+DATE_PARTS = ("year", "month", "weekday", "days", "hour")  # the hour only if there are times
 FITS: Mapping[str, tuple[Kind, ...]] = {
     "number": ("number", "boolean", "blank"),
     "boolean": ("boolean", "number", "blank"),
     "date": ("date", "blank"),
     "string": ("string", "blank"),
     "text": ("string", "blank"),
+    "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
 
 
@@ -38,24 +39,35 @@ FITS: Mapping[str, tuple[Kind, ...]] = {
 class Feature:
     """One column of the table, and what was learned about it.
 
-    `center` and `scale` hold one value per number it becomes, and are used in sparse tables only.
+    `kind` is one of `FITS`. `center` and `scale` hold one value for each number that the column
+    becomes, and are used in sparse matrices only.
     """
 
     name: str
     kind: str
     categories: tuple[str, ...] = ()
     first_day: str | None = None
+    has_times: bool = False
     center: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
     terms: tuple[str, ...] = ()
     idf: tuple[float, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.kind not in FITS or len(self.terms) != len(self.idf):
+            raise ValueError(f"column {self.name!r} has no known kind, or terms without weights")
+
     @property
-    def names(self) -> list[str]:
-        """What its features are called."""
-        return (
-            [f"{self.name} {part}" for part in DATE_PARTS] if self.kind == "date" else [self.name]
-        )
+    def date_parts(self) -> tuple[str, ...]:
+        """What a date becomes."""
+        return DATE_PARTS if self.has_times else DATE_PARTS[:-1]
+
+    def names(self, *, sparse: bool) -> list[str]:
+        """What its columns of the matrix are called."""
+        parts = {"date": self.date_parts, "text": self.terms, "string": self.categories}
+        if self.kind in parts and (sparse or self.kind == "date"):
+            return [f"{self.name} {part}" for part in parts[self.kind]]
+        return [self.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +79,13 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoder:
-    """Columns, their order, kinds and categories: encodes every later table the same way.
+class Features:
+    """A fitted encoder: columns, their order, kinds and categories.
 
-    >>> table = Batch.from_frame(pd.DataFrame({"age": [31, 47, 52], "town": ["Ulm", "Köln", None]}))
-    >>> encoder = fit_encoder(table)
-    >>> new = pd.DataFrame({"town": ["Ulm", "Rom"], "age": [20, None]})    # any column order
-    >>> encoder.encode(new).to_numpy()
+    It encodes every later table in the same way.
+
+    >>> features = fit_features({"age": [31, 47, 52], "town": ["Ulm", "Köln", None]})
+    >>> features.encode({"town": ["Ulm", "Rom"], "age": [20, None]})      # in any column order
     array([[20.,  1.],
            [nan, nan]])
     """
@@ -83,114 +95,123 @@ class Encoder:
 
     @property
     def sparse(self) -> bool:
-        """Whether a text column makes the result a sparse matrix."""
+        """Whether a text column makes the matrix sparse."""
         return any(feature.kind == "text" for feature in self.features)
 
     @property
     def columns(self) -> list[str]:
-        """The columns a table must have."""
+        """The columns that a table must have."""
         return [feature.name for feature in self.features]
 
+    @property
+    def names(self) -> list[str]:
+        """What the columns of the matrix are called."""
+        return [name for f in self.features for name in f.names(sparse=self.sparse)]
+
     def encode(self, table: Any) -> Any:
-        """Features of a `Batch` or frame: a frame of floats, or a csr matrix if there is text."""
-        table = table if isinstance(table, Batch) else Batch.from_frame(table)
-        self.check(table)
+        """The matrix of a table: an array of floats, or a csr matrix if a column is text.
+
+        `table` is a `Batch`, its `Columns`, or whatever `topbin.data.columns.as_batch` takes.
+        """
+        columns = as_columns(table)
+        self.check(columns.table)
         if self.sparse:
-            return hstack([_sparse(f, table.frame[f.name]) for f in self.features], format="csr")
-        columns = {
-            name: values
-            for feature in self.features
-            for name, values in zip(
-                feature.names, numbers(feature, table.frame[feature.name]), strict=True
-            )
-        }
-        return pd.DataFrame(columns, index=table.frame.index)
+            return hstack([_sparse(f, columns[f.name]) for f in self.features], format="csr")
+        return np.column_stack([x for f in self.features for x in numbers(f, columns[f.name])])
 
     def check(self, table: Batch) -> None:
         """Refuse a table whose columns or kinds are not those of the fit, with TB109."""
         for feature in self.features:
-            _check_fit(feature, table)
+            _check_kind(feature, table)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; what a feature does not use is left out."""
+        """Plain values, ready for JSON, without the fields that a feature does not use."""
         features = [
-            {key: value for key, value in asdict(feature).items() if value not in ((), None)}
+            {key: value for key, value in asdict(feature).items() if value not in ((), None, False)}
             for feature in self.features
         ]
         return {"features": features, "dropped": [asdict(column) for column in self.dropped]}
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> "Encoder":
-        """The inverse of `to_dict`, after a trip through JSON; TB110 if it is none of ours."""
+    def from_dict(cls, stored: Mapping[str, Any]) -> "Features":
+        """The inverse of `to_dict`, after a trip through JSON; TB110 if the values are damaged."""
         try:
             features: list[dict[str, Any]] = [
                 {key: tuple(v) if isinstance(v, list) else v for key, v in feature.items()}
                 for feature in stored["features"]
             ]
-            found = cls(
+            return cls(
                 tuple(Feature(**feature) for feature in features),
                 tuple(Dropped(**column) for column in stored["dropped"]),
             )
-            known = all(f.kind in FITS and len(f.terms) == len(f.idf) for f in found.features)
-        except (AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError("TB110", f"the stored encoder is damaged: {error!r}.") from error
-        if not known:
-            raise InputError("TB110", "the stored encoder is damaged: a column of no kind.")
-        return found
 
 
-def fit_encoder(
-    table: Batch,
+def Code(name: str, texts: Sequence[str] | None) -> Feature:
+    """A column as classifiers of earlier versions stored it: its categories, if it had any.
+
+    These classifiers read a date as a number of microseconds.
+    """
+    kind = "number or date" if texts is None else "string"
+    return Feature(name=name, kind=kind, categories=tuple(texts or ()))
+
+
+def fit_features(
+    table: Any,
     *,
     exclude: Sequence[str] = (),
     text: Sequence[str] = (),
     keep: Sequence[str] = (),
-) -> Encoder:
-    """Learn how to encode a table; name every column that is left out, and why.
+) -> Features:
+    """Learn how to encode a table; say which columns are dropped, and why.
 
-    `exclude` names columns that are no features (label, id); `text` those to read as words.
-    Columns that are constant or look like an identifier are dropped unless `keep` names them.
+    `exclude` names columns that are not features (label, id); `text` those to read as words.
+    Columns that are constant, or look like an identifier or free text, are dropped unless `keep`
+    names them. `table` is what `Features.encode` takes.
     """
-    check_columns([*exclude, *text, *keep], list(table.kinds), table.name)
-    names = [name for name in table.kinds if name not in exclude]
-    reasons = {name: _useless(table, name, keep=name in [*text, *keep]) for name in names}
+    columns = as_columns(table)
+    kinds, where = columns.table.kinds, columns.table.name
+    check_columns([*exclude, *text, *keep], list(kinds), where)
+    names = [name for name in kinds if name not in exclude]
+    reasons = {name: _useless(columns[name], keep=name in [*text, *keep]) for name in names}
     dropped = tuple(Dropped(name, reason) for name, reason in reasons.items() if reason)
     used = [name for name in names if not reasons[name]]
     if not used:
-        seen = "; ".join(column.reason for column in dropped[:8]) or "every column is left out"
-        raise InputError("TB108", f"{table.name} has no column to learn from: {seen}")
+        seen = " ".join(column.reason for column in dropped[:8]) or "Every column is left out."
+        raise InputError("TB108", f"{where} has no column to learn from. {seen}")
     sparse = bool(set(text) & set(used))
-    features = tuple(_learn(table, name, name in text, sparse) for name in used)
-    return Encoder(features, dropped)
+    features = tuple(_learn(columns[name], name in text, sparse) for name in used)
+    return Features(features, dropped)
 
 
-def _useless(table: Batch, name: str, *, keep: bool) -> str:
-    if table.kinds[name] == "other":
-        return f'"{name}" holds lists, bytes, times or mixed values, which no model reads.'
-    if keep and table.frame[name].notna().any():
+def _useless(column: Column, *, keep: bool) -> str:
+    finding = useless(column)
+    if finding is None or (keep and finding.code != "unreadable" and not column.missing.all()):
         return ""
-    column = read_column(name, table.frame[name].to_numpy())
-    finding = constant(column) or identifier(column)
-    if finding is None:
-        return ""
-    hint = f' Read its words with --text "{name}".' if finding.code == "free-text" else ""
-    return finding.sentence + hint
+    if finding.code != "free-text":
+        return finding.sentence
+    option = f'text=["{column.name}"] (--text {quote(column.name)})'
+    return f"{finding.sentence} topbin.fit reads its words with {option}."
 
 
-def _learn(table: Batch, name: str, is_text: bool, sparse: bool) -> Feature:
-    column, kind = table.frame[name], table.kinds[name]
+def _learn(column: Column, is_text: bool, sparse: bool) -> Feature:
+    name, kind = column.name, column.kind
     if is_text:
-        return _learn_text(table, name)
+        return _learn_text(column)
     if kind in ("string", "blank"):
-        seen = {text for text in column.dropna() if text.strip()}  # blanks are missing
-        return Feature(name=name, kind="string", categories=tuple(sorted(seen)))
-    first = str(column.min().date()) if kind == "date" else None
-    feature = Feature(name=name, kind=kind, first_day=first)
+        seen = sorted(text for text in column.texts if text.strip())  # blank text is missing
+        return Feature(name=name, kind="string", categories=tuple(seen))
+    feature = Feature(name=name, kind=kind)
+    if kind == "date":
+        first = str(np.nanmin(column.values).astype("datetime64[D]"))
+        has_times = bool(_hours(column.values[~column.missing]).any())
+        feature = replace(feature, first_day=first, has_times=has_times)
     if not sparse:
         return feature
     found = [_center_and_scale(values) for values in numbers(feature, column)]
     center, scale = zip(*found, strict=True)
-    return Feature(name=name, kind=kind, first_day=first, center=center, scale=scale)
+    return replace(feature, center=center, scale=scale)
 
 
 def _center_and_scale(values: Floats) -> tuple[float, float]:
@@ -203,24 +224,24 @@ def _center_and_scale(values: Floats) -> tuple[float, float]:
     return float(np.nanmean(values / unit) * unit), float(np.nanstd(values / unit) * unit) or 1.0
 
 
-def _learn_text(table: Batch, name: str) -> Feature:
+def _learn_text(column: Column) -> Feature:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    if table.kinds[name] != "string":
-        raise InputError("TB108", f'"{name}" is {table.kinds[name]}, not text; leave out --text.')
-    documents = table.frame[name].fillna("")
-    for min_df in (2, 1):  # a word seen once tells nothing, unless there is nothing else
+    if column.kind != "string":
+        raise InputError("TB108", f'"{column.name}" is {column.kind}, not text; leave out --text.')
+    for min_df in (2, 1):  # a word seen once says nothing, unless there are no others
         vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=min_df)
         try:
-            vectorizer.fit(documents)
+            vectorizer.fit(column.strings)
         except ValueError:
             continue
         terms = tuple(str(term) for term in vectorizer.get_feature_names_out())
-        return Feature(name=name, kind="text", terms=terms, idf=tuple(vectorizer.idf_.tolist()))
-    raise InputError("TB108", f'"{name}" has no words to read; leave out --text.')
+        idf = tuple(vectorizer.idf_.tolist())
+        return Feature(name=column.name, kind="text", terms=terms, idf=idf)
+    raise InputError("TB108", f'"{column.name}" has no words to read; leave out --text.')
 
 
-def _check_fit(feature: Feature, table: Batch) -> None:
+def _check_kind(feature: Feature, table: Batch) -> None:
     if feature.name not in table.kinds:
         raise InputError(
             "TB109",
@@ -237,22 +258,20 @@ def _check_fit(feature: Feature, table: Batch) -> None:
         )
 
 
-def numbers(feature: Feature, column: pd.Series) -> list[Floats]:
-    """What a column becomes in a dense table: one array, or four for a date."""
+def numbers(feature: Feature, column: Column) -> list[Floats]:
+    """What a column becomes in a dense matrix: one array, or several for a date."""
     if feature.kind == "string":
-        known = pd.Index(feature.categories, dtype=object)
-        codes = known.get_indexer(column.astype(object))
-        return [np.where(codes < 0, np.nan, codes).astype(np.float64)]
+        return [_categories(feature, column)]
     if feature.kind == "date":
-        return _date_parts(column.astype("datetime64[us]"), str(feature.first_day))
-    values: Floats = column.to_numpy("float64", na_value=np.nan)
+        return _date_parts(feature, column)
+    values: Floats = column.numbers
     if np.isinf(values).any():
         raise InputError(
             "TB004",
             f'column "{feature.name}" has {int(np.isinf(values).sum()):,} infinite values. '
             "Leave them blank, or drop the rows.",
         )
-    if feature.kind == "boolean" and not np.isin(values[~np.isnan(values)], (0, 1)).all():
+    if feature.kind == "boolean" and not np.isin(values[~column.missing], (0, 1)).all():
         raise InputError(
             "TB109",
             f'column "{feature.name}" was a boolean when the model was fitted; now it is not.',
@@ -260,17 +279,42 @@ def numbers(feature: Feature, column: pd.Series) -> list[Floats]:
     return [values]
 
 
-def _date_parts(days: pd.Series, first_day: str) -> list[Floats]:
-    elapsed = (days.to_numpy() - np.datetime64(first_day)) / np.timedelta64(1, "D")
-    parts: list[Any] = [days.dt.year, days.dt.month, days.dt.day_of_week]
-    return [*(part.to_numpy("float64", na_value=np.nan) for part in parts), elapsed]
+def _categories(feature: Feature, column: Column) -> Floats:
+    place = {category: float(i) for i, category in enumerate(feature.categories)}
+    known = np.array([*(place.get(text, np.nan) for text in column.texts), np.nan])
+    return known[np.where(column.missing, len(column.texts), column.values).astype(np.intp)]
 
 
-def _sparse(feature: Feature, column: pd.Series) -> Any:
+def _date_parts(feature: Feature, column: Column) -> list[Floats]:
+    """Year, month, weekday from Monday = 0, days since the first, hour; NaN if there is no date.
+
+    >>> day = Column("day", "date", np.array(["2020-02-03T12", "NaT"], "datetime64[us]"))
+    >>> feature = Feature(name="day", kind="date", first_day="2020-02-01", has_times=True)
+    >>> [part.tolist() for part in _date_parts(feature, day)]
+    [[2020.0, nan], [2.0, nan], [0.0, nan], [2.5, nan], [12.0, nan]]
+    """
+    if column.kind == "blank":
+        return [column.values] * len(feature.date_parts)
+    days, months = (column.values.astype(f"datetime64[{unit}]").astype(int) for unit in "DM")
+    elapsed = (column.values - np.datetime64(str(feature.first_day))) / np.timedelta64(1, "D")
+    # Day 0, the first of January 1970, was a Thursday.
+    parts = [months // 12 + 1970, months % 12 + 1, (days + 3) % 7, elapsed]
+    if feature.has_times:
+        parts.append(_hours(column.values))
+    return [np.where(column.missing, np.nan, part) for part in parts]
+
+
+def _hours(moments: NDArray[np.datetime64]) -> Floats:
+    """Hours since midnight."""
+    since: Floats = (moments - moments.astype("datetime64[D]")) / np.timedelta64(1, "h")
+    return since
+
+
+def _sparse(feature: Feature, column: Column) -> Any:
     return SPARSE.get(feature.kind, _scaled)(feature, column)
 
 
-def _scaled(feature: Feature, column: pd.Series) -> Any:
+def _scaled(feature: Feature, column: Column) -> Any:
     values = np.column_stack(numbers(feature, column))
     center, scale = np.array(feature.center), np.array(feature.scale)
     with np.errstate(over="ignore"):
@@ -278,19 +322,19 @@ def _scaled(feature: Feature, column: pd.Series) -> Any:
     return csr_array(np.clip(np.nan_to_num(scaled, nan=0.0), -FAR, FAR))
 
 
-def _one_hot(feature: Feature, column: pd.Series) -> Any:
-    codes = numbers(feature, column)[0]
+def _one_hot(feature: Feature, column: Column) -> Any:
+    codes = _categories(feature, column)
     known = np.flatnonzero(~np.isnan(codes))
     places = (known, codes[known].astype(np.intp))
     return csr_array((np.ones(known.size), places), shape=(codes.size, len(feature.categories)))
 
 
-def _words(feature: Feature, column: pd.Series) -> Any:
+def _words(feature: Feature, column: Column) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectorizer = TfidfVectorizer(sublinear_tf=True, vocabulary=list(feature.terms))
     vectorizer.idf_ = np.array(feature.idf)
-    return csr_array(vectorizer.transform(column.fillna("")))
+    return csr_array(vectorizer.transform(column.strings))
 
 
-SPARSE: Mapping[str, Callable[[Feature, pd.Series], Any]] = {"string": _one_hot, "text": _words}
+SPARSE: Mapping[str, Callable[[Feature, Column], Any]] = {"string": _one_hot, "text": _words}

@@ -1,8 +1,8 @@
-"""Checks of a table before any model sees it: columns that say nothing, or say too much.
+"""Checks of a table before any model sees it: columns that say nothing, or too much.
 
-A column that alone tells labeled from unlabeled rows usually leaks the label. The measure is the
-AUC of positives against unlabeled rows (`topbin.metrics.pu_auc`), whose ceiling is 1 − α/2: if no
-column leaks, an AUC of .99 means that at most 2 % of the unlabeled are positive.
+A column that alone separates labeled from unlabeled rows usually leaks the label. The measure is
+the AUC of positives against unlabeled rows (`topbin.metrics.pu_auc`), whose ceiling is 1 − α/2: if
+no column leaks, an AUC of .99 means that at most 2 % of the unlabeled are positive.
 """
 
 import re
@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import check_fraction
 from topbin.core.errors import InputError
-from topbin.core.hashing import GOLDEN, splitmix64
 from topbin.core.labels import Mask, read_labels
 from topbin.core.ranks import share_below
-from topbin.data.columns import Column, raw_columns, read_column
+from topbin.core.twins import Twins, find_twins
+from topbin.data.columns import Column, as_columns
 
 LEAK_AUC = 0.98
 FEW_VALUES = 50
 FEW_ROWS = 20
 NEARLY_ALL = 0.95
 WORDS_OF_A_TEXT = 4
+NOT_COMPARED = ("constant", "identifier", "unreadable")  # by these columns, rows are not compared
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|rowid|row_number)($|[^a-z])")
 
 
@@ -49,46 +50,57 @@ class Finding:
 def check_table(
     table: Any, s: Any, *, positive: Any = None, negative: Any = None, leak: float = LEAK_AUC
 ) -> tuple[Finding, ...]:
-    """Everything worth saying about the columns of a table with labels s, column by column.
+    """Everything worth knowing about the columns of a table with labels s, column by column.
 
     >>> table = {"town": ["Bern"] * 8, "seen": [9, 8, 9, 8, 1, 2, 1, 2], "age": [3, 1] * 4}
     >>> for finding in check_table(table, [1, 1, 1, 1, 0, 0, 0, 0]):
     ...     print(finding)
     constant: "town" is the same in every row.
-    leak: "seen" alone tells positives from unlabeled rows (AUC 1.000). If it does not leak the
+    leak: "seen" alone separates positives from unlabeled rows (AUC 1.000). If it does not leak the
     label, at most 0.0 % of the unlabeled are positive. If it does, leave it out: --drop seen
     (drop=["seen"]).
     """
     check_fraction(leak, "leak")
     labels = read_labels(s, positive=positive, negative=negative)
-    raw = raw_columns(table)
-    if raw[0][1].size != labels.is_positive.size:
-        raise InputError(
-            "TB005", f"{raw[0][1].size:,} rows and {labels.is_positive.size:,} labels."
-        )
-    columns = (read_column(name, array) for name, array in raw)
-    return check_columns(columns, labels.is_positive, labels.is_unlabeled, leak)
+    is_p, is_u = labels.is_positive, labels.is_unlabeled
+    columns = as_columns(table)
+    if columns.table.rows != is_p.size:
+        raise InputError("TB005", f"{columns.table.rows:,} rows and {is_p.size:,} labels.")
+    read = [columns[name] for name in columns.table.kinds]
+    found = find_in_columns(read, is_p, is_u, leak)
+    ignored = {finding.column for finding in found if finding.code in NOT_COMPARED}
+    compared = [column.numbers for column in read if column.name not in ignored]
+    if not compared:
+        return found
+    X = np.column_stack(compared)
+    return (*found, *overlap(find_twins(X[is_p], X[is_u])))
 
 
-def check_columns(
+def find_in_columns(
     columns: Iterable[Column], is_p: Mask, is_u: Mask, leak: float = LEAK_AUC
 ) -> tuple[Finding, ...]:
-    """What to say of each column, and of rows that are equal in all of them but identifiers."""
-    found = []
-    keys = np.zeros(is_p.size, np.uint64)
-    for column in columns:
-        finding = constant(column) or identifier(column) or leaking(column, is_p, is_u, leak)
-        if finding is not None:
-            found.append(finding)
-        if finding is None or finding.code not in ("constant", "identifier"):
-            keys = _mixed(keys, column.values)
-    return (*found, *_copies(keys, is_p, is_u)) if keys.any() else tuple(found)
+    """What to know about each column: at most one finding per column."""
+    found = (useless(column) or leaking(column, is_p, is_u, leak) for column in columns)
+    return tuple(finding for finding in found if finding is not None)
+
+
+def useless(column: Column) -> Finding | None:
+    """The reason why no model should read this column, if there is one."""
+    return unreadable(column) or constant(column) or identifier(column)
+
+
+def unreadable(column: Column) -> Finding | None:
+    """Values of no kind that a model reads."""
+    if column.kind != "other":
+        return None
+    sentence = f'"{column.name}" holds lists, bytes, times or mixed values, which no model reads.'
+    return Finding("unreadable", column.name, 1, sentence)
 
 
 def constant(column: Column) -> Finding | None:
     """One value in every row, or none in any.
 
-    >>> constant(read_column("x", np.array([7, 7]))).code
+    >>> constant(as_columns({"x": [7, 7]})["x"]).code
     'constant'
     """
     missing = column.missing
@@ -100,22 +112,22 @@ def constant(column: Column) -> Finding | None:
 
 
 def identifier(column: Column) -> Finding | None:
-    """Values that name a row rather than describe it: hardly one of them comes twice.
+    """Values that name a row rather than describe it: hardly any value comes twice.
 
-    Text needs no more. Whole numbers must all differ and be dense, in order, or called an id:
-    amounts in cents may well all differ, and describe.
+    For strings that is enough. Whole numbers must all differ, and be dense, in order, or called an
+    id: amounts in cents can all differ, and yet describe their rows.
 
-    >>> identifier(read_column("claim", np.arange(1000, 1100))).figure
+    >>> identifier(as_columns({"claim": np.arange(1000, 1100)})["claim"]).figure
     1.0
     """
     seen = column.values[~column.missing]
-    if seen.size < FEW_ROWS or column.kind not in ("text", "whole"):
+    if seen.size < FEW_ROWS or not (column.kind == "string" or column.is_whole):
         return None
-    if column.kind == "text":
+    if column.kind == "string":
         share = len(column.texts) / seen.size
         if share < NEARLY_ALL:
             return None
-        words = np.mean([len(str(text).split()) for text in column.texts[:1000]])
+        words = np.mean([len(text.split()) for text in column.texts[:1000]])
         if words >= WORDS_OF_A_TEXT:
             sentence = f'"{column.name}" looks like free text: {100 * share:.0f} % are different.'
             return Finding("free-text", column.name, share, sentence)
@@ -131,14 +143,14 @@ def identifier(column: Column) -> Finding | None:
 
 
 def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> Finding | None:
-    """A column that alone tells the labeled rows from the others."""
+    """A column that alone separates the labeled rows from the others."""
     auc = separation(column, is_p, is_u)
     if auc < leak:
         return None
     sentence = (
-        f'"{column.name}" alone tells positives from unlabeled rows (AUC {auc:.3f}). If it does '
-        f"not leak the label, at most {200 * (1 - auc):.1f} % of the unlabeled are positive. If it "
-        f'does, leave it out: --drop {quote(column.name)} (drop=["{column.name}"]).'
+        f'"{column.name}" alone separates positives from unlabeled rows (AUC {auc:.3f}). If it '
+        f"does not leak the label, at most {200 * (1 - auc):.1f} % of the unlabeled are positive. "
+        f'If it does, leave it out: --drop {quote(column.name)} (drop=["{column.name}"]).'
     )
     return Finding("leak", column.name, auc, sentence)
 
@@ -146,17 +158,17 @@ def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> F
 def separation(column: Column, is_p: Mask, is_u: Mask) -> float:
     """The best AUC of positives against unlabeled rows that reads this column alone.
 
-    Numbers count in both directions, with missing values below or above all others; text, numbers
-    of few values, and being missing at all, also as categories.
+    Numbers count in both directions, with missing values below or above all others. Strings,
+    numbers with few values, and the fact that a value is missing count as categories too.
 
-    >>> rows = read_column("x", np.array([5.0, np.nan, np.nan, 1.0]))
-    >>> separation(rows, np.array([0, 1, 1, 0], bool), np.array([1, 0, 0, 1], bool))
+    >>> column = as_columns({"x": [5.0, np.nan, np.nan, 1.0]})["x"]
+    >>> separation(column, np.array([0, 1, 1, 0], bool), np.array([1, 0, 0, 1], bool))
     1.0
     """
-    values = column.values
+    values = column.numbers
     found = [0.5]
     codes = None
-    if column.kind == "text":
+    if column.kind in ("string", "other"):
         codes = np.where(column.missing, len(column.texts), values).astype(np.int64)
         gone = column.missing.astype(np.int64)
         found.append(_category_auc(gone, is_p, is_u))
@@ -200,26 +212,15 @@ def _named_like_id(name: str) -> bool:
     return bool(ID_NAME.search(name.lower())) or name.endswith(("Id", "ID"))
 
 
-def _copies(keys: NDArray[np.uint64], is_p: Mask, is_u: Mask) -> tuple[Finding, ...]:
-    """Positive rows that stand among the unlabeled too."""
-    distinct, counts = np.unique(keys[is_u], return_counts=True)
-    shared, n_p = int(np.isin(keys[is_p], distinct).sum()), int(is_p.sum())
-    usual = counts[counts > 1].sum() / counts.sum()
-    where = f", where {100 * usual:.0f} % of the rows have one too" if usual >= 0.005 else ""
-    return overlap(shared, n_p, "an exact copy", where)
-
-
-def overlap(shared: int, n_p: int, what: str, where: str = "") -> tuple[Finding, ...]:
-    """One finding, or none where nothing is shared."""
-    if shared == 0:
+def overlap(twins: Twins) -> tuple[Finding, ...]:
+    """One finding if positives have exact copies among the unlabeled, else none."""
+    if twins.rows == 0:
         return ()
-    has = "has" if shared == 1 else "have"
-    sentence = f"{shared:,} of {n_p:,} positives {has} {what} among the unlabeled{where}."
-    return (Finding("overlap", None, shared, sentence),)
-
-
-def _mixed(keys: NDArray[np.uint64], values: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """64 bits a row that two different rows share about never: one more column mixed in."""
-    # NaN has many bit patterns and zero has two; equal values must have equal bits.
-    plain = np.where(np.isnan(values), np.nan, values + 0.0)
-    return splitmix64(keys * GOLDEN + plain.view(np.uint64) + np.uint64(1))
+    has = "has" if twins.rows == 1 else "have"
+    where = ""
+    if twins.usual >= 0.005:
+        where = f", where {100 * twins.usual:.0f} % of the rows have one too"
+    sentence = (
+        f"{twins.rows:,} of {twins.n_p:,} positives {has} an exact copy among the unlabeled{where}."
+    )
+    return (Finding("overlap", None, twins.rows, sentence),)

@@ -18,13 +18,17 @@ import pandas as pd
 
 from topbin.core.atomic import PART, new_file, remove_stale
 from topbin.core.errors import FileError, InputError
-from topbin.data.find import ENDINGS, literal
+from topbin.data.duck import literal
 
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 # Signs for the characters that no text file can hold, or no header of one: ␀ for 0, ␍ for 13.
 PICTURES = {code: 0x2400 + code for code in range(32)}
-STAGED = {"parquet": "format parquet", "jsonl": "format json"}
+SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
+STAGED = {
+    **dict.fromkeys((".parquet", ".pq"), "format parquet"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "format json"),
+}
 
 
 def write_table(
@@ -35,26 +39,26 @@ def write_table(
 ) -> int:
     """Write a frame, or frames that follow one another, atomically; return the number of rows.
 
-    The ending says the format: .csv, .tsv, .parquet or .jsonl. Memory does not grow with the
-    number of frames.
+    The ending of the name decides the format: .csv, .tsv, .parquet or .jsonl. Memory does not grow
+    with the number of frames.
     """
     target = Path(path)
-    format_ = ENDINGS.get(target.suffix.lower())
-    if format_ not in ("csv", "tsv", *STAGED):
+    ending = target.suffix.lower()
+    if ending not in SEPARATORS and ending not in STAGED:
         raise InputError(
             "TB105",
-            f'"{target}" has no ending that says a format. Use .csv, .tsv, .parquet or .jsonl.',
+            f'"{target}" does not end in a known format. Use .csv, .tsv, .parquet or .jsonl.',
         )
     frames = _begun([rows] if isinstance(rows, pd.DataFrame) else rows)
     remove_stale(target)
     with new_file(target, force=force) as part:
-        if format_ in STAGED:
-            return _write_staged(part, frames, STAGED[format_])
-        return _write_delimited(part, frames, "\t" if format_ == "tsv" else ",")
+        if ending in STAGED:
+            return _write_staged(part, frames, STAGED[ending])
+        return _write_delimited(part, frames, SEPARATORS[ending])
 
 
 def escape_cell(value: Any) -> Any:
-    """Text that a spreadsheet would run, made plain text; everything else as it is.
+    """Text that a spreadsheet would run, made plain text; everything else stays as it is.
 
     >>> [escape_cell(cell) for cell in ("=cmd()", "-5", "@home", "a-b", -5)]
     ["'=cmd()", '-5', "'@home", 'a-b', -5]
@@ -72,18 +76,8 @@ def name_in_files(name: str) -> str:
     return str(escape_cell(str(name))).strip().casefold()
 
 
-def unescape_cell(value: Any) -> Any:
-    """The inverse, for files that come back.
-
-    >>> unescape_cell("'=cmd()"), unescape_cell("'tis")
-    ('=cmd()', "'tis")
-    """
-    escaped = isinstance(value, str) and value.startswith("'") and FORMULA.match(value[1:])
-    return value[1:] if escaped else value
-
-
 def _begun(rows: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    """The same frames, the first of them fetched, so that a bad source fails before a file is."""
+    """The same frames, the first one already fetched: a bad source fails before a file exists."""
     frames = iter(rows)
     first = next(frames, None)
     if first is None:
@@ -124,7 +118,7 @@ def _is_plain(dtype: Any) -> bool:
 
 
 def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> int:
-    """A parquet file a frame, then one file of all: a column's type is the widest of any frame."""
+    """One parquet file per frame, then one file of all: a column gets the widest type of any."""
     import duckdb
 
     rows = 0
@@ -137,7 +131,8 @@ def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> i
                 connection.execute(f"copy (select * from frame) to {piece} (format parquet)")
                 rows += len(frame)
             pieces = literal(escape(stage) + "/*.parquet")
-            rows_in = f"(select * from read_parquet({pieces}, union_by_name=true))"
+            how = "union_by_name=true, hive_partitioning=false"
+            rows_in = f"(select * from read_parquet({pieces}, {how}))"
             connection.execute(f"copy {rows_in} to {literal(str(part))} ({options})")
     except duckdb.Error as error:
         words = str(error).partition("\n")[0]

@@ -4,19 +4,6 @@ Tails of parts of the unlabeled rows add (Garg et al. 2021 need no more than the
 cluster is handed the cuts, counts its parts, and the total equals the count on one machine.
 """
 
-from topbin.engines.binned import Binned, bin_scores
-from topbin.engines.count import Counted, count_from, tails_from
-from topbin.engines.engine import ENGINES, Engine, open_engine
-from topbin.engines.local import Local
+import lazy_loader
 
-__all__ = [
-    "Binned",
-    "Counted",
-    "ENGINES",
-    "Engine",
-    "Local",
-    "bin_scores",
-    "count_from",
-    "open_engine",
-    "tails_from",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

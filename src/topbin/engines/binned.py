@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from topbin.core.checks import Scores
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
+from topbin.core.labels import LabelValues
 from topbin.core.tails import Counts, Tails
-from topbin.data.parts import Chunk, Columns, Part, read_part
-from topbin.engines.count import Counted, Cuts, count_part
+from topbin.data.table import Part
+from topbin.engines.count import Chunk, Columns, Counted, Cuts, count_above_cuts
 from topbin.engines.engine import Engine
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
@@ -85,11 +88,11 @@ class Span:
     """What the pass for the ends needs in every part."""
 
     columns: Columns
-    unlabeled: frozenset[Any]
+    labels: LabelValues
 
     def __call__(self, chunk: Chunk) -> Ends:
         """The ends of the unlabeled scores of a chunk."""
-        usable = np.isfinite(chunk.scores) & chunk.labels.where(self.unlabeled.__contains__)
+        usable = np.isfinite(chunk.scores) & self.labels.is_unlabeled(chunk.labels)
         return Ends.of(chunk.scores[usable])
 
 
@@ -112,17 +115,15 @@ class Binned:
         return _spread(values, -np.diff(np.append(self.tails.above_p, 0)))
 
     def estimate(
-        self, method: str, confidence: float | None = 0.95, share_p: float | None = None
+        self, method: str, confidence: float | None = CONFIDENCE, share_p: float | None = None
     ) -> AlphaEstimate:
         """α by a method that reads scores, with interval, bound and alarms of the exact tails."""
         chosen, n_p, n_u = find_method(method), self.tails.n_p, self.tails.n_u
         scores_p, scores_u = self.scores()
         if chosen.needs == "probabilities":
-            share_p = n_p / (n_p + n_u) if share_p is None else share_p
-            # The mean over the positives needs no bins.
-            found = chosen.estimate(self._repeated(self.tails.cuts), scores_u, share_p=share_p)
-        else:
-            found = chosen.estimate(scores_p, scores_u)
+            scores_p = self._repeated(self.tails.cuts)  # the mean over the positives needs no bins
+        share_p = n_p / (n_p + n_u) if share_p is None else share_p
+        found = chosen.read(Evidence(scores_p, scores_u, share_p, self.tails))
         how = f"unlabeled scores binned to {self.middles.size:,} cells"
         if n_u > ROWS:
             how += f", of which {ROWS:,} quantiles stand for {n_u:,} scores"
@@ -138,23 +139,23 @@ def bin_scores(engine: Engine, counted: Counted) -> Binned:
         raise InputError(
             "TB007", "methods that read every score are not computed by group; use bbe or bbe_cp."
         )
-    tails, unlabeled = counted.tails[None], frozenset(counted.labels.unlabeled)
-    ends = engine.total(_ends, counted.parts, Span(counted.columns, unlabeled))
+    tails, labels = counted.tails[None], counted.labels
+    ends = engine.total(_ends, counted.parts, Span(counted.columns, labels))
     edges, middles = (ends + Ends.of(tails.cuts)).cells()
     # Where float32 cannot tell edges apart there is one cell, with the last middle of them.
-    cast = edges.astype(counted.columns.kind)
+    cast = edges.astype(counted.columns.dtype)
     last = np.append(cast[1:] != cast[:-1], True)
     cast, middles = cast[last], middles[last]
     blank = np.zeros(cast.size, np.int64)
-    cuts = Cuts(counted.columns, unlabeled, {None: Tails(cast, blank, blank, 0, 0)})
-    above = engine.total(count_part, counted.parts, cuts).above[None]
+    cuts = Cuts(counted.columns, labels, {None: Tails(cast, blank, blank, 0, 0)})
+    above = count_above_cuts(engine, counted.parts, cuts)[None]
     if above[0] != tails.n_u:
         raise InputError("TB102", "the files changed while they were read. Count them again.")
     return Binned(cast, middles, -np.diff(np.append(above[:-1], 0)), tails)
 
 
 def _ends(span: Span, part: Part) -> Ends:
-    return sum((span(chunk) for chunk in read_part(part, span.columns)), Ends())
+    return sum((span(chunk) for chunk in span.columns.chunks(part)), Ends())
 
 
 def _spread(values: Any, counts: Counts) -> Any:

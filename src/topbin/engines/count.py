@@ -4,24 +4,90 @@ The first pass collects what is small: label values with their counts, the score
 rows that cannot be used. The cuts go to every part; the second pass brings counts back, which add.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import eq
 from typing import Any
 
 import numpy as np
 
 from topbin.core.checks import Scores
 from topbin.core.counting import Counts, count_above
-from topbin.core.errors import InputError
+from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
+from topbin.core.errors import InputError, TopbinError
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.labels import Labels, read_labels
+from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.tails import Tails
-from topbin.data.files import SHOWN, SourceLike, find_files, is_wide, skipped, survey
-from topbin.data.parts import Chunk, Columns, Part, find_parts, read_part
+from topbin.data.batch import Batch
+from topbin.data.find import SourceLike
+from topbin.data.table import SHOWN, Part, Table, open_table, skipped
 from topbin.engines.engine import Engine
+from topbin.engines.outcome import advising_to_skip, total_of
 from topbin.engines.thin import cost, thin
 from topbin.mpe.estimate import estimate_alpha
-from topbin.mpe.registry import DEFAULT_METHOD
+
+PART_ROWS = 1 << 22  # small row groups are read together up to this many rows
+CHUNK_ROWS = 1 << 20
+UNREAD = Coded([], np.zeros(0, np.uint8))
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns to read; scores are float64 if `wide`, else float32."""
+
+    score: str
+    label: str | None
+    by: str | None = None
+    wide: bool = True
+
+    @property
+    def names(self) -> list[str]:
+        """The columns to read, each once."""
+        named = (self.score, self.label, self.by)
+        return list(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def dtype(self) -> type[np.floating[Any]]:
+        """What scores are read as."""
+        return np.float64 if self.wide else np.float32
+
+    def chunks(self, part: Part) -> Iterator["Chunk"]:
+        """The rows of a part."""
+        return (self.chunk(batch) for batch in part.batches(self.names, CHUNK_ROWS))
+
+    def chunk(self, batch: Batch) -> "Chunk":
+        """The rows of a batch."""
+        roles = {"labels": self.label, "groups": self.by}
+        coded = {role: batch.coded(name) for role, name in roles.items() if name is not None}
+        return Chunk(batch.numbers(self.score, self.dtype), **coded)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Scores with their labels and groups, where these were read; `scores` may hold NaN."""
+
+    scores: Scores
+    labels: Coded = UNREAD
+    groups: Coded | None = None
+
+    def at(self, index: Any) -> "Chunk":
+        """Some of the rows."""
+        groups = None if self.groups is None else self.groups.at(index)
+        return Chunk(self.scores[index], self.labels.at(index), groups)
+
+    def by_group(self, index: Any) -> Iterator[tuple[Any, Scores]]:
+        """The scores of these rows by group; without a column of groups, one group called None."""
+        scores, groups = self.scores[index], None if self.groups is None else self.groups.at(index)
+        if groups is None and scores.size:
+            yield None, scores
+        if groups is None or not scores.size:
+            return
+        order = np.argsort(groups.codes, kind="stable")
+        ranked = groups.codes[order]
+        starts = np.flatnonzero(ranked[1:] != ranked[:-1]) + 1
+        for rows in np.split(order, starts):
+            yield groups.values[groups.codes[rows[0]]], scores[rows]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +99,7 @@ class Counted:
     """
 
     tails: dict[Any, Tails]
-    labels: Labels
+    labels: LabelValues
     parts: tuple[Part, ...]
     columns: Columns
     distinct: Mapping[Any, int]
@@ -41,7 +107,7 @@ class Counted:
     notes: tuple[str, ...] = ()
 
     def estimates(
-        self, method: str = DEFAULT_METHOD, confidence: float | None = 0.95
+        self, method: str = DEFAULT_METHOD, confidence: float | None = CONFIDENCE
     ) -> dict[Any, AlphaEstimate]:
         """α of each group, by the same functions that read tails counted in memory."""
         return {group: self._estimate(group, method, confidence) for group in self.tails}
@@ -55,10 +121,10 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """What the first pass looks for in every part."""
+    """What the first pass looks for in every part: the scores of rows with such labels."""
 
     columns: Columns
-    positive: Any
+    is_positive: Callable[[Any], bool]
 
     def __call__(self, chunk: Chunk) -> "Seen":
         """Labels, positive scores and unusable rows of a chunk."""
@@ -66,7 +132,7 @@ class Look:
         unusable = usable.size - int(np.count_nonzero(usable))
         if unusable:
             chunk = chunk.at(usable)
-        is_p = np.flatnonzero(chunk.labels.where(lambda value: value == self.positive))
+        is_p = np.flatnonzero(chunk.labels.where(self.is_positive))
         scores_p: dict[Any, tuple[Scores, ...]]
         scores_p = {group: (scores,) for group, scores in chunk.by_group(is_p)}
         return Seen(chunk.labels.counts(), scores_p, usable.size, unusable)
@@ -80,7 +146,6 @@ class Seen:
     scores_p: dict[Any, tuple[Scores, ...]] = field(default_factory=dict)
     rows: int = 0
     unusable: int = 0
-    bad: dict[str, str] = field(default_factory=dict)
 
     def __add__(self, other: "Seen") -> "Seen":
         return Seen(
@@ -88,7 +153,6 @@ class Seen:
             _merged(self.scores_p, other.scores_p),
             self.rows + other.rows,
             self.unusable + other.unusable,
-            self.bad | other.bad,
         )
 
 
@@ -104,20 +168,20 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cuts:
-    """What the second pass needs in every part; `unlabeled` are the labels of rows to count.
+    """What the second pass needs in every part.
 
     Without a label column all rows count, and the positives among them are taken off the sum.
     """
 
     columns: Columns
-    unlabeled: frozenset[Any]
+    labels: LabelValues
     tails: dict[Any, Tails]
 
     def __call__(self, chunk: Chunk) -> Tally:
         """Count the usable unlabeled rows of a chunk at the cuts of their groups."""
         usable = np.isfinite(chunk.scores)
         if self.columns.label is not None:
-            usable &= chunk.labels.where(self.unlabeled.__contains__)
+            usable &= self.labels.is_unlabeled(chunk.labels)
         groups = chunk.by_group(slice(None) if usable.all() else usable)
         return Tally({group: self._counts(group, scores) for group, scores in groups})
 
@@ -139,7 +203,7 @@ def tails_from(
     drop_nan: bool = False,
     skip_bad: bool = False,
 ) -> Tails:
-    """Tails of the scores in parquet, csv, tsv or json lines files, counted by an engine.
+    """Tails of the scores in files of any format that topbin reads, counted by an engine.
 
     Equal, bit for bit, to `Tails.from_scores` on all rows at once. `estimate_alpha` reads it.
 
@@ -174,20 +238,24 @@ def count_from(
     skip_bad: bool = False,
 ) -> Counted:
     """The same with what was noticed, and with tails for every value of the column `by`."""
-    paths = find_files(source)
-    wanted = [name for name in (score, label, by) if name is not None]
-    files, bad = survey(paths, wanted, score, skip_bad=skip_bad)
-    columns = Columns(score, label, by, is_wide(files, score))
-    parts, seen = _first_pass(engine, find_parts(files), columns, positive, skip_bad)
-    bad |= seen.bad
+    names = [name for name in (score, label, by) if name is not None]
+    with advising_to_skip(skip_bad):
+        table = open_table(source, columns=list(dict.fromkeys(names)), skip_bad=skip_bad)
+        _check_kinds(table, score)
+        columns = Columns(score, label, by, wide=table.types[score] != "FLOAT")
+        # A guess, which is mostly right and saves a pass over the labels.
+        look = Look(columns, partial(spells, 1 if positive is None else positive))
+        parts = table.parts(PART_ROWS)
+        seen, bad = _first_pass(engine, parts, look, skip_bad)
+    parts = [part for part in parts if part.path not in bad]
     _check_usable(seen, drop_nan)
-    labels = read_labels(
-        list(seen.labels), counts=list(seen.labels.values()), positive=positive, negative=negative
-    )
+    labels = resolve_labels(seen.labels, positive=positive, negative=negative)
+    if [value for value in seen.labels if look.is_positive(value)] != [labels.positive]:
+        exact = Look(columns, partial(eq, labels.positive))
+        seen, _ = _first_pass(engine, parts, exact, skip_bad=False)
     full = {group: Tails.of_positives(np.concatenate(s)) for group, s in seen.scores_p.items()}
     of_positives = {group: thin(tails) for group, tails in full.items()}
-    cuts = Cuts(columns, frozenset(labels.unlabeled), of_positives)
-    above = _second_pass(engine, parts, cuts, seen)
+    above = _second_pass(engine, parts, Cuts(columns, labels, of_positives))
     tails = {
         group: _with(of_positives[group], above[group])
         for group in sorted(of_positives, key=str)
@@ -196,47 +264,62 @@ def count_from(
     alone = [*(of_positives.keys() ^ above.keys())]
     if not tails:
         raise InputError("TB003", f"no group of {by!r} has both positives and unlabeled rows.")
-    notes = (*skipped(bad), *_dropped(seen), *_left_out(alone), *_many(tails))
+    notes = (*skipped([*table.bad, *bad]), *_dropped(seen), *_left_out(alone), *_many(tails))
     distinct = {group: full[group].cuts.size for group in tails}
     return Counted(tails, labels, tuple(parts), columns, distinct, by, notes)
 
 
+def _check_kinds(table: Table, score: str) -> None:
+    """Refuse columns that cannot be scores, labels or groups, before any work."""
+    for column, kind in table.kinds.items():
+        if column != score and kind == "other":
+            raise InputError(
+                "TB006",
+                f'column "{column}" of {table.name} is a {table.types[column]}, not a value.',
+            )
+    # In text files a word such as "n/a" makes a column of numbers one of strings.
+    is_text = all(getattr(file, "first_line", None) is not None for file in table.files)
+    allowed = {"number", "blank"} | ({"string", "other"} if is_text else set())
+    if table.kinds[score] not in allowed:
+        raise InputError(
+            "TB006",
+            f'scores must be numbers; column "{score}" of {table.name} is {table.kinds[score]}.',
+        )
+
+
 def _first_pass(
-    engine: Engine, parts: list[Part], columns: Columns, positive: Any, skip_bad: bool
-) -> tuple[list[Part], Seen]:
-    """The parts that can be read and what was seen in them.
+    engine: Engine, parts: list[Part], look: Look, skip_bad: bool
+) -> tuple[Seen, dict[str, TopbinError]]:
+    """What was seen in the parts that can be read, and the errors of the other files.
 
     Of a file with a broken part nothing may count, so the others are then looked at again.
     """
-    look = Look(columns, 1 if positive is None else positive)
-    bad: dict[str, str] = {}
+    bad: dict[str, TopbinError] = {}
     while True:
         parts = [part for part in parts if part.path not in bad]
         if not parts:
             raise InputError("TB001", "no file that can be read has rows.")
-        seen = engine.total(_look, parts, look)
-        if not seen.bad:
-            return parts, replace(seen, bad=bad)
+        outcome = total_of(engine, look_at, parts, look)
+        if not outcome.bad:
+            return outcome.value, bad
         if not skip_bad:
-            raise InputError("TB102", seen.bad[min(seen.bad)])
-        bad |= seen.bad
+            raise outcome.first_error()
+        bad |= outcome.bad
 
 
-def _second_pass(engine: Engine, parts: list[Part], cuts: Cuts, seen: Seen) -> dict[Any, Counts]:
+def _second_pass(engine: Engine, parts: list[Part], cuts: Cuts) -> dict[Any, Counts]:
     """The counts of every group that has unlabeled rows.
 
     Where each row is positive or unlabeled, labels need not be read again: all rows are counted,
     and then the positives, whose counts are known, are taken off.
     """
-    n_p = sum(tails.n_p for tails in cuts.tails.values())
-    n_u = sum(count for value, count in seen.labels.items() if value in cuts.unlabeled)
-    two_kinds = n_p + n_u == sum(seen.labels.values())
+    two_kinds = not cuts.labels.n_n
     if two_kinds:
         cuts = replace(cuts, columns=replace(cuts.columns, label=None))
-    above = engine.total(count_part, parts, cuts).above
+    above = count_above_cuts(engine, parts, cuts)
     if two_kinds:
         above = {group: counts - _own(cuts.tails.get(group)) for group, counts in above.items()}
-    if n_u != sum(int(counts[-1]) for counts in above.values()):
+    if cuts.labels.n_u != sum(int(counts[-1]) for counts in above.values()):
         raise InputError("TB102", "the files changed while they were read. Count them again.")
     return {group: counts for group, counts in above.items() if counts[-1]}
 
@@ -246,16 +329,22 @@ def _own(tails: Tails | None) -> Counts | int:
     return 0 if tails is None else np.append(tails.above_p, tails.n_p)
 
 
-def _look(look: Look, part: Part) -> Seen:
-    try:
-        return sum((look(chunk) for chunk in read_part(part, look.columns)), Seen())
-    except InputError as error:
-        return Seen(bad={part.path: error.message})
+def look_at(look: Look, part: Part) -> Seen:
+    """What the first pass sees in a part."""
+    return sum((look(chunk) for chunk in look.columns.chunks(part)), Seen())
 
 
-def count_part(cuts: Cuts, part: Part) -> Tally:
-    """Count the unlabeled rows of a part at the cuts."""
-    return sum((cuts(chunk) for chunk in read_part(part, cuts.columns)), Tally())
+def count_above_cuts(engine: Engine, parts: Sequence[Part], cuts: Cuts) -> dict[Any, Counts]:
+    """Count the unlabeled rows of all parts at the cuts of their groups."""
+    outcome = total_of(engine, _count_part, parts, cuts)
+    if outcome.bad:
+        raise outcome.first_error()
+    tally: Tally = outcome.value
+    return tally.above
+
+
+def _count_part(cuts: Cuts, part: Part) -> Tally:
+    return sum((cuts(chunk) for chunk in cuts.columns.chunks(part)), Tally())
 
 
 def _merged(ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -290,8 +379,8 @@ def _dropped(seen: Seen) -> list[str]:
 def _left_out(alone: list[Any]) -> list[str]:
     if not alone:
         return []
-    why = "no positives or no unlabeled rows"
-    return [f"{_some(len(alone), 'group')} left out for {why}: {_listed(alone)}"]
+    why = "without positives or without unlabeled rows"
+    return [f"{_some(len(alone), 'group')} left out, {why}: {_listed(alone)}"]
 
 
 def _many(tails: Mapping[Any, Tails]) -> list[str]:

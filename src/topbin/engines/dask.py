@@ -45,17 +45,6 @@ class Dask:
             found: Sum = sums[0].result()
         return found
 
-    def each(
-        self, task: Callable[[Shared, Part], Sum], parts: Sequence[Part], shared: Shared
-    ) -> Iterator[Sum]:
-        """`task(shared, part)` of every part, as they end."""
-        value = self._client.submit(_same, shared, pure=False)
-        futures = [self._client.submit(task, value, part, pure=False) for part in parts]
-        for future in self._distributed.as_completed(futures, loop=self._client.loop):
-            with self._giving_up():
-                found: Sum = future.result()
-            yield found
-
     @contextmanager
     def _giving_up(self) -> Iterator[None]:
         """Say in a coded sentence that a part could not be had from any worker."""

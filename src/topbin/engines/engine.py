@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import reduce
+from importlib import import_module
 from operator import add
 from typing import Any, Protocol, Self, TypeVar
 
@@ -12,21 +14,38 @@ Shared = TypeVar("Shared")
 Part = TypeVar("Part")
 Sum = TypeVar("Sum")
 
-ENGINES = ("local", "dask", "spark")
 BRANCH = 16  # sums that are added at a time, so that no machine receives all of them
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Where an engine is defined, and the option of the command that names its cluster."""
+
+    module: str
+    cls: str
+    option: str | None = None
+    metavar: str = ""
+    help: str = ""
+
+
+ENGINES = {
+    "local": Known("topbin.engines.local", "Local"),
+    "dask": Known("topbin.engines.dask", "Dask", "scheduler", "ADDRESS", "Of a Dask cluster."),
+    "spark": Known("topbin.engines.spark", "Spark", "master", "URL", "Of a Spark cluster."),
+}
 
 
 class Engine(Protocol):
     """Map over parts with a value they share, and reduce by `+`; an engine knows no formula.
 
-    `+` must not care about order. A part may be computed more than once, after a failure; what it
-    gave counts once.
+    The order of additions must not matter. After a failure a part may be computed again; its result
+    counts once.
     """
 
     def total(
         self, task: Callable[[Shared, Part], Sum], parts: Sequence[Part], shared: Shared
     ) -> Sum:
-        """The sum of `task(shared, part)` over all parts, of which there is at least one."""
+        """The sum of `task(shared, part)` over all parts; there is at least one part."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -51,19 +70,9 @@ def open_engine(name: str = "local", address: str | None = None) -> Iterator[Eng
     ...     engine.total(lambda shared, part: shared * part, [1, 2, 3], 10)
     60
     """
-    if name == "local":
-        from topbin.engines.local import Local
-
-        made: Engine = Local()
-    elif name == "dask":
-        from topbin.engines.dask import Dask
-
-        made = Dask(address)
-    elif name == "spark":
-        from topbin.engines.spark import Spark
-
-        made = Spark(address)
-    else:
-        raise InputError("TB008", f"no engine is called {name!r}; there are {', '.join(ENGINES)}.")
-    with made as engine:
+    if name not in ENGINES:
+        known = ", ".join(ENGINES)
+        raise InputError("TB008", f"no engine is called {name!r}; the engines are {known}.")
+    made = getattr(import_module(ENGINES[name].module), ENGINES[name].cls)
+    with made(address) if ENGINES[name].option else made() as engine:
         yield engine

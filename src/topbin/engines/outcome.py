@@ -1,17 +1,22 @@
 """Sums over parts in which a coded error is a result, so that an engine does not repeat it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from topbin.core.errors import TopbinError
-from topbin.data.rows import RowPart
+from topbin.core.errors import InputError, TopbinError
+from topbin.data.table import Part
 from topbin.engines.engine import Engine
+
+SKIP_BAD = (
+    "Fix or remove the file, or leave it out with skip_bad=True (on the command line --skip-bad)."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What parts gave, added up, and the errors of those that failed, by file."""
+    """The sum of what parts gave, and the errors of those that failed, by file."""
 
     value: Any = None
     bad: dict[str, TopbinError] = field(default_factory=dict)
@@ -27,19 +32,30 @@ class Outcome:
 
 
 def total_of(
-    engine: Engine, task: Callable[[Any, RowPart], Any], parts: Sequence[RowPart], shared: Any
+    engine: Engine, task: Callable[[Any, Part], Any], parts: Sequence[Part], shared: Any
 ) -> Outcome:
     """The sum of `task(shared, part)`, in which a coded error is a result and not a failure.
 
-    An engine would repeat a task that raises, though a damaged file stays damaged, and Spark would
-    lose the code.
+    An engine would repeat a task that raises, although a damaged file stays damaged, and Spark
+    would lose the code of the error.
     """
     return engine.total(_guarded, parts, (task, shared))
 
 
-def _guarded(given: tuple[Callable[[Any, RowPart], Any], Any], part: RowPart) -> Outcome:
+def _guarded(given: tuple[Callable[[Any, Part], Any], Any], part: Part) -> Outcome:
     task, shared = given
     try:
         return Outcome(task(shared, part))
     except TopbinError as error:
         return Outcome(bad={part.path: error})
+
+
+@contextmanager
+def advising_to_skip(skip_bad: bool) -> Iterator[None]:
+    """Say, of a file that cannot be read, that it can be left out."""
+    try:
+        yield
+    except InputError as error:
+        if skip_bad or error.code != "TB102":
+            raise
+        raise InputError("TB102", f"{error.message} {SKIP_BAD}") from error

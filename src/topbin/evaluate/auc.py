@@ -1,4 +1,4 @@
-"""AUC without negatives: positives against the unlabeled, and what that says of the true AUC.
+"""AUC without negatives: positives against the unlabeled, and what that says about the true AUC.
 
 A random unlabeled row is positive with probability α, and then it beats a positive half the time:
 AUC_PU = α/2 + (1 − α)·AUC, so AUC = (AUC_PU − α/2)/(1 − α) (Jain, White & Radivojac, AAAI 2017;
@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from topbin.core.checks import Scores, check_fraction, check_scores
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.ranks import share_below
 from topbin.evaluate.measure import (
@@ -31,14 +32,14 @@ def pu_auc(
     scores_p: Any,
     scores_u: Any,
     *,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     weights_p: Any = None,
     weights_u: Any = None,
 ) -> Measure:
     """How often a positive scores above an unlabeled row; ties count half.
 
     It needs no α and orders models as the true AUC does, but its ceiling is 1 − α/2, not 1. The
-    interval is too narrow where the unlabeled are so few that they may hold no positive at all.
+    interval is too narrow where the unlabeled are so few that they may contain no positive at all.
 
     >>> pu_auc([3.0, 2.0], [3.0, 1.0, 0.0, 0.0]).value      # 3.5 and 3 wins of 4
     0.8125
@@ -54,7 +55,7 @@ def estimated_auc(
     scores_u: Any,
     *,
     alpha: Any,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     weights_p: Any = None,
     weights_u: Any = None,
 ) -> Measure:
@@ -71,7 +72,7 @@ def estimated_auc(
     if value == 1:
         raise InputError(
             "TB008",
-            "alpha is 1: no unlabeled row is negative, so there is no AUC against negatives. "
+            "alpha is 1: no unlabeled row is negative, so an AUC against negatives is undefined. "
             "Use pu_auc, which needs no alpha.",
         )
     share = _wins(*_two_samples(scores_p, scores_u, weights_p, weights_u), level)
@@ -134,8 +135,8 @@ def _wins(
 def _of_mean(values: Floats, weights: Floats, n: float, worst: float) -> float:
     """The variance of the mean of these values.
 
-    One row of the n counts as uncertain as can be: samples that happen to hold no badly placed
-    row would otherwise know too much (a miss of 7 % instead of 2.5 % at n_p = 15, AUC .96).
+    One row of the n counts as fully uncertain: samples that happen to contain no badly placed row
+    would otherwise seem too certain (a miss of 7 % instead of 2.5 % at n_p = 15, AUC .96).
     """
     mean = np.average(values, weights=weights)
     seen = np.average((values - mean) ** 2, weights=weights)

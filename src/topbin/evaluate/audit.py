@@ -1,9 +1,9 @@
 """The audit: label some random unlabeled rows by hand, and learn whether α̂ is wrong.
 
-No score can show that labeled positives differ from unlabeled ones; a random sample can, for it
-assumes nothing. `draw` or `draw_stratified` choose the rows, `judge` reads the answers, `plan` and
-`power` say how many rows a question needs. Labels from a list of top candidates do not belong
-here: they are not random, and mixing them in biases the audit.
+No score can show that labeled positives differ from unlabeled ones; a random sample can, because it
+makes no assumption about them. `draw` or `draw_stratified` choose the rows, `judge` reads the
+answers, `plan` and `power` say how many rows a question needs. Labels from a list of top
+candidates do not belong here: they are not random, and mixing them in biases the audit.
 """
 
 from collections import Counter
@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from topbin.core.checks import check_fraction
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.evaluate.audit_draw import AuditSample, Rows, draw, draw_stratified
@@ -53,15 +54,15 @@ OPENING = {
     "undecided": "The audit is too small to judge",
 }
 BIASED_LABELS = "The positives that get labeled are probably not like those that do not."
-IMPURE_TOP = "The top scores probably hold negatives too: the model does not tell them apart."
+IMPURE_TOP = "The top scores probably contain negatives too: the model does not separate them."
 MEANING = {word: meaning for meaning, words in WORDS.items() for word in words}
 
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """What the audited rows say of α, and whether α̂ can stand beside it.
+    """What the audited rows say about α, and whether α̂ agrees with it.
 
-    `interval` is two-sided at `confidence`. The verdict asks in each direction by itself whether
+    `interval` is two-sided at `confidence`. The verdict asks in each direction separately whether
     α̂'s nearer end is excluded at `confidence`. Unsure and blank rows count as negative for every
     lower end and as positive for every upper end. `power` is the least chance that so many
     answered rows reject α̂ when it is off by `error` either way.
@@ -97,7 +98,7 @@ def judge(
     alpha_hat: AlphaEstimate | float,
     *,
     error: float = 0.1,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> AuditResult:
     """Compare α̂ with what people saw in the drawn rows; `answers` are in the order of the draw.
 
@@ -180,7 +181,7 @@ class _Tally:
             raise InputError(
                 "TB005",
                 f"{sample.n:,} rows were drawn and {len(answers):,} answers given. Keep every row "
-                "of the audit, in its order; leave the cell empty where there is no answer.",
+                "of the audit, in its order; leave the cell empty if a row has no answer.",
             )
         count = Counter(answers)
         if not count[POSITIVE] + count[NEGATIVE]:
@@ -219,7 +220,7 @@ class _Tally:
 
 
 def plan_either_way(
-    alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = 0.95
+    alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = CONFIDENCE
 ) -> AuditPlan:
     """How many rows notice an error of this size, whichever way it goes: what a verdict needs.
 
@@ -235,7 +236,7 @@ def plan_either_way(
 
 
 def _claimed(alpha_hat: AlphaEstimate | float, level: float) -> Interval:
-    """The range that the estimate stands for, its point included."""
+    """The range that the estimate claims, including its point."""
     value, (low, high), _ = read_alpha(alpha_hat, level)
     return min(value, low), max(value, high)
 

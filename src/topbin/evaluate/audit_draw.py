@@ -2,7 +2,7 @@
 
 A simple draw never sees a score. A stratified draw cuts the unlabeled into strata of equal size by
 score and takes the same share of each. Giving more rows to the strata that vary most (Neyman) would
-sharpen the point, but the strata left with few rows then widen any interval that keeps its promise:
+sharpen the point, but the strata that are left with few rows then widen any valid interval:
 in simulations with n = 100 the equal share had the narrowest valid interval everywhere.
 """
 
@@ -22,9 +22,9 @@ LEAST_PER_STRATUM = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditSample:
-    """Which unlabeled rows to label: positions, in an order that says nothing of their score.
+    """Which unlabeled rows to label: positions, in an order that says nothing about their score.
 
-    `stratum` holds the stratum of each drawn row, `sizes` how many unlabeled rows each stratum has.
+    `stratum` is the stratum of each drawn row, `sizes` how many unlabeled rows each stratum has.
     """
 
     rows: Rows
@@ -53,7 +53,7 @@ class AuditSample:
         return np.asarray(self.sizes) / sum(self.sizes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON; keep them out of sight of whoever labels."""
+        """Plain Python values, ready for JSON; do not show them to the person who labels."""
         return {
             "rows": self.rows.tolist(),
             "stratum": self.stratum.tolist(),
@@ -85,7 +85,7 @@ def draw_stratified(
 ) -> AuditSample:
     """Draw n unlabeled rows, the same share from each stratum of equally many rows by score.
 
-    Tied scores go to neighbouring strata at random. By default there are ten strata, or fewer so
+    Tied scores go to neighboring strata at random. By default there are ten strata, or fewer so
     that each gives at least five rows.
 
     >>> sample = draw_stratified(np.arange(100.0), 10, strata=2)

@@ -16,6 +16,7 @@ from scipy.stats import binom, norm
 
 from topbin.core.binomial import exact_upper
 from topbin.core.checks import check_count, check_fraction
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.evaluate.measure import read_alpha
@@ -23,7 +24,7 @@ from topbin.evaluate.measure import read_alpha
 Floats = NDArray[np.float64]
 HALVINGS = 60
 MOST_ROWS = 1_000_000
-ENOUGH_POWER = 0.8  # of a plan, and of a verdict that an estimate stands
+ENOUGH_POWER = 0.8  # of a plan, and of the verdict "agrees"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def plan(
     error: float,
     *,
     power: float = ENOUGH_POWER,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> AuditPlan:
     """How many random rows reject α̂ with this power when the truth is α̂ + error.
 
@@ -78,7 +79,7 @@ def plan(
 
 
 def power(
-    n: int, alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = 0.95
+    n: int, alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = CONFIDENCE
 ) -> float:
     """How often an audit of n random rows rejects α̂ when the truth is α̂ + error.
 
@@ -120,7 +121,7 @@ def _claim_and_truth(
 def upper_limit(positives: Any, drawn: Any, shares: Any, doubt: float) -> Any:
     """The largest α under which so few positives have a probability of about `doubt`.
 
-    `positives`, `drawn` and `shares` (which sum to 1) have one entry a stratum; `positives` may
+    `positives`, `drawn` and `shares` (which sum to 1) have one entry per stratum; `positives` may
     have leading axes, one limit each.
 
     >>> round(float(upper_limit([0], [59], [1.0], 0.05)), 3)    # "none in 59": at most 5 %

@@ -1,4 +1,4 @@
-"""A measured figure with its interval, and the two ways intervals are made here.
+"""A measured figure with its interval, and the two ways in which intervals are made here.
 
 A share of rows has the exact binomial limits of Clopper & Pearson (Biometrika 1934). A figure
 made of several shares squares and adds how far each share's limits move it (Zou & Donner,
@@ -56,7 +56,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Share:
-    """What share of rows, and how many rows say so; both may be arrays of the same shape.
+    """A share of rows, and the number of rows that it was counted on; arrays are allowed.
 
     >>> low, high = Share(0.5, 10).limits(0.95)         # 5 of 10
     >>> round(float(low), 3), round(float(high), 3)
@@ -78,14 +78,14 @@ class Share:
         return cls(float(weights[above].sum() / weights.sum()), effective_rows(weights))
 
     def limits(self, confidence: float) -> tuple[Any, Any]:
-        """Exact two-sided binomial limits, each end with half the doubt."""
+        """Exact two-sided binomial limits; each end fails with half of 1 − confidence."""
         hits = self.value * self.n
         doubt = (1 - confidence) / 2
         return 1 - exact_upper(self.n - hits, self.n, doubt), exact_upper(hits, self.n, doubt)
 
 
 def effective_rows(weights: Floats) -> float:
-    """How many equally weighted rows carry as much evidence (Kish)."""
+    """How many equally weighted rows give the same precision (Kish)."""
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
@@ -97,13 +97,13 @@ def square_and_add(
     >>> square_and_add(lambda a, b: a + b, [10.0, 20.0], [(7.0, 13.0), (16.0, 24.0)])
     (25.0, 35.0)
     """
-    centre = figure(*values)
+    center = figure(*values)
     down = up = 0.0
     for i, ends in enumerate(limits):
         at_ends = [figure(*values[:i], end, *values[i + 1 :]) for end in ends]
-        down = down + np.maximum(0, centre - np.minimum(*at_ends)) ** 2
-        up = up + np.maximum(0, np.maximum(*at_ends) - centre) ** 2
-    low, high = centre - np.sqrt(down), centre + np.sqrt(up)
+        down = down + np.maximum(0, center - np.minimum(*at_ends)) ** 2
+        up = up + np.maximum(0, np.maximum(*at_ends) - center) ** 2
+    low, high = center - np.sqrt(down), center + np.sqrt(up)
     return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
 
@@ -134,14 +134,14 @@ def read_alpha(alpha: Any, confidence: float) -> tuple[float, Interval, tuple[st
 
 
 def check_weights(weights: Any, scores: Scores, name: str) -> Floats | None:
-    """One finite weight ≥ 0 a row, not all zero; None stays None."""
+    """One finite weight ≥ 0 per row, not all zero; None stays None."""
     if weights is None:
         return None
     array = np.asarray(weights)
     if array.shape != scores.shape or array.dtype.kind not in "fiub":
         raise InputError(
             "TB012",
-            f"{name} must be {scores.size:,} numbers, one a row; got {array.dtype} of shape "
+            f"{name} must be {scores.size:,} numbers, one per row; got {array.dtype} of shape "
             f"{array.shape}.",
         )
     array = array.astype(np.float64)

@@ -9,6 +9,7 @@ is the negatives', kept from going below 0 (Kiryo et al., NeurIPS 2017). The sco
 from typing import Any
 
 from topbin.core.checks import check_fraction
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.evaluate.measure import Measure, square_and_add
 from topbin.evaluate.threshold import AtThreshold
@@ -21,7 +22,7 @@ def pu_risk(
     threshold: float,
     alpha: Any,
     non_negative: bool = True,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     weights_p: Any = None,
     weights_u: Any = None,
 ) -> Measure:
@@ -45,13 +46,13 @@ def lee_liu(
     scores_u: Any,
     *,
     threshold: float,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     weights_p: Any = None,
     weights_u: Any = None,
 ) -> Measure:
     """Recall² over the share of unlabeled rows called positive: precision·recall/α, without α.
 
-    It orders models and thresholds; its scale, from 0 to 1/α, means nothing by itself.
+    It orders models and thresholds; its scale, from 0 to 1/α, has no meaning of its own.
 
     >>> lee_liu([3.0, 3.0, 2.0, 1.0], [3.0, 2.0, 2.0, 0.0], threshold=2.0).value  # (¾)²/¾
     0.75
@@ -62,7 +63,7 @@ def lee_liu(
         raise InputError(
             "TB003",
             f"positives score {threshold:g} or more and no unlabeled row does: recall² over 0 is "
-            "no number. Lower the threshold, or pass more unlabeled rows.",
+            "undefined. Lower the threshold, or pass more unlabeled rows.",
         )
     if seen.u.value == 0:
         return Measure("Lee-Liu score", 0.0, (0.0, 0.0), level, ("nothing is called positive.",))

@@ -1,4 +1,4 @@
-"""Scorers for GridSearchCV and its kin: y holds labels s (positive or unlabeled), not truth."""
+"""Scorers for GridSearchCV and the like: y contains labels (positive or unlabeled), not truth."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -110,6 +110,6 @@ def _score(
 def _find(metric: str) -> Metric:
     if metric not in METRICS:
         raise InputError(
-            "TB008", f"no metric is called {metric!r}; there are {', '.join(METRICS)}."
+            "TB008", f"no metric is called {metric!r}; the metrics are {', '.join(METRICS)}."
         )
     return METRICS[metric]

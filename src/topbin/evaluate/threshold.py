@@ -1,9 +1,10 @@
 """Recall, precision and F1 at a threshold, without one known negative.
 
 With q_p and q_u the shares of positives and of unlabeled rows at or above the threshold:
-recall = q_p, precision = α·q_p/q_u, F1 = 2·α·q_p/(α + q_u). Precision at the cut where α̂ itself
-was read off is 1 by construction (α̂ = q_u/q_p there), so it is refused; anywhere in the bin above
-that cut it repeats an assumption, and says so.
+recall = q_p, precision = α·q_p/q_u, F1 = 2·α·q_p/(α + q_u). At the cut where α̂ itself was read,
+the precision is 1 by construction (α̂ = q_u/q_p there), so it is refused; anywhere in the bin above
+that cut it repeats an assumption, and a note says so. Instead of two samples of scores, the first
+argument may be an `Evidence`.
 """
 
 from dataclasses import dataclass
@@ -13,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from topbin.core.checks import Scores, check_fraction, check_scores
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.tails import Tails
+from topbin.core.evidence import Evidence
 from topbin.evaluate.measure import (
     Measure,
     Share,
@@ -26,13 +28,13 @@ from topbin.evaluate.measure import (
 )
 
 IN_TOP_BIN = (
-    "this threshold lies in the top bin that α assumes to hold only positives; the figure repeats "
-    "that assumption, which only an audit can test."
+    "this threshold is in the top bin, which α assumes to contain only positives; the figure "
+    "repeats that assumption, which only an audit can test."
 )
 
 
 def recall(
-    scores_p: Any, *, threshold: float, confidence: float = 0.95, weights_p: Any = None
+    scores_p: Any, *, threshold: float, confidence: float = CONFIDENCE, weights_p: Any = None
 ) -> Measure:
     """The share of positives that are found; they must not have trained the scorer.
 
@@ -49,11 +51,11 @@ def recall(
 
 def estimated_precision(
     scores_p: Any,
-    scores_u: Any,
+    scores_u: Any = None,
     *,
     threshold: float,
     alpha: Any,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     weights_p: Any = None,
     weights_u: Any = None,
 ) -> Measure:
@@ -71,14 +73,14 @@ def estimated_precision(
     if seen.u.value == 0:
         raise InputError(
             "TB003",
-            f"no unlabeled row scores {threshold:g} or more, so there is no row whose precision "
-            f"could be estimated. The highest unlabeled score is {seen.scores_u.max():g}.",
+            f"no unlabeled row scores {threshold:g} or more, so no precision can be estimated. "
+            f"The highest unlabeled score is {seen.scores_u.max():g}; lower the threshold.",
         )
     return seen.measure("estimated precision", _precision, alpha, confidence)
 
 
 def precision_from_shares(
-    p: Share, u: Share, *, threshold: float, alpha: Any, confidence: float = 0.95
+    p: Share, u: Share, *, threshold: float, alpha: Any, confidence: float = CONFIDENCE
 ) -> Measure:
     """The same from shares at or above the threshold that were counted elsewhere.
 
@@ -92,11 +94,11 @@ def precision_from_shares(
 
 def estimated_f1(
     scores_p: Any,
-    scores_u: Any,
+    scores_u: Any = None,
     *,
     threshold: float,
     alpha: Any,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     weights_p: Any = None,
     weights_u: Any = None,
 ) -> Measure:
@@ -122,11 +124,17 @@ class Choice:
 
 
 def threshold_for_precision(
-    scores_p: Any, scores_u: Any = None, *, alpha: Any, precision: float, confidence: float = 0.95
+    scores_p: Any,
+    scores_u: Any = None,
+    *,
+    alpha: Any,
+    precision: float,
+    confidence: float = CONFIDENCE,
 ) -> Choice:
     """The lowest threshold whose estimated precision has its interval's LOW end at `precision`.
 
-    Lowest means most rows and highest recall. `scores_p` may be a `Tails` counted elsewhere.
+    The lowest threshold picks the most rows and has the highest recall. `scores_p` may be an
+    `Evidence`, or `Tails` counted elsewhere.
 
     >>> half = np.repeat([1.0, 0.0], 500)
     >>> threshold_for_precision(np.ones(1000), half, alpha=0.5, precision=0.9).n_picked
@@ -135,7 +143,7 @@ def threshold_for_precision(
     level = check_fraction(confidence, "confidence")
     wanted = check_fraction(precision, "precision")
     value, limits, _ = read_alpha(alpha, level)
-    tails = scores_p if isinstance(scores_p, Tails) else Tails.from_scores(scores_p, scores_u)
+    tails = Evidence.of(scores_p, scores_u).tails
     tails.require_unlabeled()
     tails = tails.at(tails.above_u > 0)
     p, u = Share(tails.q_p, tails.n_p), Share(tails.q_u, tails.n_u)
@@ -148,9 +156,7 @@ def threshold_for_precision(
     )
     good = np.flatnonzero(low >= wanted)
     if good.size == 0:
-        best = (
-            f"the highest that any reaches is {low.max():.3f}" if low.size else "none picks a row"
-        )
+        best = f"the highest is {low.max():.3f}" if low.size else "no threshold picks a row"
         raise InputError(
             "TB008",
             f"no threshold has an estimated precision that is {wanted:g} at its interval's low "
@@ -199,7 +205,7 @@ class AtThreshold:
     ) -> "AtThreshold":
         """Check everything, then count."""
         cut = check_threshold(threshold)
-        clean_p, clean_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
+        clean_p, clean_u = Evidence.of(scores_p, scores_u).scores
         share_p = Share.at_least(clean_p, cut, check_weights(weights_p, clean_p, "weights_p"))
         share_u = Share.at_least(clean_u, cut, check_weights(weights_u, clean_u, "weights_u"))
         return cls(cut, clean_p, clean_u, share_p, share_u)
@@ -224,7 +230,7 @@ class AtThreshold:
         return Measure(name, min(1.0, found), within_unit(interval), level, notes)
 
     def refuse_own_cut(self, alpha: Any) -> None:
-        """Refuse a precision that is 1 because α̂ was read off at this bin of these rows."""
+        """Refuse a precision that is 1 because α̂ was read at this bin of these rows."""
         if not isinstance(alpha, AlphaEstimate) or alpha.cut is None:
             return
         own_p, own_u = self._shares_at(alpha.cut)
@@ -233,9 +239,9 @@ class AtThreshold:
         if same_rows and read_here and (own_p, own_u) == self._shares_at(self.threshold):
             raise InputError(
                 "TB201",
-                f"alpha was read off at this very cut ({alpha.cut:g}) of these very rows, where "
-                "the estimated precision is 1 by construction and says nothing. Choose another "
-                "threshold, use other rows, or audit some.",
+                f"alpha was read at this cut ({alpha.cut:g}) of the same rows, so the estimated "
+                "precision is 1 by construction and says nothing. Choose another threshold, use "
+                "other rows, or audit some.",
             )
 
     def _shares_at(self, cut: float) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Metrics that read true labels: for benchmarks and simulations, never for an estimator.
 
-Accuracy, AUC and the Brier score are scikit-learn's; the expected calibration error, which it has
-not, is that of Naeini, Cooper & Hauskrecht (AAAI 2015) with bins of equal width.
+Accuracy, AUC and the Brier score are scikit-learn's; the expected calibration error, which it
+lacks, is that of Naeini, Cooper & Hauskrecht (AAAI 2015) with bins of equal width.
 """
 
 from dataclasses import asdict, dataclass

@@ -8,7 +8,8 @@ from typing import Any
 
 from topbin.core.atomic import lock, refuse_existing, write_text
 from topbin.core.errors import InputError
-from topbin.data.tables import read_table
+from topbin.core.estimate import AlphaEstimate
+from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.evaluate.audit import (
     AuditPlan,
@@ -21,7 +22,7 @@ from topbin.evaluate.audit import (
 )
 from topbin.job.files import MODEL, REPORT, read_stored, report_of, unlabeled_rows
 from topbin.job.prepare import from_settings
-from topbin.job.result import estimate_from, in_front, unused
+from topbin.job.result import in_front, unused
 from topbin.store.models import load, reading
 from topbin.store.plain import to_json
 from topbin.store.runs import (
@@ -67,7 +68,7 @@ def draw_audit(
         frame = _unlabeled(folder, result["data"])
         if stratified:
             with reading(folder / MODEL):
-                sample = draw_stratified(load(folder / MODEL).scores_u_, n, seed=seed)
+                sample = draw_stratified(load(folder / MODEL).evidence_.scores_u, n, seed=seed)
         else:
             sample = draw(len(frame), n, seed=seed)
         if sample.rows.max() >= len(frame):
@@ -102,7 +103,7 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
         stored = _draw_of(frame["row"].tolist(), draws, answers)
         given = frame.set_index("row")[ANSWER].loc[stored["row"]]
         sample = AuditSample.from_dict(dict(stored))
-        judged = judge(sample, given, estimate_from(result["estimate"]))
+        judged = judge(sample, given, AlphaEstimate.from_dict(result["estimate"]))
         audited = {**result, "audit": judged.to_dict()}
         html = report_of(folder, audited)  # may fail, and then nothing has changed
         write_result(folder, audited)
@@ -112,7 +113,7 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
 
 def plan_audit(run: str | Path, error: float) -> AuditPlan:
     """How many rows it takes to notice that α̂ is off by `error`, as the verdict counts them."""
-    return plan_either_way(estimate_from(read_result(run)["estimate"]), error)
+    return plan_either_way(AlphaEstimate.from_dict(read_result(run)["estimate"]), error)
 
 
 def _draws(folder: Path) -> list[dict[str, Any]]:

@@ -6,89 +6,64 @@ depend on the engine or on how the files are cut into parts.
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from math import sqrt
-from operator import add
 from typing import Any
 
 import numpy as np
 
-from topbin.core.errors import InputError
-from topbin.core.labels import Labels, Mask, read_labels
-from topbin.core.optional import require
-from topbin.data.files import SourceLike, find_files, open_files
-from topbin.data.find import check_columns
-from topbin.data.parts import arrow_coded
-from topbin.data.rows import Places, RowPart, find_row_parts, mix, read_rows
-from topbin.data.scan import merge_types
-from topbin.data.tables import read_table
+from topbin.core.labels import LabelValues, Mask, resolve_labels
+from topbin.data.batch import Batch, Places, join
+from topbin.data.rows import mix
+from topbin.data.schema import merge_types
+from topbin.data.table import Part, Table, open_table
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total_of
 from topbin.job.prepare import note_of_two
 
-SAMPLING = 0  # the stream of hashes that decides who is sampled
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Arrow rows and their places among all rows; parts add."""
-
-    places: Places
-    table: Any
-
-    def __add__(self, other: "Rows") -> "Rows":
-        arrow = require("pyarrow", extra="dask", caller="a sampled fit")
-        table = arrow.concat_tables([self.table, other.table], promote_options="permissive")
-        return Rows(np.append(self.places, other.places), table)
-
-    def at(self, index: Any) -> "Rows":
-        """Some of the rows, in this order."""
-        return Rows(self.places[index], self.table.take(np.arange(self.places.size)[index]))
-
-    def in_order(self) -> "Rows":
-        """The same rows in the order of their places."""
-        return self.at(np.argsort(self.places, kind="stable"))
+SAMPLING = 0  # the stream of hashes that decides which rows are sampled
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
     """Which rows are positive and which unlabeled; without a label column, all are unlabeled."""
 
-    label: str | None = None
-    positive: Any = None
-    unlabeled: frozenset[Any] = frozenset()
+    label: str | None
+    values: LabelValues
 
-    def of(self, batch: Any) -> tuple[Mask, Mask]:
+    def of(self, batch: Batch) -> tuple[Mask, Mask]:
         """The positive and the unlabeled rows of a batch."""
         if self.label is None:
-            return np.zeros(batch.num_rows, bool), np.ones(batch.num_rows, bool)
-        coded = arrow_coded(batch.column(self.label))
-        is_p = coded.where(lambda value: value == self.positive)
-        return is_p, coded.where(self.unlabeled.__contains__)
+            return np.zeros(batch.rows, bool), np.ones(batch.rows, bool)
+        coded = batch.coded(self.label)
+        return self.values.is_positive(coded), self.values.is_unlabeled(coded)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
-    """Files whose columns fit together, their parts, and what their labels mean."""
+class LabeledTable:
+    """A table, its parts, and what its labels mean.
 
-    paths: tuple[str, ...]
-    parts: list[RowPart]
+    `known` are the positives, where they come from a table of their own.
+    """
+
+    table: Table
+    parts: list[Part]
     roles: Roles
-    labels: Labels
-    n_u: int
-    known: Any = None  # the positives, where they come from a table of their own
-    n_n: int = 0  # rows known to be negative
+    known: Batch | None = None
+
+    @property
+    def labels(self) -> LabelValues:
+        """What the label values mean, and how many rows have each."""
+        return self.roles.values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
     """The positives, the rows to train on, and others that only show what values columns have."""
 
-    positives: Rows
-    sample: Rows
-    columns: Rows
+    positives: Batch
+    sample: Batch
+    columns: Batch
 
     @property
     def places(self) -> Places:
@@ -100,96 +75,81 @@ class Drawn:
 class Found:
     """The positives and the unlabeled rows with small hashes; parts add."""
 
-    positives: Rows
-    unlabeled: Rows
+    positives: Batch
+    unlabeled: Batch
 
     def __add__(self, other: "Found") -> "Found":
         return Found(self.positives + other.positives, self.unlabeled + other.unlabeled)
 
 
-def open_source(
+def open_labeled(
     engine: Engine,
-    source: SourceLike,
+    source: Any,
     *,
     label: str | None = None,
     positive: Any = None,
     negative: Any = None,
-    known: SourceLike | None = None,
-) -> Source:
+    known: Any = None,
+) -> LabeledTable:
     """Compare the files' columns before any work, then count the labels.
 
-    With `known`, a table of positives read whole, all rows of `source` are unlabeled.
+    With `known`, a table of positives that is read whole, all rows of `source` are unlabeled.
     """
-    paths = find_files(source)
-    files, _ = open_files(paths)
-    types = merge_types([(f'"{file.path}"', file.types) for file in files])
-    parts = find_row_parts(paths)
-    if not parts:
-        raise InputError("TB001", "the files have columns but no rows.")
-    rows = sum(part.rows for part in parts)
+    table = open_table(source)
     if known is not None:
-        arrow = require("pyarrow", extra="dask", caller="a sampled fit")
-        table = read_table(known)
-        merge_types([(table.name, dict.fromkeys(table.kinds, "BLANK")), ("the files", types)])
-        where = f'"{paths[0]}"' if len(paths) == 1 else f"{len(paths):,} files"
-        note = note_of_two(table.rows, table.name, rows, where)
-        labels = replace(read_labels([1, 0], counts=[table.rows, rows]), note=note)
-        positives = arrow.Table.from_pandas(table.frame, preserve_index=False)
-        return Source(tuple(paths), parts, Roles(), labels, rows, positives)
-    check_columns([str(label)], list(types), f'"{paths[0]}"')
+        return _beside(open_table(known), table)
+    table.check([str(label)])
+    parts = table.placed_parts()
     counted = total_of(engine, _count_labels, parts, label)
     if counted.bad:
         raise counted.first_error()
-    seen: Counter[Any] = counted.value
-    counts = list(seen.values())
-    labels = read_labels(list(seen), counts=counts, positive=positive, negative=negative)
-    unlabeled = frozenset(labels.unlabeled)
-    n_u = sum(count for value, count in seen.items() if value in unlabeled)
-    roles = Roles(label, labels.positive, unlabeled)
-    n_n = sum(count for count, n in zip(counts, labels.is_negative, strict=True) if n)
-    return Source(tuple(paths), parts, roles, labels, n_u, n_n=n_n)
+    named = f'column "{label}"'
+    values = resolve_labels(counted.value, positive=positive, negative=negative, name=named)
+    return LabeledTable(table, parts, Roles(label, values))
 
 
-def draw(engine: Engine, source: Source, rows: int, seed: int) -> Drawn:
+def _beside(positives: Table, unlabeled: Table) -> LabeledTable:
+    """A table of positives beside one of unlabeled rows, with the same columns."""
+    types = merge_types([(one.name, one.types) for one in (positives, unlabeled)])
+    known, table = positives.read_as(types).whole(), unlabeled.read_as(types)
+    parts = table.placed_parts()
+    counts = {True: known.rows, False: sum(part.count() for part in parts)}
+    note = note_of_two(counts[True], known.name, counts[False], table.name)
+    return LabeledTable(table, parts, Roles(None, LabelValues(counts, True, None, note)), known)
+
+
+def draw(engine: Engine, source: LabeledTable, rows: int, seed: int) -> Drawn:
     """All positives and twice `rows` unlabeled rows in one pass; the order is that of the files."""
-    # A little more than wanted, so that one pass is enough; of these the smallest hashes count.
-    share = min(1.0, (2 * rows + 6 * sqrt(2 * rows) + 20) / source.n_u)
+    # A little more than wanted, so that one pass is enough; the smallest of these hashes count.
+    share = min(1.0, (2 * rows + 6 * sqrt(2 * rows) + 20) / source.labels.n_u)
     below = np.uint64(min(2**64 - 1, int(share * 2.0**64)))
     found = total_of(engine, _draw, source.parts, (source.roles, seed, below))
     if found.bad:
         raise found.first_error()
     positives, unlabeled = found.value.positives, found.value.unlabeled
     if source.known is not None:
-        positives = Rows(np.full(len(source.known), -1), source.known)
+        positives = replace(source.known, picked=np.full(source.known.rows, -1))
     order = np.lexsort((unlabeled.places, mix(unlabeled.places, seed, SAMPLING)))
-    samples = unlabeled.at(order[:rows]), unlabeled.at(order[rows : 2 * rows])
-    return Drawn(positives.in_order(), *(sample.in_order() for sample in samples))
+    samples = unlabeled.take(order[:rows]), unlabeled.take(order[rows : 2 * rows])
+    return Drawn(*(_in_order(batch) for batch in (positives, *samples)))
 
 
-def _count_labels(label: str, part: RowPart) -> "Counter[Any]":
+def _in_order(batch: Batch) -> Batch:
+    return batch.take(np.argsort(batch.places, kind="stable"))
+
+
+def _count_labels(label: str, part: Part) -> "Counter[Any]":
     seen: Counter[Any] = Counter()
-    for _, batch in read_rows(part, [label]):
-        seen.update(arrow_coded(batch.column(label)).counts())
+    for batch in part.batches([label]):
+        seen.update(batch.coded(label).counts())
     return seen
 
 
-def _draw(given: tuple[Roles, int, Any], part: RowPart) -> Found:
+def _draw(given: tuple[Roles, int, Any], part: Part) -> Found:
     roles, seed, below = given
-    held: list[Found] = []
-    for places, batch in read_rows(part):
+    held: list[tuple[Batch, Batch]] = []
+    for batch in part.batches():
         is_p, is_u = roles.of(batch)
-        is_drawn = is_u & (mix(places, seed, SAMPLING) <= below)
-        held.append(Found(*(_some(places, batch, mask) for mask in (is_p, is_drawn))))
-    return reduce(add, held)
-
-
-def _some(places: Places, batch: Any, mask: Mask) -> Rows:
-    arrow = require("pyarrow", extra="dask", caller="a sampled fit")
-    table = arrow.Table.from_batches([batch]).filter(arrow.array(mask))
-    return Rows(places[mask], table)
-
-
-def frame_of(rows: Sequence[Any]) -> Any:
-    """Arrow tables one after another, as a pandas frame."""
-    arrow = require("pyarrow", extra="dask", caller="a sampled fit")
-    return arrow.concat_tables(list(rows), promote_options="permissive").to_pandas()
+        is_drawn = is_u & (mix(batch.places, seed, SAMPLING) <= below)
+        held.append((batch.take(is_p), batch.take(is_drawn)))
+    return Found(*(join(batches) for batches in zip(*held, strict=True)))

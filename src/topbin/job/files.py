@@ -6,8 +6,8 @@ from typing import Any
 
 from topbin.core.atomic import write_text
 from topbin.core.errors import InputError
-from topbin.data.features import Encoder
-from topbin.data.tables import read_table
+from topbin.data.features import Features
+from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, in_front
@@ -50,7 +50,7 @@ def unlabeled_rows(data: Prepared) -> Any:
     return in_front(frame, {"row": data.row_numbers})
 
 
-def read_model(folder: str | Path) -> tuple[Any, Encoder]:
+def read_model(folder: str | Path) -> tuple[Any, Features]:
     """The classifier of a run and the encoder that feeds it."""
     scorer = read_scorer(Path(folder))
     return scorer.model, scorer.encoder

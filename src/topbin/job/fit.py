@@ -5,23 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from topbin.core.checks import check_above_zero, check_count, check_fraction
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.job.prepare import Prepared, from_table
 from topbin.job.result import Result
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.crossfit import Plan, chain_name
-from topbin.learn.default_model import plan_for
+from topbin.learn.defaults import FIRST, plan_for, preset_plan
 from topbin.learn.tedn import TEDN
-from topbin.mpe.estimate import estimate_alpha
-
-METHODS_SHOWN = ("bbe", "bbe_cp", "scott", "dedpul")
-FIRST = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)
-PRESETS: dict[str, Plan | None] = {
-    "fast": Plan(outer=3, inner=3, repeats=1),
-    "good": None,  # by the size of the table
-    "best": Plan(outer=5, inner=3, repeats=6),
-}
+from topbin.mpe.estimate import compared_estimates
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +39,7 @@ def fit(
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -57,7 +50,7 @@ def fit(
 ) -> Result:
     """Do the whole job on a pandas, polars or arrow frame; `label` names the label column.
 
-    For files larger than memory `frame` is a path, a pattern or a list of parquet files, `sample`
+    For files larger than memory `frame` is a path, a pattern or a list of files, `sample`
     how many of the unlabeled rows train the models, and `engine` one of `topbin.engines`; see
     `topbin.job.fit_sampled`.
 
@@ -101,11 +94,11 @@ def fit(
     if first is None:
         first = memory["first"] = PvUClassifier(plan=FIRST, **shared).fit(data.X, s)
     result = Result(
-        data, first, data.doubted(first.estimate_), other_methods(first), seed=seed, preset=preset,
-        review=review, min_precision=min_precision,
+        data, first, data.doubted(first.estimate_), compared_estimates(first.evidence_),
+        seed=seed, preset=preset, review=review, min_precision=min_precision,
     )  # fmt: skip
     tell(Event("first", estimate=result.first))
-    plan = plan_for(TEDN, data.X, PRESETS[preset])
+    plan = plan_for(TEDN, data.X, preset_plan(preset))
     careful = TEDnClassifier(
         plan=plan,
         time_limit=time_limit,
@@ -123,7 +116,7 @@ def check_options(
     review: int,
     min_precision: float | None = None,
     *,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     time_limit: float | None = None,
 ) -> None:
     """Refuse what no table could fulfil, before any work.
@@ -132,8 +125,7 @@ def check_options(
     Traceback (most recent call last):
     topbin.core.errors.InputError: TB008 preset must be one of fast, good, best; got 'slow'.
     """
-    if preset not in PRESETS:
-        raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
+    preset_plan(preset)
     check_count(review, "review")
     if min_precision is not None:
         check_fraction(min_precision, "min_precision")
@@ -158,7 +150,7 @@ def _refined(result: Result, careful: TEDnClassifier, s: Any) -> Result:
         whole = whole_repeats(careful.memory or (), plan)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
     careful.set_params(memory=None)
-    return replace(result, classifier=careful, methods=other_methods(careful))
+    return replace(result, classifier=careful, methods=compared_estimates(careful.evidence_))
 
 
 def whole_repeats(memory: Container[str], plan: Plan) -> int:
@@ -186,12 +178,6 @@ def out_of_time(whole: int, planned: int) -> str | None:
     return f"time limit after {whole} of {planned} repeats"
 
 
-def other_methods(classifier: Any) -> tuple[AlphaEstimate, ...]:
-    """What several methods say of the same held-out scores."""
-    scores = classifier.scores_p_, classifier.scores_u_
-    return tuple(estimate_alpha(*scores, method=name, confidence=None) for name in METHODS_SHOWN)
-
-
 def _prepared(frame: Any, label: str | None, **options: Any) -> Prepared:
     if isinstance(frame, Prepared):
         return frame
@@ -205,6 +191,6 @@ def _prepared(frame: Any, label: str | None, **options: Any) -> Prepared:
             "rows in two frames make one: "
             "pd.concat([positives.assign(known=1), unlabeled.assign(known=0)]).",
         )
-    from topbin.data.tables import Batch
+    from topbin.data.batch import Batch
 
     return from_table(Batch.from_frame(frame), label, **options)

@@ -5,16 +5,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.labels import Labels, read_labels
-from topbin.data.columns import read_column
-from topbin.data.features import Encoder, fit_encoder
-from topbin.data.findings import Finding, check_columns
-from topbin.data.tables import Batch, Pair, read_pair, read_table
+from topbin.core.labels import Labels, LabelValues, read_labels, resolve_labels
+from topbin.core.twins import find_twins
+from topbin.data.batch import Batch
+from topbin.data.columns import Columns
+from topbin.data.features import Features, fit_features
+from topbin.data.findings import Finding, find_in_columns, overlap
+from topbin.data.schema import check_columns
+from topbin.data.table import Pair, open_table, read_pair
 from topbin.mpe.alarms import shared_rows
 
 # Findings that the encoder already names among the columns it leaves out.
@@ -30,7 +32,7 @@ class Prepared:
 
     table: Batch
     labels: Labels
-    encoder: Encoder
+    encoder: Features
     X: Any
     findings: tuple[Finding, ...]
     sources: tuple[str, ...]
@@ -74,12 +76,18 @@ def from_table(
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     sources: Sequence[str] = (),
+    values: LabelValues | None = None,
 ) -> Prepared:
-    """Read one table whose label column marks the positives."""
-    labels = read_labels(
-        table.column(label), positive=positive, negative=negative, name=f'column "{label}"'
-    )
-    return _prepare(table, labels, label, id, drop, text, sources)
+    """Read one table whose label column marks the positives.
+
+    `values` says what the labels mean, where that is already known.
+    """
+    check_columns([label], list(table.kinds), table.name)
+    coded = table.coded(label)
+    if values is None:
+        roles = {"positive": positive, "negative": negative}
+        values = resolve_labels(coded.counts(), **roles, name=f'column "{label}"')
+    return _prepare(table, values.read(coded), label, id, drop, text, sources)
 
 
 def from_pair(
@@ -123,33 +131,9 @@ def from_settings(settings: Mapping[str, Any]) -> Prepared:
     if "positives" in settings:
         two = settings["positives"], settings["unlabeled"]
         return from_pair(read_pair(*two, id=shared["id"]), **shared, sources=two)
-    table = read_table(settings["source"], sql=settings.get("sql"))
-    column = table.column(settings["label"])
-    values = {key: as_in(column, settings.get(key)) for key in ("positive", "negative")}
-    return from_table(table, settings["label"], **values, **shared, sources=settings["source"])
-
-
-def as_in(column: Any, typed: str | None) -> Any:
-    """A label value that was typed, as the column has it: a word, a number or a truth value.
-
-    >>> import pandas as pd
-    >>> as_in(pd.Series([1.0, 0.0]), "1"), as_in(pd.Series([True]), "true"), as_in([], "yes")
-    (1.0, True, 'yes')
-    """
-    if typed is None:
-        return None
-    known = pd.unique(pd.Series(column).dropna()).tolist()
-    word = typed.strip()
-    same = [value for value in known if str(value).strip() == word]
-    alike = [v for v in known if str(v).strip().lower() == word.lower() or _number(word) == v]
-    return next(iter(same + alike), typed)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    table = open_table(settings["source"], sql=settings.get("sql")).whole()
+    shared |= {key: settings.get(key) for key in ("positive", "negative")}
+    return from_table(table, settings["label"], **shared, sources=settings["source"])
 
 
 def _prepare(
@@ -167,9 +151,11 @@ def _prepare(
             raise InputError("TB008", f'"{id}" cannot be the label and the id at once.')
     hidden = [name for name in (label, id) if name is not None]
     drop, text = names_in(drop), names_in(text)
-    encoder = fit_encoder(table, exclude=[*hidden, *drop], text=text)
-    findings = findings_of(table, labels, [name for name in encoder.columns if name not in text])
-    X = encoder.encode(table)
+    columns = Columns(table)
+    encoder = fit_features(columns, exclude=[*hidden, *drop], text=text)
+    X = encoder.encode(columns)
+    read = [name for name in encoder.columns if name not in text]
+    findings, alarms = notice(columns, X, labels, read)
     return Prepared(
         table=table,
         labels=labels,
@@ -179,7 +165,7 @@ def _prepare(
         sources=tuple(sources) or (table.name,),
         label=label,
         id=id,
-        alarms=doubts(X, labels, findings),
+        alarms=alarms,
     )
 
 
@@ -192,29 +178,28 @@ def names_in(columns: str | Sequence[str]) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
-def findings_of(table: Batch, labels: Labels, columns: Sequence[str]) -> tuple[Finding, ...]:
-    """What to know about these columns; known negatives count on neither side."""
-    read = (read_column(name, table.frame[name].to_numpy()) for name in columns)
-    return check_columns(read, labels.is_positive, labels.is_unlabeled)
+def notice(
+    columns: Columns, X: Any, labels: Labels, names: Sequence[str]
+) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
+    """What to know about a table before any model sees it, and the alarms that follow from it.
 
-
-def doubts(X: Any, labels: Labels, findings: Sequence[Finding]) -> tuple[Alarm, ...]:
-    """Alarms that rows raise before any model sees them: copies on both sides, and leaks.
-
-    A leak makes every unlabeled row look negative, so that α̂ is near 0 and its interval narrow.
+    `names` are the columns to check one by one. Known negatives count on neither side. A leak makes
+    every unlabeled row look negative, so that α̂ is near 0 and its interval is narrow.
     """
-    numbers = as_numbers(X)
+    is_p, is_u = labels.is_positive, labels.is_unlabeled
+    found = find_in_columns((columns[name] for name in names), is_p, is_u)
+    twins = find_twins(X[is_p], X[is_u])
     leaks = (
         Alarm(
             "leak",
-            f'"{found.column}" alone tells positives from unlabeled rows; if it leaks the label, '
-            "this estimate is not to be trusted.",
+            f'"{finding.column}" alone separates positives from unlabeled rows; if it leaks the '
+            "label, this estimate is not to be trusted.",
             "down",
         )
-        for found in findings
-        if found.code == "leak"
+        for finding in found
+        if finding.code == "leak"
     )
-    return (*leaks, *shared_rows(numbers[labels.is_positive], numbers[labels.is_unlabeled]))
+    return (*found, *overlap(twins)), (*leaks, *shared_rows(twins))
 
 
 def as_numbers(X: Any) -> NDArray[np.float64] | Any:

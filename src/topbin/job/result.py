@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from topbin.core.checks import check_count
+from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
-from topbin.core.estimate import RANGE_ONLY, Alarm, AlphaEstimate
-from topbin.core.tails import Tails
+from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.threshold import estimated_precision, recall, threshold_for_precision
 from topbin.job.prepare import Prepared
@@ -55,6 +56,12 @@ class Result:
         return self.data.doubted(self.classifier.estimate_)
 
     @property
+    def evidence(self) -> Evidence:
+        """What α was read from: held-out scores of both samples, and their tails."""
+        found: Evidence = self.classifier.evidence_
+        return found
+
+    @property
     def pi(self) -> float:
         """The share of positives among all rows, those known to be negative included."""
         return self.estimate.pi_at(self.estimate.alpha, **self._among())
@@ -64,7 +71,7 @@ class Result:
         return {"alpha": self.estimate, "confidence": self.estimate.confidence}
 
     def _among(self) -> dict[str, int]:
-        """How many rows π is among, besides the known positives."""
+        """How many rows, other than known positives, π is a share of."""
         labels = self.data.labels
         return {"n_u": labels.n_u, "negatives": int(labels.is_negative.sum())}
 
@@ -81,12 +88,10 @@ class Result:
         """The top n unlabeled rows, or all down to a precision whose LOW end is `min_precision`."""
         if n is None and min_precision is None and self.min_precision is not None:
             return self._picked_as_asked(self.min_precision)
-        scores_p, scores_u = self.classifier.scores_p_, self.classifier.scores_u_
+        scores_p, scores_u = self.evidence.scores
         if min_precision is not None:
             choice = threshold_for_precision(
-                Tails.from_scores(scores_p, scores_u),
-                precision=min_precision,
-                **self._alpha(),
+                self.evidence, precision=min_precision, **self._alpha()
             )
             threshold, rows = choice.threshold, choice.n_picked
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
@@ -114,7 +119,7 @@ class Result:
     def candidates(self, n: int | None = None, *, min_precision: float | None = None) -> Any:
         """The unlabeled rows most likely positive, best first, as a pandas table."""
         picked = self.picked(n, min_precision=min_precision)
-        order = np.argsort(-self.classifier.scores_u_, kind="stable")[: picked.rows]
+        order = np.argsort(-self.evidence.scores[1], kind="stable")[: picked.rows]
         frame = self.data.table.frame.iloc[self.data.unlabeled_rows[order]]
         return self._listed(frame, self.data.row_numbers[order], self.probabilities[order])
 
@@ -140,7 +145,7 @@ class Result:
     def sensitivity(self) -> list[dict[str, Any]]:
         """What follows if α is at the low or the high end of its interval, by size of α.
 
-        The estimate may lie outside: it reads one bin, while the interval's ends heed all counts.
+        The estimate may be outside: it reads one bin, while the interval's ends use all counts.
         """
         est = self.estimate
         low, high = est.interval or (est.alpha, est.alpha)
@@ -230,7 +235,7 @@ class Result:
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Leave a run folder: result.json, candidates.csv, report.html and the model.
 
-        The unlabeled rows are kept too, since no file may hold them and an audit draws from them.
+        The unlabeled rows are kept too: an audit draws from them, and no file may contain them.
         """
         from topbin.job.files import write_files
         from topbin.store.runs import open_run
@@ -241,7 +246,7 @@ class Result:
         return Path(folder)
 
     def __repr__(self) -> str:
-        # As much as fits on a line; the fields hold whole tables.
+        # As much as fits on one line; the fields contain whole tables.
         est, model = self.estimate, type(self.classifier).__name__
         if est.n_p < RANGE_ONLY and est.interval is not None:
             alpha = "α between {:.2f} and {:.2f}".format(*est.interval)
@@ -259,10 +264,9 @@ class Result:
         return fragment(self.to_dict(), self.classifier)
 
     def _precision(self, threshold: float) -> tuple[float | None, float | None]:
-        """None where the figure would be 1 by construction, at the cut that α was read from."""
-        scores_p, scores_u = self.classifier.scores_p_, self.classifier.scores_u_
+        """None where the figure would be 1 by construction: at the cut that α was read from."""
         try:
-            found = estimated_precision(scores_p, scores_u, threshold=threshold, **self._alpha())
+            found = estimated_precision(self.evidence, threshold=threshold, **self._alpha())
         except InputError as error:
             if error.code != "TB201":
                 raise
@@ -309,15 +313,6 @@ def packages() -> dict[str, str]:
         except PackageNotFoundError:  # LightGBM is an extra
             continue
     return found
-
-
-def estimate_from(stored: Mapping[str, Any]) -> AlphaEstimate:
-    """An estimate as result.json holds it."""
-    fields = {key: value for key, value in stored.items() if key != "pi"}
-    fields["alarms"] = tuple(Alarm(**alarm) for alarm in stored["alarms"])
-    fields["notes"] = tuple(stored["notes"])
-    fields["interval"] = tuple(stored["interval"]) if stored["interval"] else None
-    return AlphaEstimate(**fields)
 
 
 def _expectation(picked: Picked) -> str:

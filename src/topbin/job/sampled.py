@@ -10,40 +10,42 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from topbin.core.checks import check_count
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
+from topbin.core.evidence import Evidence
 from topbin.core.labels import Labels, Mask
 from topbin.core.tails import Tails
-from topbin.data.features import fit_encoder
-from topbin.data.files import SourceLike
-from topbin.data.tables import Batch, read_pair, read_table
+from topbin.data.batch import join
+from topbin.data.columns import Columns
+from topbin.data.features import fit_features
+from topbin.data.find import SourceLike
+from topbin.data.table import read_pair
 from topbin.engines.engine import Engine
 from topbin.engines.thin import cost, thin
-from topbin.job.draw import Drawn, Source, draw, frame_of, open_source
-from topbin.job.fit import PRESETS, Event, check_options, fit, out_of_time
+from topbin.job.draw import Drawn, LabeledTable, draw, open_labeled
+from topbin.job.fit import Event, check_options, fit, out_of_time
 from topbin.job.prepare import (
     Prepared,
     as_numbers,
-    doubts,
-    findings_of,
     from_pair,
     from_table,
     names_in,
+    notice,
 )
 from topbin.job.result import Result
 from topbin.job.sampled_result import SampledResult
 from topbin.job.sweep import Best, Folds, Sweep, Swept, sweep
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.crossfit import Chain, Plan, chain_name, chains_of, is_whole, run_chain
-from topbin.learn.default_model import default_model, plan_for
+from topbin.learn.defaults import PRESETS, default_model, plan_for
 from topbin.learn.posterior import fit_posterior
+from topbin.learn.select import Floats
 from topbin.learn.tedn import TEDN
-from topbin.mpe.crossfit import Floats
-from topbin.mpe.estimate import estimate_alpha
+from topbin.mpe.estimate import compared_estimates, estimate_alpha
 
 SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
 LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards
-METHODS_SHOWN = ("bbe", "bbe_cp", "scott")  # those that read tails
 
 
 def fit_sampled(
@@ -61,18 +63,18 @@ def fit_sampled(
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
     on_event: Callable[[Event], object] | None = None,
 ) -> Result:
-    """Do the whole job on parquet files of any size; parameters as in `topbin.fit`.
+    """Do the whole job on files of any size; parameters as in `topbin.fit`.
 
     All positives and `sample` (100,000) unlabeled rows, drawn at random, train the models; as many
-    others show which values the columns have. All the rest is then scored by models that met
+    others show which values the columns have. The rest is then scored by models that have seen
     neither these rows nor the positives they are compared with, and gives α and its interval;
-    candidates come from all. Files with few unlabeled rows, at most four times the sample, are
+    candidates come from all rows. Files with few unlabeled rows, at most four times the sample, are
     read whole instead.
 
     `known` names a table of positives; all rows of `source` are then unlabeled.
@@ -88,16 +90,16 @@ def fit_sampled(
     columns: dict[str, Any] = {"id": id, "drop": drop, "text": text}
     wanted = check_count(SAMPLE if sample is None else sample, "sample")
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
-    opened = open_source(engine, source, known=known, **roles)
-    if opened.n_u <= WORTH * wanted:
-        return fit(_whole(source, known, roles, columns), **asked, **work)
+    opened = open_labeled(engine, source, known=known, **roles)
+    if opened.labels.n_u <= WORTH * wanted:
+        return fit(_whole(opened, source, known, columns), **asked, **work)
     drawn = draw(engine, opened, wanted, seed)
     return _fit_drawn(engine, opened, drawn, _prepared(opened, drawn, **columns), asked, **work)
 
 
 def _fit_drawn(
     engine: Engine,
-    opened: Source,
+    opened: LabeledTable,
     drawn: Drawn,
     data: Prepared,
     asked: dict[str, Any],
@@ -108,8 +110,8 @@ def _fit_drawn(
     on_event: Callable[[Event], object],
 ) -> SampledResult:
     """Train, score and count all, and put it together."""
-    is_p, seed = data.labels.is_positive, asked["seed"]
-    on_event(Event("sampled", data.labels.n_u, opened.n_u))
+    is_p, seed, n_u = data.labels.is_positive, asked["seed"], opened.labels.n_u
+    on_event(Event("sampled", data.labels.n_u, n_u))
     plan, chains, stopped = _train(data, asked["preset"], seed, threads, time_limit, on_event)
     careful = _classifier(data, plan, chains, confidence, seed, threads)
     first = data.doubted(careful.estimate_)
@@ -121,19 +123,22 @@ def _fit_drawn(
     most = max(asked["review"], LISTED, 10 * LISTED if asked["min_precision"] else 0)
     shared = Sweep(opened.roles, data.encoder, folds, cuts, drawn.places, most)
     swept = sweep(engine, opened.parts, shared)
-    tails = with_counts(cuts, swept, opened.n_u - drawn.places.size)
+    tails = with_counts(cuts, swept, n_u - drawn.places.size)
     estimate = estimate_alpha(tails, method=careful.method, confidence=confidence)
-    notes = *cost(tails, full.cuts.size, careful.method), _note(data.labels.n_u, opened.n_u, seed)
+    notes = (
+        *cost(tails, full.cuts.size, careful.method),
+        _note(data.labels.n_u, n_u, seed),
+    )
     estimate = replace(estimate, notes=(*estimate.notes, *notes))
     _settle(careful, estimate, scores, is_p)
     on_event(Event("stopped" if stopped else "done", estimate=estimate))
-    others = (estimate_alpha(tails, method=name, confidence=None) for name in METHODS_SHOWN)
     aside = Best(shared.score(drawn.columns), drawn.columns, most)
     best = aside + Best(scores[~is_p], drawn.sample, most)
     best = best if swept.best is None else best + swept.best
     return SampledResult(
-        data=data, classifier=careful, first=first, methods=tuple(others), **asked,
-        stopped=stopped, tails=tails, n_u=opened.n_u, n_n=opened.n_n, best=best,
+        data=data, classifier=careful, first=first, **asked,
+        methods=compared_estimates(Evidence(counted=tails)), stopped=stopped,
+        tails=tails, n_u=n_u, n_n=opened.labels.n_n, best=best,
     )  # fmt: skip
 
 
@@ -149,18 +154,19 @@ def _note(rows: int, n_u: int, seed: int) -> str:
     )
 
 
-def _whole(source: Any, known: Any, roles: dict[str, Any], columns: dict[str, Any]) -> Prepared:
+def _whole(opened: LabeledTable, source: Any, known: Any, columns: dict[str, Any]) -> Prepared:
     """A table that fits in memory after all."""
     names = [source] if isinstance(source, str) or not isinstance(source, Sequence) else source
     sources = [str(name) for name in names]
-    if known is not None:
+    label, values = opened.roles.label, opened.labels
+    if label is None:
         pair = read_pair(known, source, id=columns["id"])
         return from_pair(pair, **columns, sources=[str(known), *sources])
-    return from_table(read_table(source), **roles, **columns, sources=sources)
+    return from_table(opened.table.whole(), label, values=values, **columns, sources=sources)
 
 
 def _prepared(
-    opened: Source,
+    opened: LabeledTable,
     drawn: Drawn,
     id: str | None,
     drop: str | Sequence[str],
@@ -171,28 +177,29 @@ def _prepared(
     A category that a row of this table brought along would be known of it and new in the rest, and
     one that only the sample brought would be new in the positives, which a model would notice.
     """
-    n_p = drawn.positives.places.size
-    frame = frame_of([drawn.positives.table, drawn.sample.table])
-    table = Batch.from_frame(frame, name=f"the sample of {len(opened.paths):,} files")
-    is_positive = np.arange(table.rows) < n_p
+    files = f"the sample of {len(opened.table.files):,} files"
+    table = replace(join([drawn.positives, drawn.sample]), name=files, picked=None)
+    is_positive = np.arange(table.rows) < drawn.positives.rows
     label, told = opened.roles.label, opened.labels
     labels = Labels(
-        is_positive, ~np.ones_like(is_positive), told.positive, told.unlabeled, told.note
+        is_positive, np.zeros_like(is_positive), told.positive, told.unlabeled, told.note
     )
     hidden = [name for name in (label, id) if name is not None]
-    shown = Batch.from_frame(frame_of([drawn.columns.table]), name=table.name)
+    shown = replace(drawn.columns, name=files)
     drop, text = names_in(drop), names_in(text)
-    encoder = fit_encoder(shown, exclude=[*hidden, *drop], text=text)
-    findings = findings_of(table, labels, [name for name in encoder.columns if name not in text])
-    X = encoder.encode(table)
+    encoder = fit_features(shown, exclude=[*hidden, *drop], text=text)
+    columns = Columns(table)
+    X = encoder.encode(columns)
+    read = [name for name in encoder.columns if name not in text]
+    findings, alarms = notice(columns, X, labels, read)
     return Prepared(
         table=table,
         labels=labels,
         encoder=encoder,
         X=X,
         findings=findings,
-        alarms=doubts(X, labels, findings),
-        sources=opened.paths,
+        alarms=alarms,
+        sources=tuple(file.path for file in opened.table.files),
         label=label,
         id=id,
     )
@@ -268,4 +275,4 @@ def _settle(careful: TEDnClassifier, estimate: Any, scores: Floats, is_p: Mask) 
     careful.oof_proba_[is_p] = careful.posterior_(z_p)
     careful.oof_proba_[~is_p] = careful.posterior_(z_u)
     careful.estimate_, careful.alpha_ = estimate, estimate.alpha
-    careful.scores_p_, careful.scores_u_ = scores[is_p], scores[~is_p]
+    careful.evidence_ = Evidence(scores[is_p], scores[~is_p])

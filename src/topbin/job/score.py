@@ -1,13 +1,13 @@
-"""Scores for files of any size, by an engine: a file of scores for each part, whole or not there.
+"""Scores for files of any size, by an engine: one file of scores per part, whole or not there.
 
-The name of an output file holds a hash of all that its content depends on (model, version, input
-file and row groups), so a file of that name is finished work, and nothing else has to be kept in
-order to go on after a kill.
+The name of an output file holds a hash of everything that its content depends on (model, version,
+input file and row groups). So a file of that name is finished work, and nothing else has to be kept
+in order to go on after a kill.
 """
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,20 +19,20 @@ import topbin
 from topbin.core.atomic import lock, new_file, remove, remove_parts, write_errors, write_text
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.data.addresses import stamp
-from topbin.data.features import Encoder
-from topbin.data.files import SourceLike, find_files, open_files, skipped
-from topbin.data.rows import RowPart, find_row_parts, read_rows
-from topbin.data.scan import kind_of, merge_types
-from topbin.data.tables import Batch
+from topbin.data.batch import Batch
+from topbin.data.features import Features
+from topbin.data.find import SourceLike
+from topbin.data.parquet import stamp
+from topbin.data.schema import Types, kinds_of
+from topbin.data.table import Part, Table, open_table, skipped
 from topbin.engines.engine import Engine
-from topbin.engines.outcome import Outcome, total_of
+from topbin.engines.outcome import Outcome, advising_to_skip, total_of
 from topbin.job.files import MODEL, read_model
 from topbin.store.models import SUMS, reading
 from topbin.store.scorer import POSITIVE, PROBABILITY, refuse_scored
 
 DONE = "_SUCCESS"  # as Hadoop and Spark mark a folder that is complete
-NOT_NEEDED = ("scores_p_", "scores_u_", "oof_proba_")
+NOT_NEEDED = ("evidence_", "oof_proba_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +50,25 @@ class Job:
     """What every part needs; it is sent to each worker once."""
 
     model: Any
-    encoder: Encoder
+    encoder: Features
     folder: Path
     key: str
 
-    def target(self, part: RowPart) -> Path:
+    def target(self, part: Part) -> Path:
         """Where the scores of a part belong."""
         told = (self.key, part.path, *stamp(part.path), part.groups)
-        name = f"{Path(part.path).stem}-{part.groups[0]:05d}"
+        name = f"{Path(part.path).stem}-{(part.groups or (0,))[0]:05d}"
         return (
             self.folder / f"{name}-{hashlib.sha256(repr(told).encode()).hexdigest()[:12]}.parquet"
         )
 
-    def score(self, batch: Any) -> Any:
-        """The batch with two columns more; its own keep their types."""
+    def score(self, batch: Batch, types: Types) -> Any:
+        """The batch as Arrow rows with two columns more; its own keep their types."""
         arrow = require("pyarrow", extra="dask", caller="topbin score --engine")
-        table = Batch.from_frame(batch.select(self.encoder.columns))
-        X = self.encoder.encode(table)
+        features = self.encoder.encode(batch.select(self.encoder.columns))
         with reading("the model of the run"):
-            p = self.model.predict_proba(X)[:, 1]
-        found = batch.append_column(PROBABILITY, arrow.array(p))
+            p = self.model.predict_proba(features)[:, 1]
+        found = batch.to_arrow(types).append_column(PROBABILITY, arrow.array(p))
         return found.append_column(POSITIVE, arrow.array(p > 0.5))
 
 
@@ -82,20 +81,20 @@ def score_files(
     force: bool = False,
     skip_bad: bool = False,
 ) -> Scored:
-    """Score parquet files with the model of a run into a folder of parquet files.
+    """Score files with the model of a run into a folder of parquet files.
 
-    Each part of the input, a run of row groups, becomes one file. Called again after it was
-    stopped, it goes on with the parts that have none; called with more files, it scores these.
-    `force` removes scores in the folder that belong to another job, which are otherwise TB104.
-    `skip_bad` leaves files out that cannot be read, which are otherwise TB102.
+    Each part of the input becomes one file: a run of row groups of a parquet file, or a whole file
+    of another format. Called again after it was stopped, it goes on with the parts that have none;
+    called with more files, it scores these. `force` removes scores in the folder that belong to
+    another job, which are otherwise TB104. `skip_bad` leaves out files that cannot be read, which
+    are otherwise TB102.
     """
-    paths = find_files(source)
-    job = _job(Path(run), Path(output), paths)
-    files, unreadable = open_files(paths, skip_bad=skip_bad)
-    parts = find_row_parts([file.path for file in files])
-    _check_columns([(file.path, file.types) for file in files], job.encoder)
-    if not parts:
-        raise InputError("TB001", "the files have columns but no rows.")
+    model, encoder, key = _read_lean(Path(run))
+    with advising_to_skip(skip_bad):
+        table = open_table(source, needed=encoder.columns, skip_bad=skip_bad)
+        _check_columns(table, encoder)
+        parts = table.placed_parts()
+    job = Job(model, encoder, _folder(output, table), key)
     targets = {part: job.target(part) for part in parts}
     with write_errors(job.folder):
         job.folder.mkdir(parents=True, exist_ok=True)
@@ -103,56 +102,60 @@ def score_files(
         _make_room(job.folder, set(targets.values()), force=force)
         todo = [part for part in parts if not targets[part].exists()]
         done = total_of(engine, write_part, todo, job) if todo else Outcome(0)
-        bad = _settle(done, targets, skip_bad) | unreadable.keys()
+        with advising_to_skip(skip_bad):
+            bad = _settle(done, targets, skip_bad) | table.bad.keys()
         write_text(job.folder / DONE, "", force=True)
     kept = [part for part in parts if part.path not in bad]
-    rows = sum(part.rows for part in kept)
+    rows = sum(part.count() for part in kept)
     return Scored(rows, len(kept), len(parts) - len(todo), tuple(skipped(bad)))
 
 
-def write_part(job: Job, part: RowPart) -> int:
+def write_part(job: Job, part: Part) -> int:
     """Score a part into its file and return the number of rows."""
     target = job.target(part)
     if target.exists():
-        return part.rows  # by a worker that was given up on and finished all the same
+        return part.count()  # by a worker that was given up on but finished later
     writer = None
     parquet = require("pyarrow.parquet", extra="dask", caller="topbin score --engine")
     with new_file(target, force=True) as half:
         try:
-            for _, batch in read_rows(part):
-                scored = job.score(batch)
+            for batch in part.batches():
+                scored = job.score(batch, part.types)
                 writer = writer or parquet.ParquetWriter(half, scored.schema)
                 writer.write_batch(scored)
         finally:
             if writer is not None:
                 writer.close()
-    return part.rows
+    return part.count()
 
 
-def _job(run: Path, output: Path, paths: Sequence[str]) -> Job:
-    folder = Path(os.path.abspath(output))
-    if folder.is_file():
-        raise InputError("TB104", f'"{folder}" is a file; with an engine, name a folder.')
-    if any(Path(path).parent == folder for path in paths):
-        raise InputError("TB104", f'"{folder}" holds the files to score; name another folder.')
+def _read_lean(run: Path) -> tuple[Any, Features, str]:
+    """The model without what scoring does not need, its encoder, and a key of both."""
     model, encoder = read_model(run)
     lean = copy(model)
     for name in NOT_NEEDED:
         vars(lean).pop(name, None)
     sums = (run / MODEL / SUMS).read_text("ascii")  # just read, so it is there
-    key = hashlib.sha256(f"{topbin.__version__}\n{sums}".encode()).hexdigest()
-    return Job(lean, encoder, folder, key)
+    return lean, encoder, hashlib.sha256(f"{topbin.__version__}\n{sums}".encode()).hexdigest()
 
 
-def _check_columns(tables: list[tuple[str, dict[str, str]]], encoder: Encoder) -> None:
-    """Before any work: files that differ in what the model reads, or do not have it."""
+def _folder(output: str | os.PathLike[str], table: Table) -> Path:
+    folder = Path(os.path.abspath(output))
+    if folder.is_file():
+        raise InputError("TB104", f'"{folder}" is a file; with an engine, name a folder.')
+    if any(Path(file.path).parent == folder for file in table.files):
+        raise InputError("TB104", f'"{folder}" holds the files to score; name another folder.')
+    return folder
+
+
+def _check_columns(table: Table, encoder: Features) -> None:
+    """Before any work: refuse files that do not have what the model reads."""
     import pandas as pd
 
-    merge_types([(f'"{path}"', types) for path, types in tables], encoder.columns)
-    for path, own in tables:
-        refuse_scored(own, f'"{path}"')
-        kinds = {column: kind_of(type_) for column, type_ in own.items()}
-        encoder.check(Batch(pd.DataFrame(columns=list(kinds)), kinds, f'"{path}"'))
+    for file in table.files:
+        refuse_scored(file.types, file.name)
+        kinds = kinds_of(file.types)
+        encoder.check(Batch(pd.DataFrame(columns=list(kinds)), kinds, file.name))
 
 
 def _make_room(folder: Path, ours: set[Path], *, force: bool) -> None:
@@ -171,7 +174,7 @@ def _make_room(folder: Path, ours: set[Path], *, force: bool) -> None:
         remove(path)
 
 
-def _settle(done: Outcome, targets: dict[RowPart, Path], skip_bad: bool) -> set[str]:
+def _settle(done: Outcome, targets: dict[Part, Path], skip_bad: bool) -> set[str]:
     """The files that had to be left out; of these no part stays."""
     if any(error.code != "TB102" for error in done.bad.values()) or (done.bad and not skip_bad):
         raise done.first_error()

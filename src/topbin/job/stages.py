@@ -15,9 +15,10 @@ from typing import Any
 import topbin
 from topbin.core.atomic import remove, remove_parts, write_errors
 from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate
 from topbin.job.files import MODEL
 from topbin.job.prepare import Prepared
-from topbin.job.result import Result, estimate_from, packages
+from topbin.job.result import Result, packages
 from topbin.store.models import load, save
 from topbin.store.plain import to_json
 from topbin.store.runs import MAY_CHANGE, RESULT, STAGES, RunFolder, read_result
@@ -100,8 +101,8 @@ def finished(run: RunFolder, data: Prepared, settings: Mapping[str, Any]) -> Res
     return Result(
         data=data,
         classifier=load(run.folder / MODEL),
-        first=estimate_from(stored["first"]),
-        methods=tuple(estimate_from(method) for method in stored["methods"]),
+        first=AlphaEstimate.from_dict(stored["first"]),
+        methods=tuple(AlphaEstimate.from_dict(method) for method in stored["methods"]),
         seed=stored["seed"],
         preset=stored["preset"],
         review=settings["review"],

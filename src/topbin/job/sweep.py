@@ -15,19 +15,19 @@ import numpy as np
 from scipy.special import expit
 
 from topbin.core.labels import Mask
-from topbin.core.optional import require
 from topbin.core.ranks import share_below
 from topbin.core.tails import Counts, Tails
-from topbin.data.features import Encoder
-from topbin.data.rows import Places, RowPart, mix, read_rows
-from topbin.data.tables import Batch
+from topbin.data.batch import Batch, Places
+from topbin.data.features import Features
+from topbin.data.rows import mix
+from topbin.data.table import Part
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total_of
-from topbin.job.draw import Roles, Rows
+from topbin.job.draw import Roles
 from topbin.job.prepare import as_numbers
 from topbin.learn.backends.sklearn import mean_score
 from topbin.learn.crossfit import Chain
-from topbin.mpe.crossfit import Floats
+from topbin.learn.select import Floats
 
 FOLDS = 1  # the first stream of hashes that assigns folds, one for each repeat
 
@@ -103,7 +103,7 @@ class Best:
     """The rows with the highest scores, best first; of equal ones those that come first."""
 
     scores: Floats
-    rows: Rows
+    rows: Batch
     most: int
 
     def __add__(self, other: "Best") -> "Best":
@@ -112,7 +112,7 @@ class Best:
     def cut(self) -> "Best":
         """Sorted, and no more than wanted."""
         order = np.lexsort((self.rows.places, -self.scores))[: self.most]
-        return Best(self.scores[order], self.rows.at(order), self.most)
+        return Best(self.scores[order], self.rows.take(order), self.most)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,34 +134,32 @@ class Sweep:
     """What every part needs; it is sent to each worker once."""
 
     roles: Roles
-    encoder: Encoder
+    encoder: Features
     folds: Folds
     cuts: Tails
     sampled: Places
     most: int
 
-    def over(self, places: Places, batch: Any) -> Swept:
+    def over(self, batch: Batch) -> Swept:
         """Score the unlabeled rows of a batch that did not train the models."""
         _, is_u = self.roles.of(batch)
-        here = np.searchsorted(self.sampled, [places[0], places[-1] + 1])
-        is_u[self.sampled[slice(*here)] - places[0]] = False
-        rows = np.flatnonzero(is_u)
-        if not rows.size:
+        here = np.searchsorted(self.sampled, [batch.first, batch.first + batch.rows])
+        is_u[self.sampled[slice(*here)] - batch.first] = False
+        if not is_u.any():
             return Swept(np.zeros(self.cuts.cuts.size, np.int64), 0, None)
-        arrow = require("pyarrow", extra="dask", caller="a sampled fit")
-        kept = Rows(places[rows], arrow.Table.from_batches([batch]).take(rows))
+        kept = batch.take(is_u)
         scores = self.score(kept)
         return Swept(
-            self.cuts.count(scores).above_u, rows.size, Best(scores, kept, self.most).cut()
+            self.cuts.count(scores).above_u, kept.rows, Best(scores, kept, self.most).cut()
         )
 
-    def score(self, rows: Rows) -> Floats:
+    def score(self, rows: Batch) -> Floats:
         """The scores of rows that did not train the models."""
-        table = Batch.from_frame(rows.table.select(self.encoder.columns))
-        return self.folds.scores(as_numbers(self.encoder.encode(table)), rows.places)
+        X = as_numbers(self.encoder.encode(rows.select(self.encoder.columns)))
+        return self.folds.scores(X, rows.places)
 
 
-def sweep(engine: Engine, parts: Sequence[RowPart], shared: Sweep) -> Swept:
+def sweep(engine: Engine, parts: Sequence[Part], shared: Sweep) -> Swept:
     """The pass: the sum over all parts, or the error of the first file that has one."""
     found = total_of(engine, _sweep, parts, shared)
     if found.bad:
@@ -175,5 +173,5 @@ def _fold(chain: Chain, is_positive: Mask) -> Fold:
     return Fold(chain.models, np.sort(z[~is_positive[chain.held_out]]))
 
 
-def _sweep(shared: Sweep, part: RowPart) -> Swept:
-    return reduce(add, (shared.over(places, batch) for places, batch in read_rows(part)))
+def _sweep(shared: Sweep, part: Part) -> Swept:
+    return reduce(add, (shared.over(batch) for batch in part.batches()))

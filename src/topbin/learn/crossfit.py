@@ -1,9 +1,10 @@
-"""Nested cross-fitting: learners that discard, over any scikit-learn classifier, without a leak.
+"""The one cross-fit: any learner over any scikit-learn classifier, every row scored out of fold.
 
 The hold-out of Garg et al. 2021, algorithm 3, costs a table a fifth of its rows. Here every row
-is held out once: for each outer fold the whole loop runs on the other folds only, ranking U by
-models of inner folds, and then scores the fold that nothing of it has touched. Folds shared
-between rounds would leak (which rows were kept tells what their label was) and push α̂ down.
+is held out once: for each outer fold the whole loop runs on the other folds only, ranks U by
+models of inner folds, and then scores the fold that it has not touched. Folds shared between
+rounds would leak (which rows were kept tells what their label was) and push α̂ down. A learner
+that discards nothing needs no inner folds: its cross-fit is the ordinary one.
 """
 
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
@@ -14,25 +15,28 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.core.labels import Mask
 from topbin.core.ranks import share_below
-from topbin.core.tails import Tails
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
 from topbin.learn.loop import Epoch, train
 from topbin.learn.risk import Learner
-from topbin.mpe.bbe import bbe
-from topbin.mpe.crossfit import SMALL_CELLS, Floats, stratified_folds
+from topbin.learn.select import Floats, RowNumbers, stratified_folds
+from topbin.mpe.registry import METHODS
+
+# Below this many cells a model runs faster on one thread than it can wake a second one.
+SMALL_CELLS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much work a cross-fit is: folds outside and inside, repeats, and rounds of refitting.
+    """How much work a cross-fit is: outer and inner folds, repeats, and rounds of refitting.
 
-    One inner fold means none: for learners that rank nothing, models see all rows of a chain.
+    One inner fold means none: models of learners that rank nothing see all rows of a chain.
     """
 
     outer: int = 5
@@ -44,20 +48,32 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
-    """One run of the loop: the rows it never touched, their scores a round, and its models."""
+    """One run of the loop: the rows it never touched, their scores per round, and its models.
+
+    A chain that held nothing out is one for new rows.
+    """
 
     repeat: int
-    held_out: NDArray[np.intp]
+    held_out: RowNumbers
     scores: tuple[Floats, ...]
     models: tuple[Any, ...]
     history: tuple[Epoch, ...]
 
+    @property
+    def mean_scores(self) -> Floats:
+        """One score per held-out row: the mean over the rounds, warm start included."""
+        return np.asarray(np.mean(self.scores, axis=0), np.float64)
+
+    def score(self, X: Any) -> Floats:
+        """The scores of other rows that these models never saw, on the scale of `mean_scores`."""
+        return mean_score(self.models, X)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ensemble:
-    """Models for new rows, a group for each repeat, with scores that place theirs on one scale.
+    """Models for new rows, one group per repeat, and the out-of-fold scores to compare with.
 
-    Without references the scale is the models' own.
+    Without such references the scale is that of the models.
     """
 
     groups: tuple[tuple[Any, ...], ...]
@@ -74,11 +90,31 @@ class Ensemble:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossFit:
-    """Out-of-fold scores of all rows, models that score new rows alike, and the history."""
+    """A finished cross-fit: out-of-fold scores of all rows, and models that score new ones.
+
+    `chains` are kept on request. Other rows can then be scored by the models of a single fold, as
+    the held-out rows were: `fit.folds[repeat][k].score(X)`.
+    """
 
     scores: Floats
     ensemble: Ensemble
     history: tuple[Epoch, ...]
+    chains: tuple[Chain, ...] = ()
+
+    def score(self, X: Any) -> Floats:
+        """Scores of new rows, on the scale of the out-of-fold scores."""
+        if not self.ensemble.groups:
+            raise InputError(
+                "TB013", "this cross-fit has no models for new rows; run it with new_rows=True."
+            )
+        return self.ensemble.scores(X)
+
+    @property
+    def folds(self) -> tuple[tuple[Chain, ...], ...]:
+        """For each repeat, the chains that held rows out, in the order of the folds."""
+        outer = [chain for chain in self.chains if chain.held_out.size]
+        repeats = range(1 + max((chain.repeat for chain in outer), default=-1))
+        return tuple(tuple(c for c in outer if c.repeat == repeat) for repeat in repeats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,29 +139,41 @@ def crossfit(
     sample_weight: Floats | None = None,
     n_jobs: int | None = None,
     deadline: float = inf,
+    new_rows: bool = True,
+    keep_chains: bool = False,
     memory: MutableMapping[str, Any] | None = None,
     on_event: Callable[[Progress], object] | None = None,
 ) -> CrossFit:
-    """Run a learner once for each outer fold and once on all rows, `repeats` times over.
+    """Run a learner once for each outer fold and once on all rows, `repeats` times.
 
     A chain's score is the mean over its rounds, the warm start included: measured on five tables
-    that gave a smaller error of α than any round alone. A row's score is its rank within its
-    fold, averaged over repeats; without `ranks` it is the models' own. `deadline` is a reading of
-    `time.monotonic`: past it no repeat or round begins that is not needed to score every row.
-    Chains that `memory` holds, by their `chain_name`, are taken from it; others are put there, but
-    for those that the deadline cut short.
+    that gave a smaller error of α than any single round. A row's score is its rank within its
+    fold, averaged over repeats; without `ranks` it is the score of the models. `deadline` is a
+    reading of `time.monotonic`: after it no repeat or round begins that is not needed to score
+    every row. Without `new_rows` the chains on all rows are omitted, and only the scores of these
+    rows are known.
+
+    Chains that `memory` holds, by their `chain_name`, are taken from it; others are put there,
+    except those that the deadline cut short. Models of a chain that held rows out are dropped
+    once these are scored, unless `keep_chains` asks for them.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from topbin.learn.pvu import PVU
+    >>> X, is_positive = np.repeat([[1.0], [-1.0]], 10, axis=0), np.repeat([True, False], 10)
+    >>> fit = crossfit(LogisticRegression(), X, is_positive, PVU, plan=Plan(inner=1, warm=0))
+    >>> bool(fit.scores[is_positive].min() > fit.scores[~is_positive].max())
+    True
     """
     memory = {} if memory is None else memory
     chains: list[Chain] = []
-    total = plan.repeats * (plan.outer + 1)
-    small = is_small(X)
+    threads = 1 if is_small(X) else None
     for repeat in range(plan.repeats):
-        jobs = list(chains_of(is_positive, plan, seed + 1000 * repeat))
+        jobs = list(chains_of(is_positive, plan, seed + 1000 * repeat))[: None if new_rows else -1]
         names = [chain_name(learner, repeat, k) for k in range(len(jobs))]
-        known = [memory.get(name) for name in names]
+        known = [_remembered(memory, name, keep_chains) for name in names]
         if repeat and None in known and monotonic() > deadline:
             break
-        with threadpool_limits(limits=1 if small else None):
+        with threadpool_limits(limits=threads):
             runs = Parallel(n_jobs=n_jobs, return_as="generator")(
                 delayed(run_chain)(
                     estimator, X, is_positive, learner, held_out, repeat,
@@ -136,18 +184,25 @@ def crossfit(
             )  # fmt: skip
             for name, done in zip(names, known, strict=True):
                 if done is None:
-                    done = _without_spent_models(next(runs))
+                    done = next(runs) if keep_chains else _without_spent_models(next(runs))
                     if is_whole(done, plan):
                         memory[name] = done
                 chains.append(done)
                 if on_event is not None:
+                    total = plan.repeats * len(jobs)
                     on_event(Progress(len(chains), total, done.history[-1]))
-    return _gather(chains, is_positive, ranks=ranks)
+    found = _gather(chains, is_positive, ranks=ranks)
+    return replace(found, chains=tuple(chains)) if keep_chains else found
 
 
 def is_small(X: Any) -> bool:
-    """Whether a second thread would cost more than it brings."""
+    """Whether a second thread would cost more time than it saves."""
     return bool(X.shape[0] * X.shape[1] <= SMALL_CELLS)
+
+
+def _remembered(memory: MutableMapping[str, Any], name: str, with_models: bool) -> Chain | None:
+    chain: Chain | None = memory.get(name)
+    return None if chain is not None and with_models and not chain.models else chain
 
 
 def chain_name(learner: Learner, repeat: int, k: int) -> str:
@@ -161,11 +216,11 @@ def is_whole(chain: Chain, plan: Plan) -> bool:
 
 
 def _without_spent_models(chain: Chain) -> Chain:
-    """Models of a chain that held rows out have done their work once those are scored."""
+    """Models of a chain that held rows out are not needed once these rows are scored."""
     return replace(chain, models=()) if chain.held_out.size else chain
 
 
-def chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+def chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, RowNumbers]]:
     """A seed and the rows held out, for each outer fold and then for none."""
     for k, (_, held_out) in enumerate(stratified_folds(is_positive, plan.outer, seed)):
         yield seed + 10 * (k + 1), held_out
@@ -177,7 +232,7 @@ def run_chain(
     X: Any,
     is_positive: Mask,
     learner: Learner,
-    held_out: NDArray[np.intp],
+    held_out: RowNumbers,
     repeat: int,
     *,
     alpha: float | None,
@@ -186,7 +241,7 @@ def run_chain(
     sample_weight: Floats | None,
     deadline: float,
 ) -> Chain:
-    """The whole loop on the rows that are not held out, each round scoring those that are."""
+    """The whole loop on the rows that are not held out; each round scores those that are."""
     fold = inner_folds(is_positive, held_out, plan.inner, seed)
     model = FoldedModels(estimator, X, fold, seed=seed, sample_weight=sample_weight)
     rows_p, rows_u = (np.flatnonzero((fold >= 0) & side) for side in (is_positive, ~is_positive))
@@ -213,10 +268,8 @@ def run_chain(
     return Chain(repeat, held_out, tuple(scores), tuple(models), tuple(history))
 
 
-def inner_folds(
-    is_positive: Mask, held_out: NDArray[np.intp], folds: int, seed: int
-) -> NDArray[np.intp]:
-    """Each row's inner fold; −1 for the rows held out.
+def inner_folds(is_positive: Mask, held_out: RowNumbers, folds: int, seed: int) -> RowNumbers:
+    """The inner fold of each row; −1 for the rows held out.
 
     >>> inner_folds(np.array([True, False, True, False, True]), np.array([4]), 2, seed=0)[-1]
     np.int64(-1)
@@ -247,17 +300,17 @@ def _gather(chains: Sequence[Chain], is_positive: Mask, *, ranks: bool) -> Cross
         if not chain.held_out.size:
             groups[chain.repeat] = chain.models
             continue
-        score = np.mean(chain.scores, axis=0)
+        score = chain.mean_scores
         raw[chain.repeat, chain.held_out] = score
         ranked[chain.repeat, chain.held_out] = share_below(score, np.sort(score))
     references = tuple(np.sort(scores) for scores in raw) if ranks else ()
-    ensemble = Ensemble(tuple(groups[repeat] for repeat in repeats), references)
+    ensemble = Ensemble(tuple(groups[repeat] for repeat in repeats if repeat in groups), references)
     scores = (ranked if ranks else raw).mean(axis=0)
     return CrossFit(scores, ensemble, _mean_history(chains, is_positive))
 
 
 def _mean_history(chains: Sequence[Chain], is_positive: Mask) -> tuple[Epoch, ...]:
-    """One record a round: means over chains, and α̂ from the rows that they held out."""
+    """One record per round: means over chains, and α̂ from the rows that they held out."""
     outer = [chain for chain in chains if chain.held_out.size]
     rounds = min(len(chain.history) for chain in outer)
     return tuple(_mean_epoch(outer, t, is_positive) for t in range(rounds))
@@ -281,4 +334,4 @@ def _estimate_at(outer: Sequence[Chain], t: int, is_positive: Mask) -> AlphaEsti
     scores = np.zeros(is_positive.size)
     for chain in outer:
         scores[chain.held_out] += share_below(chain.scores[t], np.sort(chain.scores[t]))
-    return bbe(Tails.from_scores(scores[is_positive], scores[~is_positive]))
+    return METHODS["bbe"].read(Evidence(scores[is_positive], scores[~is_positive]))

@@ -1,7 +1,7 @@
 """CVIR: Conditional Value Ignoring Risk, algorithm 2 of Garg et al., NeurIPS 2021.
 
-Before every epoch the α of U that the model finds most positive is set aside; the rest stands
-for the negatives.
+Before every epoch the α of U that the model finds most positive is discarded; the rest represents
+the negatives.
 """
 
 from typing import Literal

@@ -1,7 +1,7 @@
 """The classifiers of Elkan & Noto, "Learning classifiers from only positive and unlabeled data".
 
-KDD 2008. From g(x), the probability that a row like x is labeled, and c, that of a positive. The
-paper's f(x) = g(x)/c is for all rows; probabilities here are for the unlabeled ones, as everywhere.
+KDD 2008. From g(x), the probability that a row like x is labeled, and c, the labeled share of the
+positives. The paper's f(x) = g(x)/c is for all rows; probabilities here are for the unlabeled ones.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from topbin.learn.backends.sklearn import seeded, weight_name
 from topbin.learn.posterior import Posterior
 from topbin.learn.pvu import PVU
 from topbin.learn.risk import Learner, Risk
-from topbin.mpe.crossfit import Floats
+from topbin.learn.select import Floats
 
 NEVER_ONE = 1 - 1e-9
 

@@ -1,7 +1,7 @@
 """The one training loop: algorithms 2 and 3 of Garg et al. 2021, and every plainer learner.
 
 The loop chooses α, the rows of U to keep and the risk; a backend turns them into a better model.
-It yields a record an epoch and stops only at its cap: when to stop sooner is the caller's choice.
+It yields one record per epoch and stops only at its limit: the caller decides when to stop sooner.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,20 +14,20 @@ import numpy as np
 from topbin.core.checks import Scores, check_count, check_fraction
 from topbin.core.errors import InputError, TopbinError
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.tails import Tails
+from topbin.core.evidence import Evidence
 from topbin.learn.pvu import PVU
 from topbin.learn.risk import Learner, Risk, mean_risk
-from topbin.learn.select import Rows, keep_lowest, n_rows
-from topbin.mpe.bbe import bbe
+from topbin.learn.select import RowNumbers, keep_lowest, n_rows
+from topbin.mpe.registry import METHODS
 
 WARM_START = "warm-start"
-LEAST_WARM = 10  # epochs, however early PvU was at its best
+LEAST_WARM = 10  # epochs, however early PvU reached its best
 NEAR_ONE = 0.95  # an estimate this high would discard nearly all of U; it says "not learned yet"
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
-    """What one epoch of training saw: its mean loss, and error on P plus error on the kept U."""
+class EpochLoss:
+    """The outcome of one epoch of training: mean loss, and error on P plus error on the kept U."""
 
     loss: float
     training_error: float
@@ -37,10 +37,10 @@ class Backend(Protocol):
     """A model that can score rows and improve itself by one epoch."""
 
     def scores(self, X: Any) -> Scores:
-        """One logit a row, higher is more positive; nothing random, nothing learned."""
+        """One logit per row, higher is more positive; nothing random, nothing learned."""
         ...
 
-    def epoch(self, X_p: Any, X_u: Any, risk: Risk, kept: Rows | None = None) -> Pass:
+    def epoch(self, X_p: Any, X_u: Any, risk: Risk, kept: RowNumbers | None = None) -> EpochLoss:
         """Train once over P and the kept rows of U (all, if None).
 
         A backend whose loss is not finite goes back to where it was, and returns that loss.
@@ -68,8 +68,8 @@ class Epoch:
 
 
 @dataclass(frozen=True, slots=True)
-class Settle:
-    """When training has settled: means over two neighbouring windows of epochs nearly agree.
+class SettleRule:
+    """When training has settled: means over two neighboring windows of epochs nearly agree.
 
     Both the training error (within `error`) and α̂ (within `alpha`) must; learners without an
     estimate are judged by the training error alone. Warm-start epochs do not count.
@@ -110,8 +110,8 @@ def train(
     epochs: int,
     warm_start: int = 0,
     warm_stop: bool = False,
-    estimator: Callable[[Tails], AlphaEstimate] = bbe,
-    settle: Settle = Settle(),  # noqa: B008  (frozen)
+    estimator: Callable[[Evidence], AlphaEstimate] = METHODS["bbe"].read,
+    settle: SettleRule = SettleRule(),  # noqa: B008  (frozen)
     least_kept: int = 10,
     done: Sequence[Epoch] = (),
 ) -> Iterator[Epoch]:
@@ -159,7 +159,7 @@ def _one_epoch(
     least_kept: int,
     number: int,
 ) -> Epoch:
-    kept: Rows | None = None
+    kept: RowNumbers | None = None
     alarms: tuple[Alarm, ...] = ()
     if stage.discard and alpha is not None:
         if stage.estimates_alpha and alpha >= NEAR_ONE:
@@ -192,7 +192,7 @@ def _warm_start_of(learner: Learner) -> Learner:
 def is_past_best_epoch(history: Sequence[Epoch]) -> bool:
     """Whether a warm start has run twice as long as it took to its lowest risk on the hold-out.
 
-    From there on PvU memorises: what it would learn of U are its labels.
+    From there on PvU memorizes: what it would learn about U are its labels.
 
     >>> best_at_6 = [Epoch(i, "", 0, 0, 0, held_risk=0.5 + abs(i - 6) / 8) for i in range(1, 13)]
     >>> is_past_best_epoch(best_at_6[:11]), is_past_best_epoch(best_at_6)
@@ -205,7 +205,7 @@ def is_past_best_epoch(history: Sequence[Epoch]) -> bool:
 def _judge(
     model: Backend,
     holdout: tuple[Any, Any] | None,
-    estimator: Callable[[Tails], AlphaEstimate],
+    estimator: Callable[[Evidence], AlphaEstimate],
     warm: Learner | None = None,
 ) -> tuple[AlphaEstimate | None, float | None]:
     """What the hold-out says: α̂ and, in a warm start, PvU's risk."""
@@ -213,14 +213,14 @@ def _judge(
         return None, None
     scores_p, scores_u = (model.scores(X) for X in holdout)
     risk = None if warm is None else mean_risk(warm.at(None), scores_p, scores_u)
-    return estimator(Tails.from_scores(scores_p, scores_u)), risk
+    return estimator(Evidence(scores_p, scores_u)), risk
 
 
 def _near_one(alpha: float, number: int) -> Alarm:
     return Alarm(
         "alpha-near-one",
-        f"α̂ = {alpha:.3f} before epoch {number}, at or above {NEAR_ONE}: the model does not tell "
-        "positives from the rest, or nearly all of U is positive. Nothing was discarded.",
+        f"α̂ = {alpha:.3f} before epoch {number}, at or above {NEAR_ONE}: the model does not "
+        "separate positives from the rest, or nearly all of U is positive. Nothing was discarded.",
         "up",
     )
 

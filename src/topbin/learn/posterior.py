@@ -1,7 +1,7 @@
 """Probabilities for the unlabeled: from out-of-fold scores and α to p(positive | score).
 
 In U a row is positive with probability α·p_p/p_u. The ratio p_p/p_u is an isotonic regression of
-"is in P" on the score (Zadrozny & Elkan, KDD 2002), for a balanced one g gives g/(1 − g).
+"is in P" on the score (Zadrozny & Elkan, KDD 2002), because a balanced one, g, gives g/(1 − g).
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def fit_posterior(scores_p: Any, scores_u: Any, alpha: float) -> Posterior:
     """Fit the map on scores of rows the scorer never saw; its mean over U is α.
 
     Where the ratio says more than certain it is cut to 1, and the rest is raised until the mean is
-    α again: Brier score and accuracy gained from that in every trial at α = .5 and .9.
+    α again: that improved Brier score and accuracy in every trial at α = .5 and .9.
 
     >>> posterior = fit_posterior([3.0, 4.0, 4.0], [1.0, 2.0, 3.0, 4.0], alpha=0.5)
     >>> posterior([1.0, 4.0]).round(2)
@@ -66,12 +66,12 @@ def fit_posterior(scores_p: Any, scores_u: Any, alpha: float) -> Posterior:
 
 
 def _ratio(g: Floats) -> Floats:
-    """p_p/p_u of a balanced g; bounded, for 1 means "no row of U here"."""
+    """p_p/p_u of a balanced g; bounded, because 1 means "no row of U here"."""
     return g / np.maximum(1 - g, 1e-9)
 
 
 def _scale_to(ratio: Floats, alpha: float) -> float:
-    """The t with mean min(1, t·ratio) = α; the t that makes every non-zero ratio 1 if none has.
+    """The t with mean min(1, t·ratio) = α; if there is none, the t that makes every ratio > 0 a 1.
 
     With the k largest cut to 1, t = (α·m − k)/(sum of the others): the right k is the first whose
     t leaves the next ratio uncut.

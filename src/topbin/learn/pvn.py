@@ -1,7 +1,7 @@
 """PvN: positives against TRUE negatives, the ceiling that PU learners are compared with.
 
-The comparison of Garg et al. 2021, appendix "nnPU vs PN classification". It is shown negatives
-in the place of U, so it serves benchmarks only.
+The comparison of Garg et al. 2021, appendix "nnPU vs PN classification". It sees negatives
+in place of U, so it is for benchmarks only.
 """
 
 from scipy.special import logit

@@ -1,4 +1,4 @@
-"""PvU: tell positives from unlabeled rows, as if the unlabeled were negative.
+"""PvU: separate positives from unlabeled rows, as if the unlabeled were negative.
 
 The domain discrimination of Garg et al. 2021, section 4, and the warm start of their algorithm 3.
 """

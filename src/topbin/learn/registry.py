@@ -13,7 +13,7 @@ LEARNERS = {learner.name: learner for learner in (PVU, UPU, NNPU, CVIR, TEDN, PV
 
 
 def find_learner(name: str) -> Learner:
-    """Look a learner up, or say which ones there are.
+    """Look up a learner; an unknown name is an error that lists the names.
 
     >>> find_learner("cvir").discard
     True

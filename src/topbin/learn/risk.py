@@ -1,4 +1,4 @@
-"""What a learner minimises: p_pos·L⁺(P) + p_neg·L⁻(P) + u_neg·L⁻(U), with or without a clamp.
+"""What a learner minimizes: p_pos·L⁺(P) + p_neg·L⁻(P) + u_neg·L⁻(U), with or without a clamp.
 
 L⁺ is the mean loss of calling rows positive, L⁻ of calling them negative. The five objectives of
 Garg et al. 2021 are five choices of the three weights; the clamp is that of Kiryo et al. 2017,
@@ -47,11 +47,11 @@ class Risk:
 
     @property
     def needs_gradient(self) -> bool:
-        """Whether a weight is negative, so that no refit with row weights can minimise this."""
+        """Whether a weight is negative, so that no refit with row weights can minimize this."""
         return self.p_neg < 0
 
     def negative_part(self, neg_p: Any, neg_u: Any) -> Any:
-        """The loss on what stands for the negatives; below 0 the model memorises U."""
+        """The loss on what represents the negatives; below 0 the model memorizes U."""
         return self.u_neg * neg_u + self.p_neg * neg_p
 
     def value(self, pos_p: Any, neg_p: Any, neg_u: Any) -> Any:
@@ -62,7 +62,7 @@ class Risk:
     def descent(self, pos_p: Any, neg_p: Any, neg_u: Any) -> Any:
         """The quantity to step down along; not the reported loss when the clamp is active.
 
-        Below −β the step climbs back out of the memorised region, along −γ·(negative part).
+        Below −β the step climbs back out of the memorized region, along −γ·(negative part).
         """
         part = self.negative_part(neg_p, neg_u)
         return -self.gamma * part if self._too_low(part) else self.p_pos * pos_p + part
@@ -91,12 +91,12 @@ class Learner:
     oracle: bool = False
 
     def at(self, alpha: float | None) -> Risk:
-        """The risk at this α, with this learner's loss; α may be None where it is not needed."""
+        """The risk at this α, with this learner's loss; α can be None where it is not needed."""
         return replace(self.risk(np.nan if alpha is None else alpha), loss=self.loss)
 
 
 def mean_risk(risk: Risk, scores_p: Any, scores_u: Any) -> float:
-    """The risk of logits that are already there, rows of each sample averaged.
+    """The risk of given logits, averaged over the rows of each sample.
 
     >>> from math import log
     >>> mean_risk(Risk(0.5, 0.0, 0.5), [0.0], [0.0, 0.0]) == log(2)

@@ -1,30 +1,34 @@
 """Choosing rows: which of U an epoch keeps, and which rows are held out."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
 
 from topbin.core.checks import check_count, check_fraction, check_scores
 from topbin.core.errors import InputError
+from topbin.core.labels import Mask
 
-Rows = NDArray[np.intp]
+Floats = NDArray[np.float64]
+RowNumbers = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Split:
+class RowSplit:
     """Row numbers to train on and row numbers held out, each ascending."""
 
-    train: Rows
-    holdout: Rows
+    train: RowNumbers
+    holdout: RowNumbers
 
 
-def keep_lowest(scores_u: Any, alpha: float, *, least: int = 1) -> Rows:
-    """Rows of U left when the top α by score are discarded, in row order.
+def keep_lowest(scores_u: Any, alpha: float, *, least: int = 1) -> RowNumbers:
+    """Rows of U that remain when the top α by score are discarded, in row order.
 
     The loss of calling a row negative grows with its score, so ranking by score is the paper's
-    ranking by loss. At least `least` rows stay; of equal scores at the cut, the first rows stay.
+    ranking by loss. At least `least` rows remain; of equal scores at the cut, the first ones do.
 
     >>> keep_lowest([0.9, 0.1, 0.8, 0.2], alpha=0.5)
     array([1, 3])
@@ -37,7 +41,7 @@ def keep_lowest(scores_u: Any, alpha: float, *, least: int = 1) -> Rows:
     return np.sort(np.argsort(scores, kind="stable")[:n_kept])
 
 
-def split_rows(n: int, rng: np.random.Generator, *, share: float = 0.2) -> Split:
+def split_rows(n: int, rng: np.random.Generator, *, share: float = 0.2) -> RowSplit:
     """Hold out a random share of n rows, at least one, leaving at least one.
 
     >>> split = split_rows(10, np.random.default_rng(0))
@@ -49,11 +53,28 @@ def split_rows(n: int, rng: np.random.Generator, *, share: float = 0.2) -> Split
         raise InputError("TB001", f"a hold-out needs at least 2 rows to divide; got {n}.")
     n_out = min(n - 1, max(1, round(share * n)))
     order = rng.permutation(n)
-    return Split(np.sort(order[n_out:]), np.sort(order[:n_out]))
+    return RowSplit(np.sort(order[n_out:]), np.sort(order[:n_out]))
+
+
+def stratified_folds(
+    is_positive: Mask, folds: int, seed: int
+) -> Iterator[tuple[RowNumbers, RowNumbers]]:
+    """Rows to train on and rows held out, per fold; fewer folds where a side has fewer rows."""
+    n_p = int(is_positive.sum())
+    folds = min(folds, n_p, is_positive.size - n_p)
+    if folds < 2:
+        raise InputError(
+            "TB003",
+            f"cross-fitting needs 2 positives and 2 unlabeled rows; got n_samples = "
+            f"{is_positive.size} with {n_p} positive. Score the rows with a model of your own and "
+            "use topbin.estimate_alpha.",
+        )
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    yield from splitter.split(np.zeros(is_positive.size), is_positive)
 
 
 def n_rows(X: Any) -> int:
-    """How many rows: arrays, tensors, sparse matrices, Datasets, or a tuple of such.
+    """How many rows: arrays, tensors, sparse matrices, Datasets, or a tuple of these.
 
     >>> n_rows(np.zeros((3, 2))), n_rows((np.zeros((3, 2)), np.zeros(3))), n_rows([5, 6])
     (3, 3, 2)

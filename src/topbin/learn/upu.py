@@ -1,7 +1,7 @@
 """uPU: the unbiased risk of du Plessis, Niu and Sugiyama (2014, 2015).
 
 α·L⁺(P) − α·L⁻(P) + L⁻(U) has the mean of the risk on positives and true negatives. A flexible
-model drives it below zero by memorising U; see nnpu.
+model drives it below zero by memorizing U; see nnpu.
 """
 
 from topbin.learn.risk import Learner, Risk

@@ -1,4 +1,4 @@
-"""How many: mixture-proportion estimators, one file a method, with intervals and alarms."""
+"""How many: mixture-proportion estimators, one file per method, with intervals and alarms."""
 
 from topbin.mpe.alphamax import alphamax
 from topbin.mpe.bbe import bbe
@@ -6,7 +6,7 @@ from topbin.mpe.bbe_cp import bbe_cp
 from topbin.mpe.bootstrap import bootstrap
 from topbin.mpe.dedpul import dedpul, dedpul_posterior
 from topbin.mpe.elkan_noto import elkan_noto
-from topbin.mpe.estimate import estimate_alpha
+from topbin.mpe.estimate import compared_estimates, estimate_alpha
 from topbin.mpe.intervals import interval, upper_bound
 from topbin.mpe.km import hull_curve, km1, km2
 from topbin.mpe.prune import thin_tails
@@ -22,6 +22,7 @@ __all__ = [
     "bbe",
     "bbe_cp",
     "bootstrap",
+    "compared_estimates",
     "dedpul",
     "dedpul_posterior",
     "elkan_noto",

@@ -1,21 +1,21 @@
-"""Alarms: reasons to doubt an estimate, each with the way it would be wrong.
+"""Alarms: reasons to doubt an estimate, each with the direction of the error.
 
 No alarm is not a proof. Whether the top bin is pure cannot be verified from scores: a test of the
-bin's top half against the rest has little power, so it may raise doubt and never remove it.
+bin's top half against the rest has little power, so it can raise doubt but never remove it.
 All alarms read the tails only at the geometric ranks, so thinned tails raise the same ones.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.stats import norm
 
-from topbin.core.estimate import FEW_POSITIVES, Alarm, AlphaEstimate
+from topbin.core.defaults import FEW_POSITIVES
+from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.tails import Tails
+from topbin.core.twins import Twins
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
 
 TINY_BIN = 20
@@ -28,7 +28,7 @@ CLEARLY = 0.001
 def find_alarms(
     estimate: AlphaEstimate, tails: Tails, others: Sequence[AlphaEstimate] = ()
 ) -> tuple[Alarm, ...]:
-    """Every alarm that these tails and these other estimates give reason for.
+    """Every alarm that these tails and these other estimates raise.
 
     >>> est = AlphaEstimate(alpha=0.3, n_p=30, n_u=30, method="bbe")
     >>> scores_p, scores_u = np.arange(70.0, 100.0), np.arange(0.0, 90.0, 3.0)
@@ -37,8 +37,8 @@ def find_alarms(
     """
     read = at_ranks(tails, geometric_ranks(tails.n_p))
     checks: tuple[Callable[[AlphaEstimate, Tails], Alarm | None], ...] = (
-        few_positives, tiny_bin, no_flat_top, near_one, indistinguishable, reversed_scores,
-        heavy_ties, outside_interval,
+        few_positives, tiny_bin, no_flat_top, near_one, not_higher, heavy_ties,
+        outside_interval,
     )  # fmt: skip
     found = [check(estimate, read) for check in checks] + [methods_disagree(estimate, others)]
     return tuple(alarm for alarm in found if alarm is not None)
@@ -53,14 +53,14 @@ def few_positives(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
 
 
 def tiny_bin(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
-    """A ratio of a handful of rows is mostly luck."""
+    """The ratio of a few rows is mostly luck."""
     if estimate.cut is None or tails.n_p < TINY_BIN:
         return None
     best = _bin_of(estimate.cut, tails)
     x, y = int(tails.above_p[best]), int(tails.above_u[best])
     if min(x, y) >= TINY_BIN:
         return None
-    message = f"the chosen top bin holds {x:,} positives and {y:,} unlabeled rows; few to count on."
+    message = f"the chosen top bin contains only {x:,} positives and {y:,} unlabeled rows."
     return Alarm("tiny-bin", message, "either")
 
 
@@ -78,43 +78,37 @@ def no_flat_top(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
     if rise <= norm.ppf(1 - LEVEL) * sqrt((1 / x + 1 / y).sum()):
         return None
     message = (
-        "the ratio still rises inside the chosen top bin, so negatives seem to have entered it."
+        "the ratio still rises inside the chosen top bin, so the bin seems to contain negatives."
     )
     return Alarm("no-flat-top", message, "up")
 
 
 def near_one(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
-    """Near 1 the model may simply not have learned to tell positives apart."""
+    """Near 1, the model may simply not have learned to separate positives from the rest."""
     if estimate.alpha < NEAR_ONE:
         return None
     message = (
-        f"α = {estimate.alpha:.3f} says that nearly all unlabeled rows are positive; a model that "
-        "learned nothing says the same."
+        f"α = {estimate.alpha:.3f} means that nearly all unlabeled rows are positive; a model that "
+        "learned nothing gives the same."
     )
     return Alarm("near-one", message, "up")
 
 
-def indistinguishable(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
-    """A one-sided Kolmogorov–Smirnov test at the cuts: do positives score higher at all?"""
-    if _differ(tails.q_p - tails.q_u, tails, LEVEL) or _differ(
-        tails.q_u - tails.q_p, tails, CLEARLY
-    ):
+def not_higher(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
+    """One-sided Kolmogorov–Smirnov tests at the cuts: do positives score higher, or even lower?"""
+    gaps = tails.q_p - tails.q_u
+    if _differ(gaps, tails, LEVEL):
         return None
-    message = "positives and unlabeled rows score alike; these scores cannot tell them apart."
-    return Alarm("indistinguishable", message, "up")
-
-
-def reversed_scores(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
-    """The same test the other way: positives score lower, as those of p(negative) do."""
-    if _differ(tails.q_p - tails.q_u, tails, LEVEL) or not _differ(
-        tails.q_u - tails.q_p, tails, CLEARLY
-    ):
-        return None
+    if _differ(-gaps, tails, CLEARLY):
+        message = (
+            "positives score lower than the unlabeled rows; are your scores reversed? "
+            "Higher must mean more positive."
+        )
+        return Alarm("reversed-scores", message, "either")
     message = (
-        "positives score lower than the unlabeled rows; do your scores run the other way? "
-        "Higher must mean more positive."
+        "positives and unlabeled rows have the same scores; these scores cannot separate them."
     )
-    return Alarm("reversed-scores", message, "either")
+    return Alarm("indistinguishable", message, "up")
 
 
 def _differ(gaps: Any, tails: Tails, level: float) -> bool:
@@ -123,19 +117,19 @@ def _differ(gaps: Any, tails: Tails, level: float) -> bool:
 
 
 def heavy_ties(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
-    """Tied scores cannot be cut apart, so a pure part of a tied group is out of reach."""
+    """Tied scores cannot be separated, so a pure part of a tied group cannot be found."""
     wanted = geometric_ranks(tails.n_p).size
     if tails.cuts.size >= wanted / 2 or wanted < 10:
         return None
     message = (
-        f"positives share few distinct scores ({tails.cuts.size} where {wanted} were looked for), "
-        "so the top bin cannot be cut finely."
+        f"positives have few distinct scores ({tails.cuts.size} instead of {wanted}), so the top "
+        "bin can be chosen only roughly."
     )
     return Alarm("ties", message, "up")
 
 
 def outside_interval(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
-    """A method's point that the counts themselves speak against."""
+    """The method's point contradicts the counts."""
     if estimate.interval is None:
         return None
     low, high = estimate.interval
@@ -158,41 +152,20 @@ def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -
     return Alarm("methods-disagree", message, "either")
 
 
-def shared_rows(X_p: Any, X_u: Any) -> tuple[Alarm, ...]:
-    """Positive rows that also stand among the unlabeled, feature by feature.
+def shared_rows(twins: Twins) -> tuple[Alarm, ...]:
+    """Positive rows that are also among the unlabeled, more often than chance explains.
 
-    Where features have few values many rows are equal that are not the same cases. So positives
-    must have a twin among the unlabeled more often than the unlabeled have one among themselves.
-
-    >>> [alarm.code for alarm in shared_rows(np.eye(3), np.eye(3)[:2])]
+    >>> [alarm.code for alarm in shared_rows(Twins(n_p=3, rows=2, distinct=2, usual=0.0))]
     ['shared-rows']
     """
-    keys_p, keys_u = (np.fromiter(map(hash, _row_keys(X)), np.int64) for X in (X_p, X_u))
-    distinct, counts = np.unique(keys_u, return_counts=True)
-    found = keys_p[np.isin(keys_p, distinct)]
-    usual = float(counts[counts > 1].sum() / keys_u.size)
-    if found.size / keys_p.size <= usual + 3 * sqrt(usual * (1 - usual) / keys_p.size):
+    if not twins.are_unusual:
         return ()
-    shared = np.unique(found).size
+    shared = twins.distinct
     message = (
         f"{shared:,} distinct positive row{'s' if shared > 1 else ''} also stand among the "
         "unlabeled; if they are the same cases, remove them there."
     )
     return (Alarm("shared-rows", message, "up"),)
-
-
-def _row_keys(X: Any) -> Iterator[bytes]:
-    """One row at a time, so that a long table costs no second copy of itself."""
-    if issparse(X):
-        table: Any = X
-        rows = table.tocsr().copy()
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-        for start, stop in pairwise(rows.indptr):
-            yield rows.indices[start:stop].tobytes() + rows.data[start:stop].tobytes()
-    else:
-        for row in X:
-            yield (row + 0.0).tobytes()  # −0.0 becomes 0.0
 
 
 def _bin_of(cut: float, tails: Tails) -> int:

@@ -36,15 +36,15 @@ def alphamax(scores_p: Any, scores_u: Any, *, bins: int | None = None) -> AlphaE
         the largest  (f(t + π/20) − 2 f(t) + f(t − π/20)) / (f(t) + c)  over t = arcsin √α.
 
     c = 2 (K − 1)(1/n_p + 1/n_u) is twice the f(1) that noise makes if U is P. If f(1) is below
-    the 95 % point of that noise, the histograms cannot tell U from P, and α = 1.
+    the 95 % point of that noise, the histograms do not separate U from P, and α = 1.
 
     The authors fit lines over α and take c as 1 % of f's range. But f is infinitely steep in α at
-    1, where a false elbow then stands, and 1 % is noise in one sample and not in another. Our
-    K = `bins` bins (by default the cube root of the smaller sample, at least 4) hold equal shares
-    of P and U together, each sample weighing one half, so only the order of scores matters.
+    1, which makes a false elbow there, and 1 % is noise in one sample and not in another. Our
+    K = `bins` bins (by default the cube root of the smaller sample, at least 4) contain equal
+    shares of P and U together, each sample weighing one half, so only the order of scores matters.
 
     On 2,000 + 2,000 rows of Gaussians 4σ apart the error is below .04, but up to .12 at α = .95.
-    Between .976 and 1 there is no elbow to see.
+    Between .976 and 1 no elbow is visible.
 
     >>> found = alphamax(np.ones(1000), np.repeat([1.0, 0.0], 500))  # half score like positives
     >>> round(found.alpha, 2)
@@ -103,7 +103,7 @@ def _taken(p: Floats, w: Floats, alpha: Floats, multiplier: Floats) -> Floats:
 
 
 def histograms(p: Scores, u: Scores, bins: int) -> tuple[Floats, Floats]:
-    """Shares of sorted `p` and `u` in bins that hold equal shares of both; no count is below ½.
+    """Shares of sorted `p` and `u` in bins with equal shares of both; no count is below ½.
 
     >>> histograms(np.array([2.0, 2.0]), np.array([1.0, 2.0]), 2)
     (array([0.2, 0.8]), array([0.5, 0.5]))
@@ -111,7 +111,7 @@ def histograms(p: Scores, u: Scores, bins: int) -> tuple[Floats, Floats]:
     scores = np.unique(np.concatenate([p, u]))
     below_p, below_u = np.searchsorted(p, scores), np.searchsorted(u, scores)
     count_p, count_u = np.diff(below_p, append=p.size), np.diff(below_u, append=u.size)
-    # Equal scores cannot be parted, so they go together to the bin of their middle.
+    # Equal scores cannot be separated, so all of them go to the bin of their middle.
     middle = (below_p + count_p / 2) / p.size + (below_u + count_u / 2) / u.size
     number = np.unique((middle / 2 * bins).astype(np.int64), return_inverse=True)[1]
     rows = [np.maximum(np.bincount(number, count), 0.5) for count in (count_p, count_u)]

@@ -5,11 +5,12 @@ from math import log, sqrt
 import numpy as np
 
 from topbin.core.checks import check_above_zero, check_fraction
+from topbin.core.defaults import DELTA, GAMMA
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.tails import Shares, Tails
 
 
-def bbe(tails: Tails, *, delta: float = 0.1, gamma: float = 0.01) -> AlphaEstimate:
+def bbe(tails: Tails, *, delta: float = DELTA, gamma: float = GAMMA) -> AlphaEstimate:
     """Estimate α by the ratio q_u/q_p at the cut with the smallest upper confidence bound.
 
     >>> bbe(Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))).alpha
@@ -25,14 +26,43 @@ def bbe(tails: Tails, *, delta: float = 0.1, gamma: float = 0.01) -> AlphaEstima
     )
 
 
-def upper_confidence(tails: Tails, *, delta: float = 0.1, gamma: float = 0.01) -> Shares:
-    """The bound that BBE minimises, at every cut; equal bounds go to the larger bin."""
+def upper_confidence(tails: Tails, *, delta: float = DELTA, gamma: float = GAMMA) -> Shares:
+    """The bound that BBE minimizes, at every cut; equal bounds go to the larger bin."""
     check_fraction(delta, "delta")
     check_above_zero(gamma, "gamma", zero=True)
     return tails.ratio + (1 + gamma) * dkw_slack(tails, delta) / tails.q_p
 
 
 def dkw_slack(tails: Tails, delta: float) -> float:
-    """How far q_u and q_p may both stray from their means, with probability 1 − δ (lemma 1)."""
+    """How far q_u and q_p are from their means at most, with probability 1 − δ (lemma 1)."""
     tails.require_unlabeled()
     return sqrt(log(4 / delta) / 2) * (1 / sqrt(tails.n_u) + 1 / sqrt(tails.n_p))
+
+
+def bbe_bracket(tails: Tails) -> tuple[float, float]:
+    """The smallest and the largest α that `bbe` can give at all cuts, from counts at some of them.
+
+    A cut that was left out can be the chosen one only if even the best counts that are possible
+    there give a bound no larger than the smallest one known.
+    """
+    ideal, found = best_between(tails), bbe(tails).alpha
+    reached = float(upper_confidence(tails).min())
+    ideal = ideal.at(upper_confidence(ideal) <= reached)
+    # At such a cut the ratio is its bound less the slack, and the bound is at most the known one.
+    most = reached - (1 + GAMMA) * dkw_slack(tails, DELTA) / ideal.q_p
+    low = ideal.ratio.min(initial=found)
+    return float(min(found, low)), float(min(1.0, max(found, most.max(initial=found))))
+
+
+def best_between(tails: Tails) -> Tails:
+    """The best counts possible at cuts that were left out between neighboring known ones.
+
+    Such a cut has at most the positives of the next lower known cut, less one, and at least the
+    unlabeled rows of the next higher one.
+
+    >>> best_between(Tails.from_scores([1.0, 2.0, 3.0], [2.5]).at([0, 2])).above_p
+    array([2])
+    """
+    gap = np.flatnonzero(-np.diff(tails.above_p) > 1)
+    best_p, best_u = tails.above_p[gap] - 1, tails.above_u[gap + 1]
+    return Tails(tails.cuts[gap], best_p, best_u, tails.n_p, tails.n_u)

@@ -7,7 +7,7 @@ smallest. DKW allows every bin the same absolute error; the limits of Clopper & 
 
 import numpy as np
 
-from topbin.core import binomial
+from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import check_fraction
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.tails import Counts, Shares, Tails
@@ -18,15 +18,15 @@ RATIO = 1.05
 def bbe_cp(tails: Tails, *, level: float = 5e-4) -> AlphaEstimate:
     """Estimate α by the ratio q_u/q_p at the cut where its exact upper limit is smallest.
 
-    `level` is the chance of each of the two binomial limits to fail at one cut. Only the cuts at
-    `geometric_ranks` are read, so thinned tails that hold these give the same answer.
+    `level` is the probability that each of the two binomial limits fails at one cut. Only the
+    cuts at `geometric_ranks` are read, so thinned tails that keep these give the same answer.
 
     >>> bbe_cp(Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))).alpha
     0.5
     """
     check_fraction(level, "level")
     read = at_ranks(tails, geometric_ranks(tails.n_p))
-    best = int(np.argmin(exact_upper(read, level)))
+    best = int(np.argmin(ratio_limit(read, level)))
     return AlphaEstimate(
         alpha=min(1.0, float(read.ratio[best])),
         cut=float(read.cuts[best]),
@@ -36,17 +36,17 @@ def bbe_cp(tails: Tails, *, level: float = 5e-4) -> AlphaEstimate:
     )
 
 
-def exact_upper(tails: Tails, level: float, level_p: float | None = None) -> Shares:
+def ratio_limit(tails: Tails, level: float, level_p: float | None = None) -> Shares:
     """The upper limit of q_u over the lower limit of q_p, at every cut; ties go to larger bins."""
     tails.require_unlabeled()
     level_p = level if level_p is None else level_p
-    high_u = binomial.exact_upper(tails.above_u, tails.n_u, level)
-    low_p = binomial.exact_lower(tails.above_p, tails.n_p, level_p)
+    high_u = exact_upper(tails.above_u, tails.n_u, level)
+    low_p = exact_lower(tails.above_p, tails.n_p, level_p)
     return np.asarray(high_u / low_p, np.float64)
 
 
 def geometric_ranks(n_p: int) -> Counts:
-    """The positive ranks that are read: 1, 2, …, then steps of 5 %, and always n_p itself.
+    """The positive ranks that are read: 1, 2, …, then in steps of 5 %, and always n_p itself.
 
     >>> geometric_ranks(8), geometric_ranks(10**7).size
     (array([1, 2, 3, 4, 5, 6, 7, 8]), 290)
@@ -56,10 +56,10 @@ def geometric_ranks(n_p: int) -> Counts:
 
 
 def at_ranks(tails: Tails, ranks: Counts) -> Tails:
-    """The tails at the cuts that hold these ranks; rank 1 is the largest positive score.
+    """The tails at the cuts of these ranks; rank 1 is the largest positive score.
 
-    A cut of tied scores holds several ranks and is read once, with all its rows. Thinned tails
-    that lack the very bin answer with the next larger one they have.
+    A cut of tied scores has several ranks and is read once, with all its rows. Thinned tails that
+    lack the exact bin answer with the next larger one that they have.
 
     >>> at_ranks(Tails.from_scores([1.0, 2.0, 2.0, 5.0], [4.0]), np.array([1, 2])).above_p
     array([3, 1])

@@ -1,13 +1,14 @@
 """How BBE's estimate would vary from sample to sample: a bootstrap that draws counts, not rows.
 
-Resampling rows with replacement makes the counts between neighbouring cuts multinomial (Efron,
-Annals of Statistics 1979), so a replicate costs a few hundred numbers however many rows there are.
+Resampling rows with replacement makes the counts between neighboring cuts multinomial (Efron,
+Annals of Statistics 1979), so a replicate costs a few hundred numbers, however many rows there are.
 """
 
 import numpy as np
 from numpy.random import Generator
 
 from topbin.core.checks import check_count
+from topbin.core.defaults import DELTA, GAMMA
 from topbin.core.tails import Counts, Shares, Tails
 from topbin.mpe.bbe import upper_confidence
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
@@ -18,8 +19,8 @@ def bootstrap(
     *,
     replicates: int = 1000,
     seed: int = 0,
-    delta: float = 0.1,
-    gamma: float = 0.01,
+    delta: float = DELTA,
+    gamma: float = GAMMA,
 ) -> Shares:
     """BBE's α in each of `replicates` resamples of both samples, at cuts on a grid of ranks.
 
@@ -40,7 +41,7 @@ def bootstrap(
     above_p = _redraw(read.above_p, tails.n_p, replicates, rng)
     above_u = _redraw(read.above_u, tails.n_u, replicates, rng)
     drawn = Tails(read.cuts, np.maximum(above_p, 1), above_u, tails.n_p, tails.n_u)
-    # A bin that drew no positive is no cut of that resample.
+    # A bin that drew no positive is not a cut of that resample.
     bounds = np.where(above_p > 0, upper_confidence(drawn, delta=delta, gamma=gamma), np.inf)
     best = np.argmin(bounds, axis=1)[:, None]
     return np.minimum(1.0, np.take_along_axis(drawn.ratio, best, axis=1)[:, 0])

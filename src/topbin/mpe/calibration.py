@@ -1,6 +1,6 @@
 """How far an unlabeled count can fall short of its share by chance, calibrated by simulation.
 
-Take the bins that hold the k best positives, for a few ranks k. If every negative scored below
+Take the bins that contain the k best positives, for a few ranks k. If every negative scored below
 every positive, the unlabeled counts in these bins would depend on n_p, n_u and α alone, whatever
 the scores: the share of positives above the k-th best is an order statistic of uniforms, and each
 unlabeled row falls there with probability α times that share. Negatives anywhere else can only
@@ -41,7 +41,7 @@ def calibrated_ranks(n_p: int) -> Counts:
 def deviation(
     above_p: Counts, above_u: Counts, n_p: int, n_u: int, alpha: float | Shares
 ) -> Shares:
-    """Standardised q_u − α q_p, with the common share q estimated as if the bin were pure.
+    """Standardized q_u − α q_p, with the common share q estimated as if the bin were pure.
 
     >>> float(deviation(np.array(50), np.array(100), 100, 400, 0.5))  # a quarter of U, as expected
     0.0
@@ -76,7 +76,7 @@ def knots(n_u: int) -> Shares:
 
 @lru_cache(maxsize=128)
 def worst_shortfalls(n_p: int, n_u: int, alpha: float) -> Shares:
-    """Sorted draws of the largest standardised shortfall when no negative reaches a positive."""
+    """Sorted draws of the largest standardized shortfall when no negative reaches a positive."""
     rng = np.random.default_rng(SEED)  # one seed for every α: the quantiles change smoothly with α
     ranks = calibrated_ranks(n_p)
     gaps = np.diff(np.concatenate([[0], ranks, [n_p + 1]]))

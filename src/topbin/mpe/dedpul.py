@@ -17,22 +17,23 @@ from topbin.core.estimate import AlphaEstimate
 Floats = NDArray[np.float64]
 Rule = Literal["auto", "em", "bend"]
 
-FINE = 16  # grid points a bandwidth
-REACH = 6  # bandwidths after which the kernel is nothing
+BANDWIDTH = 0.2  # in standard deviations of the positives
+FINE = 16  # grid points per bandwidth
+REACH = 6  # bandwidths after which the kernel is zero
 ROUNDING = 1e-9
 STEPS = 1000
 FAR = 0.05
 
 
 def dedpul(
-    scores_p: Any, scores_u: Any, *, rule: Rule = "auto", bandwidth: float = 0.2
+    scores_p: Any, scores_u: Any, *, rule: Rule = "auto", bandwidth: float = BANDWIDTH
 ) -> AlphaEstimate:
     """Estimate α from r = p_p/p_u, the density ratio at the unlabeled scores.
 
     A row is positive with probability min(1, α r), so α should be the mean of that:
     D(α) = α − mean min(1, α r) is zero up to the true α if r is exact, and grows after it.
 
-    "em"    where EM ends that starts at α = 1 and sets α to the mean posterior: the largest root
+    "em"    the limit of EM that starts at α = 1 and sets α to the mean posterior: the largest root
             of D. If mean r < 1 the only root is 0, which says nothing, and is refused.
     "bend"  the sharpest bend of D: its largest second difference over steps of 0.001, where
             D < 0.05.
@@ -60,7 +61,7 @@ def dedpul_posterior(
     at: Any = None,
     alpha: float | None = None,
     rule: Rule = "auto",
-    bandwidth: float = 0.2,
+    bandwidth: float = BANDWIDTH,
 ) -> Floats:
     """The probability of being positive, min(1, α r), of each unlabeled score in its given order.
 
@@ -71,21 +72,33 @@ def dedpul_posterior(
     >>> dedpul_posterior(np.ones(1000), np.repeat([1.0, 0.0], 500))[[0, -1]]
     array([1., 0.])
     """
-    cuts, ratio = density_ratio(scores_p, scores_u, bandwidth=bandwidth)
+    sorted_u, ratio = density_ratio(scores_p, scores_u, bandwidth=bandwidth)
     if alpha is None:
         alpha, _ = _solve(ratio, rule)
     check_fraction(alpha, "alpha", low_open=False, high_open=False)
     wanted = check_scores(scores_u if at is None else at, "at", allow_empty=at is not None)
-    cuts, first = np.unique(cuts, return_index=True)
-    return np.minimum(1.0, alpha * np.interp(wanted, cuts, ratio[first]))
+    return capped(alpha, np.interp(wanted, *without_ties(sorted_u, ratio)))
 
 
-def density_ratio(scores_p: Any, scores_u: Any, *, bandwidth: float = 0.2) -> tuple[Floats, Floats]:
+def capped(alpha: float, ratio: Floats) -> Floats:
+    """min(1, α r), the probability of being positive where the density ratio is r."""
+    return np.minimum(1.0, alpha * ratio)
+
+
+def without_ties(sorted_u: Floats, ratio: Floats) -> tuple[Floats, Floats]:
+    """The distinct scores and the density ratio at each."""
+    distinct, first = np.unique(sorted_u, return_index=True)
+    return distinct, ratio[first]
+
+
+def density_ratio(
+    scores_p: Any, scores_u: Any, *, bandwidth: float = BANDWIDTH
+) -> tuple[Floats, Floats]:
     """The sorted unlabeled scores and p_p/p_u at each, smoothed and rising as in the paper.
 
     Both densities are Gaussian kernel estimates, of logits if all scores lie in [0, 1] and of the
     scores themselves if not. A rolling median removes spikes; above the midpoint of both means
-    the ratio may not fall; a wide rolling median and a final sort make it rise throughout.
+    the ratio must not fall; a wide rolling median and a final sort make it rise throughout.
 
     Unlike the paper, one `bandwidth` serves both densities, in standard deviations of the
     positives: then the smoothed densities are still mixtures with the same α, and ties stay exact.
@@ -104,7 +117,7 @@ def density_ratio(scores_p: Any, scores_u: Any, *, bandwidth: float = 0.2) -> tu
 
 
 def _spread_out(p: Floats, u: Floats) -> tuple[Floats, Floats]:
-    """Logits of probabilities; other scores as they are, but for a factor.
+    """Logits of probabilities; other scores are only divided by a factor.
 
     >>> [z.round(2) for z in _spread_out(np.array([0.5, 1.0]), np.array([0.0]))]
     [array([0.  , 1.39]), array([-1.39])]
@@ -114,7 +127,7 @@ def _spread_out(p: Floats, u: Floats) -> tuple[Floats, Floats]:
         size = max(-low, high)  # squares of huge or tiny scores would leave the range of floats
         return p / size, u / size
     both = np.concatenate([p, u])
-    # 0 and 1 have no logit: they stand at half the distance of the score closest to them.
+    # 0 and 1 have no logit: they are put at half the distance of the score closest to them.
     floor = 0.5 * both.min(initial=1.0, where=both > 0)
     ceiling = 0.5 * (1 - both).min(initial=1.0, where=both < 1)
     z = np.log(np.maximum(both, floor)) - np.log(np.maximum(1 - both, ceiling))
@@ -143,7 +156,7 @@ def _deviation(z: Floats) -> float:
 
 
 def _smooth(where: Floats, size: int) -> Floats:
-    """Share each point between its two neighbours on the grid, then blur."""
+    """Share each point between its two neighbors on the grid, then blur."""
     where = where[(where >= 0) & (where <= size - 1)]
     left = np.minimum(where.astype(np.int64), size - 2)
     share = where - left
@@ -159,7 +172,7 @@ def _rolling_median(ratio: Floats, reach: int) -> Floats:
 
 
 def _level_ties(scores: Scores, ratio: Floats) -> Floats:
-    """Give equal scores their mean ratio, of a rising ratio."""
+    """Give equal scores the mean of their ratios, which rise."""
     first = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1]]))
     size = np.diff(np.append(first, scores.size))
     level = np.maximum.accumulate(np.add.reduceat(ratio, first) / size)  # against rounding
@@ -187,7 +200,7 @@ def _largest_root(ratio: Floats) -> float | None:
     """The limit of EM in closed form, for a sorted ratio: the largest α with D(α) = 0.
 
     With t = 1/α the root is the smallest t ≥ 1 with mean min(r, t) = 1. That mean is linear in t
-    between neighbouring ratios, so cumulative sums show the piece and the piece shows t.
+    between neighboring ratios, so cumulative sums show the piece and the piece shows t.
     """
     n = ratio.size
     below = np.cumsum(ratio) - ratio

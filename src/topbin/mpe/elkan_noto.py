@@ -24,7 +24,7 @@ def elkan_noto(
     """Estimate α from c, the share of the positives that carry a label.
 
     The scores must be g(x), the probability that a row like x is labeled, held out from training
-    and calibrated for data of which a share ρ = `share_p` is labeled: n_p / (n_p + n_u) unless
+    and calibrated for data in which a share ρ = `share_p` is labeled: n_p / (n_p + n_u) unless
     the scorer was balanced (0.5) or trained on another mix. In such data the positives are the ρ
     labeled and α of the 1 − ρ unlabeled, hence
 

@@ -1,4 +1,4 @@
-"""`estimate_alpha`: from scores, or their tails, to α with its interval, bound and alarms."""
+"""`estimate_alpha`: from scores, tails or evidence to α with its interval, bound and alarms."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from topbin.core.checks import Scores, check_scores
+from topbin.core.checks import Scores
+from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.core.tails import Tails
 from topbin.mpe.alarms import find_alarms
-from topbin.mpe.intervals import interval, interval_ranks, upper_bound
+from topbin.mpe.bbe_cp import geometric_ranks
+from topbin.mpe.intervals import interval, upper_bound
 from topbin.mpe.prune import thin_tails
-from topbin.mpe.registry import DEFAULT_METHOD, find_method
+from topbin.mpe.registry import METHODS, Method, find_method
 
-LOOK = 100  # scores; labels show themselves at once
+LOOK = 100  # scores that are looked at first; labels are noticed at once
 
 
 def estimate_alpha(
@@ -23,7 +26,7 @@ def estimate_alpha(
     scores_u: Any = None,
     *,
     method: str = DEFAULT_METHOD,
-    confidence: float | None = 0.95,
+    confidence: float | None = CONFIDENCE,
     pure_fraction: float | None = None,
     kappa: float = 0.0,
     share_p: float | None = None,
@@ -32,7 +35,7 @@ def estimate_alpha(
 
     The scores must come from a model that did not train on these rows. Only their order matters,
     except to methods that say they need probabilities. Instead of two samples, `scores_p` may be
-    a `Tails` counted elsewhere, for methods that read tails.
+    the `Evidence` of a fitted classifier, or `Tails` for methods that read tails.
 
     Parameters
     ----------
@@ -43,8 +46,8 @@ def estimate_alpha(
     confidence
         Level of the interval and the bound; None asks for neither.
     pure_fraction, kappa
-        What you know of the top bin, for the interval's lower end: that the highest-scoring
-        `pure_fraction` of the positives stand apart from negatives, and that negatives score
+        What you know about the top bin, for the interval's lower end: that the highest-scoring
+        `pure_fraction` of the positives are separate from negatives, and that negatives score
         there at most `kappa` times as often as positives.
     share_p
         For methods that need probabilities: the share of positives in the data that trained the
@@ -55,34 +58,31 @@ def estimate_alpha(
     0.5
     """
     chosen = find_method(method)
-    if chosen.needs == "features":
-        raise InputError(
-            "TB007",
-            f"{method!r} reads features, not scores; use topbin.AlphaEstimator(method={method!r}).",
-        )
-    if isinstance(scores_p, Tails):
-        if scores_u is not None or chosen.needs != "tails":
-            raise InputError(
-                "TB007",
-                f"{method!r} cannot be computed from tails and scores_u={type(scores_u).__name__}; "
-                "pass both score samples, or tails alone with a method that reads tails.",
-            )
-        return add_alarms(chosen.estimate(scores_p), scores_p, confidence, pure_fraction, kappa)
-    if scores_u is None:
-        raise InputError("TB001", "scores_u is missing; pass the scores of the unlabeled rows.")
-    scores_p, scores_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
-    _refuse_labels(scores_p, scores_u)
-    if chosen.needs == "tails" and not chosen.thin:
-        tails = Tails.from_scores(scores_p, scores_u)
-    else:
-        tails = thin_tails(scores_p, scores_u, ranks=interval_ranks(scores_p.size))
-    if chosen.needs == "tails":
-        found = chosen.estimate(tails)
-    elif chosen.needs == "probabilities":
-        found = chosen.estimate(scores_p, scores_u, share_p=share_p)
-    else:
-        found = chosen.estimate(scores_p, scores_u)
-    return add_alarms(found, tails, confidence, pure_fraction, kappa)
+    evidence = Evidence.of(scores_p, scores_u, share_p=share_p)
+    chosen.check(evidence)
+    if evidence.has_scores and not isinstance(scores_p, Evidence):
+        _refuse_labels(*evidence.scores)
+        evidence = _thinned(evidence, chosen)
+    tails = evidence.tails
+    return add_alarms(chosen.read(evidence), tails, confidence, pure_fraction, kappa)
+
+
+def compared_estimates(evidence: Evidence) -> tuple[AlphaEstimate, ...]:
+    """What the methods that are shown beside the main one make of the same evidence."""
+    return tuple(
+        estimate_alpha(evidence, method=name, confidence=None)
+        for name, method in METHODS.items()
+        if method.compared and method.reads_scores and method.can_read(evidence)
+    )
+
+
+def _thinned(evidence: Evidence, method: Method) -> Evidence:
+    """The same scores, counted only where this method, intervals and alarms look."""
+    if method.needs == "tails" and method.cuts == "all":
+        return evidence
+    scores_p, scores_u = evidence.scores
+    ranks = geometric_ranks(scores_p.size)
+    return replace(evidence, counted=thin_tails(scores_p, scores_u, ranks=ranks))
 
 
 def _refuse_labels(scores_p: Scores, scores_u: Scores) -> None:
@@ -93,16 +93,16 @@ def _refuse_labels(scores_p: Scores, scores_u: Scores) -> None:
     if np.array_equal(np.unique(scores_u), [0, 1]) and np.unique(scores_p).size > 2:
         raise InputError(
             "TB007",
-            "scores_u holds only 0 and 1, as many as scores_p has scores, so it seems to hold "
-            "labels. Pass two samples of scores, of the positives and of the unlabeled rows: "
-            "estimate_alpha(scores[labels == 1], scores[labels == 0]).",
+            "scores_u contains only 0 and 1, as many as scores_p has scores, so it seems to "
+            "contain labels. Pass two samples of scores, of the positives and of the unlabeled "
+            "rows: estimate_alpha(scores[labels == 1], scores[labels == 0]).",
         )
 
 
 def add_alarms(
     estimate: AlphaEstimate,
     tails: Tails,
-    confidence: float | None = 0.95,
+    confidence: float | None = CONFIDENCE,
     pure_fraction: float | None = None,
     kappa: float = 0.0,
     others: Sequence[AlphaEstimate] = (),

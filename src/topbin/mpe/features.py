@@ -1,6 +1,6 @@
 """Feature tables made ready for km1, km2 and tice: checked, ordered, thinned, scaled, compressed.
 
-Rows are put in an order that depends only on what they hold, before anything is drawn or summed,
+Rows are put in an order that depends only on their values, before anything is drawn or summed,
 so that no estimate can depend on the order in which the rows arrived. Fifty principal components
 for wide tables follow Garg et al. 2021, section 5.
 """
@@ -25,10 +25,10 @@ KEYED_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pair:
+class TwoSamples:
     """Positive and unlabeled rows with the same columns, and what was done to them so far.
 
-    >>> pair = read_pair([[1, 0], [2, 0]], [[3, 0]])
+    >>> pair = read_samples([[1, 0], [2, 0]], [[3, 0]])
     >>> pair.p.shape, pair.u.shape
     ((2, 2), (1, 2))
     """
@@ -39,7 +39,7 @@ class Pair:
 
     @property
     def n_columns(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return int(self.p.shape[1])
 
     @property
@@ -48,13 +48,13 @@ class Pair:
         rows = [self.p, self.u]
         return sp.vstack(rows, format="csr") if is_sparse(self.p) else np.concatenate(rows)
 
-    def with_rows(self, both: Any, *notes: str) -> "Pair":
+    def with_rows(self, both: Any, *notes: str) -> "TwoSamples":
         """The same two samples with other columns."""
         n_p = self.p.shape[0]
-        return Pair(both[:n_p], both[n_p:], (*self.notes, *notes))
+        return TwoSamples(both[:n_p], both[n_p:], (*self.notes, *notes))
 
 
-def read_pair(X_p: Any, X_u: Any) -> Pair:
+def read_samples(X_p: Any, X_u: Any) -> TwoSamples:
     """Check both tables and put their rows in canonical order; the input is not touched."""
     p, u = _check_table(X_p, "X_p"), _check_table(X_u, "X_u")
     if p.shape[1] != u.shape[1]:
@@ -65,13 +65,13 @@ def read_pair(X_p: Any, X_u: Any) -> Pair:
         )
     if is_sparse(p) != is_sparse(u):
         p, u = sp.csr_array(p), sp.csr_array(u)
-    return _tame(Pair(p[row_order(p)], u[row_order(u)]))
+    return _tame(TwoSamples(p[row_order(p)], u[row_order(u)]))
 
 
-def subsample(pair: Pair, max_rows: int, random_state: int) -> Pair:
+def subsample(pair: TwoSamples, max_rows: int, random_state: int) -> TwoSamples:
     """At most `max_rows` rows of each sample, drawn without replacement.
 
-    >>> subsample(read_pair(np.ones((9, 1)), np.ones((3, 1))), 4, 0).notes
+    >>> subsample(read_samples(np.ones((9, 1)), np.ones((3, 1))), 4, 0).notes
     ('4 of 9 positives and 3 of 3 unlabeled rows, drawn with seed 0',)
     """
     check_count(max_rows, "max_rows")
@@ -79,7 +79,7 @@ def subsample(pair: Pair, max_rows: int, random_state: int) -> Pair:
     n_p, n_u = pair.p.shape[0], pair.u.shape[0]
     if max(n_p, n_u) <= max_rows:
         return pair
-    # A stream a sample, so that the rows drawn from one do not depend on the other's size.
+    # One random stream per sample: the rows drawn from one do not depend on the other's size.
     p, u = (_draw(X, max_rows, [random_state, i]) for i, X in enumerate((pair.p, pair.u)))
     note = (
         f"{p.shape[0]:,} of {n_p:,} positives and {u.shape[0]:,} of {n_u:,} unlabeled rows, "
@@ -88,10 +88,10 @@ def subsample(pair: Pair, max_rows: int, random_state: int) -> Pair:
     return replace(pair, p=p, u=u, notes=(*pair.notes, note))
 
 
-def standardise(pair: Pair) -> Pair:
+def standardize(pair: TwoSamples) -> TwoSamples:
     """Divide every column by its standard deviation over both samples; drop constant ones.
 
-    Nothing is centred: distances do not need it, and components are centred later.
+    Nothing is centered: distances do not need it, and components are centered later.
     """
     both = pair.both
     low, high = _column_extremes(both)
@@ -100,24 +100,24 @@ def standardise(pair: Pair) -> Pair:
     return pair.with_rows(StandardScaler(with_mean=False, copy=False).fit_transform(both))
 
 
-def compress(pair: Pair, n_components: int, random_state: int) -> Pair:
+def compress(pair: TwoSamples, n_components: int, random_state: int) -> TwoSamples:
     """A dense table: the principal components if there are more columns than `n_components`."""
     check_count(n_components, "n_components")
     check_count(random_state, "random_state", least=0)
     if pair.n_columns <= n_components:
         return pair.with_rows(pair.both.toarray()) if is_sparse(pair.p) else pair
     both = _dense(pair.both)
-    kept = min(n_components, both.shape[0] - 1)  # centred rows span one dimension less
+    kept = min(n_components, both.shape[0] - 1)  # centered rows span one dimension less
     kind, note = PCA, f"{kept} principal components of {pair.n_columns:,} features"
-    if is_sparse(both):  # centring would fill the table
+    if is_sparse(both):  # centering would fill the table
         kind, note = TruncatedSVD, f"{kept} singular directions of {pair.n_columns:,} features"
     return pair.with_rows(kind(kept, random_state=random_state).fit_transform(both), note)
 
 
-def unit_range(pair: Pair) -> Pair:
+def unit_range(pair: TwoSamples) -> TwoSamples:
     """Map every column's range over both samples to [0, 1]; a constant column becomes 0.
 
-    >>> unit_range(read_pair([[1, 7]], [[3, 7], [5, 7]])).both.tolist()
+    >>> unit_range(read_samples([[1, 7]], [[3, 7], [5, 7]])).both.tolist()
     [[0.0, 0.0], [0.5, 0.0], [1.0, 0.0]]
     """
     both = pair.both
@@ -178,7 +178,7 @@ def _check_table(X: Any, name: str) -> Any:
     return X
 
 
-def _tame(pair: Pair) -> Pair:
+def _tame(pair: TwoSamples) -> TwoSamples:
     """Scale every column by a power of two, which is exact, so that no square can overflow."""
     both = pair.both
     exponents = np.frexp(np.maximum(*np.abs(_column_extremes(both))))[1]
@@ -194,7 +194,7 @@ def _column_extremes(both: Any) -> tuple[Matrix, Matrix]:
 
 
 def _dense(both: Any) -> Any:
-    """Rows that lie in memory alike, however they came; too large a sparse table stays sparse."""
+    """Rows with the same memory layout, however they came; a huge sparse table stays sparse."""
     if not is_sparse(both):
         return np.ascontiguousarray(both)
     return both.toarray() if both.shape[0] * both.shape[1] <= DENSE_CELLS else both

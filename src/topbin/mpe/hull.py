@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from topbin.core.errors import InputError
-from topbin.mpe.features import Matrix, Pair
+from topbin.mpe.features import Matrix, TwoSamples
 
 Rows = NDArray[np.intp]
 Vector = NDArray[np.float64]
@@ -50,7 +50,7 @@ class Embedding:
 
     @property
     def full_slope(self) -> float:
-        """‖φ_u − φ_p‖: the slope of d at λ = ∞, the largest there is."""
+        """‖φ_u − φ_p‖: the slope of d at λ = ∞, the largest possible."""
         return sqrt(max(0.0, self.uu - 2 * self.up + self.pp))
 
     @property
@@ -68,7 +68,7 @@ class HullPoint:
     support: Rows
 
 
-def best_kernel(pair: Pair) -> tuple[Matrix, float]:
+def best_kernel(pair: TwoSamples) -> tuple[Matrix, float]:
     """The Gaussian kernel matrix that sets the two means furthest apart, and its relative width.
 
     Widths are multiples of the median distance. If no width sets them apart by more than noise,
@@ -122,7 +122,7 @@ def _joining(residual: Vector, rows: Rows, level: float) -> Rows:
 
 
 def nearest_weights(kernel: Matrix, pull: Vector, total: float) -> Vector:
-    """Minimise ½ w′Kw − pull′w over w ≥ 0 with Σw = total."""
+    """Minimize ½ w′Kw − pull′w over w ≥ 0 with Σw = total."""
     solver = piqp.DenseSolver()
     solver.settings.max_iter = 40
     solver.settings.eps_abs = solver.settings.eps_rel = 1e-9

@@ -1,21 +1,25 @@
-"""Intervals that cover: a bound on α that assumes nothing, and a lower end that says what it does.
+"""Intervals that cover: a bound on α with few assumptions, and a lower end that states one more.
 
-The bound inverts, over α, the test "no bin of the best positives holds too few unlabeled rows for
-this α", calibrated jointly over the bins in `calibration`. The lower end assumes that negatives
-thin out toward the top of the bin that decides. Limits of a single ratio are Clopper & Pearson's
-(Biometrika 1934), two of them combined by Zou & Donner's rule (Statistics in Medicine 2008).
+Both assume that rows are independent and that the labeled positives are a random sample of all
+positives. The bound inverts, over α, the test "no bin of the best positives contains too few
+unlabeled rows for this α", calibrated jointly over the bins in `calibration`. The lower end also
+assumes that negatives thin out toward the top of the bin that decides. Limits of a single ratio
+are Clopper & Pearson's (Biometrika 1934), two of them combined by Zou & Donner's rule (Statistics
+in Medicine 2008).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import hypot, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import check_fraction
-from topbin.core.tails import Counts, Shares, Tails
+from topbin.core.defaults import CONFIDENCE
+from topbin.core.tails import Shares, Tails
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
 from topbin.mpe.calibration import (
     SMALLEST_BIN,
@@ -26,23 +30,19 @@ from topbin.mpe.calibration import (
     least_deviation,
 )
 
-# The shortfall that finds the bin that decides; the same at every confidence, and above the
-# critical one, for then larger bins are preferred (with 2.6 the lower end is 5 % further off).
+# The shortfall that finds the bin that decides. It is the same at every confidence, and above the
+# critical one because larger bins are then preferred (with 2.6 the lower end is 5 % further off).
 DECIDING = 3.5
 THIRD, LEAST_RING = 3, 10
 MARGIN = 2.33
 SPLIT, ROUNDS = 40, 5
 
 
-def interval_ranks(n_p: int) -> Counts:
-    """The positive ranks that bounds and intervals read; thinned tails must keep their cuts."""
-    return geometric_ranks(n_p)
-
-
-def upper_bound(tails: Tails, confidence: float = 0.95) -> float:
+def upper_bound(tails: Tails, confidence: float = CONFIDENCE) -> float:
     """The largest α that the counts do not contradict, whatever the scores and the negatives.
 
-    The rows must be independent, and the known positives a random sample of all positives.
+    It assumes that rows are independent and that the labeled positives are a random sample of all
+    positives, and nothing else. Here and in `interval`, only cuts of `geometric_ranks` are read.
 
     >>> tails = Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))
     >>> round(upper_bound(tails), 2)
@@ -60,18 +60,18 @@ def upper_bound(tails: Tails, confidence: float = 0.95) -> float:
 
 def interval(
     tails: Tails,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     *,
     pure_fraction: float | None = None,
     kappa: float = 0.0,
 ) -> tuple[float, float]:
-    """A two-sided interval for α: the upper end assumes nothing, the lower end one of two things.
+    """A two-sided interval for α; its upper end is as in `upper_bound`, its lower end assumes more.
 
-    By default, that negatives thin out toward the top of the bin that decides the upper end: its
-    top third is at least three times less impure. A pure bin has no impurity and qualifies.
-    With `pure_fraction`, that no negative scores among the top `pure_fraction` of the positives;
-    the lower end is then 0 if no bin is that small. In both cases `kappa` allows the bin to
-    catch, for a share q of the positives, a share κq of the negatives besides.
+    By default the lower end assumes that negatives thin out toward the top of the bin that decides
+    the upper end: its top third is at least three times less impure. A pure bin qualifies.
+    With `pure_fraction` it assumes that no negative scores among the top `pure_fraction` of the
+    positives; the lower end is then 0 if no bin is that small. In both cases `kappa` allows the
+    bin to contain, besides a share q of the positives, a share κq of the negatives.
 
     >>> tails = Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))
     >>> low, high = interval(tails)
@@ -96,7 +96,7 @@ def interval(
 
 @dataclass(frozen=True, slots=True)
 class _Bin:
-    """Rows of both kinds in a bin, and the factor that makes of their counts a ratio of shares."""
+    """Rows of both kinds in a bin, and the factor that turns counts into a ratio of shares."""
 
     above_p: int
     above_u: int
@@ -106,15 +106,14 @@ class _Bin:
     def ratio(self) -> float:
         return self.factor * self.above_u / self.above_p
 
-    def low(self, risk: float) -> float:
-        """Lower limit of the ratio: that of the share of unlabeled rows in the bin, as odds."""
-        share = float(exact_lower(self.above_u, self.above_u + self.above_p, risk))
+    def limit(self, exact: Callable[..., Any], risk: float) -> float:
+        """A limit of the ratio: that of the share of unlabeled rows in the bin, as odds."""
+        share = float(exact(self.above_u, self.above_u + self.above_p, risk))
         return self.factor * share / (1 - share)
 
-    def high(self, risk: float) -> float:
-        """Upper limit of the ratio."""
-        share = float(exact_upper(self.above_u, self.above_u + self.above_p, risk))
-        return self.factor * share / (1 - share)
+    def low(self, risk: float) -> float:
+        """The lower limit of the ratio."""
+        return self.limit(exact_lower, risk)
 
 
 def _lower_if_thinning(tails: Tails, risk: float) -> float:
@@ -128,7 +127,7 @@ def _lower_if_thinning(tails: Tails, risk: float) -> float:
         return outer.low(risk)
     ring = _Bin(outer.above_p - inner.above_p, outer.above_u - inner.above_u, outer.factor)
     w = inner.above_p / outer.above_p
-    reach_1, reach_2 = inner.ratio - inner.low(risk), ring.high(risk) - ring.ratio
+    reach_1, reach_2 = inner.ratio - inner.low(risk), ring.limit(exact_upper, risk) - ring.ratio
     low = (1 + w) * inner.ratio - w * ring.ratio - hypot((1 + w) * reach_1, w * reach_2)
     # A ratio that falls toward the outside is noise, not negatives: never extrapolate upward.
     return min(low, outer.low(risk))
@@ -143,17 +142,17 @@ def _lower_if_pure(tails: Tails, risk: float, pure_fraction: float) -> float:
     check_fraction(pure_fraction, "pure_fraction", high_open=False)
     expected = pure_fraction * tails.n_p
     inside = expected - MARGIN * sqrt(expected * (1 - pure_fraction))
-    bins = _bins(at_ranks(tails, interval_ranks(tails.n_p)))
+    bins = _bins(at_ranks(tails, geometric_ranks(tails.n_p)))
     pure = [found for found in bins if found.above_p <= inside]
     return pure[0].low(risk) if pure else 0.0
 
 
 def _inner_and_outer(tails: Tails) -> tuple[_Bin, _Bin]:
-    """The bin that decides and its top third, or the next larger ones where that is too small."""
+    """The bin that decides and its top third, or the next larger bins if those are too small."""
     coarse = at_ranks(tails, calibrated_ranks(tails.n_p))
     alpha = _largest_accepted(coarse, knots(tails.n_u), DECIDING, lambda _: DECIDING)
     deciding = _bins(coarse)[int(np.argmin(cut_deviations(coarse, alpha)))]
-    bins = _bins(at_ranks(tails, interval_ranks(tails.n_p)))
+    bins = _bins(at_ranks(tails, geometric_ranks(tails.n_p)))
     bins = [found for found in bins if found.above_p >= min(SMALLEST_BIN, tails.n_p)]
     smallest = bins[-1].above_p
     wanted = max(deciding.above_p, min(smallest + LEAST_RING, tails.n_p))

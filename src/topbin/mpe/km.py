@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.mpe.features import compress, read_pair, standardise, subsample
+from topbin.mpe.features import compress, read_samples, standardize, subsample
 from topbin.mpe.hull import NEWCOMERS, Embedding, HullPoint, best_kernel, project
 
 FIRST_STEP = 0.05
@@ -24,13 +24,13 @@ def km1(
 ) -> AlphaEstimate:
     """Estimate α where the slope of the hull distance passes 1/√min(n_p, n_u), its noise.
 
-    Columns are standardised, and reduced to `n_components` principal components if there are
+    Columns are standardized, and reduced to `n_components` principal components if there are
     more; at most `max_rows` rows of each sample are used, because the cost is cubic. Of five
     kernel widths, 0.1 to 10 times the median distance, the one is taken that sets φ_u and φ_p
     furthest apart, measured without bias. (The authors measure with bias, which rewards the
     narrowest kernel when both samples are nearly alike.)
 
-    Where even the largest slope, ‖φ_u − φ_p‖, is within the noise, nothing tells the unlabeled
+    Where even the largest slope, ‖φ_u − φ_p‖, is within the noise, nothing separates the unlabeled
     rows from positives: α = 1, with an alarm. (The authors' program then turns to the threshold
     of `km2`, and never answers more than 0.875, because it stops at λ = 8.)
 
@@ -67,9 +67,9 @@ def hull_curve(
     X_p: Any, X_u: Any, *, max_rows: int = 1000, n_components: int = 50, random_state: int = 0
 ) -> "HullCurve":
     """The curve both methods read; asked for both, it solves what they share once."""
-    whole = read_pair(X_p, X_u)
+    whole = read_samples(X_p, X_u)
     pair = subsample(whole, max_rows, random_state)
-    pair = compress(standardise(pair), n_components, random_state)
+    pair = compress(standardize(pair), n_components, random_state)
     kernel, width = best_kernel(pair)
     return HullCurve(
         Embedding.of(kernel, len(pair.p)),
@@ -124,7 +124,7 @@ class HullCurve:
         return (low + high) / 2
 
     def _is_below(self, kappa: float, threshold: float) -> bool:
-        """Whether the slope at κ is below the threshold; by convexity other points may know."""
+        """Whether the slope at κ is below the threshold; convexity lets other points decide."""
         lam = 1 / (1 - kappa)
         for other, point in self.seen.items():
             if point.slope >= threshold and other <= kappa:
@@ -166,7 +166,7 @@ _INDISTINGUISHABLE = Alarm(
 )
 _STEEP_START = Alarm(
     "steep-start",
-    "the hull distance grows steeply from the start: hardly a positive among the unlabeled, "
+    "the hull distance grows steeply from the start: hardly any unlabeled row is positive, "
     "or too few rows for so many features.",
     "either",
 )

@@ -1,56 +1,163 @@
-"""The table of methods: a method is a value, and every room finds it here."""
+"""The table of methods: a method is a value, and every room finds it here.
+
+A `Method` says all that the rest of the package needs to know about an estimator, so no other list
+of method names is needed.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from topbin.core.checks import look_up
-from topbin.core.estimate import AlphaEstimate
+from topbin.core.defaults import DEFAULT_METHOD as DEFAULT_METHOD
+from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate, Bias
+from topbin.core.evidence import Evidence
+from topbin.core.tails import Tails
 from topbin.mpe.alphamax import alphamax
-from topbin.mpe.bbe import bbe
+from topbin.mpe.bbe import bbe, bbe_bracket
 from topbin.mpe.bbe_cp import bbe_cp
 from topbin.mpe.dedpul import dedpul
 from topbin.mpe.elkan_noto import elkan_noto
 from topbin.mpe.km import km1, km2
-from topbin.mpe.scott import scott
+from topbin.mpe.prune import best_cut
+from topbin.mpe.scott import scott, scott_bracket
 from topbin.mpe.tice import tice
 
 Needs = Literal["tails", "scores", "probabilities", "features"]
+Cuts = Literal["all", "best", "ranks"]
+
+IMPURE_TOP = "if the top bin is impure, the truth is lower than α"
+ERRS: dict[Bias, str] = {
+    "up": "α may be too high",
+    "down": "α may be too low",
+    "either": "α may be too high or too low",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A named estimator and what it reads.
+    """An estimator, what it reads, and how people see it.
 
-    Tails; two samples of scores; two samples of scores that are probabilities, with the
-    `share_p` of the data that trained the scorer; or two tables of features. `thin` says that
-    tails thinned to BBE's cut and the geometric ranks (`mpe.prune`) give it the same answer.
+    Attributes
+    ----------
+    estimate
+        The function. It takes what `needs` says: tails; two samples of scores; two samples of
+        probabilities of being labeled, and `share_p`; or two tables of features.
+    source
+        Where the method comes from.
+    label, color
+        How tables and figures show it.
+    errs, why
+        Which way it errs, and the sentence that says so.
+    cuts
+        Of tails, which cuts decide its answer: "all"; "best", the one with the smallest bound of
+        BBE; or "ranks", those of the geometric ranks (`mpe.bbe_cp.geometric_ranks`). Thinned tails
+        that keep these give the same answer.
+    bracket
+        From tails at some of the cuts, the smallest and the largest answer that all cuts can give.
+    compared
+        Whether a result shows it beside the main method, if it reads tails or scores.
+    referee
+        Whether an estimate that differs much from it raises the alarm `methods-disagree`.
+
+    >>> METHODS["bbe"].read(Evidence.of([1.0] * 9, [1.0, 0.0])).alpha
+    0.5
     """
 
     estimate: Callable[..., AlphaEstimate]
     needs: Needs
     source: str
-    thin: bool = False
+    label: str = ""
+    color: str = "#333333"
+    errs: Bias = "either"
+    why: str = ""
+    cuts: Cuts = "all"
+    bracket: Callable[[Tails], tuple[float, float]] | None = None
+    compared: bool = True
+    referee: bool = False
+
+    def read(self, evidence: Evidence, **settings: Any) -> AlphaEstimate:
+        """Apply the method, with settings of its own; nothing else in the package applies one.
+
+        The estimate has no interval and no alarms: see `topbin.mpe.estimate`.
+        """
+        self.check(evidence)
+        if self.needs == "probabilities":
+            settings = {"share_p": evidence.share_p, **settings}
+        found = self.estimate(*self._samples(evidence, plain=not settings), **settings)
+        return replace(found, caution=self.caution)
+
+    def can_read(self, evidence: Evidence) -> bool:
+        """Whether the evidence contains what the method reads."""
+        if self.needs == "features":
+            return evidence.X_p is not None
+        return evidence.has_scores or (self.needs == "tails" and evidence.counted is not None)
+
+    def check(self, evidence: Evidence) -> None:
+        """Refuse evidence that the method cannot read, and say what it reads (TB007)."""
+        if self.can_read(evidence):
+            return
+        name = getattr(self.estimate, "__name__", self.label)
+        if self.needs == "features":
+            says = f"reads features, not scores; use topbin.AlphaEstimator(method={name!r})."
+        else:
+            says = "cannot be computed from counts alone; pass the scores of both samples."
+        raise InputError("TB007", f"{name!r} {says}")
+
+    @property
+    def reads_scores(self) -> bool:
+        """Whether it reads scores on any scale, or their tails."""
+        return self.needs in ("tails", "scores")
+
+    @property
+    def caution(self) -> str:
+        """Which way it errs, as a sentence."""
+        return self.why or ERRS[self.errs]
+
+    def _samples(self, evidence: Evidence, *, plain: bool) -> tuple[Any, ...]:
+        if self.needs == "features":
+            return evidence.X_p, evidence.X_u
+        if self.needs != "tails":
+            return evidence.scores
+        if self.cuts == "best" and plain and not evidence.has_tails:
+            return (best_cut(*evidence.scores),)  # the point alone needs no other cut
+        return (evidence.tails,)
 
 
 METHODS = {
-    "bbe": Method(bbe, "tails", "Garg et al. 2021, algorithm 1", thin=True),
-    "bbe_cp": Method(bbe_cp, "tails", "the same idea with exact binomial limits", thin=True),
-    "scott": Method(scott, "tails", "Scott 2015, as in the appendix of Garg et al. 2021"),
-    "elkan_noto": Method(elkan_noto, "probabilities", "Elkan & Noto 2008"),
-    "dedpul": Method(dedpul, "scores", "Ivanov 2020"),
-    "alphamax": Method(alphamax, "scores", "Jain et al. 2016"),
-    "km1": Method(km1, "features", "Ramaswamy, Scott & Tewari 2016"),
-    "km2": Method(km2, "features", "Ramaswamy, Scott & Tewari 2016"),
-    "tice": Method(tice, "features", "Bekker & Davis 2018"),
-}
-
-# Chosen by measurement: bench/results/default_method.md.
-DEFAULT_METHOD = "bbe_cp"
+    "bbe": Method(
+        bbe, "tails", "Garg et al. 2021, algorithm 1", "BBE", "#0072b2", "up", IMPURE_TOP,
+        cuts="best", bracket=bbe_bracket, referee=True,
+    ),
+    "bbe_cp": Method(
+        bbe_cp, "tails", "the same idea with exact binomial limits", "BBE-CP", "#56b4e9",
+        "up", IMPURE_TOP, cuts="ranks", referee=True,
+    ),
+    "scott": Method(
+        scott, "tails", "Scott 2015, as in the appendix of Garg et al. 2021", "Scott", "#aa4499",
+        "up", IMPURE_TOP, bracket=scott_bracket,
+    ),
+    "elkan_noto": Method(
+        elkan_noto, "probabilities", "Elkan & Noto 2008", "EN", "#8c564b",
+        "up", "where the classes overlap, the truth is lower than α",
+    ),
+    "dedpul": Method(dedpul, "scores", "Ivanov 2020", "DEDPUL", "#009e73"),
+    "alphamax": Method(
+        alphamax, "scores", "Jain et al. 2016", "AlphaMax", "#882255",
+        compared=False,  # its elbow is the coarsest reading: off by up to .12 where α is large
+    ),
+    "km1": Method(km1, "features", "Ramaswamy, Scott & Tewari 2016", "KM1", "#ddcc77"),
+    "km2": Method(km2, "features", "Ramaswamy, Scott & Tewari 2016", "KM2", "#999933"),
+    "tice": Method(
+        tice, "features", "Bekker & Davis 2018", "TIcE", "#777777",
+        "up", "α comes from a lower bound of the label frequency, so the truth is usually lower",
+    ),
+}  # fmt: skip
 
 
 def find_method(name: str) -> Method:
-    """Look a method up, or say which ones there are.
+    """Look up a method by name, or say which names exist.
 
     >>> find_method("bbe").needs
     'tails'

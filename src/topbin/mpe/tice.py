@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import check_count, check_fraction
 from topbin.core.estimate import AlphaEstimate
-from topbin.mpe.features import Pair, compress, read_pair, standardise, subsample, unit_range
+from topbin.mpe.features import (
+    TwoSamples,
+    compress,
+    read_samples,
+    standardize,
+    subsample,
+    unit_range,
+)
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.intp]
@@ -40,18 +47,18 @@ def tice(
     mean over the five choices of the largest bound. A first round takes the variance of c = ½, a
     second that of the first round's c.
 
-    The paper thinks of one table in which each positive is labeled with probability c. Two
-    samples drawn apart (case-control) obey the same equation: a subset holds n_p p(A) labeled
+    The paper assumes one table in which each positive is labeled with probability c. Two
+    samples drawn separately (case-control) obey the same equation: a subset has n_p p(A) labeled
     and at least α n_u p(A) other rows, so the labeled share is at most n_p / (n_p + α n_u). Both
     views therefore give the same α = (n_p / n_u)(1 − c)/c, the share among the UNLABELED; only
     the paper's own class prior, the share among all rows, would mean something else here.
 
     Because c is a lower bound, α̂ is too high: by 0.05 to 0.15 on Gaussians 4σ apart with 1,000
-    to 10,000 rows a sample. With a few hundred the paper's δ is so lax that the largest of many
-    bounds is no bound any more, and α̂ errs either way.
+    to 10,000 rows per sample. With a few hundred the paper's δ is so lax that the largest of many
+    bounds no longer holds, and α̂ errs either way.
 
     Features are mapped to [0, 1] and cut into quarters; a table wider than `n_components` is
-    standardised and reduced to its principal components first.
+    standardized and reduced to its principal components first.
 
     >>> X_p, X_u = np.ones((2000, 1)), np.repeat([[1.0], [0.0]], [500, 1500], axis=0)
     >>> 0.25 <= tice(X_p, X_u).alpha < 0.35             # a quarter lie where the positives do
@@ -60,10 +67,10 @@ def tice(
     check_count(max_splits, "max_splits")
     if delta is not None:
         check_fraction(delta, "delta")
-    whole = read_pair(X_p, X_u)
+    whole = read_samples(X_p, X_u)
     pair = subsample(whole, max_rows, random_state)
     if pair.n_columns > n_components:
-        pair = standardise(pair)
+        pair = standardize(pair)
     pair = unit_range(compress(pair, n_components, random_state))
     c = label_frequency(pair, delta=delta, max_splits=max_splits, random_state=random_state)
     n_p, n_u = pair.p.shape[0], pair.u.shape[0]
@@ -77,7 +84,7 @@ def tice(
 
 
 def label_frequency(
-    pair: Pair, *, delta: float | None = None, max_splits: int = 500, random_state: int = 0
+    pair: TwoSamples, *, delta: float | None = None, max_splits: int = 500, random_state: int = 0
 ) -> float:
     """The lower bound of c from features in [0, 1]; never below the share of labeled rows."""
     quarters = np.digitize(pair.both, BORDERS).astype(np.int32)
@@ -97,7 +104,7 @@ def label_frequency(
 
 
 def pick_delta(rows: int) -> float:
-    """The paper's rule: the more rows, the surer the bound may be.
+    """The paper's rule: the more rows, the safer the bound.
 
     >>> pick_delta(250), pick_delta(1_000_000)
     (0.5, 0.025)

@@ -1,10 +1,10 @@
-"""What every display shares: its colours, and an axis that looks like the others."""
+"""What every display shares: its colors, and an axis that looks like the others."""
 
 from typing import Any
 
 from topbin.core.optional import require
 
-POSITIVE = "#0072b2"  # blue and orange stay apart for colour-blind readers
+POSITIVE = "#0072b2"  # blue and orange stay apart for color-blind readers
 UNLABELED = "#e69f00"
 CHOSEN = "#222222"
 BOUND = "#cc3311"

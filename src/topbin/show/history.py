@@ -42,7 +42,7 @@ class HistoryDisplay:
 
     @classmethod
     def from_history(cls, history: Sequence[dict[str, Any]]) -> "HistoryDisplay":
-        """From records with `epoch`, `loss` and `alpha`, as result.json holds them."""
+        """From records with `epoch`, `loss` and `alpha`, as in result.json."""
         if not history:
             raise InputError("TB001", "the history is empty; fit a classifier first.")
         loss, alpha = (
@@ -62,10 +62,10 @@ class HistoryDisplay:
         by_epoch = self.frame().groupby("epoch")
         mean, low, high = by_epoch.mean(), by_epoch.min(), by_epoch.max()
         marker = "o" if len(mean) < 30 else None
-        for name, colour, text in (("alpha", POSITIVE, "α̂"), ("loss", UNLABELED, "training loss")):
+        for name, color, text in (("alpha", POSITIVE, "α̂"), ("loss", UNLABELED, "training loss")):
             if mean[name].notna().any():
-                ax.fill_between(mean.index, low[name], high[name], color=colour, alpha=0.2, lw=0)
-                ax.plot(mean.index, mean[name], color=colour, marker=marker, ms=4, label=text)
+                ax.fill_between(mean.index, low[name], high[name], color=color, alpha=0.2, lw=0)
+                ax.plot(mean.index, mean[name], color=color, marker=marker, ms=4, label=text)
         ax.set(
             xlabel="epoch or round",
             ylabel="value",

@@ -7,7 +7,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from topbin.core.estimate import RANGE_ONLY
+from topbin.core.defaults import RANGE_ONLY
+from topbin.core.estimate import BOUND_ASSUMES
 from topbin.core.optional import require
 from topbin.show.history import HistoryDisplay
 from topbin.show.scores import ScoreDisplay
@@ -15,28 +16,28 @@ from topbin.show.top_bin import TopBinDisplay
 
 MEANING = {
     "few-positives": "With few known positives the estimate moves a lot from sample to sample.",
-    "tiny-bin": "The estimate rests on a handful of rows.",
+    "tiny-bin": "The estimate is based on very few rows.",
     "no-flat-top": "No group of top rows looks purely positive, so the true share may be lower.",
-    "near-one": "Either nearly everything is positive, or the model cannot tell the classes apart.",
-    "indistinguishable": "The features do not tell positives from unlabeled rows.",
-    "reversed-scores": "Known positives have the lowest scores: the scores seem to be upside down.",
+    "near-one": "Either nearly all rows are positive, or the model cannot separate the classes.",
+    "indistinguishable": "The features do not separate positives from unlabeled rows.",
+    "reversed-scores": "Known positives have the lowest scores: the scores seem to be reversed.",
     "ties": "Many rows share a score, so they cannot be ranked against each other.",
     "outside-interval": "The method's point and the counts contradict each other.",
     "methods-disagree": "Different ways to read the same scores give different answers.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
     "leak": "A column that was filled in because of the label makes all other rows look negative.",
-    "steep-start": "Hardly a positive is unlabeled, or there are too few rows for so many columns.",
-    "diverged": "Training went astray and was stopped; an earlier state of the model was used.",
-    "alpha-near-one": "While training, the model did not yet tell positives from the rest.",
+    "steep-start": "Hardly any positive is unlabeled, or too few rows have too many columns.",
+    "diverged": "Training failed and was stopped; an earlier state of the model was used.",
+    "alpha-near-one": "During training, the model did not yet separate positives from the rest.",
 }
 CAPTION = {
-    "TopBinDisplay": "Rows are ranked by score and cut at every place. The line is the share of "
+    "TopBinDisplay": "Rows are ranked by score and cut at every score. The line is the share of "
     "unlabeled rows above a cut, divided by the share of known positives above it. Where the rows "
     "above are (almost) all positive, this ratio is α, and the line is flat.",
-    "ScoreDisplay": "Scores by models that never saw the row. Known positives should stand to the "
-    "right; the unlabeled rows that stand among them are the hidden positives.",
-    "HistoryDisplay": "α and the training loss after each round of discarding the rows of the "
-    "unlabeled that seem positive.",
+    "ScoreDisplay": "Scores by models that never saw the row. Known positives should be on the "
+    "right; the unlabeled rows among them are the hidden positives.",
+    "HistoryDisplay": "α and the training loss after each round, in which the unlabeled rows that "
+    "seem positive are discarded.",
 }
 VERDICT = {
     "agrees": "agrees with the estimate",
@@ -46,27 +47,27 @@ VERDICT = {
 
 
 def page(
-    result: Mapping[str, Any], scores: Any, candidates: Sequence[Mapping[str, Any]] = ()
+    result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]] = ()
 ) -> str:
-    """The whole report; `scores` has `scores_p_`, `scores_u_` and `estimate_`."""
-    return _render("page.html", result, scores, candidates)
+    """The whole report; `fitted` has `evidence_` and `estimate_`."""
+    return _render("page.html", result, fitted, candidates)
 
 
-def fragment(result: Mapping[str, Any], scores: Any) -> str:
+def fragment(result: Mapping[str, Any], fitted: Any) -> str:
     """The part between the body tags, for notebooks."""
-    return _render("body.html", result, scores, ())
+    return _render("body.html", result, fitted, ())
 
 
 def _render(
-    template: str, result: Mapping[str, Any], scores: Any, candidates: Sequence[Mapping[str, Any]]
+    template: str, result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]]
 ) -> str:
     environment = Environment(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     displays = [
-        TopBinDisplay.from_estimator(scores),
-        ScoreDisplay.from_estimator(scores),
+        TopBinDisplay.from_estimator(fitted),
+        ScoreDisplay.from_estimator(fitted),
     ]
     if len(result.get("history", ())) > 1:
         displays.append(HistoryDisplay.from_history(result["history"]))
@@ -75,6 +76,8 @@ def _render(
         estimate=result["estimate"],
         answer=answer(result["estimate"]),
         meaning=MEANING,
+        range_only=RANGE_ONLY,
+        bound_assumes=BOUND_ASSUMES,
         verdict=VERDICT,
         pictures=[
             (display.ax_.get_title(), svg(display.figure_), CAPTION[type(display).__name__])

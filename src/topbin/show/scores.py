@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core.checks import check_count, check_scores
+from topbin.core.checks import check_count
+from topbin.core.defaults import DEFAULT_METHOD
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.core.optional import require
 from topbin.mpe.estimate import estimate_alpha
-from topbin.mpe.registry import DEFAULT_METHOD
 from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, legend_below, open_axis
 
 
 @dataclass(slots=True)
 class ScoreDisplay:
-    """How the two samples score: unlabeled positives hide where both histograms stand.
+    """How the two samples score: hidden positives are where the two histograms overlap.
 
     >>> display = ScoreDisplay.from_scores([1.0, 1.0], [0.0, 1.0], bins=2)
     >>> display.share_p.tolist(), display.share_u.tolist()
@@ -35,23 +36,20 @@ class ScoreDisplay:
         cls, scores_p: Any, scores_u: Any, *, method: str = DEFAULT_METHOD, bins: int = 40
     ) -> "ScoreDisplay":
         """Bin both samples on the same edges and find the cut."""
-        return cls.from_estimate(
-            scores_p, scores_u, estimate_alpha(scores_p, scores_u, method=method), bins=bins
-        )
+        evidence = Evidence.of(scores_p, scores_u)
+        return cls.from_evidence(evidence, estimate_alpha(evidence, method=method), bins=bins)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, bins: int = 40) -> "ScoreDisplay":
-        """The picture of a fitted estimator that keeps its cross-fitted scores."""
-        return cls.from_estimate(
-            estimator.scores_p_, estimator.scores_u_, estimator.estimate_, bins=bins
-        )
+        """The picture of a fitted estimator, from its `evidence_` and its `estimate_`."""
+        return cls.from_evidence(estimator.evidence_, estimator.estimate_, bins=bins)
 
     @classmethod
-    def from_estimate(
-        cls, scores_p: Any, scores_u: Any, estimate: AlphaEstimate, *, bins: int = 40
+    def from_evidence(
+        cls, evidence: Evidence, estimate: AlphaEstimate, *, bins: int = 40
     ) -> "ScoreDisplay":
-        """Bin both samples beside an estimate that is already there."""
-        scores_p, scores_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
+        """Bin both samples for an estimate that was made before."""
+        scores_p, scores_u = evidence.scores
         ends = (
             min(float(scores_p.min()), float(scores_u.min())),
             max(float(scores_p.max()), float(scores_u.max())),
@@ -63,7 +61,7 @@ class ScoreDisplay:
         return cls(edges, share_p, share_u, estimate)
 
     def frame(self) -> Any:
-        """The numbers of the picture as a pandas table, a row a bin."""
+        """The numbers of the picture as a pandas table, one row per bin."""
         pd = require("pandas", extra=None, caller="ScoreDisplay.frame")
         return pd.DataFrame(
             {
@@ -82,7 +80,7 @@ class ScoreDisplay:
         ax.stairs(self.share_u, self.edges, fill=True, color=UNLABELED, alpha=0.45,
                   label=f"unlabeled ({est.n_u:,})")  # fmt: skip
         ax.stairs(est.alpha * self.share_p, self.edges, fill=True, color=POSITIVE, alpha=0.45,
-                  label=f"of which positive, if α = {est.alpha:.3f}")  # fmt: skip
+                  label=f"positive among them, if α = {est.alpha:.3f}")  # fmt: skip
         ax.stairs(self.share_p, self.edges, color=POSITIVE, linewidth=1.4,
                   label=f"known positives ({est.n_p:,})")  # fmt: skip
         if est.cut is not None:

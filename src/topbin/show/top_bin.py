@@ -6,24 +6,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD, DELTA
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.core.optional import require
 from topbin.core.tails import Tails
 from topbin.mpe.bbe import dkw_slack
 from topbin.mpe.estimate import estimate_alpha
-from topbin.mpe.registry import DEFAULT_METHOD
 from topbin.show.canvas import BOUND, CHOSEN, POSITIVE, legend_below, open_axis
 
 POINTS = 600
-DELTA = 0.1
 
 
 @dataclass(slots=True)
 class TopBinDisplay:
     """Where the ratio is flat the top bin is pure, and its height is α.
 
-    Reading from left to right the bin grows: noisy while it holds few rows, flat while it holds
-    only positives, rising when negatives enter.
+    From left to right the bin grows: the ratio is noisy while the bin contains few rows, flat while
+    it contains only positives, and rises when negatives enter.
 
     >>> display = TopBinDisplay.from_scores(np.ones(100), np.repeat([1.0, 0.0], 50))
     >>> display.frame()["ratio"].tolist()
@@ -46,17 +46,17 @@ class TopBinDisplay:
         scores_u: Any,
         *,
         method: str = DEFAULT_METHOD,
-        confidence: float | None = 0.95,
+        confidence: float | None = CONFIDENCE,
     ) -> "TopBinDisplay":
         """Count the scores, estimate α, keep what the picture needs."""
-        estimate = estimate_alpha(scores_p, scores_u, method=method, confidence=confidence)
-        return cls.from_tails(Tails.from_scores(scores_p, scores_u), estimate)
+        evidence = Evidence.of(scores_p, scores_u)
+        estimate = estimate_alpha(evidence, method=method, confidence=confidence)
+        return cls.from_tails(evidence.tails, estimate)
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> "TopBinDisplay":
-        """The picture of a fitted estimator that keeps its cross-fitted scores."""
-        tails = Tails.from_scores(estimator.scores_p_, estimator.scores_u_)
-        return cls.from_tails(tails, estimator.estimate_)
+        """The picture of a fitted estimator, from its `evidence_` and its `estimate_`."""
+        return cls.from_tails(estimator.evidence_.tails, estimator.estimate_)
 
     @classmethod
     def from_tails(cls, tails: Tails, estimate: AlphaEstimate) -> "TopBinDisplay":
@@ -97,7 +97,7 @@ class TopBinDisplay:
         return self
 
     def _last_share_below(self, top: float) -> float:
-        """Where the ratio leaves the picture for good: there is nothing to see to the right."""
+        """Where the ratio leaves the picture for good, so that nothing to the right is visible."""
         inside = np.flatnonzero(self.ratio <= top)
         last = float(self.top_share[inside[-1] if inside.size else -1])
         return min(1.0, 1.1 * last) or 1.0
@@ -116,7 +116,7 @@ class TopBinDisplay:
         if est.upper_bound is not None:
             ax.axhline(
                 est.upper_bound, color=BOUND, linewidth=1, linestyle=":",
-                label=f"bound, no assumption: {est.upper_bound:.3f}",
+                label=f"one-sided bound: {est.upper_bound:.3f}",
             )  # fmt: skip
         if est.cut is not None:
             near = int(np.argmin(np.abs(self.cut - est.cut)))

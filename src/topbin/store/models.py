@@ -59,7 +59,7 @@ def save(
 ) -> None:
     """Save a fitted classifier or `AlphaEstimator` as a folder, all of it or nothing.
 
-    `encoder` is the `topbin.data.Encoder` that made the model's features. A model that holds a type
+    `encoder` is the `topbin.data.Features` that made the model's matrix. A model that holds a type
     outside the list of safe ones is refused by name (TB111).
     """
     if not is_own(model, STORED):
@@ -124,15 +124,15 @@ def load(folder: str | os.PathLike[str], *, net: Any = None) -> Any:
 
 
 def load_encoder(folder: str | os.PathLike[str]) -> Any:
-    """The `Encoder` saved with a model, or None if the model was fitted without one."""
-    from topbin.data.features import Encoder
+    """The `Features` saved with a model, or None if the model was fitted without one."""
+    from topbin.data.features import Features
 
     contents = _verified(Path(folder))
     description = _description(Path(folder), contents)
     if ENCODER not in contents:
         return None
     with reading(folder, description):
-        return Encoder.from_dict(json.loads(contents[ENCODER]))
+        return Features.from_dict(json.loads(contents[ENCODER]))
 
 
 def inspect_model(folder: str | os.PathLike[str]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from topbin.core.errors import InputError
-from topbin.data.features import Encoder
-from topbin.data.tables import Batch, as_pandas
+from topbin.data.batch import Batch, as_pandas
+from topbin.data.features import Features
 from topbin.store.models import load, load_encoder, reading
 from topbin.store.runs import read_result
 
@@ -20,7 +20,7 @@ class Scorer:
     """Scores new rows of the table that a run was fitted on; `topbin.load("run1")` gives one."""
 
     model: Any
-    encoder: Encoder
+    encoder: Features
 
     def score(self, frame: Any) -> Any:
         """The rows with two columns more: p(positive) among the unlabeled, and whether it is > .5.
@@ -45,6 +45,8 @@ def read_scorer(run: Path, *, net: Any = None) -> Scorer:
         raise InputError(
             "TB110", f'"{run / MODEL}" has no encoder.json, which the model of a run has.'
         )
+    model.features_ = None  # earlier versions saved one, and names, for a matrix encoded before
+    vars(model).pop("feature_names_in_", None)
     return Scorer(model, encoder)
 
 

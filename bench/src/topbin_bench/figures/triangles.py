@@ -1,12 +1,11 @@
-"""The appendix's picture of two triangles: a linear PvU model is tilted, yet its top is pure."""
+"""The two triangles of the appendix: a linear PvU model is tilted, but its top bin is pure."""
 
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED
-from topbin_bench.figures.panels import legend, panels
+from topbin_bench.figures.panels import MARK, NEGATIVE, POSITIVE, legend, panels
 from topbin_bench.tasks.synthetic import triangles as sample
 
 ROWS = 4000
@@ -22,16 +21,16 @@ def tilt(seed: int = 0) -> tuple[Any, Any, Any]:
 
 
 def triangles() -> Any:
-    """Samples of both classes, with the line above which the linear PvU model has no negative."""
+    """Samples of both classes, and the line above which the linear PvU model has no negative."""
     P, N, w = tilt()
     figure, axes = panels(1, 1, size=(5.0, 4.2))
     ax = axes[0, 0]
     ax.plot(*P[:700].T, ".", ms=3, color=POSITIVE, label="positive")
-    ax.plot(*N[:700].T, ".", ms=3, color=UNLABELED, label="negative")
+    ax.plot(*N[:700].T, ".", ms=3, color=NEGATIVE, label="negative")
     scores_p, scores_n = P @ w, N @ w
     x = np.array([-1.5, 4.5])
     line = (scores_n.max() - w[0] * x) / w[1]
-    ax.plot(x, line, color=CHOSEN, lw=1, ls="--", label="above it, only positives")
+    ax.plot(x, line, color=MARK, lw=1, ls="--", label="above it: only positives")
     pure = float((scores_p > scores_n.max()).mean())
     angle = np.degrees(np.arctan2(abs(w[0]), w[1]))
     ax.set(
@@ -39,5 +38,4 @@ def triangles() -> Any:
         title=f"Linear PvU is tilted by {angle:.0f}°, yet {100 * pure:.0f} % of the positives\n"
         "score above every negative",
     )  # fmt: skip
-    legend(figure, axes)
-    return figure
+    return legend(figure, axes)

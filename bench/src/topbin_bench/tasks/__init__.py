@@ -1,8 +1,6 @@
-"""The tasks by name: a file a family, and one function that makes a split of any of them."""
+"""The tasks by name, one file per family."""
 
-from difflib import get_close_matches
-
-from topbin.core.errors import InputError
+from topbin_bench.errors import look_up
 from topbin_bench.tasks.cifar import CIFAR
 from topbin_bench.tasks.gsec import GSEC
 from topbin_bench.tasks.imdb import IMDB
@@ -31,12 +29,4 @@ def find_tasks(name: str) -> tuple[Task, ...]:
     >>> [task.name for task in find_tasks("uci")]
     ['concrete', 'mushroom', 'landsat', 'pageblock', 'spambase']
     """
-    if name in FAMILIES:
-        return FAMILIES[name]
-    if name in TASKS:
-        return (TASKS[name],)
-    near = get_close_matches(name, [*FAMILIES, *TASKS], n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise InputError(
-        "TB007", f"no task or family is called {name!r}; `topbin bench list` shows them.{hint}"
-    )
+    return look_up(name, {task: (found,) for task, found in TASKS.items()} | FAMILIES, "task")

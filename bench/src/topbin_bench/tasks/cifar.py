@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from topbin.core.optional import require
-from topbin_bench.tasks.files import SUMS, Source, data_file, fetch, missing
+from topbin_bench.tasks.files import Source, data_file, fetch, missing
 from topbin_bench.tasks.mnist import pool_of
 from topbin_bench.tasks.split import Sizes, Split, Truth, draw, fitting
 from topbin_bench.tasks.task import Task
@@ -38,17 +38,16 @@ def load(part: str) -> tuple[Bytes, Bytes]:
 
 def read_mosaic(batch: str) -> Bytes:
     """10,000 images from a mosaic of 100 × 100."""
-    image = require("PIL.Image", extra="bench", caller="topbin bench")
     path = data_file(f"cifar10/{batch}.webp")
     if path is None:
         raise missing(f"cifar10/{batch}.webp")
-    with image.open(path) as mosaic:
+    with Image.open(path) as mosaic:
         pixels = np.asarray(mosaic.convert("RGB"))
     return pixels.reshape(100, 32, 100, 32, 3).transpose(0, 2, 4, 1, 3).reshape(-1, 3, 32, 32)
 
 
 def unpack(archive: Path, batches: tuple[str, ...]) -> tuple[Bytes, Bytes]:
-    """The official binary form: a byte of class and 3,072 of pixels an image."""
+    """The official binary form: per image one byte of class and 3,072 of pixels."""
     with tarfile.open(archive) as tar:
         files = [tar.extractfile(f"cifar-10-batches-bin/{batch}.bin") for batch in batches]
         rows = np.frombuffer(b"".join(f.read() for f in files if f), np.uint8).reshape(-1, 3073)
@@ -63,10 +62,9 @@ def make(
     return draw(train, fitting(sizes, alpha, train), alpha, rng, test=test)
 
 
-FILES = tuple(sorted(file for file in SUMS if file.startswith("cifar10/")))
 CIFAR = (
     Task("cifar_dog_cat", "cifar", "image", "CIFAR-10: cat against dog",
-         partial(make, range(CAT, CAT + 1), range(DOG, DOG + 1), Sizes(2_500, 500)), files=FILES),
+         partial(make, range(CAT, CAT + 1), range(DOG, DOG + 1), Sizes(2_500, 500))),
     Task("binarized_cifar", "cifar", "images", "CIFAR-10: 0–4 against 5–9",
-         partial(make, range(5), range(5, 10), Sizes(12_500, 2_500)), files=FILES),
+         partial(make, range(5), range(5, 10), Sizes(12_500, 2_500))),
 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Where data files come from: the folder in TOPBIN_DATA, checked, or their official source.
+"""Where data files come from: the folder in TOPBIN_DATA, or their official source; both checked.
 
-Sums are SHA-256 of the files in a data folder; a file fetched from its official source may be in
-another form, and then has a sum of its own.
+SUMS are the SHA-256 of the files in a data folder. A file from its official source may have another
+form, and then has its own checksum.
 """
 
 import hashlib
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from topbin.core.errors import FileError
-from topbin.core.optional import require
+import pooch
+
+from topbin_bench.errors import BenchError
 
 FOLDER = "TOPBIN_DATA"
 
@@ -51,14 +52,14 @@ SUMS = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An official address and the sum of what it serves, as pooch writes sums."""
+    """An official address and the checksum of its file, as pooch writes checksums."""
 
     url: str
     sum: str
 
 
 def data_file(name: str) -> Path | None:
-    """The file in the data folder with its sum verified; None if no folder is set or has it."""
+    """The file in the data folder, its checksum verified; None without a folder or the file."""
     folder = os.environ.get(FOLDER)
     if not folder or not (path := Path(folder) / name).exists():
         return None
@@ -67,8 +68,7 @@ def data_file(name: str) -> Path | None:
 
 
 def fetch(source: Source) -> Path:
-    """The file of an official source, from the cache or downloaded once, with its sum verified."""
-    pooch = require("pooch", extra="bench", caller="topbin bench")
+    """The file of an official source, downloaded once, its checksum verified."""
     name = source.url.rpartition("/")[2]
     pooch.get_logger().setLevel("WARNING")
     with unreachable(source.url):
@@ -80,23 +80,22 @@ def fetch(source: Source) -> Path:
 
 @contextmanager
 def unreachable(url: str) -> Iterator[None]:
-    """Turn what goes wrong on the way to an address into one coded sentence."""
+    """Turn any failure to reach an address into one sentence."""
     try:
         yield
     except (OSError, ValueError) as error:  # requests raises kinds of OSError
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise FileError(
-            "TB301",
+        raise BenchError(
             f"cannot fetch {url}: {reason}. Set {FOLDER} to a folder that has the data, or try "
-            "again with a connection.",
+            "again with a connection."
         ) from error
 
 
-def missing(name: str) -> FileError:
-    """The error for data that is not in the folder and has no source to fetch it from."""
+def missing(name: str) -> BenchError:
+    """The error for data that is not in the folder and cannot be fetched."""
     folder = os.environ.get(FOLDER)
     seen = f"{FOLDER} is {folder!r}, which has no {name}" if folder else f"{FOLDER} is not set"
-    return FileError("TB301", f"{seen}. Set it to a folder with {name}; docs/results.md says how.")
+    return BenchError(f"{seen}. Set it to a folder with {name}; docs/results.md says how.")
 
 
 @cache
@@ -104,8 +103,7 @@ def _verify(path: Path, wanted: str) -> None:
     with path.open("rb") as file:
         seen = hashlib.file_digest(file, "sha256").hexdigest()
     if seen != wanted:
-        raise FileError(
-            "TB302",
-            f'"{path}" has SHA-256 {seen[:12]}… where {wanted[:12]}… was expected. '
-            "It is damaged or another edition; get it again.",
+        raise BenchError(
+            f'"{path}" has SHA-256 {seen[:12]}… but {wanted[:12]}… was expected. '
+            "It is damaged or another edition; get it again."
         )

@@ -1,6 +1,6 @@
 """Substrates of γ-secretase (Breimann et al., AAanalysis): 63 known, 631 proteins unlabeled.
 
-A PU problem by nature: nobody knows α, so there is no error to report, only what methods say.
+A natural PU problem: nobody knows α, so there are estimates to report but no errors.
 """
 
 from functools import cache
@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from topbin.learn.select import split_rows
 from topbin_bench.tasks.files import data_file, missing
-from topbin_bench.tasks.split import Split, Truth, standardise
+from topbin_bench.tasks.split import Split, Truth, standardize
 from topbin_bench.tasks.task import Task
 
 FILE = "gsec_pu/gsec_pu.csv.gz"
 PARTS = ("jmd_n", "tmd", "jmd_c")
+HELD_OUT = 0.2
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 
 
@@ -30,7 +30,7 @@ def composition(sequence: str) -> list[float]:
 
 @cache
 def load() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The composition of three parts of each protein, and which are known substrates."""
+    """The composition of three parts of each protein, and which proteins are known substrates."""
     path = data_file(FILE)
     if path is None:
         raise missing(FILE)
@@ -40,17 +40,17 @@ def load() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 
 def make(_alpha: float, rng: np.random.Generator) -> tuple[Split, Truth]:
-    """A fifth of each sample held out; α cannot be chosen, and is ignored."""
+    """Hold out a fifth of each sample; α cannot be chosen and is ignored."""
     X, known = load()
     parts = []
     for rows in (np.flatnonzero(known), np.flatnonzero(~known)):
-        split = split_rows(rows.size, rng)
-        parts.append((rows[split.train], rows[split.holdout]))
+        order, n_held = rng.permutation(rows.size), round(HELD_OUT * rows.size)
+        parts.append((rows[np.sort(order[n_held:])], rows[np.sort(order[:n_held])]))
     (p, held_p), (u, held_u) = parts
-    return standardise(Split(X[p], X[u], X[held_p], X[held_u]), Truth(None, None, None))
+    return standardize(Split(X[p], X[u], X[held_p], X[held_u]), Truth(None, None, None))
 
 
 GSEC = (
-    Task("gsec_pu", "gsec", "table", "γ-secretase substrates, PU by nature", make,
-         (float("nan"),), (FILE,)),
+    Task("gsec_pu", "gsec", "table", "γ-secretase substrates, a natural PU problem", make,
+         (float("nan"),)),
 )  # fmt: skip

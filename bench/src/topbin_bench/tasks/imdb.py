@@ -1,7 +1,7 @@
 """IMDb reviews, positive against negative (Maas et al. 2011), as TF-IDF.
 
-The 123 texts that stand in both official parts are dropped from the second, which gives the
-hold-out and the test set. Models that take no sparse rows read their leading directions.
+The 123 texts that are in both official parts are dropped from the second part, which gives the
+hold-out and the test set. Models that cannot read sparse rows read their leading directions.
 """
 
 import json
@@ -28,7 +28,7 @@ WORDS = 20_000
 
 @cache
 def load() -> tuple[Pool, Pool]:
-    """Training and test texts; none stands in both."""
+    """Training and test texts; no text is in both."""
     path = data_file(FILE)
     rows = read_lines(path) if path else unpack(fetch(SOURCE))
     train = [row for row in rows if row["split"] == "train"]
@@ -38,13 +38,13 @@ def load() -> tuple[Pool, Pool]:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """One JSON object a line."""
+    """One JSON object per line."""
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
 def unpack(archive: Path) -> list[dict[str, Any]]:
-    """The official form: a file a review, in a folder that says its part and class."""
+    """The official form: one file per review, in a folder named after its part and class."""
     rows = []
     with tarfile.open(archive) as tar:
         for member in tar:
@@ -71,7 +71,7 @@ def make(alpha: float, rng: np.random.Generator) -> tuple[Split, Truth]:
 
 
 def embed(split: Split, truth: Truth) -> tuple[Split, Truth]:
-    """Texts as sparse rows of TF-IDF, with the words and weights of the training rows."""
+    """Texts as sparse TF-IDF rows, with the words and weights of the training rows."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     tfidf = TfidfVectorizer(sublinear_tf=True, min_df=2, max_features=WORDS, dtype=np.float32)
@@ -79,4 +79,4 @@ def embed(split: Split, truth: Truth) -> tuple[Split, Truth]:
     return mapped(split, truth, tfidf.transform)
 
 
-IMDB = (Task("imdb", "imdb", "text", "IMDb: positive reviews, TF-IDF", make, files=(FILE,)),)
+IMDB = (Task("imdb", "imdb", "text", "IMDb: positive reviews, TF-IDF", make),)

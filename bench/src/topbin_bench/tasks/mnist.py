@@ -36,7 +36,7 @@ def pool_of(
     negative: range,
     rng: np.random.Generator,
 ) -> Pool:
-    """Images of these digits; one that could be either is positive or negative by a coin.
+    """Images of these digits; a coin decides for a digit that can be positive or negative.
 
     >>> pool = pool_of(np.zeros((4, 1)), np.array([1, 7, 3, 1]), range(1, 2), range(7, 8),
     ...                np.random.default_rng(0))
@@ -59,10 +59,7 @@ def make(
 
 
 def _task(name: str, about: str, positive: range, negative: range, sizes: Sizes) -> Task:
-    files = tuple(sorted(file for file in SUMS if file.startswith("mnist/")))
-    return Task(
-        name, "mnist", "digits", about, partial(make, positive, negative, sizes), ALPHAS, files
-    )
+    return Task(name, "mnist", "digits", about, partial(make, positive, negative, sizes), ALPHAS)
 
 
 MNIST = (

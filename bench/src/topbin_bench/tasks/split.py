@@ -1,6 +1,6 @@
-"""From labeled rows to a PU problem: what estimators may see, and, apart from it, the truth.
+"""From labeled rows to a PU problem: what estimators may see and, separately, the truth.
 
-A split depends on the task, α and the seed, and on nothing else, so all methods share it.
+A split depends only on the task, α and the seed, so all methods share it.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core.checks import check_fraction
-from topbin.core.errors import InputError
+from topbin_bench.errors import BenchError
 
 Bools = NDArray[np.bool_]
 
@@ -32,7 +31,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """All that an estimator is given: rows to train on and rows held out, without a true label."""
+    """Everything that an estimator gets: training rows and held-out rows, without true labels."""
 
     X_p: Any
     X_u: Any
@@ -49,7 +48,7 @@ class Split:
 class Truth:
     """What only the judge sees: true labels of U, and a test set that nothing else has seen.
 
-    `alpha` is None where nobody knows it; then there is no test set either.
+    `alpha` is None if nobody knows it; then there is no test set either.
     """
 
     alpha: float | None
@@ -61,22 +60,22 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Rows a side: `train` of P and as many of U, `holdout` of each kept from training."""
+    """Numbers of rows: `train` of P and the same of U; `holdout` of each, kept from training."""
 
     train: int
     holdout: int
 
 
 class Deck:
-    """Row numbers dealt from the front, none twice."""
+    """Row numbers that are dealt from the front, none twice."""
 
     def __init__(self, rows: NDArray[np.intp]) -> None:
         self.rows = rows
 
     def take(self, n: int) -> NDArray[np.intp]:
-        """The next n rows; asking for more than are left is an error of the task's sizes."""
+        """The next n rows; too few rows left means that the sizes of the task are wrong."""
         if n > self.rows.size:
-            raise InputError("TB001", f"{n:,} rows are wanted and {self.rows.size:,} are left.")
+            raise BenchError(f"{n:,} rows are needed, but only {self.rows.size:,} are left.")
         dealt, self.rows = self.rows[:n], self.rows[n:]
         return dealt
 
@@ -92,7 +91,7 @@ def thirds(pool: Pool) -> Sizes:
 
 
 def fitting(sizes: Sizes, alpha: float, pool: Pool) -> Sizes:
-    """The sizes, both scaled down alike where a class is too small for them at this α.
+    """The sizes, both scaled down alike if a class is too small for them at this α.
 
     >>> fitting(Sizes(100, 20), 0.5, Pool(None, np.repeat([True, False], [90, 500])))
     Sizes(train=50, holdout=10)
@@ -115,11 +114,12 @@ def draw(
     test: Pool | None = None,
     hold_out_of_test: bool = False,
 ) -> tuple[Split, Truth]:
-    """Deal P and a U with a share α of positives; rows never dealt, or `test`, are the test set.
+    """Deal P and a U with a share α of positives; the rows left, or `test`, are the test set.
 
-    U is shuffled, so that no row's place tells its class.
+    U is shuffled, so that the place of a row does not reveal its class.
     """
-    check_fraction(alpha, "alpha", high_open=False)
+    if not 0 < alpha <= 1:
+        raise BenchError(f"alpha must be above 0 and at most 1; got {alpha}.")
     p, n = pool.deal(rng)
     X_p, (X_u, y_u) = p.take(sizes.train), _mix(p, n, sizes.train, alpha, rng)
     held_from = pool
@@ -145,8 +145,8 @@ def _mix(
     return rows[order], (np.arange(size) < n_p)[order]
 
 
-def standardise(split: Split, truth: Truth) -> tuple[Split, Truth]:
-    """Columns with mean 0 and deviation 1 over the training rows, in single precision."""
+def standardize(split: Split, truth: Truth) -> tuple[Split, Truth]:
+    """Columns with mean 0 and standard deviation 1 over the training rows, as float32."""
     seen = np.concatenate([split.X_p, split.X_u])
     mean, scale = seen.mean(0), seen.std(0)
     scale[scale == 0] = 1.0
@@ -158,6 +158,6 @@ def standardise(split: Split, truth: Truth) -> tuple[Split, Truth]:
 
 
 def mapped(split: Split, truth: Truth, read: Callable[[Any], Any]) -> tuple[Split, Truth]:
-    """The same problem with every sample as this function reads it."""
+    """The same problem with this function applied to every sample."""
     shown = Split(**{f.name: read(getattr(split, f.name)) for f in fields(Split)})
     return shown, replace(truth, X_test=read(truth.X_test))

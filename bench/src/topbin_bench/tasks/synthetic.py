@@ -1,4 +1,4 @@
-"""Problems whose answer is known by construction; they need no data and run in seconds.
+"""Problems with an answer known by construction; they need no data and run in seconds.
 
 Gaussians 4σ apart, Beta(8, 2) against Beta(2, 8), and the two triangles of Garg et al. 2021,
 appendix "Toy setup", on which no linear PvU model ranks like the Bayes rule.
@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin_bench.tasks.split import Pool, Sizes, Split, Truth, draw, standardise
+from topbin_bench.tasks.split import Pool, Sizes, Split, Truth, draw, standardize
 from topbin_bench.tasks.task import Task
 
 Matrix = NDArray[np.float64]
@@ -23,7 +23,7 @@ TRIANGLES = (
 
 
 def gaussians(n: int, positive: bool, rng: np.random.Generator) -> Matrix:
-    """Five columns of unit normals; positives are 4 higher in the first."""
+    """Five standard normal columns; the first is 4 higher for positives."""
     X = rng.normal(size=(n, 5))
     X[:, 0] += 4.0 * positive
     return X
@@ -50,13 +50,13 @@ def make(
     alpha: float,
     rng: np.random.Generator,
 ) -> tuple[Split, Truth]:
-    """A fresh sample of each class, enough for any α, with a test set of its own."""
+    """A fresh sample of each class, enough for any α, with its own test set."""
     enough = 2 * (SIZES.train + SIZES.holdout)
     pools = []
     for n in (enough, TESTED):
         rows = [sample(n, positive, rng) for positive in (True, False)]
         pools.append(Pool(np.concatenate(rows), np.repeat([True, False], n)))
-    return standardise(*draw(pools[0], SIZES, alpha, rng, test=pools[1]))
+    return standardize(*draw(pools[0], SIZES, alpha, rng, test=pools[1]))
 
 
 SYNTHETIC = (

@@ -1,4 +1,4 @@
-"""A task as a value: where its rows come from, how they are split, and which net suits them."""
+"""A task as a value: its rows, how they are split, and the kind of net for them."""
 
 import hashlib
 from collections.abc import Callable
@@ -9,16 +9,16 @@ import numpy as np
 
 from topbin_bench.tasks.split import Split, Truth
 
-# "images" are so many that a profile gives them fewer epochs.
+# A task of kind "images" has so many images that a profile gives it fewer epochs.
 Kind = Literal["table", "image", "images", "digits", "text"]
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`make(alpha, rng)` gives what estimators see and, apart, the truth.
+    """`make(alpha, rng)` gives what estimators see and, separately, the truth.
 
-    `alphas` are those of the paper's experiment or ours; a PU-native task has none to set, and
-    its α is written as NaN.
+    `alphas` are those of the paper's experiment or ours. The α of a natural PU task cannot be set;
+    it is written as NaN.
     """
 
     name: str
@@ -27,7 +27,6 @@ class Task:
     about: str
     make: Callable[[float, np.random.Generator], tuple[Split, Truth]]
     alphas: tuple[float, ...] = (0.5,)
-    files: tuple[str, ...] = ()
 
     def split(self, alpha: float, seed: int) -> tuple[Split, Truth]:
         """The split of this seed: the same for every method, in every process."""
@@ -35,7 +34,7 @@ class Task:
 
 
 def rng_of(*names: object) -> np.random.Generator:
-    """A stream of random numbers that depends on these names and nothing else.
+    """A stream of random numbers that depends only on these names.
 
     >>> rng_of("mnist17", 0).integers(100) == rng_of("mnist17", 0).integers(100)
     np.True_

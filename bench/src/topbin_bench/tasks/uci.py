@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from topbin_bench.tasks.files import Source, data_file, fetch, unreachable
-from topbin_bench.tasks.split import Pool, Split, Truth, draw, fitting, standardise, thirds
+from topbin_bench.tasks.split import Pool, Split, Truth, draw, fitting, standardize, thirds
 from topbin_bench.tasks.task import Task
 
 ALPHAS = (0.5, 0.1, 0.3, 0.7, 0.9)
 ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
-OPENML = {"concrete": 4353, "pageblock": 30}  # where UCI serves a form that pandas cannot read
+OPENML = {"concrete": 4353, "pageblock": 30}  # UCI serves these in a form that pandas cannot read
 SOURCES = {
     "mushroom": (
         Source(
@@ -49,7 +49,7 @@ IS_POSITIVE: dict[str, Callable[[Any], Any]] = {
 
 
 def read_frame(name: str) -> tuple[pd.DataFrame, "pd.Series[Any]"]:
-    """The features and the column that the positive class is made from."""
+    """The features and the column that defines the positive class."""
     path = data_file(f"{name}/{name}.csv.gz")
     if path is None:
         return fetch_frame(name)
@@ -88,13 +88,12 @@ def load(name: str) -> Pool:
 
 
 def make(name: str, alpha: float, rng: np.random.Generator) -> tuple[Split, Truth]:
-    """keep/3 P and U to train on, keep/6 of each held out, all other rows to test."""
+    """keep/3 rows of P and of U for training, keep/6 of each held out, all others for the test."""
     pool = load(name)
-    return standardise(*draw(pool, fitting(thirds(pool), alpha, pool), alpha, rng))
+    return standardize(*draw(pool, fitting(thirds(pool), alpha, pool), alpha, rng))
 
 
 UCI = tuple(
-    Task(name, "uci", "table", f"UCI {name}: {about}", partial(make, name), ALPHAS,
-         (f"{name}/{name}.csv.gz",))
+    Task(name, "uci", "table", f"UCI {name}: {about}", partial(make, name), ALPHAS)
     for name, about in ABOUT.items()
 )  # fmt: skip

@@ -121,7 +121,7 @@ class Team(Alone):
 
     @contextmanager
     def own_randomness(self) -> Iterator[None]:
-        """Afterwards all processes stand again where they stood before, so they deal alike."""
+        """Afterwards all processes have the same random state as before, so they draw the same."""
         before = torch.get_rng_state()
         if not self.leads:
             torch.manual_seed(int(torch.randint(2**62, ())) + self.rank)

@@ -1,4 +1,4 @@
-"""From a net's output to a logit a row, and from logits to the three mean losses of a risk."""
+"""From a net's output to one logit per row, and from logits to the three mean losses of a risk."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -21,14 +21,23 @@ LOSSES: dict[Loss, Callable[["Tensor"], "Tensor"]] = {
 }
 
 
-def mean_losses(z_p: "Tensor", z_u: "Tensor", loss: Loss) -> tuple["Tensor", "Tensor", "Tensor"]:
-    """L⁺(P), L⁻(P) and L⁻(U) of a mini-batch of logits, in the order that Risk takes them."""
+def mean_losses(
+    z_p: "Tensor", z_u: "Tensor", loss: Loss, weights: "tuple[Tensor, Tensor] | None" = None
+) -> tuple["Tensor", "Tensor", "Tensor"]:
+    """L⁺(P), L⁻(P) and L⁻(U) of a mini-batch of logits, in the order that Risk takes them.
+
+    `weights` multiply the losses of the rows of P and of U.
+    """
     of = LOSSES[loss]
-    return of(z_p).mean(), of(-z_p).mean(), of(-z_u).mean()
+    terms = of(z_p), of(-z_p), of(-z_u)
+    if weights is not None:
+        w_p, w_u = weights
+        terms = terms[0] * w_p, terms[1] * w_p, terms[2] * w_u
+    return terms[0].mean(), terms[1].mean(), terms[2].mean()
 
 
 def logit_of(out: Any, n: int) -> "Tensor":
-    """One logit a row from a net's output: two columns (negative, positive), or one.
+    """One logit per row from a net's output: two columns (negative, positive), or one.
 
     Cross-entropy on two outputs is the logistic loss of their difference.
 
@@ -44,6 +53,6 @@ def logit_of(out: Any, n: int) -> "Tensor":
         return logits
     raise InputError(
         "TB013",
-        f"the net gives {shape} for {n} rows. It must give one logit a row, shape (n,) or (n, 1), "
-        "or two outputs a row, (negative, positive).",
+        f"the net gives {shape} for {n} rows. It must give one logit per row, shape (n,) or "
+        "(n, 1), or two outputs per row, (negative, positive).",
     )

@@ -1,4 +1,4 @@
-"""Optimiser settings as a value, with those of Garg et al. 2021 (appendix) as defaults."""
+"""Optimizer settings as a value, with those of Garg et al. 2021 (appendix) as defaults."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +18,7 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Optim:
-    """An optimiser and its constants; `momentum` is SGD's only."""
+    """An optimizer and its constants; only SGD uses `momentum`."""
 
     name: Literal["sgd", "adam", "adamw"] = "sgd"
     lr: float = 0.1
@@ -26,7 +26,7 @@ class Optim:
     weight_decay: float = 5e-4
 
     def build(self, net: "nn.Module", device: "torch.device") -> "torch.optim.Optimizer":
-        """The torch optimiser over a net's parameters."""
+        """The torch optimizer over a net's parameters."""
         check_above_zero(self.lr, "lr")
         fused = device.type in ("cpu", "cuda")
         shared: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay, "fused": fused}
@@ -36,11 +36,11 @@ class Optim:
             return torch.optim.Adam(net.parameters(), **shared)
         if self.name == "adamw":
             return torch.optim.AdamW(net.parameters(), **shared)
-        raise InputError("TB007", f"no optimiser is called {self.name!r}; sgd, adam or adamw.")
+        raise InputError("TB007", f"no optimizer is called {self.name!r}; sgd, adam or adamw.")
 
 
 def default_optim(loss: Loss, net: str | None) -> Optim:
-    """The paper's optimiser for a loss and one of its nets; the gentlest one for a user's net.
+    """The paper's optimizer for a loss and one of its nets; the gentlest one for a user's net.
 
     >>> default_optim("logistic", "mlp").lr, default_optim("sigmoid", "mlp").name
     (0.05, 'adam')

@@ -1,7 +1,7 @@
 """The scikit-learn backend: an epoch is a refit; a row is scored by models that never saw it.
 
-The loop hands rows around by their number in one table, so that any table scikit-learn can index
-will do, and so that the backend knows which of its models a row may be scored by.
+The loop passes rows by their number in one table, so that it works with any table that scikit-learn
+can index, and so that the backend knows which of its models can score a row.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from topbin.core.errors import InputError
-from topbin.learn.loop import Pass
+from topbin.learn.loop import EpochLoss
 from topbin.learn.risk import Risk, mean_risk
-from topbin.learn.select import Rows
-from topbin.mpe.crossfit import Floats, positive_scores
+from topbin.learn.select import Floats, RowNumbers
 
 FEWEST = 1e-6  # a probability of exactly 0 or 1 has no logit
 
@@ -54,17 +53,19 @@ class FoldedModels:
         self.models: tuple[Any, ...] = ()
         self._scores = np.zeros(fold.size)
 
-    def scores(self, X: Rows) -> Floats:
+    def scores(self, X: RowNumbers) -> Floats:
         """Scores of the rows with these numbers, from the last refit; 0 before the first."""
         return self._scores[X]
 
-    def epoch(self, X_p: Rows, X_u: Rows, risk: Risk, kept: Rows | None = None) -> Pass:
-        """Refit every copy on P against the kept rows of U, and score all rows anew."""
+    def epoch(
+        self, X_p: RowNumbers, X_u: RowNumbers, risk: Risk, kept: RowNumbers | None = None
+    ) -> EpochLoss:
+        """Refit every copy on P against the kept rows of U, and score all rows again."""
         if risk.needs_gradient:
             raise InputError(
                 "TB013",
                 "this risk has a negative weight, which no refit of a scikit-learn model can "
-                'minimise; it needs a gradient model. Pass a net (pip install "topbin[torch]"), '
+                'minimize; it needs a gradient model. Pass a net (pip install "topbin[torch]"), '
                 "or use TEDnClassifier or CVIRClassifier.",
             )
         rows_u = X_u if kept is None else X_u[kept]
@@ -73,10 +74,10 @@ class FoldedModels:
         self._scores = self._score_all()
         return self._judge(X_p, rows_u, risk)
 
-    def _fit(self, rows_p: Rows, rows_u: Rows, risk: Risk, k: int, folds: int) -> Any:
+    def _fit(self, rows_p: RowNumbers, rows_u: RowNumbers, risk: Risk, k: int, folds: int) -> Any:
         p, u = (rows[self.fold[rows] != k] if folds > 1 else rows for rows in (rows_p, rows_u))
         if not u.size:
-            u = rows_u  # all that was kept lies in this fold; a model that saw it beats none
+            u = rows_u  # all kept rows are in this fold; a model that saw them is better than none
         rows = np.concatenate([p, u])
         is_positive = np.arange(rows.size) < p.size
         model = seeded(self.estimator, self.seed + k)
@@ -86,9 +87,9 @@ class FoldedModels:
         return model.fit(X, is_positive.astype(int), **weight)
 
     def _weights(
-        self, rows: Rows, is_positive: NDArray[np.bool_], risk: Risk
+        self, rows: RowNumbers, is_positive: NDArray[np.bool_], risk: Risk
     ) -> dict[str, Floats] | None:
-        """Row weights with mean 1 that make a weighted fit minimise the risk."""
+        """Row weights with mean 1 that make a weighted fit minimize the risk."""
         name = weight_name(self.estimator)
         if name is None:
             return None
@@ -107,11 +108,11 @@ class FoldedModels:
             scores[outside] += score_rows(model, self.X, outside) / len(self.models)
         return scores
 
-    def _judge(self, rows_p: Rows, rows_u: Rows, risk: Risk) -> Pass:
+    def _judge(self, rows_p: RowNumbers, rows_u: RowNumbers, risk: Risk) -> EpochLoss:
         z_p, z_u = (self._logits(rows) for rows in (rows_p, rows_u))
-        return Pass(mean_risk(risk, z_p, z_u), float((z_p <= 0).mean() + (z_u > 0).mean()))
+        return EpochLoss(mean_risk(risk, z_p, z_u), float((z_p <= 0).mean() + (z_u > 0).mean()))
 
-    def _logits(self, rows: Rows) -> Floats:
+    def _logits(self, rows: RowNumbers) -> Floats:
         if not hasattr(self.models[0], "predict_proba"):
             return self._scores[rows]
         return np.asarray(logit(np.clip(self._scores[rows], FEWEST, 1 - FEWEST)), np.float64)
@@ -123,9 +124,24 @@ def mean_score(models: Sequence[Any], X: Any) -> Floats:
     return scores
 
 
-def score_rows(model: Any, X: Any, rows: Rows) -> Floats:
-    """One model's scores of some rows; a model is not asked to score none."""
+def score_rows(model: Any, X: Any, rows: RowNumbers) -> Floats:
+    """One model's scores of some rows; with no rows the model is not called."""
     return positive_scores(model, _safe_indexing(X, rows)) if rows.size else np.zeros(0)
+
+
+def positive_scores(model: Any, X: Any) -> Floats:
+    """The fitted model's score of class 1: its probability, or its decision function."""
+    if hasattr(model, "predict_proba"):
+        scores = np.asarray(model.predict_proba(X))[:, list(model.classes_).index(1)]
+    elif hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(X))
+    else:
+        raise InputError(
+            "TB013",
+            f"{type(model).__name__} has neither predict_proba nor decision_function, so it "
+            "cannot score rows. Use a classifier that has one of them.",
+        )
+    return scores.astype(np.float64, copy=False)
 
 
 def seeded(estimator: Any, seed: int) -> Any:
@@ -136,7 +152,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def weight_name(estimator: Any) -> str | None:
-    """What `fit` calls row weights: those of a pipeline go to its last step; None if it has none.
+    """The name of row weights in `fit`: a pipeline passes them to its last step; None: not taken.
 
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from sklearn.pipeline import make_pipeline

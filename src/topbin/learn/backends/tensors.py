@@ -18,7 +18,7 @@ else:
     torch = require("torch", extra="torch", caller="the torch backend")
     from torch.utils.data import Dataset, default_collate
 
-# What a user's Dataset may plausibly raise; an interrupt or a full memory must pass through.
+# What the Dataset of a user can be expected to raise; an interrupt or a full memory must pass.
 DATASET_ERRORS = (
     ArithmeticError,
     AssertionError,
@@ -44,7 +44,7 @@ def as_rows(X: Any, name: str) -> Any:
         return X
     rows = X if isinstance(X, torch.Tensor) else _from_array(X, name)
     if rows.ndim == 0:
-        raise InputError("TB005", f"{name} is a single value; pass one row a sample.")
+        raise InputError("TB005", f"{name} is a single value; pass one row per sample.")
     if rows.is_floating_point() and not bool(torch.isfinite(rows).all()):
         bad = int((~torch.isfinite(rows)).reshape(len(rows), -1).any(1).sum())
         raise InputError(
@@ -68,7 +68,7 @@ def _from_array(X: Any, name: str) -> "torch.Tensor":
 
 
 def row_shape(X: Any) -> tuple[int, ...] | None:
-    """The shape of one row of a tensor; None for tuples and Datasets, which speak for themselves.
+    """The shape of one row of a tensor; None for tuples and Datasets, which have no single shape.
 
     >>> row_shape(torch.zeros(5, 3, 8, 8))
     (3, 8, 8)
@@ -92,7 +92,7 @@ def _item(X: Any, row: int, name: str) -> Any:
         raise InputError(
             "TB016",
             f"the Dataset {name} raised {type(error).__name__} for row {row} of {len(X):,}: "
-            f"{error}. Mend or leave out that row; the model is as it was before this epoch.",
+            f"{error}. Fix or remove that row; the model is as it was before this epoch.",
         ) from error
     return tuple(item) if isinstance(item, list) else item
 
@@ -124,8 +124,8 @@ def place(batch: Any, device: "torch.device", dtype: "torch.dtype") -> Any:
 def deal(n_p: int, n_u: int, batch: int) -> "list[tuple[torch.Tensor, torch.Tensor]]":
     """Shuffle row numbers of P and of U into mini-batches with at most `batch` of each.
 
-    Both are dealt out evenly, so the shorter has fewer rows in each mini-batch, as in the paper;
-    only where that leaves it less than a tenth of `batch` are its rows dealt more than once.
+    Both are divided evenly, so the shorter one has fewer rows in each mini-batch, as in the paper;
+    only where these are less than a tenth of `batch` are its rows used more than once.
 
     >>> [(len(p), len(u)) for p, u in deal(400, 600, batch=200)]
     [(134, 200), (133, 200), (133, 200)]

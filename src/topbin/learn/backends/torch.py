@@ -1,7 +1,7 @@
-"""The torch backend: any nn.Module, trained by the loop with the paper's optimiser settings.
+"""The torch backend: any nn.Module, trained by the loop with the paper's optimizer settings.
 
 Settings of Garg et al. 2021, appendix: batches of 200 P and 200 U, SGD with momentum 0.9 and
-weight decay 5e-4; Adam with rate 1e-4 where the loss is the sigmoid's.
+weight decay 5e-4; Adam with rate 1e-4 where the loss is the sigmoid.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,10 +18,10 @@ from topbin.learn.backends.distributed import ALONE, Alone
 from topbin.learn.backends.losses import logit_of, mean_losses
 from topbin.learn.backends.optim import Optim, default_optim
 from topbin.learn.backends.tensors import as_rows, deal, join, place, row_shape, take
-from topbin.learn.loop import Pass
+from topbin.learn.loop import EpochLoss
 from topbin.learn.nets import build_net
 from topbin.learn.risk import Learner, Risk
-from topbin.learn.select import Rows, n_rows
+from topbin.learn.select import RowNumbers, n_rows
 
 if TYPE_CHECKING:
     import torch
@@ -31,12 +31,12 @@ else:
     nn = torch.nn
 
 SCORED_AT_ONCE = 1000
-SMALL = 1_000_000  # parameters; below it a second thread costs more than it brings
+SMALL = 1_000_000  # parameters; below it a second thread costs more time than it saves
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """All that the next epoch depends on: weights, optimiser and random numbers."""
+    """All that the next epoch depends on: weights, optimizer and random numbers."""
 
     net: dict[str, "Tensor"]
     optimizer: dict[str, Any]
@@ -46,9 +46,10 @@ class State:
 class TorchBackend:
     """A net that the loop can train: `scores` without randomness, `epoch` by mini-batches.
 
-    The net gives two outputs a row (negative, positive) or one logit. Its inputs are batches of
+    The net gives two outputs per row (negative, positive) or one logit. Its inputs are batches of
     rows: one tensor, or the parts of a tuple or dict as arguments. A copy of it is trained, by
-    this process or by a `team` of them that all call the same methods.
+    this process or by a `team` of them that all call the same methods. `weights` of the rows of P
+    and of U multiply their losses.
     """
 
     def __init__(
@@ -64,9 +65,11 @@ class TorchBackend:
         mixed: bool | None = None,
         threads: int | None = None,
         team: Alone = ALONE,
+        weights: "tuple[Any, Any] | None" = None,
     ) -> None:
         self.device = find_device(device)
         self.team = team
+        self.weights = weights
         self.net = deepcopy(net).to(self.device)
         team.from_first(self.net.state_dict().values())
         self.optim = optim
@@ -80,7 +83,7 @@ class TorchBackend:
         self.row_shape: tuple[int, ...] | None = None
 
     def scores(self, X: Any) -> Scores:
-        """One logit a row, in evaluation mode and without augmentation."""
+        """One logit per row, in evaluation mode and without augmentation."""
         X = self._rows(X, "X")
         self.net.eval()
         with self._threads(), torch.inference_mode():
@@ -90,11 +93,11 @@ class TorchBackend:
         found: Scores = whole.to(self._dtype()).cpu().numpy()
         return found
 
-    def epoch(self, X_p: Any, X_u: Any, risk: Risk, kept: Rows | None = None) -> Pass:
+    def epoch(self, X_p: Any, X_u: Any, risk: Risk, kept: RowNumbers | None = None) -> EpochLoss:
         """Shuffle P and the kept U into mini-batches and step down the risk of each.
 
         Whatever stops the epoch (a loss that is not finite, an error, an interrupt), the net,
-        the optimiser and the random numbers are then as they were before it.
+        the optimizer and the random numbers are then as they were before it.
         """
         X_p, X_u = self._rows(X_p, "X_p"), self._rows(X_u, "X_u")
         before, good = self.state(), False
@@ -108,7 +111,7 @@ class TorchBackend:
                     result = self._train(X_p, X_u, rows_u, batches, risk)
                 self.team.from_first(self.net.buffers())
             good = isfinite(result.loss) and self._finite()
-            return result if good else Pass(float("nan"), result.training_error)
+            return result if good else EpochLoss(float("nan"), result.training_error)
         finally:
             if not good:
                 self.restore(before)
@@ -120,7 +123,7 @@ class TorchBackend:
         rows_u: "Tensor",
         batches: "list[tuple[Tensor, Tensor]]",
         risk: Risk,
-    ) -> Pass:
+    ) -> EpochLoss:
         loss, wrong_p, wrong_u = torch.zeros(3, dtype=torch.float64, device=self.device)
         seen_p = seen_u = 0
         for start in range(0, len(batches), self.accumulate):
@@ -128,7 +131,8 @@ class TorchBackend:
             self.optimizer.zero_grad()
             for part_p, part_u in group:
                 z_p, z_u = self._pair(X_p, part_p, X_u, rows_u[part_u])
-                terms = mean_losses(z_p, z_u, risk.loss)
+                weights = self._weights_of(part_p, rows_u[part_u])
+                terms = mean_losses(z_p, z_u, risk.loss, weights)
                 (risk.descent(*terms) / len(group)).backward()
                 loss += risk.value(*terms).detach()
                 wrong_p += (z_p <= 0).sum()
@@ -136,7 +140,13 @@ class TorchBackend:
                 seen_p, seen_u = seen_p + part_p.numel(), seen_u + part_u.numel()
             self.team.add_gradients(self.net)
             self.optimizer.step()
-        return Pass(float(loss) / len(batches), float(wrong_p / seen_p + wrong_u / seen_u))
+        return EpochLoss(float(loss) / len(batches), float(wrong_p / seen_p + wrong_u / seen_u))
+
+    def _weights_of(self, rows_p: "Tensor", rows_u: "Tensor") -> "tuple[Tensor, Tensor] | None":
+        if self.weights is None:
+            return None
+        w_p, w_u = (torch.as_tensor(w, dtype=self._dtype()) for w in self.weights)
+        return w_p[rows_p].to(self.device), w_u[rows_u].to(self.device)
 
     def _pair(
         self, X_p: Any, rows_p: "Tensor", X_u: Any, rows_u: "Tensor"
@@ -178,7 +188,7 @@ class TorchBackend:
         return rows
 
     def state(self) -> State:
-        """A copy of weights, optimiser and random numbers, to go back to."""
+        """A copy of weights, optimizer and random numbers, to go back to."""
         net = {name: value.clone() for name, value in self.net.state_dict().items()}
         return State(net, deepcopy(self.optimizer.state_dict()), self.rng.clone())
 
@@ -227,8 +237,9 @@ def torch_backend(
     seed: int = 0,
     device: str = "auto",
     team: Alone = ALONE,
+    weights: "tuple[Any, Any] | None" = None,
 ) -> TorchBackend:
-    """A backend for a learner, with the paper's net and optimiser for rows like those of X.
+    """A backend for a learner, with the paper's net and optimizer for rows like those of X.
 
     "auto" is the 512-512 net for tables, ResNet-18 for images (channels first), and the
     5000-5000-50 net for anything else. Initial weights and batches both depend on `seed`.
@@ -242,14 +253,15 @@ def torch_backend(
         shape = row_shape(as_rows(X, "X"))
         if shape is None:
             raise InputError(
-                "TB013", "rows of a Dataset or a tuple have no one shape; pass net= a module."
+                "TB013", "rows of a Dataset or a tuple have no single shape; pass a module as net=."
             )
         name = name_for(net, shape)
         net = build_net(name, shape, seed=seed)
     optim = optim or default_optim(learner.loss, name)
     return TorchBackend(
-        net, optim, batch=batch, augment=augment, seed=seed, device=device, team=team
-    )
+        net, optim, batch=batch, augment=augment, seed=seed, device=device, team=team,
+        weights=weights,
+    )  # fmt: skip
 
 
 def name_for(net: str, shape: tuple[int, ...]) -> str:

@@ -1,38 +1,39 @@
 """The face all classifiers share: data in, labels and probabilities out.
 
-A classifier names its learner; how it is fitted is in `fitting` and `nets`, and the methods
-themselves are in the files of the rooms below.
+A classifier names its learner; `fitting` and `nets` fit it, and the methods themselves are in the
+files of the rooms below.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.base import ClassifierMixin
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from topbin.core.checks import check_above_zero, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask, read_labels
-from topbin.learn.classifiers.alpha import check_labels, check_weight
 from topbin.learn.classifiers.classes import classes_of
-from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table
+from topbin.learn.classifiers.face import PUEstimator, check_weight
+from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, fit_table
 from topbin.learn.classifiers.plans import check_plan, is_net
 from topbin.learn.classifiers.tables import is_table, read_table, stack
 from topbin.learn.crossfit import Progress
 from topbin.learn.pvu import PVU
 from topbin.learn.risk import Learner
-from topbin.learn.select import n_rows
-from topbin.mpe.crossfit import Floats
+from topbin.learn.select import Floats, n_rows
 from topbin.mpe.registry import find_method
 
 
-class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False, kw_only=True)
+class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
     """The shared face; a subclass names its learner, or fits in its own way.
 
     Parameters
@@ -42,16 +43,18 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `topbin.learn.nets.NETS` ("auto": one that suits the rows). None: the default model.
     plan
         How much work: a `topbin.learn.Plan` (folds, repeats, rounds) for scikit-learn models, a
-        `topbin.learn.NetPlan` for nets. None: chosen by the size of the table.
+        `topbin.learn.NetPlan` for nets. None: by `preset`.
+    preset
+        "fast", "good" (by the size of the table) or "best": a plan for scikit-learn models.
     method, confidence
         How α is read from scores, and the level of its interval, as in `topbin.estimate_alpha`.
     positive, negative
-        Label values, where {1, 0}, {1, −1}, booleans or missing values do not say it. Rows known
-        to be negative are left out of training.
+        Label values, where {1, 0}, {1, −1}, booleans or missing values do not say it. Rows
+        known to be negative are not used in training.
     random_state
         Seed of folds, models and initial weights.
     time_limit
-        Seconds after which no repeat, round or epoch begins that can be done without.
+        Seconds after which no repeat, round or epoch begins that is not needed.
     n_jobs
         Folds fitted at once.
     on_event
@@ -67,69 +70,66 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         For tables: each training row's probability of being positive, by models that never saw
         it. For these rows it is better than `predict_proba`.
     classes_
-        The label of "not positive" and the label of "positive".
-    scores_p_, scores_u_
-        Scores of held-out rows, from which α and the probabilities were read.
+        The label of "not positive" and the label of "positive", always in this order, so that
+        column 1 of `predict_proba` is p(positive). scikit-learn's own scorers, such as "roc_auc",
+        assume sorted labels: for them the positive label must sort last, as 1 and "yes" do.
+    evidence_
+        Scores of held-out rows and their tails, from which α and the probabilities were read;
+        `scores_p_` and `scores_u_` are its scores.
+    features_
+        For frames: the `topbin.data.Features` that encode them, as `topbin.fit` does. Else None.
     """
 
-    _default_net: str | None = None
+    _default_net: ClassVar[str | None] = None
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        plan: Any = None,
-        method: str = "bbe",
-        confidence: float | None = 0.95,
-        positive: Any = None,
-        negative: Any = None,
-        random_state: Any = 0,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        on_event: Callable[[Progress], object] | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.plan = plan
-        self.method = method
-        self.confidence = confidence
-        self.positive = positive
-        self.negative = negative
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.on_event = on_event
+    estimator: Any = field(default=None, kw_only=False)
+    plan: Any = None
+    preset: str = "good"
+    time_limit: float | None = None
+    on_event: Callable[[Progress], object] | None = None
 
-    def fit(self, X: Any, s: Any, sample_weight: Any = None) -> Self:
-        """Learn from one table and its labels, in which all that is not positive is unlabeled.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from one table and its labels; every row that is not positive is unlabeled.
 
         Weights shape the models; α counts rows.
         """
-        settings = self._settings()
-        X = self._read(X, reset=True)
-        labels = check_labels(s, n_rows(X), self.positive, self.negative)
-        self.classes_ = classes_of(labels, self.negative)
-        self.label_note_ = labels.note
-        known = np.flatnonzero(~labels.is_negative)
-        return self._fit_rows(X, labels.is_positive, known, sample_weight, settings)
+        options = self._options()
+        X, is_positive, known = self._read_all(X, y)
+        weight = check_weight(sample_weight, n_rows(X))
+        weight = None if weight is None else weight[known]
+        if self._net() is not None:
+            from topbin.learn.classifiers.nets import pick
+
+            side = is_positive[known]
+            two = pick(X, known[side]), pick(X, known[~side])
+            weights = None if weight is None else (weight[side], weight[~side])
+            return self._store(self._fit_two(*two, options, weights))
+        table = TrainingTable(self._rows(X, known), is_positive[known], weight)
+        return self._store(self._fit_table(table, options), X, known)
 
     def fit_pu(self, X_p: Any, X_u: Any, sample_weight: Any = None) -> Self:
         """Learn from two samples: known positives, and unlabeled rows.
 
-        Weights are those of X_p's rows, then those of X_u's.
+        The weights are those of the rows of X_p, then those of the rows of X_u.
         """
-        settings = self._settings()
-        labels = read_labels(np.repeat([1, 0], [n_rows(X_p), n_rows(X_u)]), positive=1)
+        options = self._options()
+        n_p, n_u = n_rows(X_p), n_rows(X_u)
+        labels = read_labels(np.repeat([1, 0], [n_p, n_u]), positive=1)
         given = (self.negative, 0), (self.positive, 1)
         self.classes_ = np.array([usual if value is None else value for value, usual in given])
         self.label_note_ = labels.note
-        if is_table(X_p) or is_table(X_u):
-            X = self._read(stack(X_p, X_u), reset=True)
-            rows = np.arange(labels.is_positive.size)
-            return self._fit_rows(X, labels.is_positive, rows, sample_weight, settings)
-        return self._store(self._fit_two(self._read(X_p, reset=True), X_u, settings))
+        weight = check_weight(sample_weight, n_p + n_u)
+        tables = is_table(X_p) or is_table(X_u)
+        X = self._read(stack(X_p, X_u) if tables else X_p, reset=True)
+        if self._net() is not None:
+            two = (X[:n_p], X[n_p:]) if tables else (X, X_u)
+            weights = None if weight is None else (weight[:n_p], weight[n_p:])
+            return self._store(self._fit_two(*two, options, weights))
+        table = TrainingTable(X, labels.is_positive, weight)
+        return self._store(self._fit_table(table, options), X, np.arange(n_p + n_u))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of the kind the classifier was fitted with."""
+        """Labels of the kind that the classifier was fitted with."""
         called = (self._proba(X) > 0.5).astype(int)
         labels: NDArray[Any] = self.classes_[called]
         return labels
@@ -148,7 +148,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.posterior_(self.model_.scores(self._read(X, reset=False)))
 
     def _learner(self) -> Learner:
-        """What is learned from P and U; plainly their difference, unless a subclass says more."""
+        """What is learned from P and U: their difference, unless a subclass says more."""
         return PVU
 
     def _net(self) -> Any:
@@ -156,55 +156,51 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.estimator if is_net(self.estimator) else None
 
     def _given_alpha(self) -> float | None:
-        """The α the user knows, for the learners that take one."""
+        """The α that the user knows, for the learners that take one."""
         alpha = getattr(self, "alpha", None)
         return None if alpha is None else check_fraction(alpha, "alpha")
 
-    def _fit_sample(self, sample: Sample, settings: Settings) -> Fitted:
-        return fit_table(sample, self._learner(), settings, alpha=self._given_alpha())
+    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
+        return fit_table(table, self._learner(), options, alpha=self._given_alpha())
 
-    def _fit_two(self, X_p: Any, X_u: Any, settings: Settings) -> Fitted:
+    def _fit_two(
+        self, X_p: Any, X_u: Any, options: FitOptions, weights: tuple[Floats, Floats] | None
+    ) -> FittedModel:
         from topbin.learn.classifiers.nets import fit_net
 
-        alpha = self._given_alpha()
-        return fit_net(self._net(), X_p, X_u, self._learner(), settings, alpha=alpha)
+        return fit_net(
+            self._net(), X_p, X_u, self._learner(), options,
+            alpha=self._given_alpha(), weights=weights,
+        )  # fmt: skip
 
-    def _fit_rows(
-        self,
-        X: Any,
-        is_positive: Mask,
-        known: NDArray[np.intp],
-        sample_weight: Any,
-        settings: Settings,
+    def _read_all(self, X: Any, y: Any) -> tuple[Any, Mask, NDArray[np.intp]]:
+        """The table, which rows are positive, and the rows that are not known to be negative."""
+        X = self._read(X, reset=True)
+        labels = self._read_labels(y, n_rows(X))
+        self.classes_ = classes_of(labels, self.negative)
+        self.label_note_ = labels.note
+        return X, labels.is_positive, np.flatnonzero(~labels.is_negative)
+
+    @staticmethod
+    def _rows(X: Any, known: NDArray[np.intp]) -> Any:
+        return X if known.size == n_rows(X) else _safe_indexing(X, known)
+
+    def _store(
+        self, fitted: FittedModel, X: Any = None, known: NDArray[np.intp] | None = None
     ) -> Self:
-        """Fit on the rows known not to be negative; the others get probabilities as new rows do."""
-        side = is_positive[known]
-        if self._net() is not None:
-            from topbin.learn.classifiers.nets import pick
-
-            if sample_weight is not None:
-                raise InputError("TB012", "nets take no row weights; leave sample_weight out.")
-            two = pick(X, known[side]), pick(X, known[~side])
-            return self._store(self._fit_two(*two, settings))
-        weight = check_weight(sample_weight, X)
-        weight = None if weight is None else weight[known]
-        everything = known.size == is_positive.size
-        rows = X if everything else _safe_indexing(X, known)
-        fitted = self._fit_sample(Sample(rows, side, weight), settings)
-        self._store(fitted)
-        self.oof_proba_ = fitted.oof
-        if not everything:
-            self.oof_proba_ = fitted.posterior(fitted.model.scores(X))
-            self.oof_proba_[known] = fitted.oof
-        return self
-
-    def _store(self, fitted: Fitted) -> Self:
+        """Keep what was fitted; rows of X known to be negative get probabilities as new rows do."""
         self.model_ = fitted.model
         self.posterior_ = fitted.posterior
         self.estimate_ = fitted.estimate
         self.alpha_ = fitted.estimate.alpha
         self.history_ = list(fitted.history)
-        self.scores_p_, self.scores_u_ = fitted.scores_p, fitted.scores_u
+        self.evidence_ = fitted.evidence
+        if known is None:
+            return self
+        self.oof_proba_ = fitted.oof
+        if known.size < n_rows(X):
+            self.oof_proba_ = fitted.posterior(fitted.model.scores(X))
+            self.oof_proba_[known] = fitted.oof
         return self
 
     def _read(self, X: Any, *, reset: bool) -> Any:
@@ -220,28 +216,25 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return read_table(self, X, reset=reset, to_numbers=net or self.estimator is None)
 
-    def _settings(self) -> Settings:
+    def _options(self) -> FitOptions:
         """The parameters, checked; time runs from here."""
-        if self.confidence is not None:
-            check_fraction(self.confidence, "confidence")
-        if find_method(self.method).needs not in ("tails", "scores"):
+        self._check_confidence()
+        reads_scores = find_method(self.method).reads_scores
+        if "method" in self._get_param_names() and not reads_scores:
             raise InputError(
                 "TB007", f"method must read scores on any scale, as bbe does; got {self.method!r}."
             )
-        check_plan(self.plan, net=self._net() is not None)
+        plan = check_plan(self.plan, self.preset, net=self._net() is not None)
         self._given_alpha()
         deadline = inf
         if self.time_limit is not None:
             deadline = monotonic() + check_above_zero(self.time_limit, "time_limit")
-        seed = self.random_state
-        if not isinstance(seed, int | np.integer):
-            seed = check_random_state(seed).randint(2**31 - 1)
-        return Settings(
+        return FitOptions(
             estimator=self.estimator,
-            plan=self.plan,
+            plan=plan,
             method=self.method,
             confidence=self.confidence,
-            seed=int(seed),
+            seed=self._seed(),
             n_jobs=self.n_jobs,
             deadline=deadline,
             memory=getattr(self, "memory", None),
@@ -251,8 +244,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        # Fitted where every unlabeled row is negative, it rightly calls no row positive: scikit-
-        # learn's own accuracy checks, which do that, must not expect otherwise.
+        # Where every unlabeled row is negative it rightly calls no row positive, so scikit-learn's
+        # own accuracy checks, which fit such rows, must not expect otherwise.
         tags.classifier_tags.poor_score = True
         tags.target_tags.required = True
         tags.input_tags.allow_nan = True

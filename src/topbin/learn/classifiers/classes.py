@@ -11,8 +11,8 @@ from topbin.core.labels import Labels
 def classes_of(labels: Labels, negative: Any = None) -> NDArray[Any]:
     """The label of "not positive" and the label of "positive", in this order always.
 
-    "Not positive" is the negative value if there is one, else the value that unlabeled rows have,
-    else (they are blank, or have several) 0, False or "not …".
+    "Not positive" is the negative value if one is given, else the value of the unlabeled rows, else
+    (if these are blank or have several values) 0, False or "not …".
 
     >>> from topbin.core.labels import read_labels
     >>> classes_of(read_labels([1, -1, -1])), classes_of(read_labels([1.0, np.nan]))

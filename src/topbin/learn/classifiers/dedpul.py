@@ -1,26 +1,27 @@
 """DEDPULClassifier: the posterior of DEDPUL (Ivanov, ICMLA 2020), over any model."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from topbin.core.tails import Tails
+from topbin.core.evidence import Evidence
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, run_crossfit
+from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
 from topbin.learn.classifiers.plans import no_net
-from topbin.learn.crossfit import Progress
 from topbin.learn.dedpul import dedpul_curve
 from topbin.learn.pvu import PVU
-from topbin.mpe.dedpul import Rule, dedpul
+from topbin.mpe.dedpul import Rule
 from topbin.mpe.estimate import add_alarms
+from topbin.mpe.registry import METHODS
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DEDPULClassifier(PUClassifier):
     """Scores of positives against unlabeled, then the ratio of their densities in P and in U.
 
     Parameters
     ----------
-    estimator, plan, confidence, positive, negative, random_state, time_limit, n_jobs, on_event
+    estimator, plan, preset, confidence, positive, negative, random_state, n_jobs, time_limit,
+    on_event
         As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
     rule, bandwidth
         As in `topbin.mpe.dedpul`.
@@ -33,43 +34,18 @@ class DEDPULClassifier(PUClassifier):
     array([1., 0.])
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        rule: Rule = "auto",
-        bandwidth: float = 0.2,
-        plan: Any = None,
-        confidence: float | None = 0.95,
-        positive: Any = None,
-        negative: Any = None,
-        random_state: Any = 0,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        on_event: Callable[[Progress], object] | None = None,
-    ) -> None:
-        super().__init__(
-            estimator,
-            plan=plan,
-            confidence=confidence,
-            positive=positive,
-            negative=negative,
-            random_state=random_state,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            on_event=on_event,
-        )
-        self.rule = rule
-        self.bandwidth = bandwidth
+    rule: Rule = "auto"
+    bandwidth: float = 0.2
+    method: str = field(default="dedpul", init=False)  # no parameter: it is what the class is
 
     def _net(self) -> Any:
         return no_net(self.estimator, type(self).__name__)
 
-    def _fit_sample(self, sample: Sample, settings: Settings) -> Fitted:
-        fit = run_crossfit(sample, replace(PVU, name="dedpul"), settings, ranks=False)
-        z_p, z_u = fit.scores[sample.is_positive], fit.scores[~sample.is_positive]
-        found = dedpul(z_p, z_u, rule=self.rule, bandwidth=self.bandwidth)
-        estimate = add_alarms(found, Tails.from_scores(z_p, z_u), settings.confidence)
-        posterior = dedpul_curve(z_p, z_u, estimate.alpha, bandwidth=self.bandwidth)
+    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
+        fit = run_crossfit(table, replace(PVU, name="dedpul"), options, ranks=False)
+        evidence = Evidence(fit.scores[table.is_positive], fit.scores[~table.is_positive])
+        found = METHODS["dedpul"].read(evidence, rule=self.rule, bandwidth=self.bandwidth)
+        estimate = add_alarms(found, evidence.tails, options.confidence)
+        posterior = dedpul_curve(*evidence.scores, estimate.alpha, bandwidth=self.bandwidth)
         oof = posterior(fit.scores)
-        return Fitted(fit.ensemble, posterior, estimate, fit.history, z_p, z_u, oof)
+        return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence, oof)

@@ -1,17 +1,14 @@
 """ElkanNotoClassifier: the two classifiers of Elkan & Noto, KDD 2008, over any model."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.pipeline import Pipeline, make_pipeline
-
+from topbin.core.evidence import Evidence
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, run_crossfit
+from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
 from topbin.learn.classifiers.plans import no_net
-from topbin.learn.crossfit import Ensemble, Progress
-from topbin.learn.default_model import default_model
+from topbin.learn.crossfit import Ensemble
+from topbin.learn.defaults import calibrated_model
 from topbin.learn.elkan_noto import (
     as_posterior,
     fit_weighted,
@@ -22,9 +19,8 @@ from topbin.learn.elkan_noto import (
 )
 from topbin.mpe.estimate import estimate_alpha
 
-FEWEST = 10
 
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class ElkanNotoClassifier(PUClassifier):
     """Probabilities of being labeled, turned into probabilities of being positive.
 
@@ -33,7 +29,8 @@ class ElkanNotoClassifier(PUClassifier):
 
     Parameters
     ----------
-    estimator, plan, confidence, positive, negative, random_state, time_limit, n_jobs, on_event
+    estimator, plan, preset, confidence, positive, negative, random_state, n_jobs, time_limit,
+    on_event
         As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
     weighted
         True: train once more, each unlabeled row counting as positive in part (section 3 of the
@@ -47,67 +44,28 @@ class ElkanNotoClassifier(PUClassifier):
     array([1., 0.])
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        weighted: bool = False,
-        plan: Any = None,
-        confidence: float | None = 0.95,
-        positive: Any = None,
-        negative: Any = None,
-        random_state: Any = 0,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        on_event: Callable[[Progress], object] | None = None,
-    ) -> None:
-        super().__init__(
-            estimator,
-            plan=plan,
-            confidence=confidence,
-            positive=positive,
-            negative=negative,
-            random_state=random_state,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            on_event=on_event,
-        )
-        self.weighted = weighted
+    weighted: bool = False
+    method: str = field(default="elkan_noto", init=False)  # no parameter: it is what the class is
 
     def _net(self) -> Any:
         return no_net(self.estimator, type(self).__name__)
 
-    def _fit_sample(self, sample: Sample, settings: Settings) -> Fitted:
-        if settings.estimator is None:
-            settings = replace(settings, estimator=default_scorer_of(sample))
-        is_p = sample.is_positive
+    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
+        if options.estimator is None:
+            model = calibrated_model(table.X, table.is_positive)
+            options = replace(options, estimator=model)
+        is_p = table.is_positive
         share_p = float(is_p.mean())
-        fit = run_crossfit(sample, natural_pvu(share_p), settings, ranks=False)
-        g_p, g_u = fit.scores[is_p], fit.scores[~is_p]
-        estimate = estimate_alpha(
-            g_p, g_u, method="elkan_noto", confidence=settings.confidence, share_p=share_p
-        )
+        fit = run_crossfit(table, natural_pvu(share_p), options, ranks=False)
+        evidence = Evidence(fit.scores[is_p], fit.scores[~is_p], share_p)
+        estimate = estimate_alpha(evidence, method="elkan_noto", confidence=options.confidence)
         c = labeled_share(estimate.alpha, share_p)
         model, posterior = fit.ensemble, as_posterior(from_labeled, c)
         oof = posterior(fit.scores)
         if self.weighted:
             f = fit_weighted(
-                settings.estimator, sample.X, is_p, from_labeled(g_u, c),
-                seed=settings.seed, sample_weight=sample.weight,
+                options.estimator, table.X, is_p, from_labeled(evidence.scores_u, c),
+                seed=options.seed, sample_weight=table.weight,
             )  # fmt: skip
             model, posterior = Ensemble(((f,),), ()), as_posterior(from_positive, c)
-        return Fitted(model, posterior, estimate, fit.history, g_p, g_u, oof)
-
-
-def default_scorer_of(sample: Sample) -> Any:
-    """The default model with Platt's scaling, as in the paper: trees are too sure of themselves.
-
-    A handful of rows cannot be scaled; they get the model as it is.
-    """
-    model = default_model(sample.X)
-    fewest = min(sample.is_positive.sum(), (~sample.is_positive).sum())
-    if fewest < FEWEST:
-        return model
-    if isinstance(model, Pipeline):  # around a pipeline the scaling would hold back row weights
-        return make_pipeline(model[0], CalibratedClassifierCV(model[1], method="sigmoid", cv=3))
-    return CalibratedClassifierCV(model, method="sigmoid", cv=3)
+        return FittedModel(model, posterior, estimate, fit.history, evidence, oof)

@@ -7,29 +7,31 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.core.labels import Mask
-from topbin.core.tails import Tails
 from topbin.learn.crossfit import CrossFit, Progress, crossfit
-from topbin.learn.default_model import coarse, default_model, plan_for
+from topbin.learn.defaults import coarse, default_model, plan_for
 from topbin.learn.loop import NEAR_ONE, Epoch
 from topbin.learn.posterior import Posterior, fit_posterior
 from topbin.learn.risk import Learner
+from topbin.learn.select import Floats
 from topbin.learn.tedn import TEDN
-from topbin.mpe.crossfit import Floats
 from topbin.mpe.estimate import add_alarms, estimate_alpha
+from topbin.mpe.registry import find_method
 
 
-class Scorer(Protocol):
+class RowScorer(Protocol):
     """A fitted model; higher is more positive."""
 
     def scores(self, X: Any) -> Floats:
-        """One score a row."""
+        """One score per row."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class TrainingTable:
     """Rows of a table, which of them are positive, and their weights."""
 
     X: Any
@@ -38,13 +40,13 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class FitOptions:
     """How to fit, whatever the learner."""
 
     estimator: Any = None
     plan: Any = None
-    method: str = "bbe"
-    confidence: float | None = 0.95
+    method: str = CROSSFIT_METHOD
+    confidence: float | None = CONFIDENCE
     seed: int = 0
     n_jobs: int | None = None
     deadline: float = inf
@@ -53,93 +55,106 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
-    """A model, what its scores mean, and the scores of held-out rows that say so.
+class FittedModel:
+    """A model, the meaning of its scores, and the scores of held-out rows that show it.
 
     `oof` is the probability of each row of the training table; a net has none.
     """
 
-    model: Scorer
+    model: RowScorer
     posterior: Posterior
     estimate: AlphaEstimate
     history: Sequence[Epoch]
-    scores_p: Floats
-    scores_u: Floats
+    evidence: Evidence
     oof: Floats | None = None
 
 
 def fit_table(
-    sample: Sample, learner: Learner, settings: Settings, *, alpha: float | None = None
-) -> Fitted:
+    table: TrainingTable, learner: Learner, options: FitOptions, *, alpha: float | None = None
+) -> FittedModel:
     """Cross-fit a learner over a table; an α it needs and is not given is found by (TED)ⁿ first."""
     notes: tuple[str, ...] = ()
     if learner.needs_alpha and alpha is None:
-        first = fit_table(sample, TEDN, replace(settings, confidence=None)).estimate
+        first = fit_table(table, TEDN, replace(options, confidence=None)).estimate
         alpha, notes = usable(first)
-    fit = run_crossfit(sample, learner, settings, alpha=alpha)
-    scores_p, scores_u = fit.scores[sample.is_positive], fit.scores[~sample.is_positive]
-    estimate = judge(scores_p, scores_u, settings, alpha=alpha, notes=notes)
-    posterior = fit_posterior(scores_p, scores_u, estimate.alpha)
-    return Fitted(
+    fit = run_crossfit(table, learner, options, alpha=alpha)
+    return from_crossfit(fit, table.is_positive, options, alpha=alpha, notes=notes)
+
+
+def from_crossfit(
+    fit: CrossFit,
+    is_positive: Mask,
+    options: FitOptions,
+    *,
+    alpha: float | None = None,
+    notes: tuple[str, ...] = (),
+    estimate: AlphaEstimate | None = None,
+) -> FittedModel:
+    """What a finished cross-fit says; an `estimate` made elsewhere replaces its own."""
+    evidence = Evidence(fit.scores[is_positive], fit.scores[~is_positive])
+    if estimate is None:
+        estimate = judge(evidence, options, alpha=alpha, notes=notes)
+    posterior = fit_posterior(*evidence.scores, estimate.alpha)
+    return FittedModel(
         model=fit.ensemble,
         posterior=posterior,
         estimate=estimate,
         history=fit.history,
-        scores_p=scores_p,
-        scores_u=scores_u,
+        evidence=evidence,
         oof=posterior(fit.scores),
     )
 
 
 def run_crossfit(
-    sample: Sample,
+    table: TrainingTable,
     learner: Learner,
-    settings: Settings,
+    options: FitOptions,
     *,
     alpha: float | None = None,
     ranks: bool = True,
+    new_rows: bool = True,
 ) -> CrossFit:
-    """Cross-fit the settings' model, or the default one, by their plan."""
-    model = default_model(sample.X) if settings.estimator is None else settings.estimator
+    """Cross-fit the model that the options name, or the default one, by their plan."""
+    model = default_model(table.X) if options.estimator is None else options.estimator
     return crossfit(
         model,
-        coarse(sample.X, model),
-        sample.is_positive,
+        coarse(table.X, model),
+        table.is_positive,
         learner,
         alpha=alpha,
-        plan=plan_for(learner, sample.X, settings.plan),
+        plan=plan_for(learner, table.X, options.plan),
         ranks=ranks,
-        seed=settings.seed,
-        sample_weight=sample.weight,
-        n_jobs=settings.n_jobs,
-        deadline=settings.deadline,
-        memory=settings.memory,
-        on_event=settings.on_event,
+        new_rows=new_rows,
+        seed=options.seed,
+        sample_weight=table.weight,
+        n_jobs=options.n_jobs,
+        deadline=options.deadline,
+        memory=options.memory,
+        on_event=options.on_event,
     )
 
 
 def judge(
-    scores_p: Floats,
-    scores_u: Floats,
-    settings: Settings,
+    evidence: Evidence,
+    options: FitOptions,
     *,
     alpha: float | None = None,
     notes: tuple[str, ...] = (),
 ) -> AlphaEstimate:
     """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
     if alpha is None:
-        found = estimate_alpha(
-            scores_p, scores_u, method=settings.method, confidence=settings.confidence
-        )
+        found = estimate_alpha(evidence, method=options.method, confidence=options.confidence)
         return replace(found, notes=(*found.notes, *notes))
+    tails = evidence.tails
     given = AlphaEstimate(
         alpha=alpha,
-        n_p=scores_p.size,
-        n_u=scores_u.size,
-        method=settings.method if notes else "given",
+        n_p=tails.n_p,
+        n_u=tails.n_u,
+        method=options.method if notes else "given",
         notes=notes or ("α was given, not estimated",),
+        caution=find_method(options.method).caution if notes else None,
     )
-    return add_alarms(given, Tails.from_scores(scores_p, scores_u), settings.confidence)
+    return add_alarms(given, tails, options.confidence)
 
 
 def usable(estimate: AlphaEstimate) -> tuple[float, tuple[str, ...]]:

@@ -1,24 +1,23 @@
-"""UPUClassifier and NNPUClassifier: risks with a negative weight, which only nets can minimise.
+"""UPUClassifier and NNPUClassifier: risks with a negative weight, which only nets can minimize.
 
 du Plessis, Niu & Sugiyama 2014, 2015; Kiryo, Niu, du Plessis & Sugiyama, NeurIPS 2017.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from topbin.core.errors import InputError
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.crossfit import Progress
 from topbin.learn.nnpu import nnpu
 from topbin.learn.risk import Learner, Loss
 from topbin.learn.upu import UPU
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class UPUClassifier(PUClassifier):
-    """The unbiased PU risk, minimised by a net (extra `torch`).
+    """The unbiased PU risk, minimized by a net (extra `torch`).
 
-    A flexible net drives this risk below zero by memorising U; NNPUClassifier does not.
+    A flexible net drives this risk below zero by memorizing U; NNPUClassifier does not.
 
     Parameters
     ----------
@@ -34,48 +33,33 @@ class UPUClassifier(PUClassifier):
         "sigmoid", as in the papers, or "logistic".
     """
 
-    _default_net = "auto"
+    _default_net: ClassVar[str | None] = "auto"
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        alpha: float | None = None,
-        loss: Loss = "sigmoid",
-        plan: Any = None,
-        method: str = "bbe",
-        confidence: float | None = 0.95,
-        positive: Any = None,
-        negative: Any = None,
-        random_state: Any = 0,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        on_event: Callable[[Progress], object] | None = None,
-    ) -> None:
-        super().__init__(
-            estimator,
-            plan=plan,
-            method=method,
-            confidence=confidence,
-            positive=positive,
-            negative=negative,
-            random_state=random_state,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            on_event=on_event,
-        )
-        self.alpha = alpha
-        self.loss = loss
+    alpha: float | None = None
+    loss: Loss = "sigmoid"
 
     def _learner(self) -> Learner:
         return replace(UPU, loss=check_loss(self.loss))
 
     def _net(self) -> Any:
-        return net_only(self)
+        """The net, a default one if none is named; a scikit-learn model is refused."""
+        if self.estimator is None:
+            return self._default_net
+        net = super()._net()
+        if net is None:
+            raise InputError(
+                "TB013",
+                f"{type(self).__name__} has a negative weight in its risk, so it needs a gradient "
+                f"model; {type(self.estimator).__name__} cannot follow one. Pass a net (pip "
+                'install "topbin[torch]"), or use TEDnClassifier or CVIRClassifier, which take '
+                "this model.",
+            )
+        return net
 
 
-class NNPUClassifier(PUClassifier):
-    """The non-negative PU risk, minimised by a net (extra `torch`).
+@dataclass(eq=False, repr=False, kw_only=True)
+class NNPUClassifier(UPUClassifier):
+    """The non-negative PU risk, minimized by a net (extra `torch`).
 
     Parameters
     ----------
@@ -84,66 +68,14 @@ class NNPUClassifier(PUClassifier):
     plan, method, confidence, positive, negative, random_state, time_limit, n_jobs, on_event
         As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
     beta, gamma
-        How far below zero the negative part may fall, and the size of the step back.
+        How far below zero the negative part can fall, and the size of the step back.
     """
 
-    _default_net = "auto"
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        alpha: float | None = None,
-        beta: float = 0.0,
-        gamma: float = 1.0,
-        loss: Loss = "sigmoid",
-        plan: Any = None,
-        method: str = "bbe",
-        confidence: float | None = 0.95,
-        positive: Any = None,
-        negative: Any = None,
-        random_state: Any = 0,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        on_event: Callable[[Progress], object] | None = None,
-    ) -> None:
-        super().__init__(
-            estimator,
-            plan=plan,
-            method=method,
-            confidence=confidence,
-            positive=positive,
-            negative=negative,
-            random_state=random_state,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            on_event=on_event,
-        )
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.loss = loss
+    beta: float = 0.0
+    gamma: float = 1.0
 
     def _learner(self) -> Learner:
         return nnpu(beta=self.beta, gamma=self.gamma, loss=check_loss(self.loss))
-
-    def _net(self) -> Any:
-        return net_only(self)
-
-
-def net_only(face: PUClassifier) -> Any:
-    """The face's net, a default one if it names none; a scikit-learn model is refused."""
-    if face.estimator is None:
-        return face._default_net
-    net = PUClassifier._net(face)
-    if net is None:
-        raise InputError(
-            "TB013",
-            f"{type(face).__name__} has a negative weight in its risk, so it needs a gradient "
-            f"model; {type(face.estimator).__name__} cannot follow one. Pass a net (pip install "
-            '"topbin[torch]"), or use TEDnClassifier or CVIRClassifier, which take this model.',
-        )
-    return net
 
 
 def check_loss(loss: Any) -> Loss:

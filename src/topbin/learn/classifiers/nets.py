@@ -12,19 +12,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm
+from topbin.core.evidence import Evidence
 from topbin.core.optional import require
 from topbin.learn.backends.distributed import ALONE, Alone, find_team
 from topbin.learn.backends.torch import TorchBackend, torch_backend
-from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table, judge, usable
+from topbin.learn.classifiers.fitting import (
+    FitOptions,
+    FittedModel,
+    TrainingTable,
+    fit_table,
+    judge,
+    usable,
+)
 from topbin.learn.classifiers.plans import NetPlan
 from topbin.learn.crossfit import Progress
 from topbin.learn.loop import Diverged, Epoch, train
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.risk import Learner
-from topbin.learn.select import Rows, n_rows, split_rows
+from topbin.learn.select import Floats, RowNumbers, RowSplit, n_rows, split_rows
 from topbin.learn.tedn import TEDN, mean_alpha
-from topbin.mpe.crossfit import Floats
 
 if TYPE_CHECKING:
     import torch
@@ -34,7 +42,8 @@ else:
     from torch.utils.data import Dataset, Subset
 
 
-STEADY = "α is the mean of the last 10 epochs' estimates, as one jumps with its epoch"
+Weights = tuple[Floats, Floats]  # of the rows of P and of U
+STEADY = "α is the mean of the estimates of the last 10 epochs, because single ones vary"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +54,7 @@ class NetModel:
     scaler: StandardScaler | None
 
     def scores(self, X: Any) -> Floats:
-        """One logit a row."""
+        """One logit per row."""
         return self.backend.scores(scaled(X, self.scaler)).astype(np.float64)
 
 
@@ -54,42 +63,45 @@ def fit_net(
     X_p: Any,
     X_u: Any,
     learner: Learner,
-    settings: Settings,
+    options: FitOptions,
     *,
     alpha: float | None = None,
-) -> Fitted:
+    weights: Weights | None = None,
+) -> FittedModel:
     """Train a net on two samples; an α it needs and is not given is found by (TED)ⁿ first.
 
-    For a table (TED)ⁿ runs over the default table model, which errs less than a net; for other
-    rows over the same net.
+    For a table (TED)ⁿ uses the default table model, which has a smaller error than a net; for
+    other rows the same net.
     """
     notes: tuple[str, ...] = ()
     if learner.needs_alpha and alpha is None:
-        first = replace(settings, confidence=None)
+        first = replace(options, confidence=None)
         if is_numbers(X_p) and is_numbers(X_u):
-            sample = Sample(np.concatenate([X_p, X_u]), np.arange(len(X_p) + len(X_u)) < len(X_p))
-            found = fit_table(sample, TEDN, replace(first, estimator=None, plan=None)).estimate
+            is_positive = np.arange(len(X_p) + len(X_u)) < len(X_p)
+            weight = None if weights is None else np.concatenate(weights)
+            table = TrainingTable(np.concatenate([X_p, X_u]), is_positive, weight)
+            found = fit_table(table, TEDN, replace(first, estimator=None, plan=None)).estimate
         else:
-            found = fit_net(net, X_p, X_u, TEDN, first).estimate
+            found = fit_net(net, X_p, X_u, TEDN, first, weights=weights).estimate
         alpha, notes = usable(found)
-    run = train_net(net, X_p, X_u, learner, settings, alpha=alpha)
-    estimate = judge(run.scores_p, run.scores_u, settings, alpha=alpha, notes=notes)
-    if learner.estimates_alpha and settings.method == "bbe":
+    run = train_net(net, X_p, X_u, learner, options, alpha=alpha, weights=weights)
+    evidence = Evidence(run.scores_p, run.scores_u)
+    estimate = judge(evidence, options, alpha=alpha, notes=notes)
+    if learner.estimates_alpha and options.method == "bbe":
         estimate = estimate.moved_to(mean_alpha(run.history))
         estimate = replace(estimate, notes=(*estimate.notes, STEADY))
     estimate = replace(estimate, alarms=(*estimate.alarms, *run.alarms))
-    return Fitted(
+    return FittedModel(
         model=run.model,
-        posterior=fit_posterior(run.scores_p, run.scores_u, estimate.alpha),
+        posterior=fit_posterior(*evidence.scores, estimate.alpha),
         estimate=estimate,
         history=run.history,
-        scores_p=run.scores_p,
-        scores_u=run.scores_u,
+        evidence=evidence,
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class NetRun:
     """A trained net, its scores of the held-out rows, and the history."""
 
     model: NetModel
@@ -104,25 +116,27 @@ def train_net(
     X_p: Any,
     X_u: Any,
     learner: Learner,
-    settings: Settings,
+    options: FitOptions,
     *,
     alpha: float | None = None,
-) -> Run:
-    """Hold rows out and run the loop until it has settled, time is up, or its cap is reached.
+    weights: Weights | None = None,
+) -> NetRun:
+    """Hold rows out and run the loop until it has settled, time is up, or its limit is reached.
 
     Processes that torchrun started train together; afterwards each scores new rows by itself.
     """
     team = find_team()
-    plan = settings.plan or NetPlan()
-    rng = np.random.default_rng(settings.seed)
+    plan = options.plan or NetPlan()
+    rng = np.random.default_rng(options.seed)
     scaler = fit_scaler(X_p, X_u) if isinstance(net, str) else None
     splits = [split_rows(n_rows(X), rng, share=plan.holdout) for X in (X_p, X_u)]
     X_p, X_u = scaled(X_p, scaler), scaled(X_u, scaler)
     train_p, train_u = pick(X_p, splits[0].train), pick(X_u, splits[1].train)
     held_p, held_u = pick(X_p, splits[0].holdout), pick(X_u, splits[1].holdout)
+    shares = None if weights is None else _mean_one(weights, splits)
     backend = torch_backend(
         learner, train_p, net=net, optim=plan.optim, augment=plan.augment, batch=plan.batch,
-        seed=settings.seed, device=plan.device, team=team,
+        seed=options.seed, device=plan.device, team=team, weights=shares,
     )  # fmt: skip
     warm = plan.warm_of(learner)
     run = partial(
@@ -130,13 +144,22 @@ def train_net(
         alpha=alpha, holdout=(held_p, held_u), epochs=plan.epochs, warm_start=warm,
         warm_stop=plan.warm is None and warm > 0,
     )  # fmt: skip
-    samples = (train_p, train_u, held_p, held_u)
+    samples = (train_p, train_u, held_p, held_u, *(shares or ()))
     about = f"{learner.name} {learner.at(alpha)} {alpha} {warm} {plan.warm}"
     done, epochs = _kept(plan.checkpoint, backend, samples, about, run)
-    history, alarms = _follow(done, epochs, warm + plan.epochs, settings, team)
+    history, alarms = _follow(done, epochs, warm + plan.epochs, options, team)
     scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held_p, held_u))
-    backend.team = ALONE
-    return Run(NetModel(backend, scaler), scores_p, scores_u, history, alarms)
+    backend.team, backend.weights = ALONE, None
+    return NetRun(NetModel(backend, scaler), scores_p, scores_u, history, alarms)
+
+
+def _mean_one(weights: Weights, splits: Sequence[RowSplit]) -> Weights:
+    """The weights of the rows to train on, scaled to a mean of 1, so that steps keep their size."""
+    w_p, w_u = (weight[split.train] for weight, split in zip(weights, splits, strict=True))
+    mean = np.concatenate([w_p, w_u]).mean()
+    if mean == 0:
+        raise InputError("TB012", "all rows to train on have a weight of zero.")
+    return w_p / mean, w_u / mean
 
 
 def _kept(
@@ -157,18 +180,18 @@ def _kept(
 
 
 def _follow(
-    done: Sequence[Epoch], epochs: Iterator[Epoch], total: int, settings: Settings, team: Alone
+    done: Sequence[Epoch], epochs: Iterator[Epoch], total: int, options: FitOptions, team: Alone
 ) -> tuple[list[Epoch], tuple[Alarm, ...]]:
-    """Take epochs until they have settled or time is up; a loss gone wrong keeps the good ones."""
+    """Take epochs until they have settled or time is up; a loss that diverges ends them."""
     history = list(done)
     if history and history[-1].settled:
         return history, ()
     try:
         for epoch in epochs:
             history.append(epoch)
-            if settings.on_event is not None and team.leads:
-                settings.on_event(Progress(epoch.epoch, total, epoch))
-            if epoch.settled or team.any(monotonic() > settings.deadline):
+            if options.on_event is not None and team.leads:
+                options.on_event(Progress(epoch.epoch, total, epoch))
+            if epoch.settled or team.any(monotonic() > options.deadline):
                 break
     except Diverged as error:
         if not history:
@@ -190,13 +213,13 @@ def fit_scaler(X_p: Any, X_u: Any) -> StandardScaler | None:
 
 
 def scaled(X: Any, scaler: StandardScaler | None) -> Any:
-    """Rows on the net's scale, a missing number at its mean."""
+    """Rows on the scale of the net, a missing number at its mean."""
     if scaler is None:
         return X
     return np.nan_to_num(scaler.transform(X), nan=0.0).astype(np.float32)
 
 
-def pick(X: Any, rows: Rows) -> Any:
+def pick(X: Any, rows: RowNumbers) -> Any:
     """Some rows of an array, tensor, tuple or Dataset."""
     if isinstance(X, tuple):
         return tuple(pick(part, rows) for part in X)

@@ -7,6 +7,7 @@ from typing import Any
 
 from topbin.core.errors import InputError
 from topbin.learn.crossfit import Plan
+from topbin.learn.defaults import preset_plan
 from topbin.learn.risk import Learner
 
 
@@ -14,15 +15,15 @@ from topbin.learn.risk import Learner
 class NetPlan:
     """Epochs at most, warm-start epochs of (TED)ⁿ, and how the net is trained.
 
-    A warm start ends once PvU has run twice as long as to its lowest risk on held-out rows, or
-    after half of `epochs`; the paper's is a number, `warm=100` for tables. The other defaults are
-    the paper's: 200 epochs in all after that, batches of 200 P and 200 U, a fifth of the rows held
-    out. `optim` is a `topbin.learn.backends.optim.Optim`; None: the paper's for the net.
-    `augment` maps a batch of images to an altered one.
+    A warm start ends once PvU has run twice as long as it took to reach its lowest risk on
+    held-out rows, or after half of `epochs`; the paper uses a number, `warm=100` for tables. The
+    other defaults are those of the paper: 200 epochs after that, batches of 200 P and 200 U, a
+    fifth of the rows held out. `optim` is a `topbin.learn.backends.optim.Optim`; None: the one of
+    the paper for the net. `augment` maps a batch of images to an altered one.
 
-    `checkpoint` is a folder that keeps the net after every epoch: a fit that was killed goes on
+    `checkpoint` is a folder that keeps the net after every epoch: a fit that was killed continues
     from there when it is called again with the same rows and parameters, and ends with the same
-    bits. Each fit has a file of its own in it; they may be removed when the fit is done.
+    bits. Each fit has its own file there, which can be removed when the fit is done.
     """
 
     epochs: int = 200
@@ -76,11 +77,22 @@ def no_net(estimator: Any, caller: str) -> None:
         )
 
 
-def check_plan(plan: Any, *, net: bool) -> None:
-    """Refuse a plan of the other backend."""
+def check_plan(plan: Any, preset: str, *, net: bool) -> Any:
+    """The plan given, or that of the preset; a plan of the other backend is refused.
+
+    >>> check_plan(None, "fast", net=False).repeats
+    1
+    """
     wanted = NetPlan if net else Plan
     if plan is not None and not isinstance(plan, wanted):
         raise InputError(
             "TB008",
             f"plan must be a {wanted.__name__} or None for this estimator; got {plan!r}.",
         )
+    named = preset_plan(preset)
+    if net and named is not None:
+        raise InputError(
+            "TB008",
+            f"preset is for scikit-learn models; got {preset!r} with a net. Use plan=NetPlan(...).",
+        )
+    return plan or named

@@ -1,21 +1,19 @@
 """PvUClassifier: positives against unlabeled, the plain baseline, over any model."""
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.crossfit import Progress
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PvUClassifier(PUClassifier):
-    """Tell positives from unlabeled rows, once, and correct the probabilities by α.
+    """Separate positives from unlabeled rows, once, and correct the probabilities by α.
 
     Parameters
     ----------
-    estimator, plan, method, confidence, positive, negative
+    estimator, plan, preset, method, confidence, positive, negative, random_state, n_jobs,
+    time_limit, on_event
         As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
-    random_state, time_limit, n_jobs, on_event
-        Likewise.
     alpha
         The share of positives among the unlabeled. None: read from the classifier's own scores.
 
@@ -27,31 +25,4 @@ class PvUClassifier(PUClassifier):
     array([1., 0.])
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        alpha: float | None = None,
-        plan: Any = None,
-        method: str = "bbe",
-        confidence: float | None = 0.95,
-        positive: Any = None,
-        negative: Any = None,
-        random_state: Any = 0,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        on_event: Callable[[Progress], object] | None = None,
-    ) -> None:
-        super().__init__(
-            estimator,
-            plan=plan,
-            method=method,
-            confidence=confidence,
-            positive=positive,
-            negative=negative,
-            random_state=random_state,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            on_event=on_event,
-        )
-        self.alpha = alpha
+    alpha: float | None = None

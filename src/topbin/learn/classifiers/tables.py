@@ -1,72 +1,19 @@
-"""Tables as models take them: columns of any kind to numbers, one table from two samples."""
+"""Tables as models take them: frames encoded by `Features`, one table from two samples."""
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
-from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from topbin.core.errors import InputError
-from topbin.data.columns import Column, raw_columns, read_column
-from topbin.learn.classifiers.alpha import code_of
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """How one column becomes numbers: a text by its place in `texts`, all else as it is.
-
-    >>> town = Code("town", ("Bern", "Lyon"))
-    >>> town.apply(read_column("town", np.array(["Lyon", None, "Rome", "Bern"])))
-    array([ 1., nan, nan,  0.])
-    """
-
-    name: str
-    texts: tuple[str, ...] | None
-
-    @classmethod
-    def of(cls, column: Column) -> "Code":
-        """Learn a column; texts are ordered, so that neighbours in the order split together."""
-        if column.kind != "text":
-            return cls(column.name, None)
-        return cls(column.name, tuple(sorted({str(text) for text in column.texts})))
-
-    def apply(self, column: Column) -> Floats:
-        """The column's numbers; a text not seen before is missing."""
-        if column.kind == "empty":
-            return column.values
-        if (column.kind == "text") != (self.texts is not None):
-            raise InputError(
-                "TB109",
-                f"column {self.name!r} held {'numbers' if self.texts is None else 'text'} when "
-                f"the model was fitted and now holds {column.kind}. Give it values of one kind.",
-            )
-        if self.texts is None:
-            return column.values
-        place = {text: float(i) for i, text in enumerate(self.texts)}
-        found = np.array([place.get(str(text), np.nan) for text in column.texts])
-        rows = np.where(column.missing, 0, column.values).astype(np.intp)
-        return np.where(column.missing, np.nan, found[rows])
-
-
-def learn_codes(X: Any) -> tuple[Code, ...]:
-    """How each column of a pandas, polars or arrow table, or an array of objects, is coded."""
-    return tuple(Code.of(read_column(name, array)) for name, array in raw_columns(X))
-
-
-def encode(X: Any, codes: tuple[Code, ...]) -> Floats:
-    """The table as one matrix of numbers, NaN where a value is missing or unknown."""
-    columns = [read_column(name, array) for name, array in raw_columns(X)]
-    matrix = np.column_stack([c.apply(column) for c, column in zip(codes, columns, strict=True)])
-    with coded():
-        return np.asarray(check_array(matrix, ensure_all_finite="allow-nan"), np.float64)
+from topbin.data.batch import as_pandas
+from topbin.data.features import Features, fit_features
+from topbin.learn.classifiers.face import code_of
 
 
 def is_table(X: Any) -> bool:
@@ -84,7 +31,7 @@ def is_table(X: Any) -> bool:
 
 
 def has_kinds(X: Any) -> bool:
-    """Whether columns may differ in kind: a data frame, or an array that holds texts."""
+    """Whether columns can differ in kind: a data frame, or an array that holds strings."""
     if hasattr(X, "columns"):
         return True
     kind = X.dtype.kind if isinstance(X, np.ndarray) else ""
@@ -92,19 +39,37 @@ def has_kinds(X: Any) -> bool:
 
 
 def read_table(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
-    """The table as the face's model takes it: in numbers, or as it came.
+    """The table as the face's model takes it: as a matrix of numbers, or as it came.
 
-    With `reset` the columns are learned (into `codes_`, where they are of several kinds), else
-    they are compared with those learned.
+    With `reset` the columns are learned (into `features_` if they can differ in kind), else they
+    are compared with those learned.
     """
     if hasattr(X, "column_names"):
         X = as_pandas(X)  # scikit-learn cannot pick rows of arrow tables in all its versions
     kinds = has_kinds(X)
     if reset:
-        face.codes_ = learn_codes(X) if kinds and to_numbers else None
-    if face.codes_ is None:
+        face.features_ = None
+    if not (to_numbers and (kinds if reset else face.features_ is not None)):
         return _check_columns(face, X, reset=reset, numbers=to_numbers or not kinds)
-    return encode(_check_columns(face, X, reset=reset, numbers=False), face.codes_)
+    X = _check_columns(face, X, reset=reset, numbers=False)
+    if not hasattr(X, "columns") and hasattr(face, "feature_names_in_"):
+        from pandas import DataFrame
+
+        X = DataFrame(X, columns=face.feature_names_in_)
+    if reset:
+        face.features_ = fit_features(X)
+        _warn_of_dropped(face, face.features_)
+    return face.features_.encode(X)
+
+
+def _warn_of_dropped(face: Any, features: Features) -> None:
+    if features.dropped:
+        reasons = " ".join(column.reason for column in features.dropped)
+        warnings.warn(
+            f"{type(face).__name__} does not read {len(features.dropped):,} of "
+            f"{face.n_features_in_:,} columns. {reasons}",
+            stacklevel=5,  # the line that called fit
+        )
 
 
 def _check_columns(face: Any, X: Any, *, reset: bool, numbers: bool) -> Any:
@@ -117,13 +82,13 @@ def _check_columns(face: Any, X: Any, *, reset: bool, numbers: bool) -> Any:
         checked: Any = validate_data(face, X, reset=reset, **rules)
     sparse = issparse(checked)
     if sparse and not np.isfinite(checked.data).all():
-        raise InputError("TB004", "X is sparse and holds NaN or infinity; fill them in.")
+        raise InputError("TB004", "X is sparse and holds NaN or infinity; replace these values.")
     return checked
 
 
 @contextmanager
 def coded() -> Iterator[None]:
-    """Give what scikit-learn's own checks complain of one of our codes."""
+    """Give the errors of scikit-learn's own checks one of our codes."""
     try:
         yield
     except ValueError as error:
@@ -151,21 +116,12 @@ def stack(X_p: Any, X_u: Any) -> Any:
     if X_p.shape[1:] != X_u.shape[1:] or X_p.ndim < 2:
         raise InputError(
             "TB106",
-            f"X_p has shape {X_p.shape} and X_u {X_u.shape}; both need a row a sample and the "
-            "same columns.",
+            f"X_p has shape {X_p.shape} and X_u {X_u.shape}; both need one row per sample and "
+            "the same columns.",
         )
     if sparse:
         return vstack([X_p.tocsr(), X_u.tocsr()])
     return np.concatenate([X_p, X_u])
-
-
-def as_pandas(X: Any) -> Any:
-    """A pandas frame of a polars or arrow table; a pandas frame as it is."""
-    if hasattr(X, "iloc"):
-        return X
-    from pandas import DataFrame
-
-    return DataFrame(dict(raw_columns(X)))
 
 
 def _stack_frames(X_p: Any, X_u: Any) -> Any:
@@ -176,5 +132,5 @@ def _stack_frames(X_p: Any, X_u: Any) -> Any:
         only = [f"{n!r} only in X_p" for n in names_p if n not in names_u]
         only += [f"{n!r} only in X_u" for n in names_u if n not in names_p]
         seen = ", ".join(only[:5]) or "their order differs"
-        raise InputError("TB106", f"X_p and X_u have other columns: {seen}.")
+        raise InputError("TB106", f"X_p and X_u have different columns: {seen}.")
     return concat([X_p, X_u], ignore_index=True)

@@ -1,35 +1,45 @@
 """TEDnClassifier: (TED)ⁿ, algorithm 3 of Garg et al., NeurIPS 2021, over any model."""
 
-from collections.abc import Callable, MutableMapping
-from dataclasses import replace
-from typing import Any, Literal
+from collections.abc import MutableMapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import Fitted, Sample, Settings, fit_table, usable
-from topbin.learn.crossfit import Progress
+from topbin.learn.classifiers.fitting import (
+    FitOptions,
+    FittedModel,
+    TrainingTable,
+    fit_table,
+    from_crossfit,
+    usable,
+)
+from topbin.learn.crossfit import CrossFit
 from topbin.learn.cvir import CVIR
 from topbin.learn.risk import Learner
+from topbin.learn.select import Floats
 from topbin.learn.tedn import TEDN
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TEDnClassifier(PUClassifier):
     """How many of the unlabeled are positive, and which: α need not be known.
 
-    Estimates α, discards as many of the unlabeled as seem positive, trains on the rest, and again.
-    A scikit-learn model is refitted by nested cross-fitting; a net goes on for another epoch.
+    Estimates α, discards that share of the unlabeled rows, the most positive ones, trains on the
+    rest, and repeats. A scikit-learn model is refitted by nested cross-fitting; a net trains for
+    another epoch.
 
     Parameters
     ----------
-    estimator, plan, method, confidence, positive, negative
+    estimator, plan, preset, method, confidence, positive, negative, random_state, n_jobs,
+    time_limit, on_event
         As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
-    random_state, time_limit, n_jobs, on_event
-        Likewise.
     refit
         "cvir" trains a fresh model by CVIR with the final α, as the paper suggests; None does not.
     memory
-        A mapping that keeps what is done, for tables: a fit that was stopped goes on from there
-        if it is given the same mapping, data and parameters. It is not saved with the model.
+        For tables: a mapping that keeps finished steps. A fit that was stopped continues from
+        there if it gets the same mapping, data and parameters. It is not saved with the model.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -40,63 +50,52 @@ class TEDnClassifier(PUClassifier):
     (True, array([1., 0.]))
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        refit: Literal["cvir"] | None = None,
-        memory: MutableMapping[str, Any] | None = None,
-        plan: Any = None,
-        method: str = "bbe",
-        confidence: float | None = 0.95,
-        positive: Any = None,
-        negative: Any = None,
-        random_state: Any = 0,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        on_event: Callable[[Progress], object] | None = None,
-    ) -> None:
-        super().__init__(
-            estimator,
-            plan=plan,
-            method=method,
-            confidence=confidence,
-            positive=positive,
-            negative=negative,
-            random_state=random_state,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            on_event=on_event,
+    refit: Literal["cvir"] | None = None
+    memory: MutableMapping[str, Any] | None = None
+
+    def fit_from(
+        self, fit: CrossFit, X: Any, y: Any, *, estimate: AlphaEstimate | None = None
+    ) -> Self:
+        """Take a finished `topbin.learn.crossfit` of these rows instead of running one.
+
+        An `estimate` of α that was made elsewhere, say from many more rows, replaces the one that
+        the cross-fit gives; probabilities then average to it.
+        """
+        options = self._options()
+        X, is_positive, known = self._read_all(X, y)
+        return self._store(
+            from_crossfit(fit, is_positive[known], options, estimate=estimate), X, known
         )
-        self.refit = refit
-        self.memory = memory
 
     def _learner(self) -> Learner:
         return TEDN
 
-    def _settings(self) -> Settings:
+    def _options(self) -> FitOptions:
         if self.refit not in (None, "cvir"):
             raise InputError("TB008", f'refit must be "cvir" or None; got {self.refit!r}.')
-        return super()._settings()
+        return super()._options()
 
-    def _fit_sample(self, sample: Sample, settings: Settings) -> Fitted:
-        first = super()._fit_sample(sample, settings)
+    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
+        first = super()._fit_table(table, options)
         if self.refit is None:
             return first
         alpha, _ = usable(first.estimate)
-        return _joined(first, fit_table(sample, CVIR, settings, alpha=alpha))
+        return _joined(first, fit_table(table, CVIR, options, alpha=alpha))
 
-    def _fit_two(self, X_p: Any, X_u: Any, settings: Settings) -> Fitted:
-        first = super()._fit_two(X_p, X_u, settings)
+    def _fit_two(
+        self, X_p: Any, X_u: Any, options: FitOptions, weights: tuple[Floats, Floats] | None
+    ) -> FittedModel:
+        first = super()._fit_two(X_p, X_u, options, weights)
         if self.refit is None:
             return first
         from topbin.learn.classifiers.nets import fit_net
 
         alpha, _ = usable(first.estimate)
-        return _joined(first, fit_net(self._net(), X_p, X_u, CVIR, settings, alpha=alpha))
+        second = fit_net(self._net(), X_p, X_u, CVIR, options, alpha=alpha, weights=weights)
+        return _joined(first, second)
 
 
-def _joined(first: Fitted, second: Fitted) -> Fitted:
+def _joined(first: FittedModel, second: FittedModel) -> FittedModel:
     """The second's model with the first's α, and both histories."""
     history = (*first.history, *second.history)
     return replace(second, estimate=first.estimate, history=history)

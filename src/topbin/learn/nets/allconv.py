@@ -15,8 +15,8 @@ else:
 def allconv(shape: Sequence[int], width: int = 96) -> "nn.Sequential":
     """Nine convolutions, no pooling but the last mean, two outputs; shape is (channels, h, w).
 
-    Batch norm stands where the original has dropout: the learning rate of 0.1 that Garg et al.
-    use for convolutions wants normalised activations.
+    Batch norm replaces the dropout of the original: the learning rate of 0.1 that Garg et al. use
+    for convolutions needs normalized activations.
 
     >>> sum(isinstance(layer, nn.Conv2d) for layer in allconv((3, 32, 32), width=4))
     9

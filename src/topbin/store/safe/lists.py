@@ -9,12 +9,17 @@ KDTree and BallTree are not here: their compiled code trusts counts that nobody 
 VALUES = {
     "Alarm": "topbin.core.estimate",
     "AlphaEstimate": "topbin.core.estimate",
+    "Evidence": "topbin.core.evidence",
+    "Tails": "topbin.core.tails",
     "Posterior": "topbin.learn.posterior",
     "Epoch": "topbin.learn.loop",
     "Chain": "topbin.learn.crossfit",
     "Plan": "topbin.learn.crossfit",
     "Ensemble": "topbin.learn.crossfit",
-    "Code": "topbin.learn.classifiers.tables",
+    "Features": "topbin.data.features",
+    "Feature": "topbin.data.features",
+    "Dropped": "topbin.data.features",
+    "Code": "topbin.data.features",  # a Feature, as earlier versions stored it
     "NetPlan": "topbin.learn.classifiers.plans",
     "NetModel": "topbin.learn.classifiers.nets",
     "Optim": "topbin.learn.backends.optim",

@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.tree._tree import Tree
 
 from topbin.core.errors import InputError
+from topbin.core.evidence import Evidence
 from topbin.core.optional import require
 from topbin.store.safe.boosters import load_booster, trees_only
 from topbin.store.safe.lists import FACES, FUNCTIONS, NAMED, NOT_KEPT, SKLEARN, VALUES
@@ -214,11 +215,22 @@ def _unpack_face(content: Any, attached: Attachments) -> Any:
     given = {key: unpack(node, attached) for key, node in params.items()}
     _check_threads(given)
     face = _built(FACES, name)(**given)
-    for key, node in fitted.items():
+    values = {key: unpack(node, attached) for key, node in fitted.items()}
+    for key in values:
         if not FITTED.fullmatch(key) or callable(getattr(type(face), key, None)):
             raise InputError("TB110", f"{name} has no fitted value of the name {key!r}.")
-        setattr(face, key, unpack(node, attached))
+    vars(face).update(_renamed(values))
     return face
+
+
+def _renamed(fitted: dict[str, Any]) -> dict[str, Any]:
+    """Fitted values of folders that 0.1.0 wrote, under the names that they have now."""
+    if "scores_p_" in fitted:  # 0.1.0 kept the scores without the evidence around them
+        fitted["evidence_"] = Evidence(fitted.pop("scores_p_"), fitted.pop("scores_u_"))
+    if "codes_" in fitted:
+        codes = fitted.pop("codes_")
+        fitted["features_"] = codes and _built(VALUES, "Features")(codes)
+    return fitted
 
 
 def _unpack_array(content: Any, attached: Attachments) -> Any:

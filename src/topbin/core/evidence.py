@@ -1,0 +1,85 @@
+"""Evidence: all that an estimate is read from, gathered once.
+
+Counts above each cut are enough for most methods and for intervals, alarms and pictures; some
+methods also read the scores of the rows, or their features, where these are in memory.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from topbin.core.checks import Scores, check_scores
+from topbin.core.errors import InputError
+from topbin.core.tails import Tails
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Two samples as an estimate sees them: held-out scores, their tails, or features.
+
+    Attributes
+    ----------
+    scores_p, scores_u
+        Scores of positives and of unlabeled rows by models that did not train on them; None where
+        only counts exist.
+    share_p
+        For methods that read probabilities: the share of positives in the data that trained the
+        scorer. None means the share in these two samples.
+    counted
+        Tails that were counted elsewhere, for example over files larger than memory.
+    X_p, X_u
+        Features of both samples, for methods that read no scores.
+
+    >>> evidence = Evidence.of([1.0, 2.0], [0.0, 1.5, 3.0])
+    >>> evidence.tails.ratio.round(3), evidence.tails is evidence.tails
+    (array([0.667, 0.667]), True)
+    """
+
+    scores_p: Scores | None = None
+    scores_u: Scores | None = None
+    share_p: float | None = None
+    counted: Tails | None = None
+    X_p: Any = None
+    X_u: Any = None
+
+    @classmethod
+    def of(cls, scores_p: Any, scores_u: Any = None, *, share_p: float | None = None) -> "Evidence":
+        """Evidence from two samples of scores, checked; Tails or Evidence alone are taken as is."""
+        if isinstance(scores_p, Evidence | Tails):
+            if scores_u is not None:
+                kind = type(scores_p).__name__
+                raise InputError(
+                    "TB007",
+                    f"{kind} already covers both samples, but scores_u was passed too. "
+                    f"Pass the {kind} alone, or two samples of scores.",
+                )
+            given = scores_p if isinstance(scores_p, Evidence) else cls(counted=scores_p)
+            return given if share_p is None else replace(given, share_p=share_p)
+        if scores_u is None:
+            raise InputError("TB001", "scores_u is missing; pass the scores of the unlabeled rows.")
+        scores_p, scores_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
+        return cls(scores_p, scores_u, share_p)
+
+    @cached_property
+    def tails(self) -> Tails:
+        """The counts above each cut: those counted elsewhere, or counted here at the first use."""
+        return Tails.from_scores(*self.scores) if self.counted is None else self.counted
+
+    @property
+    def has_tails(self) -> bool:
+        """Whether the tails are known already, so that reading them costs nothing."""
+        return self.counted is not None or "tails" in vars(self)
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether the scores of both samples are in memory."""
+        return self.scores_p is not None and self.scores_u is not None
+
+    @property
+    def scores(self) -> tuple[Scores, Scores]:
+        """The scores of both samples; TB007 where only counts or features exist."""
+        if self.scores_p is None or self.scores_u is None:
+            raise InputError(
+                "TB007", "this needs the scores of both samples; got only counts or features."
+            )
+        return self.scores_p, self.scores_u

@@ -1,0 +1,349 @@
+"""Rows in memory: a pandas frame in a few tidy forms, or Arrow rows as a parquet file gave them.
+
+Whatever a column was read from, its values are the same here: numbers are numpy numbers (NaN is
+missing), dates have no time zone, booleans are nullable, and everything else is text.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from topbin.core.checks import Scores
+from topbin.core.errors import InputError, MissingExtra
+from topbin.core.labels import Coded
+from topbin.core.optional import require
+from topbin.data.schema import WHOLE as WHOLE_TYPES
+from topbin.data.schema import Kind, Types, check_columns, kind_of
+
+Places = NDArray[np.int64]
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
+EXACT = 2**53  # larger whole numbers are not floats
+TEXT = pd.Series(["a"]).dtype  # `str` in pandas 3, object before
+BYTE = 256
+WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+NO_NUMBER = ("", "n/a", "na", "nan", "none", "null", "#n/a", "<na>", "?", "-")
+INFERRED: dict[str, Kind] = {
+    **dict.fromkeys(("string", "categorical"), "string"),
+    **dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal"), "number"),
+    **dict.fromkeys(("date", "datetime", "datetime64"), "date"),
+    "boolean": "boolean",
+    "empty": "blank",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a table, with the kind of every column.
+
+    `data` is a tidy pandas frame or Arrow rows; `frame` is tidy either way. `line` is the number of
+    the line in which the first row is, in text files.
+
+    >>> batch = Batch.from_frame(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}))
+    >>> batch.kinds, batch.rows
+    ({'age': 'number', 'town': 'string'}, 2)
+    """
+
+    data: Any
+    kinds: dict[str, Kind]
+    name: str = "the frame"
+    first: int = 0
+    picked: Places | None = None
+    line: int | None = None
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, name: str = "the frame") -> "Batch":
+        """Take a pandas, polars or arrow frame as it is, without changing the caller's."""
+        frame = as_pandas(frame).reset_index(drop=True)
+        frame.columns = [str(column) for column in frame.columns]
+        if not frame.columns.is_unique:
+            twice = frame.columns[frame.columns.duplicated()][0]
+            raise InputError("TB115", f'{name} has the column "{twice}" twice. Rename one of them.')
+        kinds = {column: _kind(frame[column]) for column in frame}
+        return cls(tidy_frame(frame, kinds), kinds, name).check_rows()
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a pandas frame, each column in the form of its kind."""
+        if isinstance(self.data, pd.DataFrame):
+            return self.data
+        # Without its metadata: pandas would make some columns an index.
+        plain = self.data.select(list(self.kinds)).replace_schema_metadata(None)
+        return tidy_frame(plain.to_pandas(), self.kinds)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.data)
+
+    @property
+    def places(self) -> Places:
+        """The place of each row among all rows of the table."""
+        return np.arange(self.first, self.first + self.rows) if self.picked is None else self.picked
+
+    def check_rows(self) -> "Batch":
+        """This batch, or TB001 if it has no row."""
+        if not self.rows:
+            raise InputError("TB001", f"{self.name} has columns but no rows.")
+        return self
+
+    def column(self, name: str) -> pd.Series:
+        """One column; TB103 with the nearest name if it is not there."""
+        check_columns([name], list(self.kinds), self.name)
+        return self.frame[name]
+
+    def select(self, columns: Sequence[str]) -> "Batch":
+        """Some of the columns, in this order."""
+        check_columns(columns, list(self.kinds), self.name)
+        kinds = {column: self.kinds[column] for column in columns}
+        is_frame = isinstance(self.data, pd.DataFrame)
+        data = self.data[list(columns)] if is_frame else self.data.select(list(columns))
+        return replace(self, data=data, kinds=kinds)
+
+    def drop(self, columns: Sequence[str]) -> "Batch":
+        """The batch without these columns; TB103 if one is not there."""
+        check_columns(columns, list(self.kinds), self.name)
+        return self.select([column for column in self.kinds if column not in columns])
+
+    def take(self, index: Any) -> "Batch":
+        """Some of the rows, by position or mask, in this order."""
+        rows = np.arange(self.rows)[index]
+        is_frame = isinstance(self.data, pd.DataFrame)
+        data = self.data.iloc[rows].reset_index(drop=True) if is_frame else self.data.take(rows)
+        return replace(self, data=data, picked=self.places[rows])
+
+    def __add__(self, other: "Batch") -> "Batch":
+        """These rows, then the other ones."""
+        return join([self, other])
+
+    def coded(self, column: str) -> Coded:
+        """A column as codes, for counting."""
+        if isinstance(self.data, pd.DataFrame):
+            return _code_series(self.data[column])
+        return _code_arrow(self.data.column(column))
+
+    def numbers(self, column: str, dtype: type[np.floating[Any]] = np.float64) -> Scores:
+        """A column as floats, NaN where a value is missing; TB102 names a value that is none."""
+        if isinstance(self.data, pd.DataFrame):
+            is_text = self.kinds[column] in ("string", "other")
+            values = self._worded(column) if is_text else self.data[column]
+            return np.asarray(values.to_numpy(dtype, na_value=np.nan))
+        values = self.data.column(column)
+        if values.type.to_pandas_dtype() is not dtype:
+            values = values.cast(dtype.__name__, safe=False)
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+
+    def to_arrow(self, types: Types) -> Any:
+        """The rows as Arrow has them; rows of a pandas frame get these types."""
+        if not isinstance(self.data, pd.DataFrame):
+            return self.data
+        arrow = require("pyarrow", extra="dask", caller="writing rows with Arrow")
+        fields = [(column, _arrow_type(arrow, types[column])) for column in self.kinds]
+        schema = arrow.schema(fields)
+        return arrow.RecordBatch.from_pandas(self.data, schema=schema, preserve_index=False)
+
+    def hash(self) -> str:
+        """SHA-256 of names, kinds and values in order: the same rows from any format agree."""
+        digest = hashlib.sha256()
+        for column, kind in self.kinds.items():
+            digest.update(f"{column}\0{kind}\0".encode())
+            digest.update(_row_hashes(self.frame[column], kind).tobytes())
+        return f"sha256:{digest.hexdigest()}"
+
+    def _worded(self, column: str) -> pd.Series:
+        """Numbers from a column of text, in which some words mean that there is no number."""
+        codes, words = self.data[column].factorize()
+        numbers = [_number(word) for word in words]
+        if None in numbers:
+            row = int((codes == numbers.index(None)).argmax())
+            raise InputError(
+                "TB102",
+                f'{self.name} cannot be read: column "{column}" is not a number in line '
+                f"{(self.line or 1) + row:,}: {self.data[column].iloc[row]!r}.",
+            )
+        return pd.Series(np.array([*numbers, np.nan], float)[codes])
+
+
+def join(batches: Sequence[Batch]) -> Batch:
+    """Rows of several batches, one after another; the first batch gives the kinds."""
+    first, *others = batches
+    if not others:
+        return first
+    if any(isinstance(batch.data, pd.DataFrame) for batch in batches):
+        data = pd.concat([batch.frame for batch in batches], ignore_index=True)
+    else:
+        arrow = require("pyarrow", extra="dask", caller="rows of parquet files")
+        tables = [_as_table(arrow, batch.data) for batch in batches]
+        data = arrow.concat_tables(tables, promote_options="permissive")
+    return replace(first, data=data, picked=np.concatenate([batch.places for batch in batches]))
+
+
+def _arrow_type(arrow: Any, type_: str) -> Any:
+    """What a tidy column becomes, the same in every batch."""
+    whole = type_ in WHOLE_TYPES
+    return {
+        "number": arrow.int64() if whole else arrow.float64(),
+        "boolean": arrow.bool_(),
+        "date": arrow.timestamp("us"),
+    }.get(kind_of(type_), arrow.string())
+
+
+def _as_table(arrow: Any, data: Any) -> Any:
+    return data if isinstance(data, arrow.Table) else arrow.Table.from_batches([data])
+
+
+def tidy_frame(frame: pd.DataFrame, kinds: dict[str, Kind]) -> pd.DataFrame:
+    """The columns in the forms of their kinds, whatever library they come from."""
+    columns = {column: _settle(frame[column], kind) for column, kind in kinds.items()}
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def not_a_table(given: Any) -> InputError:
+    """The error of something that holds no rows."""
+    return InputError(
+        "TB006",
+        "a table must be a path, a list of paths, or a pandas, polars or arrow frame; "
+        f"got {type(given).__name__}.",
+    )
+
+
+def as_pandas(frame: Any) -> pd.DataFrame:
+    """A pandas, polars or arrow frame as a pandas one; the caller's stays as it is."""
+    if isinstance(frame, pd.DataFrame):
+        return frame.copy(deep=False)
+    if not hasattr(frame, "to_pandas"):
+        raise not_a_table(frame)
+    try:
+        return frame.to_pandas()
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            "TB011", f"{type(frame).__name__} becomes a pandas frame with {error.name}: install it."
+        ) from error
+
+
+def _kind(column: pd.Series) -> Kind:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return "string"
+    if column.dtype.kind in "mcV":
+        return "other"
+    if column.dtype.kind == "O" and column.isna().all():
+        return "blank"
+    inferred = pd.api.types.infer_dtype(column, skipna=True)
+    return "date" if inferred == "string" and _are_days(column) else INFERRED.get(inferred, "other")
+
+
+def _are_days(column: pd.Series) -> bool:
+    """Whether all these strings are dates or times as ISO 8601 writes them, as in a csv file."""
+    texts = column.dropna().astype(str)
+    if not DAY.fullmatch(texts.iloc[0]) or not texts.str.fullmatch(DAY).all():
+        return False
+    return bool(pd.to_datetime(texts, format="ISO8601", errors="coerce").notna().all())
+
+
+def _settle(column: pd.Series, kind: Kind) -> pd.Series:
+    missing = column.isna()
+    if kind == "date":
+        return pd.Series(_moments(column), column.index)
+    if kind == "number" and column.dtype == object:
+        column = column.where(~missing, np.nan).astype("float64")
+    if kind in ("string", "blank", "other"):
+        if isinstance(TEXT, pd.StringDtype) and column.dtype == TEXT:
+            return column
+        return column.astype(object).map(str).where(~missing, None)
+    return tidy_column(column, kind)
+
+
+def tidy_column(column: pd.Series, kind: Kind) -> pd.Series:
+    """Numbers as numpy numbers (NaN is missing), dates without zone, booleans nullable."""
+    if kind == "number":
+        whole = column.dtype.kind in "iu" and not column.hasnans
+        return column.astype("int64" if whole and column.dtype != "uint64" else "float64")
+    if kind == "date":
+        return column.astype("datetime64[us]")
+    return column.astype("boolean") if kind == "boolean" else column
+
+
+def _moments(column: pd.Series) -> NDArray[np.datetime64]:
+    """Dates and times without zone, in microseconds, which reach from year 1 to year 9999."""
+    if pd.api.types.infer_dtype(column, skipna=True) == "string":
+        column = pd.to_datetime(column, format="ISO8601")
+    if column.dtype.kind == "M" and getattr(column.dtype, "tz", None) is None:
+        return np.asarray(column.to_numpy(), "datetime64[us]")
+    return np.array([None if pd.isna(v) else _without_zone(v) for v in column], "datetime64[us]")
+
+
+def _without_zone(moment: Any) -> Any:
+    """A date or time as it reads in UTC."""
+    if getattr(moment, "tzinfo", None) is None:
+        return np.datetime64(moment)
+    return np.datetime64(moment.astimezone(UTC).replace(tzinfo=None))
+
+
+def _row_hashes(column: pd.Series, kind: Kind) -> NDArray[np.uint64]:
+    values: Any
+    if kind in ("number", "boolean"):
+        values = column.to_numpy("float64", na_value=np.nan) + 0.0  # -0.0 and 0.0 are one value
+        if column.dtype == "int64" and np.abs(values).max() >= EXACT:
+            values = column.to_numpy()
+    elif kind == "date":
+        values = column.to_numpy().view("int64")
+    else:
+        values = column.astype(object).where(~column.isna(), None).to_numpy()
+    return np.asarray(pd.util.hash_array(values), np.uint64)
+
+
+def _code_series(column: pd.Series) -> Coded:
+    if column.dtype.kind in "iu" and len(column):
+        found = _short_range(column.to_numpy())
+        if found is not None:
+            return found
+    codes, values = column.factorize()
+    if column.dtype.kind == "M" and (values == values.normalize()).all():
+        values = values.date  # a day reads like one, as in a file of Arrow dates
+    return Coded.from_codes(codes, values.tolist())
+
+
+def _code_arrow(column: Any) -> Coded:
+    if str(column.type) in WHOLE and len(column) and not column.null_count:
+        found = _short_range(column.to_numpy(zero_copy_only=False))
+        if found is not None:
+            return found
+    column = column.dictionary_encode()
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return Coded.from_codes(codes, column.dictionary.to_pylist())
+
+
+def _short_range(whole: NDArray[Any]) -> Coded | None:
+    """Whole numbers in a short range are their own codes; None if the range is not short.
+
+    >>> _short_range(np.array([-1, 1, 1]))
+    Coded(values=[-1, 0, 1], codes=array([0, 2, 2], dtype=uint8))
+    """
+    low, high = int(whole.min()), int(whole.max())
+    if high - low >= BYTE:
+        return None
+    if low:
+        whole = whole - whole.dtype.type(low)
+    return Coded(list(range(low, high + 1)), whole.astype(np.uint8))
+
+
+def _number(word: Any) -> float | None:
+    """What a word says, NaN if it means that there is no number; None if it is neither.
+
+    >>> _number("0.5"), _number(" N/A "), _number("high")
+    (0.5, nan, None)
+    """
+    text = str(word).strip(' "').lower()  # JSON keeps its quotes
+    if text in NO_NUMBER:
+        return np.nan
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,188 @@
+"""Parquet files, on a disk or behind an address (`s3://`, `gs://`, `hdfs://`).
+
+A whole file is read by DuckDB, which comes with topbin. Engines read runs of row groups by Arrow,
+where it is installed; Arrow also reads files behind an address. Keys, region and endpoint of a
+service come from the usual variables, for S3 from `AWS_ACCESS_KEY_ID` and the related ones.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from glob import has_magic
+from itertools import takewhile
+from pathlib import PurePosixPath
+from typing import Any
+
+from topbin.core.errors import InputError, MissingExtra
+from topbin.core.optional import require
+from topbin.data.batch import Batch
+from topbin.data.duck import CHUNK_ROWS, DuckPart, describe, duck_errors, path_literal
+from topbin.data.find import Format, is_address
+from topbin.data.schema import Types, kinds_of
+
+ENDINGS = (".parquet", ".pq")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ParquetFile(DuckPart):
+    """A parquet file on the disk."""
+
+    @property
+    def relation(self) -> str:
+        """The rows in SQL; a folder called x=1 does not make a column x."""
+        return _relation(self.path)
+
+    def cut(self, rows: int) -> Sequence[Any]:
+        """Runs of row groups, where Arrow is installed."""
+        if _has_arrow():
+            return _row_groups(self.path, self.name, self.types, rows)
+        return super().cut(rows)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowGroups:
+    """Some row groups of a parquet file, read by Arrow; `first` is the place of the first row."""
+
+    path: str
+    name: str
+    types: Types
+    groups: tuple[int, ...]
+    size: int
+    first: int = 0
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.size
+
+    def cut(self, rows: int) -> Sequence["RowGroups"]:
+        """Runs of row groups of about `rows` rows."""
+        return _row_groups(self.path, self.name, self.types, rows)
+
+    def batches(
+        self, columns: Sequence[str] | None = None, rows: int | None = None
+    ) -> Iterator[Batch]:
+        """Batches of at most `rows` rows, which hold Arrow rows."""
+        names = list(self.types if columns is None else columns)
+        kinds, place = kinds_of({name: self.types[name] for name in names}), self.first
+        remote = is_address(self.path)  # where many small reads are slow
+        with _reading(self.name), _arrow().ParquetFile(self.path, pre_buffer=remote) as file:
+            for batch in file.iter_batches(
+                rows or CHUNK_ROWS, row_groups=list(self.groups), columns=names, use_threads=False
+            ):
+                yield Batch(batch, kinds, self.name, first=place)
+                place += batch.num_rows
+
+
+def open_address(connection: Any, path: str) -> RowGroups:
+    """A parquet file behind an address, with its types in DuckDB's words."""
+    name = f'"{path}"'
+    with _reading(name), _arrow().ParquetFile(path) as file:
+        described = connection.from_arrow(file.schema_arrow.empty_table())
+        types = dict(zip(described.columns, map(str, described.types), strict=True))
+        groups, rows = tuple(range(file.num_row_groups)), file.metadata.num_rows
+    return RowGroups(path=path, name=name, types=types, groups=groups, size=rows)
+
+
+def find_behind(address: str) -> Iterator[str]:
+    """The parquet files that an address stands for; `*` stays within a folder."""
+    fs = require("pyarrow.fs", extra="dask", caller=f'"{address}"')
+    scheme, _, pattern = address.partition("://")
+    store, root = _store(f"{scheme}://{_without_magic(pattern)}")
+    asked = fs.FileSelector(root, recursive=True) if has_magic(pattern) else [root]
+    try:
+        found = sorted(info.path for info in store.get_file_info(asked) if info.is_file)
+    except OSError as error:
+        raise InputError("TB102", f'"{address}" cannot be reached: {_words(error)}.') from error
+    found = [path for path in found if path == root or PurePosixPath(path).match(pattern)]
+    if not found:
+        raise InputError("TB101", f'there is no file "{address}", or none that fits it.')
+    for path in found:
+        if not path.lower().endswith(ENDINGS):
+            raise InputError(
+                "TB102", f'"{path}" is not parquet; only parquet files are read from an address.'
+            )
+        yield f"{scheme}://{path}"
+
+
+def stamp(path: str) -> tuple[int, int]:
+    """A file's size and the nanosecond of its last change, which show whether it is the same."""
+    if is_address(path):
+        store, place = _store(path)
+        info = store.get_file_info(place)
+        return info.size, info.mtime_ns
+    stat = os.stat(path)
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _relation(path: str) -> str:
+    return f"read_parquet({path_literal(path)}, hive_partitioning=false)"
+
+
+def _open(connection: Any, path: str, name: str) -> ParquetFile:
+    with duck_errors(lambda words: f"{name} cannot be read: {words}"):
+        types = describe(connection, _relation(path))
+    return ParquetFile(path=path, name=name, own=types, types=types)
+
+
+def _row_groups(path: str, name: str, types: Types, rows: int) -> list[RowGroups]:
+    """The row groups in runs of about `rows` rows, or of one larger row group."""
+    with _reading(name):
+        footer = _arrow().read_metadata(path)
+    parts: list[RowGroups] = []
+    held: list[int] = []
+    count = 0
+    for group in range(footer.num_row_groups):
+        held.append(group)
+        count += footer.row_group(group).num_rows
+        if count >= rows or (group == footer.num_row_groups - 1 and count):
+            run = {"groups": tuple(held), "size": count}
+            parts.append(RowGroups(path=path, name=name, types=types, **run))
+            held, count = [], 0
+    return parts
+
+
+def _arrow(module: str = "pyarrow.parquet") -> Any:
+    return require(module, extra="dask", caller="reading parquet in parts")
+
+
+def _has_arrow() -> bool:
+    try:
+        _arrow()
+    except MissingExtra:
+        return False
+    return True
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (_arrow("pyarrow").ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError("TB102", f"{name} cannot be read: {_words(error)}.") from error
+
+
+def _words(error: BaseException) -> str:
+    """An error's first line, without a full stop at its end."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _store(address: str) -> tuple[Any, str]:
+    fs = require("pyarrow.fs", extra="dask", caller=f'"{address}"')
+    try:
+        store, place = fs.FileSystem.from_uri(address)
+    except (ValueError, OSError) as error:  # Arrow's own errors are ValueErrors
+        raise InputError("TB102", f'"{address}" cannot be used: {_words(error)}.') from error
+    return store, str(place)
+
+
+def _without_magic(pattern: str) -> str:
+    """The folder above the first wildcard; a name without one as it is.
+
+    >>> _without_magic("bucket/2026/*/part-?.parquet"), _without_magic("bucket/a.parquet")
+    ('bucket/2026', 'bucket/a.parquet')
+    """
+    return "/".join(takewhile(lambda step: not has_magic(step), pattern.split("/")))
+
+
+FORMATS = (Format("parquet", ENDINGS, _open, mark=(0, b"PAR1")),)

@@ -1,0 +1,137 @@
+"""What columns hold: types in DuckDB's words, kinds that a model knows, and how tables match."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Literal
+
+from topbin.core.errors import InputError
+
+Kind = Literal["number", "boolean", "date", "string", "blank", "other"]
+Types = dict[str, str]
+WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+HUGE = ("HUGEINT", "UBIGINT", "UHUGEINT")  # frames hold them as floats
+KINDS: dict[str, Kind] = {
+    **dict.fromkeys((*WHOLE, *HUGE, "FLOAT", "REAL", "DOUBLE", "DECIMAL"), "number"),
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    **dict.fromkeys(("VARCHAR", "TEXT", "ENUM", "UUID"), "string"),
+    **dict.fromkeys(("BLANK", "NULL", '"NULL"'), "blank"),
+}
+# The type of a column of which only the kind is known.
+TYPICAL: dict[Kind, str] = {
+    "number": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "date": "TIMESTAMP",
+    "string": "VARCHAR",
+    "blank": "BLANK",
+    "other": "BLOB",
+}
+SHOWN = 8
+
+
+def kind_of(type_: str) -> Kind:
+    """What a type means to a model.
+
+    >>> kind_of("DECIMAL(10,2)"), kind_of("TIMESTAMP WITH TIME ZONE"), kind_of("INTEGER[]")
+    ('number', 'date', 'other')
+    """
+    if type_.endswith("]"):  # a list
+        return "other"
+    base = type_.partition("(")[0]
+    return "date" if base.startswith("TIMESTAMP") else KINDS.get(base, "other")
+
+
+def kinds_of(types: Types) -> dict[str, Kind]:
+    """What each column means to a model."""
+    return {column: kind_of(type_) for column, type_ in types.items()}
+
+
+def nearest(name: str, options: Iterable[str]) -> str:
+    """` Did you mean "x"?` for the most similar option, or nothing.
+
+    >>> nearest("is_fruad", ["amount", "is_fraud"])
+    ' Did you mean "is_fraud"?'
+    """
+    known = {option.casefold(): option for option in options}
+    found = get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
+    return f' Did you mean "{known[found[0]]}"?' if found else ""
+
+
+def check_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> None:
+    """Raise TB103 for the first wanted column that is not among the known ones."""
+    there = set(known)
+    for name in wanted:
+        if name not in there:
+            shown = ", ".join(f'"{column}"' for column in known[:SHOWN])
+            more = f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
+            raise InputError(
+                "TB103",
+                f'there is no column "{name}" in {where}.{nearest(name, known)} '
+                f"The columns are {shown}{more}.",
+            )
+
+
+def merge_types(tables: Sequence[tuple[str, Types]], needed: Sequence[str] | None = None) -> Types:
+    """One type per column for several tables, or TB106 with the columns that do not match.
+
+    With `needed`, only these columns must match; of the others a table may lack some, and columns
+    of different kinds are read as text.
+
+    >>> merge_types([("a", {"x": "BIGINT", "y": "DATE"}), ("b", {"y": "BLANK", "x": "DOUBLE"})])
+    {'x': 'DOUBLE', 'y': 'DATE'}
+    >>> merge_types([("a", {"x": "BIGINT", "y": "DATE"}), ("b", {"z": "DATE", "x": "DOUBLE"})], "x")
+    {'x': 'DOUBLE', 'y': 'DATE', 'z': 'DATE'}
+    """
+    (first, types), *others = tables
+    merged = dict(types)
+    for name, types in others:
+        _check_same_columns(first, merged, name, types, needed)
+        for column, type_ in types.items():
+            before = merged.get(column, type_)
+            if needed is None or column in needed or _alike(before, type_):
+                merged[column] = _wider(before, type_, column, first, name, needed is None)
+            else:
+                merged[column] = "VARCHAR"
+    return merged
+
+
+def _alike(a: str, b: str) -> bool:
+    return kind_of(a) == kind_of(b) or "blank" in (kind_of(a), kind_of(b))
+
+
+def _check_same_columns(
+    first: str, a: Types, second: str, b: Types, needed: Sequence[str] | None
+) -> None:
+    wanted = a.keys() | b.keys() if needed is None else set(needed)
+    gaps = [
+        f"{name} has no " + ", ".join(f'"{column}"' for column in sorted(missing)[:SHOWN])
+        for name, missing in (
+            (second, (a.keys() - b.keys()) & wanted),
+            (first, (b.keys() - a.keys()) & wanted),
+        )
+        if missing
+    ]
+    if gaps:
+        raise InputError(
+            "TB106",
+            f"the tables have different columns: {'; '.join(gaps)}. "
+            + _advice("the others", needed is None),
+        )
+
+
+def _advice(what: str, may_drop: bool) -> str:
+    return f"Make them equal, or leave {what} out with --drop." if may_drop else "Make them equal."
+
+
+def _wider(a: str, b: str, column: str, first: str, second: str, may_drop: bool) -> str:
+    if a == b or kind_of(b) == "blank":
+        return a
+    if kind_of(a) == "blank":
+        return b
+    if not _alike(a, b):
+        raise InputError(
+            "TB106",
+            f'column "{column}" is {kind_of(a)} ({a}) in {first} '
+            f"and {kind_of(b)} ({b}) in {second}. " + _advice("it", may_drop),
+        )
+    return {"number": "DOUBLE", "date": "TIMESTAMP"}.get(kind_of(a), a)

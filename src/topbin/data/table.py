@@ -1,0 +1,384 @@
+"""Table: what every source of rows looks like to the rest of topbin.
+
+A path, a pattern, a list of files, an address, a database, a query or a frame is opened once.
+Columns and types are known, and compared, before any row is used; rows then come in batches, from
+one file after another, or part by part on an engine.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topbin.core.errors import InputError
+from topbin.data import database, delimited, json_files, parquet
+from topbin.data.batch import Batch, join, not_a_table, tidy_frame
+from topbin.data.database import DuckTable, SqlitePart
+from topbin.data.duck import (
+    DuckPart,
+    as_relation,
+    connect,
+    describe,
+    duck_errors,
+    join_files,
+)
+from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
+from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of, merge_types
+
+FORMATS: tuple[Format, ...] = (
+    *delimited.FORMATS,
+    *parquet.FORMATS,
+    *json_files.FORMATS,
+    *database.FORMATS,
+)
+PART_ROWS = 1 << 20  # a part is also what is done again after a failure, so not too many
+SHOWN = 5
+
+
+class Part(Protocol):
+    """Some rows of a table: a small dataclass, which can be sent to another machine to be read."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def path(self) -> str:
+        """The file that it belongs to."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The file as messages call it."""
+        ...
+
+    @property
+    def types(self) -> Types:
+        """The columns, and what they are read as."""
+        ...
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """The row groups, if it is not a whole file."""
+        ...
+
+    @property
+    def first(self) -> int:
+        """The place of its first row among all rows of the table."""
+        ...
+
+    def count(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def cut(self, rows: int) -> Sequence["Part"]:
+        """Smaller parts of about `rows` rows, if it can be cut."""
+        ...
+
+    def batches(
+        self, columns: Sequence[str] | None = None, rows: int | None = None
+    ) -> Iterator[Batch]:
+        """The rows in order, in batches of at most about `rows` rows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Columns with their types, and the files that hold the rows.
+
+    `bad` are files that were left out because they cannot be read, with the reason.
+
+    >>> import pandas as pd
+    >>> table = open_table(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}))
+    >>> table.kinds, table.rows
+    ({'age': 'number', 'town': 'string'}, 2)
+    """
+
+    name: str
+    types: Types
+    files: tuple[Part, ...]
+    bad: dict[str, InputError] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What each column means to a model: number, boolean, date, string, blank or other."""
+        return kinds_of(self.types)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(part.count() for part in self.files)
+
+    def check(self, columns: Sequence[str]) -> "Table":
+        """This table, or TB103 if it does not have one of these columns."""
+        check_columns(columns, list(self.types), self.name)
+        return self
+
+    def read_as(self, types: Types) -> "Table":
+        """The same rows with these columns, in this order, as these types."""
+        files = [
+            replace(file, types={c: type_ for c, type_ in types.items() if c in file.types})
+            for file in self.files
+        ]
+        return replace(self, types=types, files=tuple(files))
+
+    def parts(self, rows: int | None = None) -> list[Part]:
+        """Parts for an engine, of about `rows` rows where a file can be cut."""
+        return [part for file in self.files for part in file.cut(rows or PART_ROWS)]
+
+    def placed_parts(self, rows: int | None = None) -> list[Part]:
+        """The parts that have rows, each with the place of its first row among all rows."""
+        placed: list[Part] = []
+        first = 0
+        for part in self.parts(rows):
+            size = part.count()
+            if size:
+                placed.append(replace(part, first=first, size=size))
+            first += size
+        if not placed:
+            raise InputError("TB001", f"{self.name} has columns but no rows.")
+        return placed
+
+    def batches(
+        self, columns: Sequence[str] | None = None, rows: int | None = None
+    ) -> Iterator[Batch]:
+        """The rows in order, in batches of at most about `rows` rows.
+
+        Memory does not grow with the table. A column that one of the files lacks is blank there.
+        """
+        names = list(self.types if columns is None else columns)
+        self.check(names)
+        first = 0
+        for file in self._joined():
+            here = [name for name in names if name in file.types]
+            for batch in file.batches(here, rows):
+                full = batch if here == names else self._filled(batch, names)
+                yield replace(full, first=first)
+                first += batch.rows
+
+    def whole(self, columns: Sequence[str] | None = None) -> Batch:
+        """All rows at once; TB001 if there are none."""
+        batches = list(self.batches(columns))
+        if not batches:
+            raise InputError("TB001", f"{self.name} has columns but no rows.")
+        return replace(join(batches), name=self.name)
+
+    def _joined(self) -> tuple[Part, ...]:
+        """The files; those that DuckDB reads as one relation, which is faster than many."""
+        files = tuple(file for file in self.files if isinstance(file, DuckPart))
+        if len(files) < 2 or len(files) < len(self.files):
+            return self.files
+        return (join_files(files, self.name, self.types),)
+
+    def _filled(self, batch: Batch, columns: Sequence[str]) -> Batch:
+        kinds = {column: self.kinds[column] for column in columns}
+        return replace(
+            batch, data=tidy_frame(batch.frame.reindex(columns=columns), kinds), kinds=kinds
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FramePart:
+    """The rows of a frame in memory."""
+
+    batch: Batch
+    types: Types
+    size: int
+    first: int = 0
+    path: ClassVar[str] = ""
+    groups: ClassVar[tuple[int, ...]] = ()
+
+    @property
+    def name(self) -> str:
+        """The frame as messages call it."""
+        return self.batch.name
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.size
+
+    def cut(self, rows: int) -> Sequence["FramePart"]:
+        """The parts that engines work on: this one."""
+        return [self]
+
+    def batches(
+        self, columns: Sequence[str] | None = None, rows: int | None = None
+    ) -> Iterator[Batch]:
+        """All rows at once."""
+        yield self.batch if columns is None else self.batch.select(columns)
+
+
+def open_table(
+    source: Any,
+    *,
+    sql: str | None = None,
+    columns: Sequence[str] | None = None,
+    needed: Sequence[str] | None = None,
+    skip_bad: bool = False,
+) -> Table:
+    """Open a path, a glob pattern, a list of these, an address, or a frame; read no rows yet.
+
+    Parameters
+    ----------
+    source
+        Files of any format that topbin reads, or a pandas, polars or arrow frame.
+    sql
+        A query whose rows are the table. In a database its tables have their own names; the rows of
+        other files are called `data`.
+    columns
+        The columns to open, if not all; TB103 if one is not there.
+    needed
+        With several files: the columns that must match, if not all must.
+    skip_bad
+        Leave out files that cannot be read, which are otherwise TB102.
+    """
+    if not isinstance(source, str | os.PathLike | Sequence):
+        table = _open_frame(source)
+    else:
+        paths = _paths(source)
+        with connect() as connection:
+            files, bad = _open_files(connection, paths, sql, skip_bad)
+            table = _merged(_listed(paths), files, columns if needed is None else needed, bad)
+            if sql is not None and not isinstance(files[0], DuckTable | SqlitePart):
+                table = _query(connection, table, sql)
+    table.check(columns or ())
+    return table if columns is None else table.read_as({c: table.types[c] for c in columns})
+
+
+def read_table(
+    source: Any, *, sql: str | None = None, columns: Sequence[str] | None = None
+) -> Batch:
+    """Read all rows of a source, or raise a coded error; parameters as in `open_table`."""
+    return open_table(source, sql=sql, columns=columns).whole()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """Known positives and unlabeled rows with the same columns, from two places."""
+
+    positives: Batch
+    unlabeled: Batch
+    shared_ids: int | None = None
+
+    def stack(self) -> tuple[Batch, NDArray[np.bool_]]:
+        """Both as one batch, positives first, and which rows are positive."""
+        both = join([self.positives, self.unlabeled])
+        name = f"{self.positives.name} with {self.unlabeled.name}"
+        return replace(both, name=name, picked=None), np.arange(both.rows) < self.positives.rows
+
+
+def read_pair(
+    positives: Any, unlabeled: Any, *, drop: Sequence[str] = (), id: str | None = None
+) -> Pair:
+    """Read two tables with the same columns (in any order) and compatible types.
+
+    Differences are TB106 before a row is read. `drop` names columns to leave out of both; with
+    `id`, `shared_ids` is the number of unlabeled rows that have the id of a positive.
+    """
+    p, u = open_table(positives), open_table(unlabeled)
+    check_columns(drop, [*p.types, *u.types], f"{p.name} or {u.name}")
+    kept = [{c: type_ for c, type_ in table.types.items() if c not in drop} for table in (p, u)]
+    types = merge_types([(p.name, kept[0]), (u.name, kept[1])])
+    if id is not None:
+        check_columns([id], list(types), p.name)
+    two = p.read_as(types).whole(), u.read_as(types).whole()
+    shared = None if id is None else int(two[1].frame[id].isin(two[0].frame[id].dropna()).sum())
+    return Pair(*two, shared)
+
+
+def skipped(bad: Iterable[str]) -> list[str]:
+    """A sentence about the files that were left out, if any were.
+
+    >>> skipped(["b.parquet", "a.parquet"])
+    ['2 files skipped because they cannot be read: a.parquet, b.parquet']
+    """
+    names = sorted(bad)
+    if not names:
+        return []
+    shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    many = f"{len(names):,} files" if len(names) > 1 else "1 file"
+    they = "they" if len(names) > 1 else "it"
+    return [f"{many} skipped because {they} cannot be read: {shown}"]
+
+
+def _paths(source: SourceLike) -> list[str]:
+    """The files that a source names, as they were written."""
+    parts = [source] if isinstance(source, str | os.PathLike) else list(source)
+    paths: list[str] = []
+    for part in parts:
+        if not isinstance(part, str | os.PathLike):
+            raise not_a_table(part)
+        if str(part).startswith(("http://", "https://")):
+            raise InputError(
+                "TB101",
+                f'"{part}" is a web address; topbin reads local files, and parquet files behind '
+                "s3://, gs:// and hdfs://. Download it first.",
+            )
+        paths += parquet.find_behind(str(part)) if is_address(part) else find_files(part, FORMATS)
+    if not paths:
+        raise InputError("TB101", "no file is named; pass the path of a table.")
+    return paths
+
+
+def _listed(paths: Sequence[str]) -> str:
+    """How messages call these files."""
+    more = len(paths) - 1
+    return f'"{paths[0]}"' + (f" and {more:,} more" if more else "")
+
+
+def _open_files(
+    connection: Any, paths: Sequence[str], sql: str | None, skip_bad: bool
+) -> tuple[list[Part], dict[str, InputError]]:
+    """The files that can be opened, and the errors of the others."""
+    files: list[Part] = []
+    bad: dict[str, InputError] = {}
+    for path in paths:
+        try:
+            files.append(_open_file(connection, path, sql, alone=len(paths) == 1))
+        except InputError as error:
+            if not skip_bad or error.code != "TB102":
+                raise
+            bad[path] = error
+    if not files:
+        raise InputError("TB102", f"none of the {len(paths):,} files can be read.")
+    return files, bad
+
+
+def _open_file(connection: Any, path: str, sql: str | None, *, alone: bool) -> Part:
+    if is_address(path):
+        return parquet.open_address(connection, path)
+    format_ = format_of(path, FORMATS)
+    given = connection, os.path.abspath(path), f'"{path}"'  # a worker is in another folder
+    if not format_.is_database:
+        part: Part = format_.open(*given)
+    elif alone:
+        part = format_.open(*given, sql)
+    else:
+        raise InputError("TB102", f'"{path}" is a database; name one database and no other file.')
+    return part
+
+
+def _merged(
+    name: str, files: Sequence[Part], needed: Sequence[str] | None, bad: dict[str, InputError]
+) -> Table:
+    types = merge_types([(file.name, file.types) for file in files], needed)
+    return Table(name, types, tuple(files), bad).read_as(types)
+
+
+def _query(connection: Any, table: Table, sql: str) -> Table:
+    """The rows of a query over files."""
+    files = tuple(file for file in table.files if isinstance(file, DuckPart))
+    if len(files) < len(table.files):
+        raise InputError("TB113", f"{table.name}: a query reads files on the disk only.")
+    part = join_files(files, table.name, table.types, as_relation(sql))
+    with duck_errors(part.explain, part.code):
+        part.prepare(connection)
+        types = describe(connection, part.relation)
+    return replace(table, types=types, files=(replace(part, own=types, types=types),))
+
+
+def _open_frame(frame: Any) -> Table:
+    batch = Batch.from_frame(frame)
+    types = {column: TYPICAL[kind] for column, kind in batch.kinds.items()}
+    return Table(batch.name, types, (FramePart(batch=batch, types=types, size=batch.rows),))

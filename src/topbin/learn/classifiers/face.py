@@ -1,0 +1,138 @@
+"""What AlphaEstimator and all classifiers share: parameters, labels, weights, how α is shown."""
+
+import warnings
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import check_random_state, estimator_html_repr
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _check_sample_weight
+
+from topbin.core.checks import check_fraction
+from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
+from topbin.core.errors import InputError
+from topbin.core.labels import Labels, read_labels
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PUEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """The parameters that mean the same in every estimator, each stated once.
+
+    The fields of a dataclass become the arguments of `__init__`, which only stores them: that is
+    scikit-learn's rule too, so `get_params`, `set_params` and `clone` work as usual. A subclass
+    states only what it adds.
+    """
+
+    method: str = CROSSFIT_METHOD
+    confidence: float | None = CONFIDENCE
+    positive: Any = None
+    negative: Any = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+
+    @property
+    def scores_p_(self) -> Any:
+        """Scores of held-out positives."""
+        return self.evidence_.scores_p
+
+    @property
+    def scores_u_(self) -> Any:
+        """Scores of held-out unlabeled rows."""
+        return self.evidence_.scores_u
+
+    def _check_confidence(self) -> None:
+        if self.confidence is not None:
+            check_fraction(self.confidence, "confidence")
+
+    def _read_labels(self, y: Any, rows: int) -> Labels:
+        """The labels, one for each row of the table."""
+        if y is None:
+            raise InputError(
+                "TB001",
+                "the labels are missing: fit requires y to be passed, but the target y is None.",
+            )
+        try:
+            labels = read_labels(one_column(y), positive=self.positive, negative=self.negative)
+        except InputError as error:
+            if error.code != "TB003":
+                raise
+            raise InputError("TB003", f"{error.message} {two_classes(y)}") from error
+        if labels.is_positive.size != rows:
+            raise InputError(
+                "TB005",
+                f"X and y have inconsistent numbers of samples: {rows:,} and "
+                f"{labels.is_positive.size:,}.",
+            )
+        return labels
+
+    def _seed(self) -> int:
+        """The seed as a number, drawn where `random_state` is a generator or None."""
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _html_repr(self) -> str:
+        """In a notebook: α and its interval once they are known, above scikit-learn's diagram."""
+        diagram = str(estimator_html_repr(self))
+        estimate = getattr(self, "estimate_", None)
+        if estimate is None:
+            return diagram
+        lines = estimate.summary().splitlines()
+        shown = [line for line in lines if line.startswith("α") or "interval" in line] or lines[:1]
+        return f"<pre>{escape(chr(10).join(shown))}</pre>{diagram}"
+
+
+def one_column(y: Any) -> Any:
+    """Labels as they came; of a single column scikit-learn's usual warning."""
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape "
+            "of y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+    return y
+
+
+def two_classes(y: Any) -> str:
+    """What kind of target y is, next to the kind that is needed.
+
+    >>> two_classes([0.1, 0.7, 2.5])
+    'y is continuous; fit needs two classes, positive and unlabeled.'
+    """
+    try:
+        with np.errstate(invalid="ignore"):
+            kind = type_of_target(y)
+    except (TypeError, ValueError):
+        kind = "unclear"
+    return f"y is {kind}; fit needs two classes, positive and unlabeled."
+
+
+def check_weight(sample_weight: Any, rows: int) -> NDArray[np.float64] | None:
+    """Row weights as a vector of numbers ≥ 0, not all zero; None stays None.
+
+    >>> check_weight([1, 2], 2)
+    array([1., 2.])
+    """
+    if sample_weight is None:
+        return None
+    table = np.broadcast_to(0.0, (rows, 1))  # the check reads only how many rows it has
+    try:
+        weight = _check_sample_weight(sample_weight, table, dtype=float, ensure_non_negative=True)
+    except ValueError as error:
+        raise InputError("TB012", str(error)) from error
+    return np.asarray(weight, np.float64)
+
+
+def code_of(message: str) -> str:
+    """Which of our codes fits the message of one of scikit-learn's own checks."""
+    if "infinity" in message or "NaN" in message:
+        return "TB004"
+    if "minimum of" in message:
+        return "TB001"
+    return "TB006" if "convert" in message or "numeric" in message else "TB005"

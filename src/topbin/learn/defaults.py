@@ -1,0 +1,166 @@
+"""All defaults of learning in one place: the model, the plans by size of the table, the presets.
+
+They were chosen by measurement: see bench/results/tedn_uci_sklearn.md.
+"""
+
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+
+from topbin.core.errors import InputError
+from topbin.core.labels import Mask
+from topbin.core.optional import require
+from topbin.learn.crossfit import Plan, is_small
+from topbin.learn.risk import Learner
+
+SMALL_ROWS = 10_000
+LARGE_ROWS = 50_000
+PRESETS: dict[str, Plan | None] = {
+    "fast": Plan(outer=3, inner=3, repeats=1),
+    "good": None,  # by the size of the table: see plan_for
+    "best": Plan(outer=5, inner=3, repeats=6),
+}
+FIRST = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)  # an estimate in seconds
+FEWEST_CALIBRATED = 10  # rows of a side; fewer cannot be calibrated
+
+
+def preset_plan(preset: str) -> Plan | None:
+    """The plan that a preset names; None: by the size of the table.
+
+    >>> preset_plan("fast")
+    Plan(outer=3, inner=3, repeats=1, warm=1, rounds=2)
+    """
+    if preset not in PRESETS:
+        raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
+    return PRESETS[preset]
+
+
+def default_model(X: Any) -> Any:
+    """A classifier for this table: boosted trees, which take NaN; for a sparse table a linear one.
+
+    LightGBM where it is installed: on small tables scikit-learn's trees take 2 to 3 times as long.
+    Small tables get one thread, because a second thread costs more than it brings.
+
+    >>> from scipy.sparse import csr_array
+    >>> default_model(csr_array((3, 2)))
+    LogisticRegression(max_iter=1000)
+    """
+    if issparse(X):
+        return linear_model(X)
+    if find_spec("lightgbm") is None:
+        return plain_trees()
+    lightgbm = require("lightgbm", extra="boost", caller="the default model")
+    return lightgbm.LGBMClassifier(
+        n_estimators=60,
+        num_leaves=15,
+        learning_rate=0.15,
+        n_jobs=1 if is_small(X) else None,
+        deterministic=True,
+        force_row_wise=True,
+        verbose=-1,
+    )
+
+
+def linear_model(X: Any) -> Any:
+    """Logistic regression; after a scaler where entries exceed 1, as raw counts of words do.
+
+    On counts of 500,000 words the solver had not converged after 1,000 steps; scaled, it took 32.
+
+    >>> from scipy.sparse import csr_array
+    >>> linear_model(csr_array([[0.0, 7.0]]))[0]
+    MaxAbsScaler()
+    """
+    linear = LogisticRegression(max_iter=1000)
+    counts = X.nnz > 0 and np.abs(X.data).max() > 1
+    return make_pipeline(MaxAbsScaler(), linear) if counts else linear
+
+
+def plain_trees() -> HistGradientBoostingClassifier:
+    """The default model of a plain install; 63 bins do as well as 255 and take half the time."""
+    return HistGradientBoostingClassifier(
+        max_iter=60, max_leaf_nodes=15, learning_rate=0.15, max_bins=63, early_stopping=False
+    )
+
+
+def calibrated_model(X: Any, is_positive: Mask) -> Any:
+    """The default model with Platt's scaling, because trees alone are too sure of themselves.
+
+    For methods that need probabilities, as in Elkan & Noto 2008. A handful of rows cannot be
+    calibrated; they get the model without the scaling.
+    """
+    model = default_model(X)
+    if min(is_positive.sum(), (~is_positive).sum()) < FEWEST_CALIBRATED:
+        return model
+    if isinstance(model, Pipeline):  # around a pipeline the scaling would hold back row weights
+        return make_pipeline(model[0], CalibratedClassifierCV(model[1], method="sigmoid", cv=3))
+    return CalibratedClassifierCV(model, method="sigmoid", cv=3)
+
+
+def coarse(X: Any, model: Any) -> Any:
+    """The table with no more values per column than the model's trees can distinguish.
+
+    scikit-learn's histogram trees search their bins again in every fit, and with row weights, as
+    all learners here have, that takes 10 to 25 times as long as the trees. The bins of a column
+    with few values lie halfway between the values, so new rows need not be made coarse.
+
+    >>> model = HistGradientBoostingClassifier(max_bins=2)
+    >>> coarse(np.array([[1.0], [2.0], [8.0], [np.nan], [9.0]]), model).ravel()
+    array([ 1.,  1.,  8., nan,  8.])
+    """
+    model = getattr(model, "estimator", model)
+    if not isinstance(model, HistGradientBoostingClassifier):
+        return X
+    if hasattr(X, "select_dtypes"):  # pandas: the user's own model reads the frame as it came
+        found = X.copy()
+        for j in np.flatnonzero([kind.kind in "fiu" for kind in X.dtypes]):
+            column = X.iloc[:, j].to_numpy(np.float64, na_value=np.nan)
+            found.isetitem(j, _few_values(column, model.max_bins))
+        return found
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiu":
+        return np.column_stack([_few_values(column, model.max_bins) for column in X.T])
+    return X
+
+
+def _few_values(column: Any, count: int) -> Any:
+    """The nearest of `count` quantiles for each value, if there are more values than that."""
+    known = ~np.isnan(column)
+    values = column[known]
+    if np.unique(values).size <= count:
+        return column
+    shares = (np.arange(count) + 0.5) / count
+    kept = np.unique(np.quantile(values, shares, method="inverted_cdf"))
+    few = column.copy()
+    few[known] = kept[np.searchsorted((kept[1:] + kept[:-1]) / 2, values)]
+    return few
+
+
+def plan_for(learner: Learner, X: Any, plan: Plan | None = None) -> Plan:
+    """The given plan, or one for a table of this size, reduced to what the learner can use.
+
+    Up to 10,000 rows: three repeats of 5 outer and 3 inner folds; up to 50,000: one repeat; above:
+    one repeat of 3 outer and 2 inner folds. A sparse table gets one round of discarding, because
+    more did harm. A learner that discards nothing needs no inner folds, and fits once.
+
+    >>> import numpy as np
+    >>> from topbin.learn.tedn import TEDN
+    >>> plan_for(TEDN, np.zeros((100_000, 2)))
+    Plan(outer=3, inner=2, repeats=1, warm=1, rounds=2)
+    """
+    if plan is None:
+        plan = _plan_of_size(X.shape[0])
+        plan = replace(plan, rounds=1) if issparse(X) else plan
+    return plan if learner.discard else replace(plan, inner=1, warm=0, rounds=1)
+
+
+def _plan_of_size(rows: int) -> Plan:
+    if rows > LARGE_ROWS:
+        return Plan(outer=3, inner=2, repeats=1)
+    return Plan() if rows <= SMALL_ROWS else Plan(repeats=1)
