@@ -249,7 +249,8 @@ def count_from(
         seen, bad = _first_pass(engine, parts, look, skip_bad)
     parts = [part for part in parts if part.path not in bad]
     _check_usable(seen, drop_nan)
-    labels = resolve_labels(seen.labels, positive=positive, negative=negative)
+    roles = {"positive": positive, "negative": negative}
+    labels = resolve_labels(seen.labels, **roles, name=f'column "{label}"')
     if [value for value in seen.labels if look.is_positive(value)] != [labels.positive]:
         exact = Look(columns, partial(eq, labels.positive))
         seen, _ = _first_pass(engine, parts, exact, skip_bad=False)
