@@ -15,7 +15,7 @@ Hashes = NDArray[np.uint64]
 def mix(places: Places, seed: int, stream: int = 0) -> Hashes:
     """Random-looking 64-bit numbers that depend on nothing but place, seed and stream.
 
-    It is the finaliser of splitmix64 (Steele, Lea & Flood, OOPSLA 2014).
+    It is the finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
 
     >>> mix(np.array([0, 1]), seed=0) == mix(np.array([0, 1]), seed=0)
     array([ True,  True])

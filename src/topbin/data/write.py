@@ -47,7 +47,7 @@ def write_table(
             "TB105",
             f'"{target}" does not end in a known format. Use .csv, .tsv, .parquet or .jsonl.',
         )
-    frames = _begun([rows] if isinstance(rows, pd.DataFrame) else rows)
+    frames = _started([rows] if isinstance(rows, pd.DataFrame) else rows)
     with new_file(target, force=force) as part:
         if ending in STAGED:
             return _write_staged(part, frames, STAGED[ending])
@@ -64,7 +64,7 @@ def escape_cell(value: Any) -> Any:
     return f"'{value}" if risky else value
 
 
-def _begun(rows: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+def _started(rows: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     """The same frames, the first one already fetched: a bad source fails before a file exists."""
     frames = iter(rows)
     first = next(frames, None)
