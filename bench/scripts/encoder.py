@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from machine import head, save, table
+from report import head, save, table
 
 import topbin as tb
 from topbin.data import fit_features

@@ -27,7 +27,7 @@ DROPPED_ANYWAY = {"constant", "identifier", "free-text"}
 class Prepared:
     """A table whose labels are read and whose features are coded.
 
-    `alarms` are reasons to doubt any estimate from these rows.
+    `alarms` are reasons not to trust an estimate from these rows.
     """
 
     table: Batch
