@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from machine import head, save, table
+from report import head, save, table
 
 import topbin as tb
 from topbin.data import fit_features
@@ -69,7 +69,7 @@ def days() -> Task:
     """Positives come on weekends, and on weekdays of summer."""
     rng = np.random.default_rng(1)
     when = moments(rng)
-    positive = (when.dt.dayofweek >= 5) | when.dt.month.isin([6, 7])
+    positive = (when.dt.day_of_week >= 5) | when.dt.month.isin([6, 7])
     return pd.DataFrame({"when": when, "x": rng.normal(size=ROWS)}), noisy(positive, rng)
 
 
