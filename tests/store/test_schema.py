@@ -54,7 +54,7 @@ def test_it_agrees_with_the_jsonschema_package(name):
         assert wrong is None or wrong.startswith("$")
 
 
-@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "[" * 100_000, "{", b"\xff"])
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "[" * 100_000, "{", b"\xff", r'["\ud800"]'])
 def test_what_is_not_json_is_a_value_error(text):
     with pytest.raises(ValueError, match=r"."):
         read_json(text)

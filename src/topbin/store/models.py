@@ -39,6 +39,7 @@ from topbin.core.optional import require
 from topbin.store.folder import LIMIT, read_file
 from topbin.store.safe.lists import FACES, VALUES
 from topbin.store.safe.store import Attachments, is_own, name_of, pack, refused, unpack
+from topbin.store.schema import read_json
 
 FORMAT = 2
 READ = (1, 2)
@@ -205,10 +206,10 @@ def _read(folder: Path, name: str) -> bytes:
 
 def _description(folder: Path, contents: dict[str, bytes]) -> dict[str, Any]:
     try:
-        description = json.loads(contents[MODEL])
+        description = read_json(contents[MODEL])
         format_, class_ = description["format"], str(description["class"])
         description = {"topbin": None, **description, "versions": dict(description["versions"])}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError("TB110", f'"{folder / MODEL}" is damaged: {error!r}.') from error
     if format_ not in READ or isinstance(format_, bool):
         raise InputError(

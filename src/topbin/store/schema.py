@@ -25,11 +25,13 @@ def schema_of(name: str) -> Any:
 
 
 def read_json(text: str | bytes) -> Any:
-    """Strict JSON: no NaN, no infinities; ValueError if it is not."""
+    """Strict JSON: no NaN, no infinities, no halves of characters; ValueError if it is not."""
     try:
-        return json.loads(text, parse_constant=_no_number)
+        value = json.loads(text, parse_constant=_no_number)
+        json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+    return value
 
 
 def misfit(value: Any, name: str) -> str | None:

@@ -9,7 +9,7 @@ from topbin.core.checks import check_count
 from topbin.core.defaults import CROSSFIT_METHOD
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.twins import find_twins
+from topbin.core.hashing import find_twins
 from topbin.learn.classifiers.elkan_noto import natural_pvu
 from topbin.learn.classifiers.face import PUEstimator, check_weight
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
