@@ -1,7 +1,7 @@
-from .backends.losses import logit_of as logit_of
-from .backends.losses import mean_losses as mean_losses
 from .backends.optim import Optim as Optim
 from .backends.optim import default_optim as default_optim
+from .backends.optim import logit_of as logit_of
+from .backends.optim import mean_losses as mean_losses
 from .backends.torch import TorchBackend as TorchBackend
 from .classifiers import CVIRClassifier as CVIRClassifier
 from .classifiers import DEDPULClassifier as DEDPULClassifier

@@ -33,10 +33,7 @@ SMALL_CELLS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much work a cross-fit is: outer and inner folds, repeats, and rounds of refitting.
-
-    One inner fold means none: models of learners that rank nothing see all rows of a chain.
-    """
+    """How much work a cross-fit is: folds, inner folds (1: none), repeats, rounds of refitting."""
 
     outer: int = 5
     inner: int = 3
@@ -47,10 +44,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
-    """One run of the loop: the rows it never touched, their scores per round, and its models.
-
-    A chain that held nothing out is for new rows.
-    """
+    """One run of the loop: the rows it never touched (none: for new rows), and its models."""
 
     repeat: int
     held_out: RowNumbers
@@ -174,7 +168,9 @@ def crossfit(
     for repeat in range(plan.repeats):
         jobs = list(chains_of(is_positive, plan, seed + 1000 * repeat))[: None if new_rows else -1]
         names = [chain_name(learner, repeat, k) for k in range(len(jobs))]
-        known = [_remembered(memory, name, keep_chains) for name in names]
+        known = [memory.get(name) for name in names]
+        if keep_chains:
+            known = [chain if chain and chain.models else None for chain in known]
         if repeat and None in known and monotonic() > deadline:
             break
         with threadpool_limits(limits=1 if is_small(X) else None):
@@ -203,11 +199,6 @@ def crossfit(
 def is_small(X: Any) -> bool:
     """Whether a second thread would cost more time than it saves."""
     return bool(X.shape[0] * X.shape[1] <= SMALL_CELLS)
-
-
-def _remembered(memory: MutableMapping[str, Any], name: str, with_models: bool) -> Chain | None:
-    chain: Chain | None = memory.get(name)
-    return None if chain is not None and with_models and not chain.models else chain
 
 
 def chain_name(learner: Learner, repeat: int, k: int) -> str:
@@ -262,11 +253,7 @@ def run_chain(
 
 
 def inner_folds(is_positive: Mask, held_out: RowNumbers, folds: int, seed: int) -> RowNumbers:
-    """The inner fold of each row; −1 for the rows held out.
-
-    >>> inner_folds(np.array([True, False, True, False, True]), np.array([4]), 2, seed=0)[-1]
-    np.int64(-1)
-    """
+    """The inner fold of each row; −1 for the rows held out."""
     fold = np.zeros(is_positive.size, np.intp)
     fold[held_out] = -1
     inside = np.flatnonzero(fold == 0)

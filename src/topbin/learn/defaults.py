@@ -33,11 +33,7 @@ FEWEST_CALIBRATED = 10  # rows of a side; fewer cannot be calibrated
 
 
 def preset_plan(preset: str) -> Plan | None:
-    """The plan that a preset names; None: by the size of the table.
-
-    >>> preset_plan("fast")
-    Plan(outer=3, inner=3, repeats=1, warm=1, rounds=2)
-    """
+    """The plan that a preset names; None: by the size of the table."""
     if preset not in PRESETS:
         raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
     return PRESETS[preset]
@@ -98,9 +94,9 @@ def calibrated_model(X: Any, is_positive: Mask) -> Any:
 def coarse(X: Any, model: Any) -> Any:
     """The table with no more values per column than the model's trees can distinguish.
 
-    scikit-learn's histogram trees search their bins again in every fit, and with row weights, as
-    all learners here have, that takes 10 to 25 times as long as the trees. The bins of a column
-    with few values lie halfway between the values, so new rows need not be made coarse.
+    scikit-learn's histogram trees search their bins again in every fit, and with row weights that
+    takes 10 to 25 times as long as the trees. The bins of a column with few values lie halfway
+    between the values, so new rows need not be made coarse.
 
     >>> model = HistGradientBoostingClassifier(max_bins=2)
     >>> coarse(np.array([[1.0], [2.0], [8.0], [np.nan], [9.0]]), model).ravel()
@@ -136,11 +132,9 @@ def _few_values(column: Any, count: int) -> Any:
 def plan_for(learner: Learner, X: Any, plan: Plan | None = None) -> Plan:
     """The given plan, or one for a table of this size, reduced to what the learner can use.
 
-    Up to 10,000 rows: three repeats of 5 outer and 3 inner folds; up to 50,000: one repeat; above:
-    one repeat of 3 outer and 2 inner folds. A sparse table gets one round of discarding, because
-    more did harm. A learner that discards nothing needs no inner folds, and fits once.
+    A large table gets fewer folds and one repeat. A sparse one gets one round of discarding,
+    because more did harm. A learner that discards nothing needs no inner folds, and fits once.
 
-    >>> import numpy as np
     >>> from topbin.learn.tedn import TEDN
     >>> plan_for(TEDN, np.zeros((100_000, 2)))
     Plan(outer=3, inner=2, repeats=1, warm=1, rounds=2)

@@ -100,15 +100,12 @@ class SettleRule:
         last = [e for e in history[-2 * self.window :] if e.phase != WARM_START]
         if len(last) < 2 * self.window:
             return False
-        alphas = [e.estimate.alpha for e in last if e.estimate is not None]
-        return (
-            self._moved([e.training_error for e in last]) <= self.error
-            and self._moved(alphas or [0.0] * len(last)) <= self.alpha
-        )
-
-    def _moved(self, values: list[float]) -> float:
-        before, after = values[: self.window], values[self.window :]
-        return abs(float(np.mean(after)) - float(np.mean(before)))
+        errors = [e.training_error for e in last]
+        alphas = [e.estimate.alpha for e in last if e.estimate is not None] or [0.0] * len(last)
+        moved = [
+            abs(np.mean(v[self.window :]) - np.mean(v[: self.window])) for v in (errors, alphas)
+        ]
+        return bool(moved[0] <= self.error and moved[1] <= self.alpha)
 
 
 class Diverged(TopbinError, ArithmeticError):
@@ -140,13 +137,6 @@ def train(
     `holdout` is (P, U) rows kept from training; with it α̂ is estimated after every epoch. With
     `warm_stop` the warm start ends once PvU `is_past_best_epoch`, and the learner has the rest.
     `done` is the history of an interrupted run whose model state has been restored.
-
-    >>> from topbin.learn import find_learner
-    >>> class Fixed:      # a row's score is the row, and nothing is learned
-    ...     scores = staticmethod(np.asarray)
-    ...     epoch = staticmethod(lambda X_p, X_u, risk, kept=None: EpochLoss(0.5, 0.0))
-    >>> [epoch.loss for epoch in train(Fixed(), find_learner("pvu"), [1.0], [0.0], epochs=2)]
-    [0.5, 0.5]
     """
     check_count(epochs, "epochs")
     check_count(warm_start, "warm_start", least=0)
@@ -179,7 +169,12 @@ def _one_epoch(
     kept: RowNumbers | None = None
     alarms: tuple[Alarm, ...] = ()
     if stage.estimates_alpha and alpha is not None and alpha >= NEAR_ONE:
-        alarms = (_near_one(alpha, number),)
+        words = (
+            f"α̂ = {alpha:.3f} before epoch {number}, at or above {NEAR_ONE}: the model does not "
+            "separate positives from the rest, or nearly all of U is positive. Nothing was "
+            "discarded."
+        )
+        alarms = (Alarm("alpha-near-one", words, "up"),)
     elif stage.discard and alpha is not None:
         kept = keep_lowest(model.scores(X_u), min(1.0, max(0.0, alpha)), least=least)
     done = model.epoch(X_p, X_u, stage.at(alpha), kept)
@@ -220,15 +215,6 @@ def _judge(
     scores_p, scores_u = (model.scores(X) for X in holdout)
     risk = None if warm is None else mean_risk(warm.at(None), scores_p, scores_u)
     return estimator(Evidence(scores_p, scores_u)), risk
-
-
-def _near_one(alpha: float, number: int) -> Alarm:
-    return Alarm(
-        "alpha-near-one",
-        f"α̂ = {alpha:.3f} before epoch {number}, at or above {NEAR_ONE}: the model does not "
-        "separate positives from the rest, or nearly all of U is positive. Nothing was discarded.",
-        "up",
-    )
 
 
 def _check_samples(X_p: Any, X_u: Any, holdout: tuple[Any, Any] | None) -> None:

@@ -72,9 +72,8 @@ class Risk:
 class Learner:
     """A named way to learn from P and U: its risk at a given α, and what it does with U.
 
-    `threshold` gives, for an α, the logit above which a row of U is called positive.
-    `discard` drops the top α of U before each epoch; `oracle` marks learners that are shown
-    true negatives in place of U and serve comparison only.
+    `threshold` gives, for an α, the logit above which a row of U is called positive. `discard`
+    drops the top α of U before each epoch; an `oracle` is shown true negatives in place of U.
     """
 
     name: str

@@ -52,8 +52,7 @@ def keep(
 def path_in(folder: Path | str, model: TorchBackend, samples: Sequence[Any], about: str) -> Path:
     """The file of one run in a folder of runs, named by all that its bits depend on.
 
-    One folder can thus serve many fits, and a run is resumed only on the rows and from the weights
-    that it began with. A Dataset is known by its kind and length, because reading it takes long.
+    A Dataset is known by its kind and length, because reading it takes long.
     """
     known = sha256(json.dumps([about, _settings(model)]).encode())
     for value in (model.rng, *model.net.state_dict().values(), *samples):
@@ -109,7 +108,7 @@ def load(path: Path | str, model: TorchBackend) -> tuple[Epoch, ...]:
     before = model.state()
     try:
         settings, plain, history = (json.loads(header[k]) for k in ("settings", "plain", "history"))
-        _check_settings(path, settings, _settings(model))
+        _check_settings(path, settings, model)
         epochs: tuple[Epoch, ...] = from_plain(tuple[Epoch, ...], history)
         state = _state(path, model, tensors, plain)
         model.restore(state)
@@ -156,8 +155,8 @@ def _settings(model: TorchBackend) -> dict[str, Any]:
     return {"optim": asdict(model.optim), "batch": model.batch, "accumulate": model.accumulate}
 
 
-def _check_settings(path: Path | str, saved: dict[str, Any], now: dict[str, Any]) -> None:
-    for name, value in now.items():
+def _check_settings(path: Path | str, saved: dict[str, Any], model: TorchBackend) -> None:
+    for name, value in _settings(model).items():
         if saved.get(name) != value:
             raise InputError(
                 "TB017",

@@ -27,13 +27,6 @@ class FoldedModels:
 
     `fold` gives each row's fold; rows with fold −1 belong to none and are scored by the mean of
     all copies. With a single fold 0 there is one copy, which sees every row that is not −1.
-
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X = np.array([[1.0], [2.0], [-1.0], [-2.0], [9.0]])
-    >>> model = FoldedModels(LogisticRegression(), X, np.array([0, 1, 0, 1, -1]))
-    >>> _ = model.epoch(np.arange(2), np.arange(2, 4), Risk(0.5, 0.0, 0.5))
-    >>> bool(model.scores(4) > model.scores(0))
-    True
     """
 
     def __init__(
@@ -143,12 +136,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def weight_name(estimator: Any) -> str | None:
-    """The name of row weights in `fit`: a pipeline passes them to its last step; None: not taken.
-
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> weight_name(KNeighborsClassifier()) is None
-    True
-    """
+    """The name of row weights in `fit`, which a pipeline passes to its last step; None: none."""
     steps = getattr(estimator, "steps", None)
     if not steps:
         return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None

@@ -39,7 +39,7 @@ def _from_array(X: Any, name: str) -> Tensor:
     if array.dtype == np.uint8 and array.ndim >= 3:
         return torch.from_numpy(np.asarray(array, order="C"))  # images stay small until batched
     if array.dtype.kind not in "fiub":
-        raise InputError("TB006", f"{name} must hold numbers; got dtype {array.dtype}.")
+        raise InputError("TB006", f"{name} must be numbers; got dtype {array.dtype}.")
     dtype = np.float64 if array.dtype == np.float64 else np.float32
     return torch.from_numpy(np.asarray(array, dtype, order="C"))
 
@@ -105,7 +105,7 @@ def deal(n_p: int, n_u: int, batch: int) -> list[tuple[Tensor, Tensor]]:
     """Shuffle row numbers of P and of U into mini-batches with at most `batch` of each.
 
     Both are divided evenly, so the shorter one has fewer rows in each mini-batch, as in the paper;
-    only where these are less than a tenth of `batch` are its rows used more than once.
+    if these are less than a tenth of `batch`, its rows are used more than once.
 
     >>> [(len(p), len(u)) for p, u in deal(400, 600, batch=200)]
     [(134, 200), (133, 200), (133, 200)]

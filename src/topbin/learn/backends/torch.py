@@ -14,9 +14,8 @@ from typing import Any
 from topbin.core.checks import Scores, check_count
 from topbin.core.errors import InputError
 from topbin.learn.backends.distributed import ALONE, Team
-from topbin.learn.backends.losses import logit_of, mean_losses
 from topbin.learn.backends.needs_torch import Tensor, nn, torch
-from topbin.learn.backends.optim import Optim, default_optim
+from topbin.learn.backends.optim import Optim, default_optim, logit_of, mean_losses
 from topbin.learn.backends.tensors import as_rows, deal, join, place, row_shape, take
 from topbin.learn.loop import EpochLoss
 from topbin.learn.nets import build_net
@@ -57,18 +56,16 @@ class TorchBackend:
         mixed: bool | None = None,
         threads: int | None = None,
         team: Team = ALONE,
-        weights: "tuple[Any, Any] | None" = None,
+        weights: tuple[Any, Any] | None = None,
     ) -> None:
         self.device = find_device(device)
-        self.team = team
-        self.weights = weights
+        self.team, self.weights, self.augment = team, weights, augment
         self.net = deepcopy(net).to(self.device)
         team.from_first(self.net.state_dict().values())
         self.optim = optim
         self.optimizer = optim.build(self.net, self.device)
         self.batch = check_count(batch, "batch")
         self.accumulate = check_count(accumulate, "accumulate")
-        self.augment = augment
         self.mixed = self.device.type == "cuda" if mixed is None else mixed
         self.threads = _few_threads(self.net) if threads is None else threads
         self.rng = torch.Generator().manual_seed(seed).get_state()
@@ -218,7 +215,7 @@ def torch_backend(
     seed: int = 0,
     device: str = "auto",
     team: Team = ALONE,
-    weights: "tuple[Any, Any] | None" = None,
+    weights: tuple[Any, Any] | None = None,
 ) -> TorchBackend:
     """A backend for a learner, with the paper's net and optimizer for rows like those of X.
 

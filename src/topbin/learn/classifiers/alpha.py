@@ -40,13 +40,8 @@ class AlphaEstimator(PUEstimator):
     confidence, pure_fraction, kappa
         As in `topbin.estimate_alpha`.
 
-    Attributes
-    ----------
-    alpha_, estimate_
-        The share of positives among the unlabeled, and the whole `AlphaEstimate`.
-    evidence_
-        For methods that read scores: the cross-fitted scores of both samples and their tails.
-        `scores_p_` and `scores_u_` are its scores.
+    After `fit`, `alpha_` is the share of positives among the unlabeled, `estimate_` the whole
+    `AlphaEstimate`, and, for methods that read scores, `evidence_` the cross-fitted scores.
 
     >>> import numpy as np
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])

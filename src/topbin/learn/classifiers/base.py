@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,18 +71,14 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         For tables: each training row's probability of being positive, by models that never saw
         it. For these rows it is better than `predict_proba`.
     classes_
-        The label of "not positive" and the label of "positive", in this order. scikit-learn's own
-        scorers, such as "roc_auc", assume sorted labels: for them the positive label must sort
-        last, as 1 and "yes" do.
-    evidence_
-        Scores of held-out rows and their tails, from which α and the probabilities were read;
-        `scores_p_` and `scores_u_` are its scores.
-    features_
-        For frames: the `topbin.data.Features` that encode them, as `topbin.fit` does. Else None.
+        The labels of "not positive" and of "positive", in this order. scikit-learn's own scorers,
+        such as "roc_auc", assume sorted labels: there the positive label must sort last, as 1 does.
+    evidence_, features_
+        Scores of held-out rows, from which α and the probabilities were read (also `scores_p_` and
+        `scores_u_`); and, for frames, the `topbin.data.Features` that encode them.
     """
 
-    _default_net: ClassVar[str | None] = None
-    _takes_nets: ClassVar[bool] = True
+    _nets: ClassVar[Literal["never", "allowed", "only"]] = "allowed"
 
     estimator: Any = field(default=None, kw_only=False)
     plan: Any = None
@@ -126,9 +122,8 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         side, weight = is_positive[known], None if weight is None else weight[known]
         if self._net() is None:
             rows = X if known.size == n_rows(X) else _safe_indexing(X, known)
-            return self._store(
-                self._fit_table(TrainingTable(rows, side, weight), options), X, known
-            )
+            table = TrainingTable(rows, side, weight)
+            return self._store(self._fit_table(table, options), X, known)
         from topbin.learn.classifiers.nets import pick
 
         two = pick(X, known[side]), pick(X, known[~side])
@@ -158,16 +153,24 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         return PVU
 
     def _net(self) -> Any:
-        """The net to train; None where a table model is meant."""
-        if not is_net(self.estimator):
-            return None
-        if not self._takes_nets:
+        """The net to train, a default one where it must be a net; None for a table model."""
+        if self.estimator is None:
+            return "auto" if self._nets == "only" else None
+        net, name = is_net(self.estimator), type(self).__name__
+        if net and self._nets == "never":
             raise InputError(
                 "TB013",
-                f"{type(self).__name__} cross-fits scikit-learn classifiers and takes no net; got "
+                f"{name} cross-fits scikit-learn classifiers and takes no net; got "
                 f"{self.estimator!r}. Pass a classifier, or use TEDnClassifier, which takes nets.",
             )
-        return self.estimator
+        if not net and self._nets == "only":
+            raise InputError(
+                "TB013",
+                f"{name} has a negative weight in its risk, so it needs a gradient model; "
+                f"{type(self.estimator).__name__} cannot follow one. Pass a net (pip install "
+                '"topbin[torch]"), or use TEDnClassifier or CVIRClassifier, which take this model.',
+            )
+        return self.estimator if net else None
 
     def _given_alpha(self) -> float | None:
         """The α that the user knows, for the learners that take one."""
@@ -248,7 +251,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         # Where every unlabeled row is negative it rightly calls no row positive, so scikit-learn's
         # own accuracy checks, which fit such rows, must not expect otherwise.
         tags.classifier_tags.poor_score = True
-        tags.input_tags.sparse = self.estimator is None and self._default_net is None
+        tags.input_tags.sparse = self.estimator is None and self._nets != "only"
         if hasattr(self.estimator, "__sklearn_tags__"):
             inner = get_tags(self.estimator).input_tags
             tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse

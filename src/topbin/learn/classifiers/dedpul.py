@@ -4,7 +4,6 @@ Ivanov, "DEDPUL: Difference-of-Estimated-Densities-based Positive-Unlabeled Lear
 """
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -34,7 +33,7 @@ class DEDPULClassifier(PUClassifier):
     rule: Rule = "auto"
     bandwidth: float = 0.2
     method: str = field(default="dedpul", init=False)  # no parameter: it is what the class is
-    _takes_nets: ClassVar[bool] = False
+    _nets = "never"
 
     def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
         fit = run_crossfit(table, replace(PVU, name="dedpul"), options, ranks=False)

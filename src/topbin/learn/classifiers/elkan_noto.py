@@ -7,7 +7,7 @@ rows; probabilities here are for the unlabeled ones.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
@@ -35,8 +35,7 @@ class ElkanNotoClassifier(PUClassifier):
     The model must give calibrated probabilities; the default one is wrapped in
     `CalibratedClassifierCV`, and your own may need it too. `weighted=True` trains once more, each
     unlabeled row counting as positive in part (section 3 of the paper); without it the first
-    model is rescaled (section 2).
-    Other parameters are those of every classifier: see `topbin.learn.classifiers.base`.
+    model is rescaled (section 2). Other parameters: see `topbin.learn.classifiers.base`.
 
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
     >>> ElkanNotoClassifier().fit(X, y).predict([[1.0], [0.0]])   # half of the unlabeled are 1.0
@@ -45,7 +44,7 @@ class ElkanNotoClassifier(PUClassifier):
 
     weighted: bool = False
     method: str = field(default="elkan_noto", init=False)  # no parameter: it is what the class is
-    _takes_nets: ClassVar[bool] = False
+    _nets = "never"
 
     def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
         is_p = table.is_positive
@@ -71,11 +70,7 @@ def natural_pvu(share_p: float) -> Learner:
 
 
 def labeled_share(alpha: float, share_p: float) -> float:
-    """c, the share of the positives that are labeled.
-
-    >>> labeled_share(alpha=0.5, share_p=0.5)      # 2 labeled for each unlabeled positive
-    0.6666666666666666
-    """
+    """c, the share of the positives that are labeled."""
     return share_p / (share_p + (1 - share_p) * alpha)
 
 

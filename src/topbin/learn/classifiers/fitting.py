@@ -3,7 +3,7 @@
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +20,6 @@ from topbin.learn.select import Floats
 from topbin.learn.tedn import TEDN
 from topbin.mpe.estimate import add_alarms, estimate_alpha
 from topbin.mpe.registry import find_method
-
-
-class RowScorer(Protocol):
-    """A fitted model."""
-
-    def scores(self, X: Any) -> Floats:
-        """One score per row; higher is more positive."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +62,7 @@ class FittedModel:
     `oof` is the probability of each row of the training table; a net has none.
     """
 
-    model: RowScorer
+    model: Any  # `model.scores(X)` is one score per row
     posterior: Posterior
     estimate: AlphaEstimate
     history: Sequence[Epoch]
@@ -142,11 +135,7 @@ def judge(
 
 
 def usable(estimate: AlphaEstimate) -> tuple[float, tuple[str, ...]]:
-    """An estimate as a learner's α, inside (0, 1), and a note that says where it came from.
-
-    >>> usable(AlphaEstimate(alpha=0.25, n_p=100, n_u=100, method="bbe"))
-    (0.25, ('α was estimated first, by (TED)ⁿ with bbe',))
-    """
+    """An estimate as a learner's α, inside (0, 1), and a note that says where it came from."""
     note = f"α was estimated first, by (TED)ⁿ with {estimate.method}"
     alpha = float(np.clip(estimate.alpha, 1 / (1 + estimate.n_u), NEAR_ONE))
     cut = f"; {estimate.alpha:.3g} was moved to {alpha:.3g}" if alpha != estimate.alpha else ""

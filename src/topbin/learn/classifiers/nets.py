@@ -32,7 +32,7 @@ from topbin.learn.crossfit import Progress
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, train
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, RowNumbers, RowSplit, n_rows, split_rows
+from topbin.learn.select import Floats, RowNumbers, n_rows, split_rows
 from topbin.learn.tedn import TEDN, mean_alpha
 
 STEADY = "α is the mean of the estimates of the last 10 epochs, because single ones vary"
@@ -50,16 +50,6 @@ class NetModel:
         return self.backend.scores(scaled(X, self.scaler)).astype(np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NetRun:
-    """A trained net, its scores of the held-out rows of P and U, and the history."""
-
-    model: NetModel
-    held: tuple[Floats, Floats]
-    history: list[Epoch]
-    alarms: tuple[Alarm, ...] = ()
-
-
 def fit_net(
     net: str | nn.Module,
     samples: TwoSamples,
@@ -67,19 +57,41 @@ def fit_net(
     learner: Learner,
     alpha: float | None = None,
 ) -> FittedModel:
-    """Train a net on two samples; an α it needs and is not given is found by (TED)ⁿ first."""
+    """Train a net on two samples, until it has settled, time is up, or its limit is reached.
+
+    An α that the learner needs and is not given is found by (TED)ⁿ first. Processes that torchrun
+    started train together; afterwards each scores new rows by itself.
+    """
     notes: tuple[str, ...] = ()
     if learner.needs_alpha and alpha is None:
         alpha, notes = usable(_estimate_first(net, samples, replace(options, confidence=None)))
-    run = train_net(net, samples, options, learner, alpha)
-    evidence = Evidence(*run.held)
+    plan, team = options.plan or NetPlan(), find_team()
+    scaler = fit_scaler(samples) if isinstance(net, str) else None
+    inside, held = _hold_out(samples, scaler, plan.holdout, options.seed)
+    backend = torch_backend(
+        learner, inside.X_p, net=net, optim=plan.optim, augment=plan.augment, batch=plan.batch,
+        seed=options.seed, device=plan.device, team=team, weights=inside.weights,
+    )  # fmt: skip
+    warm = plan.warm_of(learner)
+    run = partial(
+        train, backend, learner, inside.X_p, inside.X_u,
+        alpha=alpha, holdout=(held.X_p, held.X_u), epochs=plan.epochs, warm_start=warm,
+        warm_stop=plan.warm is None and warm > 0,
+    )  # fmt: skip
+    rows = (inside.X_p, inside.X_u, held.X_p, held.X_u, *(inside.weights or ()))
+    about = f"{learner.name} {learner.at(alpha)} {alpha} {warm} {plan.warm}"
+    done, epochs = _kept(plan.checkpoint, backend, rows, about, run)
+    history, alarms = _follow(done, epochs, warm + plan.epochs, options, team)
+    scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held.X_p, held.X_u))
+    evidence = Evidence(scores_p, scores_u)
+    backend.team, backend.weights = ALONE, None
     estimate = judge(evidence, options, alpha, notes)
     if learner.estimates_alpha and options.method == TRACKED_BY:
-        estimate = estimate.moved_to(mean_alpha(run.history))
+        estimate = estimate.moved_to(mean_alpha(history))
         estimate = replace(estimate, notes=(*estimate.notes, STEADY))
-    estimate = replace(estimate, alarms=(*estimate.alarms, *run.alarms))
+    estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
     posterior = fit_posterior(*evidence.scores, estimate.alpha)
-    return FittedModel(run.model, posterior, estimate, run.history, evidence)
+    return FittedModel(NetModel(backend, scaler), posterior, estimate, history, evidence)
 
 
 def _estimate_first(
@@ -87,7 +99,7 @@ def _estimate_first(
 ) -> AlphaEstimate:
     """α by (TED)ⁿ: of the default table model, whose error is smaller; for other rows the net's."""
     X_p, X_u = samples.X_p, samples.X_u
-    if not (is_numbers(X_p) and is_numbers(X_u)):
+    if not is_numbers(samples):
         return fit_net(net, samples, options, TEDN).estimate
     is_positive = np.arange(len(X_p) + len(X_u)) < len(X_p)
     weight = None if samples.weights is None else np.concatenate(samples.weights)
@@ -95,53 +107,23 @@ def _estimate_first(
     return fit_table(table, replace(options, estimator=None, plan=None), TEDN).estimate
 
 
-def train_net(
-    net: str | nn.Module,
-    samples: TwoSamples,
-    options: FitOptions,
-    learner: Learner,
-    alpha: float | None,
-) -> NetRun:
-    """Hold rows out and run the loop until it has settled, time is up, or its limit is reached.
-
-    Processes that torchrun started train together; afterwards each scores new rows by itself.
-    """
-    team = find_team()
-    plan = options.plan or NetPlan()
-    rng = np.random.default_rng(options.seed)
-    both = samples.X_p, samples.X_u
-    scaler = fit_scaler(*both) if isinstance(net, str) else None
-    splits = [split_rows(n_rows(X), rng, share=plan.holdout) for X in both]
-    parts = [(scaled(X, scaler), split) for X, split in zip(both, splits, strict=True)]
-    train_p, train_u = (pick(X, split.train) for X, split in parts)
-    held_p, held_u = (pick(X, split.holdout) for X, split in parts)
-    weights = None if samples.weights is None else _mean_one(samples.weights, splits)
-    backend = torch_backend(
-        learner, train_p, net=net, optim=plan.optim, augment=plan.augment, batch=plan.batch,
-        seed=options.seed, device=plan.device, team=team, weights=weights,
-    )  # fmt: skip
-    warm = plan.warm_of(learner)
-    run = partial(
-        train, backend, learner, train_p, train_u,
-        alpha=alpha, holdout=(held_p, held_u), epochs=plan.epochs, warm_start=warm,
-        warm_stop=plan.warm is None and warm > 0,
-    )  # fmt: skip
-    named_by = (train_p, train_u, held_p, held_u, *(weights or ()))
-    about = f"{learner.name} {learner.at(alpha)} {alpha} {warm} {plan.warm}"
-    done, epochs = _kept(plan.checkpoint, backend, named_by, about, run)
-    history, alarms = _follow(done, epochs, warm + plan.epochs, options, team)
-    scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held_p, held_u))
-    backend.team, backend.weights = ALONE, None
-    return NetRun(NetModel(backend, scaler), (scores_p, scores_u), history, alarms)
-
-
-def _mean_one(weights: tuple[Floats, Floats], splits: Sequence[RowSplit]) -> tuple[Floats, Floats]:
-    """The weights of the rows to train on, scaled to a mean of 1, so that steps keep their size."""
-    w_p, w_u = (weight[split.train] for weight, split in zip(weights, splits, strict=True))
-    mean = np.concatenate([w_p, w_u]).mean()
-    if mean == 0:
-        raise InputError("TB012", "all rows to train on have a weight of zero.")
-    return w_p / mean, w_u / mean
+def _hold_out(
+    samples: TwoSamples, scaler: StandardScaler | None, share: float, seed: int
+) -> tuple[TwoSamples, TwoSamples]:
+    """Rows to train on, with weights of mean 1 so that steps keep their size, and the others."""
+    rng = np.random.default_rng(seed)
+    inside_p, held_p = split_rows(n_rows(samples.X_p), rng, share=share)
+    inside_u, held_u = split_rows(n_rows(samples.X_u), rng, share=share)
+    X_p, X_u = scaled(samples.X_p, scaler), scaled(samples.X_u, scaler)
+    weights = None
+    if samples.weights is not None:
+        w_p, w_u = samples.weights[0][inside_p], samples.weights[1][inside_u]
+        mean = np.concatenate([w_p, w_u]).mean()
+        if mean == 0:
+            raise InputError("TB012", "all rows to train on have a weight of zero.")
+        weights = w_p / mean, w_u / mean
+    inside = TwoSamples(pick(X_p, inside_p), pick(X_u, inside_u), weights)
+    return inside, TwoSamples(pick(X_p, held_p), pick(X_u, held_u))
 
 
 def _kept(
@@ -182,16 +164,16 @@ def _follow(
     return history, ()
 
 
-def is_numbers(X: Any) -> bool:
-    """Whether rows are a plain table of numbers."""
-    return isinstance(X, np.ndarray) and X.ndim == 2
+def is_numbers(samples: TwoSamples) -> bool:
+    """Whether rows are plain tables of numbers."""
+    return all(isinstance(X, np.ndarray) and X.ndim == 2 for X in (samples.X_p, samples.X_u))
 
 
-def fit_scaler(X_p: Any, X_u: Any) -> StandardScaler | None:
-    """The scale of a table of numbers, which the paper's nets expect; None for other rows."""
-    if not (is_numbers(X_p) and is_numbers(X_u)):
+def fit_scaler(samples: TwoSamples) -> StandardScaler | None:
+    """The scale of tables of numbers, which the paper's nets expect; None for other rows."""
+    if not is_numbers(samples):
         return None
-    return StandardScaler().fit(np.concatenate([X_p, X_u]))
+    return StandardScaler().fit(np.concatenate([samples.X_p, samples.X_u]))
 
 
 def scaled(X: Any, scaler: StandardScaler | None) -> Any:

@@ -20,9 +20,8 @@ class NetPlan:
     other defaults are those of the paper. `optim` is a `topbin.learn.Optim`; None: the one of the
     paper for the net. `augment` maps a batch of images to an altered one.
 
-    `checkpoint` is a folder that keeps the net after every epoch: a fit that was killed continues
-    from there when it is called again with the same rows and parameters, and ends with the same
-    bits. Each fit has its own file there, which can be removed when the fit is done.
+    `checkpoint` is a folder that keeps the net after every epoch, one file per fit: a fit that was
+    killed continues from there when it is called again with the same rows and parameters.
     """
 
     epochs: int = 200
@@ -35,22 +34,13 @@ class NetPlan:
     checkpoint: str | None = None
 
     def warm_of(self, learner: Learner) -> int:
-        """Warm-start epochs before this learner, at most.
-
-        >>> from topbin.learn.registry import LEARNERS
-        >>> [NetPlan(epochs=20).warm_of(LEARNERS[name]) for name in ("tedn", "pvu")]
-        [10, 0]
-        """
+        """Warm-start epochs before this learner, at most."""
         most = self.epochs // 2 if self.warm is None else self.warm
         return most if learner.estimates_alpha else 0
 
 
 def is_net(estimator: Any) -> bool:
-    """Whether this is a net (an nn.Module or a net's name) rather than a scikit-learn classifier.
-
-    >>> is_net("uci-mlp"), is_net(None)
-    (True, False)
-    """
+    """Whether this is a net (a module or a name) rather than a scikit-learn classifier."""
     torch = sys.modules.get("torch")
     if isinstance(estimator, str) or (torch and isinstance(estimator, torch.nn.Module)):
         return True
@@ -66,11 +56,7 @@ def is_net(estimator: Any) -> bool:
 
 
 def check_plan(plan: Any, preset: str, *, net: bool) -> Any:
-    """The plan given, or that of the preset; a plan of the other backend is refused.
-
-    >>> check_plan(None, "fast", net=False).repeats
-    1
-    """
+    """The plan given, or that of the preset; a plan of the other backend is refused."""
     kind = NetPlan if net else Plan
     if plan is not None and not isinstance(plan, kind):
         raise InputError(

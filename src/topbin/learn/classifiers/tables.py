@@ -10,15 +10,11 @@ from sklearn.utils.validation import validate_data
 
 from topbin.core.errors import InputError
 from topbin.data.batch import as_pandas
-from topbin.data.features import Features, fit_features
+from topbin.data.features import fit_features
 
 
 def is_table(X: Any) -> bool:
-    """Whether rows are a table (frame, sparse matrix, list, two-dimensional array), not tensors.
-
-    >>> is_table([[1, 2]]), is_table(np.zeros((4, 3, 8, 8)))
-    (True, False)
-    """
+    """Whether rows are a table (frame, sparse matrix, list, two-dimensional array), not tensors."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(X, torch.Tensor):
         return False
@@ -55,18 +51,14 @@ def read_table(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
         X = DataFrame(X, columns=face.feature_names_in_)
     if reset:
         face.features_ = fit_features(X)
-        _warn_of_dropped(face, face.features_)
+        if dropped := face.features_.dropped:
+            reasons = " ".join(column.reason for column in dropped)
+            warnings.warn(
+                f"{type(face).__name__} does not read {len(dropped):,} of "
+                f"{face.n_features_in_:,} columns. {reasons}",
+                stacklevel=5,  # the line that called fit
+            )
     return face.features_.encode(X)
-
-
-def _warn_of_dropped(face: Any, features: Features) -> None:
-    if features.dropped:
-        reasons = " ".join(column.reason for column in features.dropped)
-        warnings.warn(
-            f"{type(face).__name__} does not read {len(features.dropped):,} of "
-            f"{face.n_features_in_:,} columns. {reasons}",
-            stacklevel=5,  # the line that called fit
-        )
 
 
 def check_columns(face: Any, X: Any, *, reset: bool, numbers: bool = True) -> Any:
@@ -98,12 +90,7 @@ def _code_of(message: str) -> str:
 
 
 def stack(X_p: Any, X_u: Any) -> Any:
-    """One table from two samples, P's rows first; data frames become one pandas frame.
-
-    >>> stack([[1.0, 2.0]], [[3.0, 4.0]])
-    array([[1., 2.],
-           [3., 4.]])
-    """
+    """One table from two samples, P's rows first; data frames become one pandas frame."""
     frames = [hasattr(X, "columns") for X in (X_p, X_u)]
     if all(frames):
         return _stack_frames(as_pandas(X_p), as_pandas(X_u))

@@ -20,16 +20,10 @@ class TEDnClassifier(PUClassifier):
 
     Estimates α, discards that share of the unlabeled rows, the most positive ones, trains on the
     rest, and repeats. A scikit-learn model is refitted by nested cross-fitting; a net trains for
-    another epoch. Other parameters are those of every classifier: see
-    `topbin.learn.classifiers.base`.
-
-    Parameters
-    ----------
-    refit
-        "cvir" trains a fresh model by CVIR with the final α, as the paper suggests; None does not.
-    memory
-        For tables: a mapping that keeps finished steps. A fit that was stopped continues from
-        there if it gets the same mapping, data and parameters. It is not saved with the model.
+    another epoch. With `refit="cvir"` a fresh model is then trained by CVIR with the final α, as
+    the paper suggests. For tables, `memory` is a mapping that keeps finished steps: a fit that was
+    stopped continues if it gets the same mapping, data and parameters. Other parameters are those
+    of every classifier: see `topbin.learn.classifiers.base`.
 
     >>> import numpy as np
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
@@ -51,8 +45,10 @@ class TEDnClassifier(PUClassifier):
         """
         options = self._options()
         X, is_positive, known = self._read_all(X, y)
-        read = lambda evidence: estimate or judge(evidence, options)  # noqa: E731
-        return self._store(from_crossfit(fit, is_positive[known], read), X, known)
+        fitted = from_crossfit(
+            fit, is_positive[known], lambda found: estimate or judge(found, options)
+        )
+        return self._store(fitted, X, known)
 
     def _learner(self) -> Learner:
         return TEDN

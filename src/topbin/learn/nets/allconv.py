@@ -10,9 +10,6 @@ def allconv(shape: Sequence[int], width: int = 96) -> nn.Sequential:
 
     Batch norm replaces the dropout of the original: the learning rate of 0.1 that Garg et al. use
     for convolutions needs normalized activations.
-
-    >>> sum(isinstance(layer, nn.Conv2d) for layer in allconv((3, 32, 32), width=4))
-    9
     """
     w, w2 = width, 2 * width
     return nn.Sequential(

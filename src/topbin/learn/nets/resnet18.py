@@ -7,12 +7,7 @@ from topbin.learn.nets.allconv import conv
 
 
 def resnet18(shape: Sequence[int], width: int = 64) -> nn.Sequential:
-    """Four stages of two residual blocks, `width` to 8·width channels, two outputs.
-
-    >>> net = resnet18((3, 32, 32), width=16)
-    >>> round(sum(p.numel() for p in net.parameters()) / 1e6, 1)
-    0.7
-    """
+    """Four stages of two residual blocks, `width` to 8·width channels, two outputs."""
     layers: list[nn.Module] = [conv(shape[0], width), nn.BatchNorm2d(width), nn.ReLU()]
     wide_in = width
     for wide_out, stride in ((width, 1), (2 * width, 2), (4 * width, 2), (8 * width, 2)):
