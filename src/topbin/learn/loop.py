@@ -102,10 +102,10 @@ class SettleRule:
             return False
         errors = [e.training_error for e in last]
         alphas = [e.estimate.alpha for e in last if e.estimate is not None] or [0.0] * len(last)
-        moved = [
-            abs(np.mean(v[self.window :]) - np.mean(v[: self.window])) for v in (errors, alphas)
-        ]
-        return bool(moved[0] <= self.error and moved[1] <= self.alpha)
+        return self._moved(errors) <= self.error and self._moved(alphas) <= self.alpha
+
+    def _moved(self, values: list[float]) -> float:
+        return abs(float(np.mean(values[self.window :])) - float(np.mean(values[: self.window])))
 
 
 class Diverged(TopbinError, ArithmeticError):

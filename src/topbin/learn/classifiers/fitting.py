@@ -21,6 +21,8 @@ from topbin.learn.tedn import TEDN
 from topbin.mpe.estimate import add_alarms, estimate_alpha
 from topbin.mpe.registry import find_method
 
+Notes = tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingTable:
@@ -74,7 +76,7 @@ def fit_table(
     table: TrainingTable, options: FitOptions, learner: Learner, alpha: float | None = None
 ) -> FittedModel:
     """Cross-fit a learner over a table; an α it needs and is not given is found by (TED)ⁿ first."""
-    notes: tuple[str, ...] = ()
+    notes: Notes = ()
     if learner.needs_alpha and alpha is None:
         alpha, notes = usable(fit_table(table, replace(options, confidence=None), TEDN).estimate)
     fit = run_crossfit(table, learner, options, alpha=alpha)
@@ -113,10 +115,7 @@ def run_crossfit(
 
 
 def judge(
-    evidence: Evidence,
-    options: FitOptions,
-    alpha: float | None = None,
-    notes: tuple[str, ...] = (),
+    evidence: Evidence, options: FitOptions, alpha: float | None = None, notes: Notes = ()
 ) -> AlphaEstimate:
     """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
     if alpha is None:
@@ -134,7 +133,7 @@ def judge(
     return add_alarms(given, tails, options.confidence)
 
 
-def usable(estimate: AlphaEstimate) -> tuple[float, tuple[str, ...]]:
+def usable(estimate: AlphaEstimate) -> tuple[float, Notes]:
     """An estimate as a learner's α, inside (0, 1), and a note that says where it came from."""
     note = f"α was estimated first, by (TED)ⁿ with {estimate.method}"
     alpha = float(np.clip(estimate.alpha, 1 / (1 + estimate.n_u), NEAR_ONE))
