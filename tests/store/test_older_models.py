@@ -4,14 +4,14 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import topbin as tb
-from topbin.store.safe.store import Leaves, pack, unpack
+from topbin.store.safe.store import Attachments, pack, unpack
 
 
 def test_scores_of_an_older_folder_become_evidence():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
     model = tb.AlphaEstimator(estimator=LogisticRegression(), cv=2, repeats=1).fit(X, y)
-    leaves = Leaves()
+    leaves = Attachments()
     node = pack(model, leaves)
     fitted = node["$face"][2]
     del fitted["evidence_"]
