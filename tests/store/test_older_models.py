@@ -11,14 +11,14 @@ def test_scores_of_an_older_folder_become_evidence():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
     model = tb.AlphaEstimator(estimator=LogisticRegression(), cv=2, repeats=1).fit(X, y)
-    leaves = Attachments()
-    node = pack(model, leaves)
+    attached = Attachments()
+    node = pack(model, attached)
     fitted = node["$face"][2]
     del fitted["evidence_"]
     fitted["scores_p_"], fitted["scores_u_"] = (
-        pack(scores, leaves) for scores in (model.scores_p_, model.scores_u_)
+        pack(scores, attached) for scores in (model.scores_p_, model.scores_u_)
     )
-    again = unpack(node, leaves)
+    again = unpack(node, attached)
     assert again.evidence_.tails == model.evidence_.tails
     np.testing.assert_array_equal(again.scores_u_, model.scores_u_)
     assert "scores_p_" not in vars(again)

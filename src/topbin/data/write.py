@@ -49,7 +49,7 @@ def write_table(
             "TB105",
             f'"{target}" does not end in a known format. Use .csv, .tsv, .parquet or .jsonl.',
         )
-    frames = _begun([rows] if isinstance(rows, pd.DataFrame) else rows)
+    frames = _started([rows] if isinstance(rows, pd.DataFrame) else rows)
     remove_stale(target)
     with new_file(target, force=force) as part:
         if ending in STAGED:
@@ -76,7 +76,7 @@ def name_in_files(name: str) -> str:
     return str(escape_cell(str(name))).strip().casefold()
 
 
-def _begun(rows: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+def _started(rows: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     """The same frames, the first one already fetched: a bad source fails before a file exists."""
     frames = iter(rows)
     first = next(frames, None)

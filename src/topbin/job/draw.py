@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from topbin.core.labels import LabelValues, Mask, resolve_labels
-from topbin.data.batch import Batch, Places, join
+from topbin.data.batch import Batch, Part, Places, join
 from topbin.data.rows import mix
 from topbin.data.schema import merge_types
-from topbin.data.table import Part, Table, open_table
+from topbin.data.table import Table, open_table
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total_of
 from topbin.job.prepare import note_of_two

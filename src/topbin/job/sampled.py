@@ -174,8 +174,8 @@ def _prepared(
 ) -> Prepared:
     """The positives and the sample as a table; categories and words are learned from other rows.
 
-    A category that a row of this table brought along would be known of it and new in the rest, and
-    one that only the sample brought would be new in the positives, which a model would notice.
+    If this table taught the categories, they would all be known here while some are new in the
+    rest, and those of the sample alone would be new in the positives; a model would notice both.
     """
     files = f"the sample of {len(opened.table.files):,} files"
     table = replace(join([drawn.positives, drawn.sample]), name=files, picked=None)
@@ -213,9 +213,9 @@ def _train(
     time_limit: float | None,
     tell: Callable[[Event], object],
 ) -> tuple[Plan, list[Chain], str | None]:
-    """The chains that hold rows out, with their models; past the time limit no repeat begins.
+    """The chains that hold rows out, with their models; after the time limit no repeat starts.
 
-    The plan is that of the repeats that were begun, and the words say what the limit did.
+    The plan is that of the repeats that were started; the words say what the limit did.
     """
     X, is_p = as_numbers(data.X), data.labels.is_positive
     plan, model = plan_for(TEDN, X, PRESETS[preset]), default_model(X)

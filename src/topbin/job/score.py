@@ -19,12 +19,12 @@ import topbin
 from topbin.core.atomic import lock, new_file, remove, remove_parts, write_errors, write_text
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.data.batch import Batch
+from topbin.data.batch import Batch, Part
 from topbin.data.features import Features
 from topbin.data.find import SourceLike
 from topbin.data.parquet import stamp
 from topbin.data.schema import Types, kinds_of
-from topbin.data.table import Part, Table, open_table, skipped
+from topbin.data.table import Table, open_table, skipped
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import Outcome, advising_to_skip, total_of
 from topbin.job.files import MODEL, read_model

@@ -1,8 +1,8 @@
 """One pass over all unlabeled rows with models that saw none of them: tails, and the best rows.
 
-The rows that trained the models are left out of the tails. A row of the rest is scored by the
-models of a fold that a hash of its place names, as a known positive is by the models of the fold
-that held it out; so positives, known or not, are scored by the same models, which met neither.
+The rows that trained the models are left out of the tails. A hash of its place assigns each other
+row to a fold, whose models score it. A known positive is scored by the models of the fold that held
+it out. So positives, known or not, are scored by the same models, which were trained on neither.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,11 @@ import numpy as np
 from scipy.special import expit
 
 from topbin.core.labels import Mask
-from topbin.core.ranks import share_below
+from topbin.core.shares import share_below
 from topbin.core.tails import Counts, Tails
-from topbin.data.batch import Batch, Places
+from topbin.data.batch import Batch, Part, Places
 from topbin.data.features import Features
 from topbin.data.rows import mix
-from topbin.data.table import Part
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total_of
 from topbin.job.draw import Roles
@@ -75,7 +74,7 @@ class Folds:
         )
 
     def scores(self, X: Any, places: Places) -> Floats:
-        """Scores of rows that no model has seen; each by one fold a repeat, named by its place."""
+        """Scores of rows that no model has seen; a row's place decides its fold in each repeat."""
         total = np.zeros(places.size)
         for repeat, folds in enumerate(self.repeats):
             fold = mix(places, self.seed, FOLDS + repeat) % np.uint64(len(folds))
