@@ -171,9 +171,9 @@ def _draw_of(
     )
 
 
-def _unlabeled(folder: Path, told: Mapping[str, Any]) -> Any:
+def _unlabeled(folder: Path, known: Mapping[str, Any]) -> Any:
     """The unlabeled rows the run was made from, with their numbers; TB117 if they have changed."""
-    if "sample" in told:
+    if "sample" in known:
         raise InputError(
             "TB117",
             "the run was fitted on a sample of files that may not fit in memory, so an audit "
@@ -185,7 +185,7 @@ def _unlabeled(folder: Path, told: Mapping[str, Any]) -> Any:
     if not any(needed <= settings.keys() for needed in NEEDED):
         raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
     data = from_settings(settings)
-    if data.table.hash() != told["hash"]:
+    if data.table.hash() != known["hash"]:
         raise InputError(
             "TB117",
             f"{', '.join(data.sources)} has changed since the run, so its rows cannot be drawn. "

@@ -1,7 +1,7 @@
 """The finished steps of a run, kept in its folder so that `--resume` does not do them twice.
 
 A step is a model folder (`topbin.store.models`: no pickle, checksums, written whole or not at all).
-It stands under a name made from all that determines it: the rows, the settings, the versions. Steps
+Its name is made from all that determines it: the rows, the settings, the versions. Steps
 made of anything else are removed.
 """
 
@@ -86,7 +86,7 @@ def key_of(data: Prepared, settings: Mapping[str, Any]) -> str:
 
 
 def finished(run: RunFolder, data: Prepared, settings: Mapping[str, Any]) -> Result | None:
-    """The result of a run that is complete and was made of the same; None if there is none."""
+    """The result of a run that is complete and has the same rows and versions, or None."""
     if not run.resumed or not (run.folder / RESULT).exists():
         return None
     stored = read_result(run.folder)

@@ -139,8 +139,8 @@ def inspect_model(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """What a model folder says of itself, without building anything from it."""
     contents = _verified(Path(folder))
     description = _description(Path(folder), contents)
-    told = {key: description.get(key) for key in ("class", "topbin", "format", "versions")}
-    return {**told, "files": {name: len(content) for name, content in contents.items()}}
+    known = {key: description.get(key) for key in ("class", "topbin", "format", "versions")}
+    return {**known, "files": {name: len(content) for name, content in contents.items()}}
 
 
 def _json(value: Any) -> bytes:
@@ -179,7 +179,8 @@ def _verified(folder: Path) -> dict[str, bytes]:
         match = SUM_LINE.fullmatch(line)
         if match is None or match[2] not in FILES:
             raise InputError(
-                "TB110", f'"{folder / SUMS}" names what is no part of a model: {line!r}.'
+                "TB110",
+                f'"{folder / SUMS}" names a file that does not belong to a model: {line!r}.',
             )
         contents[match[2]] = _read(folder, match[2])
         if hashlib.sha256(contents[match[2]]).hexdigest() != match[1]:

@@ -125,7 +125,7 @@ def read_result(folder: str | os.PathLike[str]) -> dict[str, Any]:
     if schema != SCHEMA:
         raise InputError(
             "TB112",
-            f'"{folder}/{RESULT}" is of form {schema!r}, written by topbin '
+            f'"{folder}/{RESULT}" has the form {schema!r} of topbin '
             f"{result.get('topbin', '?')}; this is topbin {topbin.__version__}, which reads "
             f"{SCHEMA!r}. Use the version that wrote it, or run again.",
         )

@@ -121,7 +121,7 @@ def load(path: Path | str, model: TorchBackend) -> tuple[Epoch, ...]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             "TB017",
-            f"{path} is damaged: {type(error).__name__}: {error}. Remove it and begin anew.",
+            f"{path} is damaged: {type(error).__name__}: {error}. Remove it and start again.",
         ) from error
     before = model.state()
     try:
@@ -131,7 +131,7 @@ def load(path: Path | str, model: TorchBackend) -> tuple[Epoch, ...]:
     except (RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:
         model.restore(before)
         raise InputError(
-            "TB017", f"{path} does not fit this net: {error}. Remove it and begin anew."
+            "TB017", f"{path} does not fit this net: {error}. Remove it and start again."
         ) from error
     return tuple(history)
 
@@ -179,5 +179,5 @@ def _check_settings(path: Path | str, saved: dict[str, Any], now: dict[str, Any]
             raise InputError(
                 "TB017",
                 f"{path} was trained with {name} = {saved.get(name)}; now it is {value}. "
-                "Resume with the same settings, or begin anew at another path.",
+                "Resume with the same settings, or start again at another path.",
             )
