@@ -96,14 +96,12 @@ class Method:
 
     def check(self, evidence: Evidence) -> None:
         """Refuse evidence that the method cannot read, and say what it reads (TB007)."""
-        if self.can_read(evidence):
-            return
-        name = getattr(self.estimate, "__name__", self.label)
-        if self.needs == "features":
-            says = f"reads features, not scores; use topbin.AlphaEstimator(method={name!r})."
-        else:
+        if not self.can_read(evidence):
+            name = repr(getattr(self.estimate, "__name__", self.label))
             says = "cannot be computed from counts alone; pass the scores of both samples."
-        raise InputError("TB007", f"{name!r} {says}")
+            if self.needs == "features":
+                says = f"reads features, not scores; use topbin.AlphaEstimator(method={name})."
+            raise InputError("TB007", f"{name} {says}")
 
     @property
     def reads_scores(self) -> bool:
