@@ -12,10 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 from topbin.evaluate.audit_draw import AuditSample, Rows, draw, draw_stratified
 from topbin.evaluate.audit_limits import (
     ENOUGH_POWER,

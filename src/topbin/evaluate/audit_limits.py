@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 from scipy.stats import binom, norm
 
+from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import check_count, check_fraction, is_number
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 from topbin.core.shares import exact_upper
 from topbin.evaluate.measure import Floats, Interval, read_alpha
 

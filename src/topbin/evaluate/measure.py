@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import Scores, check_fraction
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 from topbin.core.shares import exact_upper
 
 Floats = NDArray[np.float64]

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import make_scorer
 
+from topbin.core import AlphaEstimate, InputError, read_labels
 from topbin.core.checks import look_up
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.labels import read_labels
 from topbin.evaluate.auc import estimated_auc, pu_auc
 from topbin.evaluate.measure import Measure
 from topbin.evaluate.risk import lee_liu, pu_risk

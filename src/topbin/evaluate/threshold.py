@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import check_fraction, check_scores, is_number
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.evidence import Evidence
 from topbin.evaluate.measure import (
     Interval,
     Measure,

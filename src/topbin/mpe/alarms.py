@@ -11,10 +11,9 @@ from math import sqrt
 import numpy as np
 from scipy.stats import norm
 
+from topbin.core import Alarm, AlphaEstimate, Tails
 from topbin.core.defaults import FEW_POSITIVES
-from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.hashing import Twins
-from topbin.core.tails import Tails
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
 
 Alarms = Iterator[Alarm]

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d, median_filter
 
+from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import Scores, check_above_zero, check_fraction, check_scores
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 
 Floats = NDArray[np.float64]
 Rule = Literal["auto", "em", "bend"]

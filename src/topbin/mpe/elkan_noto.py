@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import Scores, check_fraction, check_scores
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 
 Variant = Literal["e1", "e2", "e3"]
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core import InputError, Tails
 from topbin.core.checks import Scores, check_scores
 from topbin.core.counting import SPARSE, Counts
 from topbin.core.defaults import DELTA, GAMMA
-from topbin.core.errors import InputError
-from topbin.core.tails import Tails
 from topbin.mpe.bbe import upper_confidence
 
 FEW = 1 << 17  # rows below which full tails are as quick

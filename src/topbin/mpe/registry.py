@@ -8,12 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from topbin.core import Evidence, InputError, Tails
 from topbin.core.checks import look_up
 from topbin.core.defaults import DEFAULT_METHOD as DEFAULT_METHOD
-from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate, Bias
-from topbin.core.evidence import Evidence
-from topbin.core.tails import Tails
 from topbin.mpe.alphamax import alphamax
 from topbin.mpe.bbe import bbe, bbe_bracket
 from topbin.mpe.bbe_cp import bbe_cp

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import check_count
 from topbin.core.defaults import DEFAULT_METHOD
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.evidence import Evidence
 from topbin.core.optional import require
 from topbin.mpe.estimate import estimate_alpha
 from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, legend_below, open_axis

@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topbin.core import AlphaEstimate, Evidence, Tails
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD, DELTA
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.evidence import Evidence
 from topbin.core.optional import require
-from topbin.core.tails import Tails
 from topbin.mpe.bbe import dkw_slack
 from topbin.mpe.estimate import estimate_alpha
 from topbin.show.canvas import BOUND, CHOSEN, POSITIVE, legend_below, open_axis
