@@ -1,8 +1,9 @@
-"""The audit of a run: rows out to a person, answers back, and what they say of α̂."""
+"""The audit of a run: rows go out to a person, answers come back, and α̂ is judged by them."""
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.data.table import read_table
 from topbin.data.write import write_table
+from topbin.engines.local import Local
 from topbin.evaluate.audit import (
     AuditPlan,
     AuditResult,
@@ -20,7 +22,8 @@ from topbin.evaluate.audit import (
     judge,
     plan_either_way,
 )
-from topbin.job.files import MODEL, unlabeled_rows, write_report
+from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
+from topbin.job.files import MODEL, numbered, unlabeled_rows, write_report
 from topbin.job.prepare import from_settings
 from topbin.job.result import in_front, unused
 from topbin.store.models import load
@@ -46,17 +49,15 @@ def draw_audit(
 ) -> AuditSample:
     """Write n random unlabeled rows, with an empty column for the answer; return the draw.
 
-    The rows stand in random order and carry no score, so that whoever labels them is blind to it.
+    The rows are in random order and have no score, so that whoever labels them does not know it.
     Every draw of a run is kept, so that any of the files can come back.
     """
     folder = Path(run)
     result, before = read_result(folder), _draws(folder)
-    frame = _unlabeled(folder, result["data"])
-    if stratified:
-        sample = draw_stratified(load(folder / MODEL).evidence_.scores_u, n, seed=seed)
+    if "sample" in result["data"]:
+        sample, frame = _draw_from_files(folder, result["data"], n, stratified, seed)
     else:
-        sample = draw(len(frame), n, seed=seed)
-    frame = frame.iloc[sample.rows].reset_index(drop=True)
+        sample, frame = _draw_from_rows(folder, result["data"], n, stratified, seed)
     rows = frame.pop("row").tolist()
     frame = in_front(frame, {"row": rows, ANSWER: ""})
     frame[unused(ABOUT, frame)] = [f"{HOW[sample.kind]} {NOTE}"] + [""] * (sample.n - 1)
@@ -124,7 +125,7 @@ def _draw_of(
         twice = sum(count for row, count in more.items() if row in drawn)
         differ = (
             f"is not an audit drawn for this run: of the {drawn.total():,} rows of the nearest "
-            f"draw {drawn.total() - common:,} are missing, {twice:,} stand there twice, and "
+            f"draw {drawn.total() - common:,} are missing, {twice:,} are there twice, and "
             f"{more.total() - twice:,} other rows were added"
         )
     raise InputError(
@@ -134,21 +135,52 @@ def _draw_of(
     )
 
 
-def _unlabeled(folder: Path, told: Mapping[str, Any]) -> Any:
-    """The unlabeled rows the run was made from, with their numbers; TB117 if they have changed."""
-    if "sample" in told:
-        raise InputError(
-            "TB117",
-            "the run was fitted on a sample of files that may not fit in memory, so an audit "
-            "cannot draw from all of them. Draw unlabeled rows at random yourself and label these.",
-        )
+def _draw_from_rows(
+    folder: Path, told: Mapping[str, Any], n: int, stratified: bool, seed: int
+) -> tuple[AuditSample, Any]:
+    """The draw and its rows with their numbers, from all unlabeled rows in memory."""
     if (folder / ROWS).exists():
-        return read_table(folder / ROWS).frame
-    data = from_settings(read_settings(folder))
-    if data.table.hash() != told["hash"]:
+        frame = read_table(folder / ROWS).frame
+    else:
+        data = from_settings(read_settings(folder))
+        _check_unchanged(data.hash, told)
+        frame = unlabeled_rows(data)
+    if stratified:
+        sample = draw_stratified(load(folder / MODEL).evidence_.scores_u, n, seed=seed)
+    else:
+        sample = draw(len(frame), n, seed=seed)
+    return sample, frame.iloc[sample.rows].reset_index(drop=True)
+
+
+def _draw_from_files(
+    folder: Path, told: Mapping[str, Any], n: int, stratified: bool, seed: int
+) -> tuple[AuditSample, Any]:
+    """The same from the files of a sampled run, in one pass.
+
+    The pass also draws the sample of the run again, which shows whether the files have changed.
+    """
+    if stratified:
         raise InputError(
             "TB117",
-            f"{', '.join(data.sources)} has changed since the run, so its rows cannot be drawn. "
+            "the run was fitted on a sample, so not every row has a score to draw by. Draw without "
+            "--stratified (stratified=True).",
+        )
+    sample = draw(told["n_u"], n, seed=seed)
+    named, rows, engine = read_settings(folder), told["sample"]["rows"], Local()
+    source = open_labeled(
+        named.get("unlabeled") or named["source"], told["label"], positives=named.get("positives")
+    )
+    counted = count_labels(engine, source, named.get("positive"), named.get("negative"))
+    again = told["sample"]["seed"], SAMPLING, 2 * rows
+    positives, both, drawn = pick(engine, counted, again, (seed, AUDITING, n))
+    _check_unchanged(split_sample(positives, both, rows).table.hash(), told)
+    return replace(sample, rows=drawn.places), numbered(drawn, told["label"])
+
+
+def _check_unchanged(found: str, told: Mapping[str, Any]) -> None:
+    if found != told["hash"]:
+        raise InputError(
+            "TB117",
+            f"{', '.join(told['source'])} has changed since the run, so its rows cannot be drawn. "
             "Run topbin fit again.",
         )
-    return unlabeled_rows(data)

@@ -89,18 +89,19 @@ def from_crossfit(
     alpha: float | None = None,
     notes: tuple[str, ...] = (),
     estimate: AlphaEstimate | None = None,
+    evidence: Evidence | None = None,
 ) -> FittedModel:
-    """What a finished cross-fit says; an `estimate` made elsewhere replaces its own."""
-    evidence = Evidence(fit.scores[is_positive], fit.scores[~is_positive])
+    """What a finished cross-fit says; `estimate` and `evidence` from elsewhere replace its own."""
+    own = Evidence(fit.scores[is_positive], fit.scores[~is_positive])
     if estimate is None:
-        estimate = judge(evidence, options, alpha=alpha, notes=notes)
-    posterior = fit_posterior(*evidence.scores, estimate.alpha)
+        estimate = judge(own, options, alpha=alpha, notes=notes)
+    posterior = fit_posterior(*own.scores, estimate.alpha)
     return FittedModel(
         model=fit.ensemble,
         posterior=posterior,
         estimate=estimate,
         history=fit.history,
-        evidence=evidence,
+        evidence=own if evidence is None else evidence,
         oof=posterior(fit.scores),
     )
 
@@ -113,6 +114,7 @@ def run_crossfit(
     alpha: float | None = None,
     ranks: bool = True,
     new_rows: bool = True,
+    keep_chains: bool = False,
 ) -> CrossFit:
     """Cross-fit the model that the options name, or the default one, by their plan."""
     model = default_model(table.X) if options.estimator is None else options.estimator
@@ -125,6 +127,7 @@ def run_crossfit(
         plan=plan_for(learner, table.X, options.plan),
         ranks=ranks,
         new_rows=new_rows,
+        keep_chains=keep_chains,
         seed=options.seed,
         sample_weight=table.weight,
         n_jobs=options.n_jobs,

@@ -1,6 +1,8 @@
 """PvUClassifier: positives against unlabeled, the plain baseline, over any model."""
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass
+from typing import Any
 
 from topbin.learn.classifiers.base import PUClassifier
 
@@ -16,6 +18,8 @@ class PvUClassifier(PUClassifier):
         As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
     alpha
         The share of positives among the unlabeled. None: read from the classifier's own scores.
+    memory
+        For tables: a mapping that keeps finished steps, as in `TEDnClassifier`.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -26,3 +30,4 @@ class PvUClassifier(PUClassifier):
     """
 
     alpha: float | None = None
+    memory: MutableMapping[str, Any] | None = None

@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import (
     FitOptions,
@@ -13,6 +14,7 @@ from topbin.learn.classifiers.fitting import (
     TrainingTable,
     fit_table,
     from_crossfit,
+    run_crossfit,
     usable,
 )
 from topbin.learn.crossfit import CrossFit
@@ -53,19 +55,36 @@ class TEDnClassifier(PUClassifier):
     refit: Literal["cvir"] | None = None
     memory: MutableMapping[str, Any] | None = None
 
-    def fit_from(
-        self, fit: CrossFit, X: Any, y: Any, *, estimate: AlphaEstimate | None = None
-    ) -> Self:
-        """Take a finished `topbin.learn.crossfit` of these rows instead of running one.
+    def crossfit(self, X: Any, y: Any, *, keep_chains: bool = False) -> CrossFit:
+        """Run the cross-fit of `fit` on a table and return it; `fit_from` makes a classifier of it.
 
-        An `estimate` of α that was made elsewhere, say from many more rows, replaces the one that
-        the cross-fit gives; probabilities then average to it.
+        With `keep_chains`, rows outside the table can be scored by the models of a single fold.
         """
         options = self._options()
         X, is_positive, known = self._read_all(X, y)
-        return self._store(
-            from_crossfit(fit, is_positive[known], options, estimate=estimate), X, known
+        table = TrainingTable(self._rows(X, known), is_positive[known])
+        return run_crossfit(table, self._learner(), options, keep_chains=keep_chains)
+
+    def fit_from(
+        self,
+        fit: CrossFit,
+        X: Any,
+        y: Any,
+        *,
+        estimate: AlphaEstimate | None = None,
+        evidence: Evidence | None = None,
+    ) -> Self:
+        """Take a finished cross-fit of these rows instead of running one.
+
+        An `estimate` of α that was made elsewhere, say from many more rows, replaces the one that
+        the cross-fit gives; probabilities then average to it. `evidence` is what it was read from.
+        """
+        options = self._options()
+        X, is_positive, known = self._read_all(X, y)
+        found = from_crossfit(
+            fit, is_positive[known], options, estimate=estimate, evidence=evidence
         )
+        return self._store(found, X, known)
 
     def _learner(self) -> Learner:
         return TEDN
