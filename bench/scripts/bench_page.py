@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pandas as pd
 from report import RESULTS, ROOT
 
+from topbin.mpe import METHODS
 from topbin_bench.figures import draw_all
 from topbin_bench.forms import Grid
 from topbin_bench.grid import Cell, grid
@@ -26,7 +27,7 @@ FIGURES = ("alpha_error", "memorizing", "coverage")
 UCI, MNIST, CIFAR, IMDB = (
     [task.name for task in FAMILIES[name]] for name in ("uci", "mnist", "cifar", "imdb")
 )
-RIVALS = ["bbe", "bbe_cp", "dedpul", "alphamax", "elkan_noto", "scott", "km1", "km2", "tice"]
+RIVALS = list(METHODS)
 ALPHA = ["tedn", "topbin", *RIVALS]
 CLASSIFIERS = ["pvu", "dedpul", "nnpu", "upu"]
 ACCURACY = ["tedn", "topbin", "cvir", "pvu", "dedpul", "nnpu"]
@@ -158,7 +159,8 @@ def counted(cells: pd.DataFrame) -> Grid:
 
 def not_run(rows: pd.DataFrame) -> Grid:
     """The cells of the plan that have no result."""
-    left = [cell for key, cell in agenda().items() if key not in set(rows["key"])]
+    there = set(rows["key"])
+    left = [cell for key, cell in agenda().items() if key not in there]
     columns = ["task", "profile", "alpha", "method", "seed"]
     frame = pd.DataFrame([[getattr(c, name) for name in columns] for c in left], columns=columns)
     return counted(frame)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from machine import head, save, table
+from report import head, save, table
 
 import topbin as tb
 from topbin.data import fit_features
@@ -69,7 +69,7 @@ def days() -> Task:
     """Positives come on weekends, and on weekdays of summer."""
     rng = np.random.default_rng(1)
     when = moments(rng)
-    positive = (when.dt.dayofweek >= 5) | when.dt.month.isin([6, 7])
+    positive = (when.dt.day_of_week >= 5) | when.dt.month.isin([6, 7])
     return pd.DataFrame({"when": when, "x": rng.normal(size=ROWS)}), noisy(positive, rng)
 
 
@@ -110,15 +110,16 @@ def ours(frame: pd.DataFrame) -> Any:
 
 
 def skrub_default(frame: pd.DataFrame) -> Any:
-    from skrub import TableVectorizer
-
-    return TableVectorizer().fit_transform(frame).to_numpy(np.float64)
-
-
-def skrub_300(frame: pd.DataFrame) -> Any:
     from skrub import StringEncoder, TableVectorizer
 
-    vectorizer = TableVectorizer(high_cardinality=StringEncoder(n_components=300))
+    vectorizer = TableVectorizer(high_cardinality=StringEncoder(random_state=0))
+    return vectorizer.fit_transform(frame).to_numpy(np.float64)
+
+
+def skrub_100(frame: pd.DataFrame) -> Any:
+    from skrub import StringEncoder, TableVectorizer
+
+    vectorizer = TableVectorizer(high_cardinality=StringEncoder(n_components=100, random_state=0))
     return vectorizer.fit_transform(frame).to_numpy(np.float64)
 
 
@@ -133,11 +134,11 @@ BOTH: dict[str, Callable[[pd.DataFrame], Any]] = {
     "topbin `Features`": ours,
     "skrub `TableVectorizer`": skrub_default,
 }
-WITH_300 = BOTH | {"skrub, `StringEncoder(300)`": skrub_300}
+WITH_100 = BOTH | {"skrub, `StringEncoder(100)`": skrub_100}
 WITH_WEEKDAY = BOTH | {"skrub, `add_weekday=True`": skrub_weekday}
 TASKS: dict[str, tuple[Callable[[], Task], dict[str, Callable[[pd.DataFrame], Any]]]] = {
     **{name: (lambda name=name: uci(name), BOTH) for name in IS_POSITIVE},
-    "IMDb, 4,000 texts": (imdb, WITH_300),
+    "IMDb, 4,000 texts": (imdb, WITH_100),
     "dates: weekday and month": (days, WITH_WEEKDAY),
     "dates: hour": (hours, WITH_WEEKDAY),
     "300 categories": (towns, BOTH),
@@ -226,6 +227,12 @@ skrub {version} is {size:.1f} MB and adds {others} ({other_size:.1f} MB); `impor
 {skrub_import:.1f} CPU s, `import topbin.data` with pandas {own_import:.1f}.
 
 """
+DECISION = """
+We keep ours. On the five tables both are equal, on texts ours is better and faster, on dates each
+has a part that the other lacks by default, and on many strings without meaning skrub is better (its
+30 components against our 16 hashes, at twice the time to fit). Ours needs no further package and is
+stored as plain JSON; skrub's would add 25 types to the list of those that a model folder may build.
+"""
 
 
 def main() -> None:
@@ -241,7 +248,10 @@ def main() -> None:
     )  # fmt: skip
     stored = table(["encoder", "saved as", "kB", "types that skops does not trust"], list(saving()))
     title = head("Encoders of tables", "python bench/scripts/encoder.py")
-    save("encoder.md", title + NOTE.format(splits=o.splits).lstrip() + body + outcome + stored)
+    save(
+        "encoder.md",
+        title + NOTE.format(splits=o.splits).lstrip() + body + outcome + stored + DECISION,
+    )
 
 
 def _installed(name: str) -> bool:

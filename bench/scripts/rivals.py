@@ -3,7 +3,7 @@
     TOPBIN_DATA=folder python bench/scripts/rivals.py --pulearn A/bin/python \\
         --pu-toolbox B/bin/python
 
-Each library runs in an environment of its own, which `python -m venv a; a/bin/pip install pulearn`
+Each library runs in its own environment, which `python -m venv a; a/bin/pip install pulearn`
 makes. All get the same rows (training and hold-out together), standardized, without a true label.
 """
 

@@ -70,7 +70,7 @@ def shown(first: float, second: float, ratio: float) -> list[str]:
 
 
 class LoaderEpoch:
-    """A PvU epoch of the same net and optimiser, fed by two default DataLoaders."""
+    """A PvU epoch of the same net and optimizer, fed by two default DataLoaders."""
 
     def __init__(self, X_p: np.ndarray, X_u: np.ndarray) -> None:
         self.net = build_net("uci-mlp", X_p.shape[1:])

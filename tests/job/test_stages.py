@@ -11,10 +11,10 @@ import topbin as tb
 from topbin.job import prepare
 from topbin.job import stages as module
 from topbin.job.result import summarize
-from topbin.job.stages import Stages, close_stages, finished, key_of, open_stages
+from topbin.job.stages import SavedSteps, close_stages, finished, key_of, open_stages
 from topbin.learn import Plan
 from topbin.learn.defaults import PRESETS
-from topbin.store.runs import STAGES, Run, read_result
+from topbin.store.runs import STAGES, RunFolder, read_result
 
 SETTINGS = {"seed": 0, "preset": "fast", "label": "known"}
 SMALL = Plan(outer=2, inner=2, repeats=2)
@@ -52,7 +52,7 @@ def test_the_name_of_a_job_depends_on_rows_settings_and_versions(monkeypatch):
 
 
 def test_steps_of_another_job_and_halves_are_removed(tmp_path):
-    run = Run(tmp_path)
+    run = RunFolder(tmp_path)
     stages = open_stages(run, prepared(), SETTINGS)
     assert len(stages) == 0
     (tmp_path / STAGES / "other" / "first").mkdir(parents=True)
@@ -70,7 +70,7 @@ def test_a_job_goes_on_from_any_number_of_steps_to_the_same_bits(tmp_path, fast)
     assert sorted(done) == [*FIRST, *(f"tedn-{r}-{k}" for r in range(2) for k in range(3))]
     names = sorted(done)
     for count in (1, 4, 6, 10):
-        stages = Stages(tmp_path / str(count))
+        stages = SavedSteps(tmp_path / str(count))
         for name in names[:count]:
             stages[name] = done[name]
         again = tb.fit(prepared(), preset="fast", memory=stages)
@@ -99,7 +99,7 @@ def test_only_the_models_that_score_new_rows_are_kept(fast):
 
 
 def test_a_damaged_step_is_done_again(tmp_path, fast):
-    stages = Stages(tmp_path)
+    stages = SavedSteps(tmp_path)
     whole = tb.fit(prepared(), preset="fast", memory=stages)
     (tmp_path / "tedn-0-1" / "arrays.npz").write_bytes(b"cut short")
     assert "tedn-0-1" not in stages
@@ -163,7 +163,7 @@ def test_a_time_limit_is_told_and_what_it_cut_is_done_again(fast):
 
 def test_without_lightgbm_too(tmp_path, fast, monkeypatch):
     monkeypatch.setattr(sys.modules["topbin.learn.defaults"], "find_spec", lambda _: None)
-    stages = Stages(tmp_path)
+    stages = SavedSteps(tmp_path)
     whole = tb.fit(prepared(), preset="fast", memory=stages)
     assert "HistGradientBoostingClassifier" in (tmp_path / "tedn-1-2" / "model.json").read_text()
     del stages["tedn-1-0"]
@@ -176,12 +176,12 @@ def test_without_lightgbm_too(tmp_path, fast, monkeypatch):
 
 def test_a_run_is_finished_only_for_the_same_rows_and_versions(tmp_path, fast, monkeypatch):
     whole = tb.fit(prepared(), preset="fast", review=7)
-    run = Run(whole.save(tmp_path / "run"), resumed=True)
+    run = RunFolder(whole.save(tmp_path / "run"), resumed=True)
     found = finished(run, prepared())
     assert found == read_result(run.folder)
     assert found["estimate"]["alpha"] == whole.estimate.alpha
     assert summarize(found) == whole.summary(data=False)
-    assert finished(Run(run.folder), prepared()) is None  # a new run, which starts over
+    assert finished(RunFolder(run.folder), prepared()) is None  # a new run, which starts over
     assert finished(run, prepared(0.1)) is None
     run.write_result({**whole.to_dict(), "stopped": "interrupted"})
     assert finished(run, prepared()) is None

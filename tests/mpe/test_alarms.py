@@ -6,7 +6,7 @@ from gaussians import gaussians
 from scipy.sparse import csr_matrix
 
 from topbin.core import AlphaEstimate, Tails
-from topbin.core.twins import find_twins
+from topbin.core.hashing import find_twins
 from topbin.mpe.alarms import find_alarms, methods_disagree, shared_rows
 from topbin.mpe.bbe_cp import bbe_cp
 from topbin.mpe.estimate import estimate_alpha

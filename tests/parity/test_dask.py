@@ -199,6 +199,24 @@ def test_a_sampled_fit_is_the_same_to_the_bit(engine, tmp_path):
     assert there.candidates().equals(here.candidates())
 
 
+def test_text_files_give_the_same_as_here(engine, run, tmp_path):
+    rows = claims(2000, seed=2).assign(score=lambda frame: frame["amount"])
+    for i, part in enumerate((rows[:700], rows[700:])):
+        part.to_csv(tmp_path / f"{i}.csv", index=False)
+    files = str(tmp_path / "*.csv")
+    columns = {"score": "score", "label": "known"}
+    assert tails_from(engine, files, **columns) == tails_from(Local(), files, **columns)
+    score_files(Local(), run, files, tmp_path / "here")
+    score_files(engine, run, files, tmp_path / "there")
+    assert len(read_all(tmp_path / "here")) == 2
+    assert read_all(tmp_path / "here") == read_all(tmp_path / "there")
+    asked = {"sample": 300, "preset": "fast", "id": "case", "positive": "true"}
+    here, there = (tb.fit(files, "known", engine=e, **asked) for e in (Local(), engine))
+    assert there.estimate == here.estimate
+    assert there.evidence.tails == here.evidence.tails
+    assert there.candidates().equals(here.candidates())
+
+
 def test_binned_scores_are_the_same_to_the_bit(engine, tmp_path):
     files = write(tmp_path, scored())
     here, there = (bin_scores(e, count_from(e, files, **COLUMNS)) for e in (Local(), engine))

@@ -10,12 +10,11 @@ import sys
 import numpy as np
 import pytest
 from coded import fails
+from whole_result import ESTIMATE, RESULT
 
-from topbin import Tails
 from topbin.core import Alarm
-from topbin.mpe import bbe
 from topbin.store.runs import (
-    Run,
+    RunFolder,
     append_event,
     check_result,
     open_run,
@@ -25,18 +24,6 @@ from topbin.store.runs import (
 )
 
 SETTINGS = {"seed": 0, "data": {"source": "büro/a.csv", "label": "is_fraud", "drop": ["x"]}}
-ESTIMATE = bbe(Tails.from_scores(np.ones(100), np.repeat([1.0, 0.0], 50))).to_dict()
-RESULT = {
-    "seed": 0,
-    "data": {
-        "source": ["a.csv"],
-        "hash": "sha256:" + "0" * 64,
-        "rows": 200,
-        "n_p": 100,
-        "n_u": 100,
-    },
-    "estimate": ESTIMATE,
-}
 
 
 def names(folder):
@@ -146,7 +133,7 @@ def test_a_torn_line_before_the_last_is_damage(tmp_path):
 
 
 def test_no_events_yet(tmp_path):
-    assert Run(tmp_path).events() == []
+    assert RunFolder(tmp_path).events() == []
 
 
 def test_events_survive_a_kill(tmp_path):

@@ -17,28 +17,18 @@ WARM_STARTS = (0, 10, 50)
 ALL = (True, True, True)  # estimates, classifies, bounds
 GRAY = "#333333"
 
-# Label and color, in the order of every table and legend. Okabe and Ito's palette for the methods
-# that matter most, then Tol's muted one: readers with most kinds of color blindness can tell the
-# methods of one panel apart.
+# Label and color of what is not an estimator in topbin's registry, from the same palettes.
 LOOKS = {
     "tedn": ("(TED)ⁿ", "#d55e00"),
     "topbin": ("topbin (default)", "#000000"),
-    "bbe": ("BBE", "#0072b2"),
-    "bbe_cp": ("BBE-CP", "#56b4e9"),
-    "dedpul": ("DEDPUL", "#009e73"),
-    "alphamax": ("AlphaMax", "#882255"),
-    "elkan_noto": ("EN", "#8c564b"),
-    "scott": ("Scott", "#aa4499"),
-    "km1": ("KM1", "#ddcc77"),
-    "km2": ("KM2", "#999933"),
-    "tice": ("TIcE", "#777777"),
     "cvir": ("CVIR", "#e69f00"),
     "pvu": ("PvU", "#332288"),
     "nnpu": ("nnPU", "#cc79a7"),
     "upu": ("uPU", "#999999"),
     "pvn": ("PvN", "#444444"),
 }
-ORDER = {name: place for place, name in enumerate(LOOKS)}
+# The order of every table and legend: what we propose, the estimators, the learners.
+ORDER = {name: i for i, name in enumerate(dict.fromkeys(("tedn", "topbin", *METHODS, *LOOKS)))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +128,10 @@ def find_contender(name: str) -> Contender:
 
 
 def _look(method: str) -> tuple[str, str]:
-    """Label and color: of the registry where it has them, otherwise of the table above."""
-    registered, own = METHODS.get(method), LOOKS.get(method, (method, GRAY))
-    return getattr(registered, "label", "") or own[0], getattr(registered, "color", own[1])
+    """Label and color of a method."""
+    if method in METHODS:
+        return METHODS[method].label, METHODS[method].color
+    return LOOKS.get(method, (method, GRAY))
 
 
 def plain_name(method: str) -> str:

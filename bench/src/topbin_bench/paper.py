@@ -2,7 +2,7 @@
 
 Errors of α are absolute, at α = .5; accuracies are percentages. `spread` is the error bar of the
 appendix, where it prints one. A star in the paper is oracle early stopping: the best epoch by true
-labels. Typed from the LaTeX source; "CVuO" there is CVIR. Blank cells are left out.
+labels. Typed from the LaTeX source; "CVuO" there is CVIR. Blank cells are skipped.
 """
 
 from collections.abc import Iterator

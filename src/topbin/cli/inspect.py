@@ -1,5 +1,6 @@
 """`topbin inspect`: what a run or a model folder holds, without loading a model."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ def inspect(folder: Path, as_json: bool) -> None:
     from topbin.store.models import inspect_model
     from topbin.store.runs import RESULT, SETTINGS, read_result
 
-    is_run = (folder / RESULT).exists() or (folder / SETTINGS).exists()
+    is_run = any(os.path.exists(folder / name) for name in (RESULT, SETTINGS))
     found = read_result(folder) if is_run else inspect_model(folder)
     if as_json:
         write_json(found)

@@ -4,8 +4,11 @@ import json
 import os
 import re
 import shlex
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from inspect import cleandoc
 from typing import Any, TypeVar
 
@@ -63,7 +66,8 @@ class Verb(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; say what went wrong in its own words."""
         try:
-            return super().invoke(ctx)
+            with _tidy_when_told_to_stop():
+                return super().invoke(ctx)
         except TopbinError as error:
             if ctx.meta.get("debug"):
                 raise
@@ -84,6 +88,29 @@ class Verb(click.Command):
         for name, records in groups.items():
             with formatter.section(name):
                 formatter.write_dl(records)
+
+
+@contextmanager
+def _tidy_when_told_to_stop() -> Iterator[None]:
+    """Let TERM and HUP end the verb as an error does, so that unfinished files are removed."""
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [getattr(signal, name) for name in names]
+    ours = [n for n in numbers if signal.getsignal(n) is signal.SIG_DFL] if _is_main() else []
+    for number in ours:
+        signal.signal(number, _leave)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _leave(number: int, _: Any) -> None:
+    raise SystemExit(128 + number)
 
 
 def screen(as_json: bool = False, quiet: bool = False) -> Console:

@@ -5,12 +5,17 @@ Everything is written beside its target under a hidden name, flushed to the disk
 """
 
 import errno
+import hashlib
 import os
+import platform
+import re
 import secrets
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 
 from topbin.core.errors import FileError, InputError, TopbinError
@@ -22,6 +27,7 @@ else:
 
 LOCK = ".lock"
 PART = ".part"
+OWNER = re.compile(r"\.([0-9a-f]{8})-(\d{1,9})-[0-9a-f]{12}\.")
 REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -30,6 +36,7 @@ REASONS = {
     errno.EACCES: "permission is denied",
     errno.EPERM: "permission is denied",
     errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.ENAMETOOLONG: "the name is too long for the disk",
 }
 
 
@@ -44,18 +51,10 @@ def new_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[P
     >>> target.read_text(), len(list(target.parent.iterdir()))
     ('0.5', 1)
     """
-    target = Path(os.path.abspath(path))
-    refuse_existing(target, force=force)
-    part = _beside(target)
-    with write_errors(target):
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            yield part
-            _flush(part)
-            os.replace(part, target)
-            _flush(target.parent)
-        finally:
-            part.unlink(missing_ok=True)
+    with _new(path, force=force) as (part, target):
+        yield part
+        _flush(part)
+        os.replace(part, target)
 
 
 @contextmanager
@@ -65,15 +64,22 @@ def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
     With `force` an older folder is set aside first and removed last, so that at every moment
     either the old or the new one is on the disk, whole.
     """
+    with _new(path, force=force) as (part, target):
+        part.mkdir()
+        yield part
+        _flush_tree(part)
+        _swap(part, target)
+
+
+@contextmanager
+def _new(path: str | os.PathLike[str], *, force: bool) -> Iterator[tuple[Path, Path]]:
     target = Path(os.path.abspath(path))
-    refuse_existing(target, force=force)
     part = _beside(target)
     with write_errors(target):
+        refuse_existing(target, force=force)
         try:
-            part.mkdir(parents=True)
-            yield part
-            _flush_tree(part)
-            _swap(part, target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            yield part, target
             _flush(target.parent)
         finally:
             remove(part)
@@ -81,14 +87,19 @@ def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
 
 def write_text(path: str | os.PathLike[str], text: str, *, force: bool = False) -> None:
     """Write a UTF-8 text file atomically, with the line ends as given."""
+    write_bytes(path, text.encode(), force=force)
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes, *, force: bool = False) -> None:
+    """Write a file atomically."""
     with new_file(path, force=force) as part:
-        part.write_text(text, encoding="utf-8", newline="")
+        part.write_bytes(content)
 
 
 def refuse_existing(path: Path, *, force: bool = False) -> None:
     """Raise TB104 if something is at `path` already, unless `force`."""
-    if not force and (path.exists() or path.is_symlink()):
-        kind = "folder" if path.is_dir() else "file"
+    if not force and os.path.lexists(path):
+        kind = "folder" if os.path.isdir(path) else "file"
         raise InputError(
             "TB104",
             f'the {kind} "{path}" is there already and is left as it was. '
@@ -113,15 +124,15 @@ def write_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def lock(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold `folder` for this run; a second run into it is refused with TB107.
+def lock(folder: str | os.PathLike[str], *, wait: float = 0.0) -> Iterator[None]:
+    """Hold `folder` for this run; a second run into it is refused with TB107 after `wait` seconds.
 
     The operating system drops the lock when the process ends, however it ends, so a killed run
     leaves nothing that must be cleaned up by hand.
     """
     path = Path(folder) / LOCK
     with write_errors(path):
-        held = _take(path)
+        held = _take(path, time.monotonic() + wait)
     try:
         yield
     finally:
@@ -129,13 +140,16 @@ def lock(folder: str | os.PathLike[str]) -> Iterator[None]:
         os.close(held)
 
 
-def _take(path: Path) -> int:
+def _take(path: Path, until: float) -> int:
     while True:
         held = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             _try_lock(held)
         except OSError as error:
             os.close(held)
+            if time.monotonic() < until:
+                time.sleep(0.05)
+                continue
             raise FileError(
                 "TB107",
                 f'another run is writing to "{path.parent}". Wait for it to end, '
@@ -159,9 +173,35 @@ def remove_parts(folder: Path) -> None:
         remove(part)
 
 
+def remove_stale(target: Path) -> None:
+    """Remove what killed writers of this very file left; parts of a live process stay."""
+    for part in target.parent.glob(f".{escape(target.name[:40])}.*{PART}"):
+        owner = OWNER.search(part.name)
+        if owner and owner[1] == _host() and not _is_alive(int(owner[2])):
+            remove(part)
+
+
 def _beside(target: Path) -> Path:
     # Cut, because a name of 255 bytes is legal and the hidden one must not be longer.
-    return target.parent / f".{target.name[:40]}.{secrets.token_hex(6)}{PART}"
+    owner = f"{_host()}-{os.getpid()}-{secrets.token_hex(6)}"
+    return target.parent / f".{target.name[:40]}.{owner}{PART}"
+
+
+def _host() -> str:
+    """This machine: folders are shared, and the number of a process means nothing elsewhere."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def _is_alive(process: int) -> bool:
+    if sys.platform == "win32":
+        return True  # there, asking with a signal would end the process
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _swap(part: Path, target: Path) -> None:

@@ -1,11 +1,11 @@
 from .batch import Batch as Batch
+from .batch import Part as Part
 from .features import Dropped as Dropped
 from .features import Features as Features
 from .features import fit_features as fit_features
 from .findings import Finding as Finding
 from .findings import check_table as check_table
 from .table import Pair as Pair
-from .table import Part as Part
 from .table import Table as Table
 from .table import open_table as open_table
 from .table import read_pair as read_pair

@@ -6,11 +6,11 @@ missing), dates have no time zone, booleans are nullable, and everything else is
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -169,6 +169,40 @@ class Batch:
                 f"{(self.line or 1) + row:,}: {self.data[column].iloc[row]!r}.",
             )
         return pd.Series(np.array([*numbers, np.nan], float)[codes])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Part:
+    """Some rows of a table; small, so that it can be sent to another machine and read there.
+
+    `types` are the columns and what they are read as, `first` is the place of the first row among
+    all rows of the table, and `size` the number of rows, where it is known.
+    """
+
+    path: str
+    name: str
+    types: Types
+    first: int = 0
+    size: int | None = None
+    groups: tuple[int, ...] = ()  # of a parquet file; none means the whole file
+
+    first_line: ClassVar[int | None] = None  # the line of the first row, in text files
+
+    def count(self) -> int:
+        """How many rows there are."""
+        if self.size is None:
+            raise NotImplementedError
+        return self.size
+
+    def cut(self, rows: int) -> Sequence["Part"]:
+        """Smaller parts of about `rows` rows, for engines; this one if it cannot be cut."""
+        return [self]
+
+    def batches(
+        self, columns: Sequence[str] | None = None, rows: int | None = None
+    ) -> Iterator[Batch]:
+        """The rows in order, in batches of at most about `rows` rows."""
+        raise NotImplementedError
 
 
 def join(batches: Sequence[Batch]) -> Batch:

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pandas as pd
 
 from topbin.core.errors import InputError
-from topbin.data.batch import Batch, tidy_column
+from topbin.data.batch import Batch, Part, tidy_column
 from topbin.data.duck import (
     CHUNK_ROWS,
     DuckPart,
@@ -54,24 +54,10 @@ class DuckTable(DuckPart):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SqlitePart:
+class SqlitePart(Part):
     """A table of a SQLite database, or a query over one."""
 
-    path: str
-    name: str
-    types: Types
     query: str
-    size: int
-    first: int = 0
-    groups: ClassVar[tuple[int, ...]] = ()
-
-    def count(self) -> int:
-        """How many rows there are."""
-        return self.size
-
-    def cut(self, rows: int) -> Sequence["SqlitePart"]:
-        """The parts that engines work on: this one."""
-        return [self]
 
     def batches(
         self, columns: Sequence[str] | None = None, rows: int | None = None

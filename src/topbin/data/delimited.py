@@ -217,14 +217,13 @@ def _has_few_lines(file: Delimited) -> bool:
 
 def complaint(path: str, name: str, delimiter: str, error: str) -> str:
     """What is wrong, by the plainest cause that can be shown; the parser's words if none can."""
-    with open_bytes(path, name) as handle:
-        shown = _bad_bytes(handle)
-    with open_bytes(path, name) as handle:
-        shown = shown or _bad_rows(handle, delimiter)
-    with open_bytes(path, name) as handle:
-        shown = shown or _mixed_line_ends(handle)
+    for find in (_bad_bytes, partial(_bad_rows, delimiter), _mixed_line_ends):
+        with open_bytes(path, name) as handle:
+            shown = find(handle)
+        if shown:
+            return f"{name} cannot be read: {shown}"
     first = next((line for line in error.splitlines() if line.strip()), "")
-    return f"{name} cannot be read: {shown or first}"
+    return f"{name} cannot be read: {first}"
 
 
 def _bad_bytes(handle: IO[bytes]) -> str:
@@ -245,7 +244,7 @@ def _bad_bytes(handle: IO[bytes]) -> str:
     return ""
 
 
-def _bad_rows(handle: IO[bytes], delimiter: str) -> str:
+def _bad_rows(delimiter: str, handle: IO[bytes]) -> str:
     with io.TextIOWrapper(handle, encoding="utf-8-sig", newline="") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         header = line = 0

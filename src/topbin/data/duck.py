@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from glob import escape
-from typing import Any, ClassVar
+from typing import Any
 
 import duckdb
 
 from topbin.core.errors import InputError
-from topbin.data.batch import Batch, tidy_column
+from topbin.data.batch import Batch, Part, tidy_column
 from topbin.data.schema import Types, kind_of, kinds_of
 
 CHUNK_ROWS = 100_000
@@ -72,24 +72,16 @@ def describe(connection: Any, relation: str) -> Types:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DuckPart:
-    """Rows that DuckDB reads; each format says with `relation` how its file reads in SQL.
+class DuckPart(Part):
+    """Rows that DuckDB reads; each format gives with `relation` the SQL that reads its file.
 
     `own` are the types that the relation has, `types` those that columns are to be read as.
     """
 
-    path: str
-    name: str
     own: Types
-    types: Types
-    first: int = 0
-    size: int | None = None
     threads: int | None = None
     database: str = ":memory:"
     code: str = "TB102"
-
-    first_line: ClassVar[int | None] = None  # of the first row, in text files
-    groups: ClassVar[tuple[int, ...]] = ()
 
     @property
     def relation(self) -> str:
@@ -103,8 +95,8 @@ class DuckPart:
     def prepare(self, connection: Any) -> None:
         """Whatever the relation needs in a new connection."""
 
-    def cut(self, rows: int) -> Sequence[Any]:
-        """The parts that engines work on: this one, read by one thread."""
+    def cut(self, rows: int) -> Sequence[Part]:
+        """This part, read by one thread, because an engine reads several parts at once."""
         return [replace(self, threads=1)]
 
     def count(self) -> int:

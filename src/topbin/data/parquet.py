@@ -16,7 +16,7 @@ from typing import Any
 
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.optional import require
-from topbin.data.batch import Batch
+from topbin.data.batch import Batch, Part
 from topbin.data.duck import CHUNK_ROWS, DuckPart, describe, duck_errors, path_literal
 from topbin.data.find import Format, is_address
 from topbin.data.schema import Types, kinds_of
@@ -33,7 +33,7 @@ class ParquetFile(DuckPart):
         """The rows in SQL; a folder called x=1 does not make a column x."""
         return _relation(self.path)
 
-    def cut(self, rows: int) -> Sequence[Any]:
+    def cut(self, rows: int) -> Sequence[Part]:
         """Runs of row groups, where Arrow is installed."""
         if _has_arrow():
             return _row_groups(self.path, self.name, self.types, rows)
@@ -41,21 +41,10 @@ class ParquetFile(DuckPart):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RowGroups:
-    """Some row groups of a parquet file, read by Arrow; `first` is the place of the first row."""
+class RowGroups(Part):
+    """Some row groups of a parquet file, read by Arrow."""
 
-    path: str
-    name: str
-    types: Types
-    groups: tuple[int, ...]
-    size: int
-    first: int = 0
-
-    def count(self) -> int:
-        """How many rows there are."""
-        return self.size
-
-    def cut(self, rows: int) -> Sequence["RowGroups"]:
+    def cut(self, rows: int) -> Sequence[Part]:
         """Runs of row groups of about `rows` rows."""
         return _row_groups(self.path, self.name, self.types, rows)
 

@@ -17,7 +17,7 @@ KINDS: dict[str, Kind] = {
     **dict.fromkeys(("VARCHAR", "TEXT", "ENUM", "UUID"), "string"),
     **dict.fromkeys(("BLANK", "NULL", '"NULL"'), "blank"),
 }
-# The type of a column of which only the kind is known.
+# The type of a column if only its kind is known.
 TYPICAL: dict[Kind, str] = {
     "number": "DOUBLE",
     "boolean": "BOOLEAN",

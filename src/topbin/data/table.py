@@ -8,14 +8,14 @@ one file after another, or part by part on an engine.
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topbin.core.errors import InputError
 from topbin.data import database, delimited, json_files, parquet
-from topbin.data.batch import Batch, join, not_a_table, tidy_frame
+from topbin.data.batch import Batch, Part, join, not_a_table, tidy_frame
 from topbin.data.database import DuckTable, SqlitePart
 from topbin.data.duck import (
     DuckPart,
@@ -36,51 +36,6 @@ FORMATS: tuple[Format, ...] = (
 )
 PART_ROWS = 1 << 20  # a part is also what is done again after a failure, so not too many
 SHOWN = 5
-
-
-class Part(Protocol):
-    """Some rows of a table: a small dataclass, which can be sent to another machine to be read."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def path(self) -> str:
-        """The file that it belongs to."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """The file as messages call it."""
-        ...
-
-    @property
-    def types(self) -> Types:
-        """The columns, and what they are read as."""
-        ...
-
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """The row groups, if it is not a whole file."""
-        ...
-
-    @property
-    def first(self) -> int:
-        """The place of its first row among all rows of the table."""
-        ...
-
-    def count(self) -> int:
-        """How many rows there are."""
-        ...
-
-    def cut(self, rows: int) -> Sequence["Part"]:
-        """Smaller parts of about `rows` rows, if it can be cut."""
-        ...
-
-    def batches(
-        self, columns: Sequence[str] | None = None, rows: int | None = None
-    ) -> Iterator[Batch]:
-        """The rows in order, in batches of at most about `rows` rows."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +120,7 @@ class Table:
         return replace(join(batches), name=self.name)
 
     def _joined(self) -> tuple[Part, ...]:
-        """The files; those that DuckDB reads as one relation, which is faster than many."""
+        """The files, as one relation if DuckDB reads them all, which is faster than one by one."""
         files = tuple(file for file in self.files if isinstance(file, DuckPart))
         if len(files) < 2 or len(files) < len(self.files):
             return self.files
@@ -179,28 +134,10 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FramePart:
-    """The rows of a frame in memory."""
+class FramePart(Part):
+    """The rows of a frame in memory, which are one batch."""
 
     batch: Batch
-    types: Types
-    size: int
-    first: int = 0
-    path: ClassVar[str] = ""
-    groups: ClassVar[tuple[int, ...]] = ()
-
-    @property
-    def name(self) -> str:
-        """The frame as messages call it."""
-        return self.batch.name
-
-    def count(self) -> int:
-        """How many rows there are."""
-        return self.size
-
-    def cut(self, rows: int) -> Sequence["FramePart"]:
-        """The parts that engines work on: this one."""
-        return [self]
 
     def batches(
         self, columns: Sequence[str] | None = None, rows: int | None = None
@@ -239,7 +176,9 @@ def open_table(
         paths = _paths(source)
         with connect() as connection:
             files, bad = _open_files(connection, paths, sql, skip_bad)
-            table = _merged(_listed(paths), files, columns if needed is None else needed, bad)
+            matching = columns if needed is None and sql is None else needed
+            types = merge_types([(file.name, file.types) for file in files], matching)
+            table = Table(_listed(paths), types, tuple(files), bad).read_as(types)
             if sql is not None and not isinstance(files[0], DuckTable | SqlitePart):
                 table = _query(connection, table, sql)
     table.check(columns or ())
@@ -365,13 +304,6 @@ def _open_file(connection: Any, path: str, sql: str | None, *, alone: bool) -> P
     return part
 
 
-def _merged(
-    name: str, files: Sequence[Part], needed: Sequence[str] | None, bad: dict[str, InputError]
-) -> Table:
-    types = merge_types([(file.name, file.types) for file in files], needed)
-    return Table(name, types, tuple(files), bad).read_as(types)
-
-
 def _query(connection: Any, table: Table, sql: str) -> Table:
     """The rows of a query over files."""
     files = tuple(file for file in table.files if isinstance(file, DuckPart))
@@ -387,4 +319,5 @@ def _query(connection: Any, table: Table, sql: str) -> Table:
 def _open_frame(frame: Any) -> Table:
     batch = Batch.from_frame(frame)
     types = {column: TYPICAL[kind] for column, kind in batch.kinds.items()}
-    return Table(batch.name, types, (FramePart(batch=batch, types=types, size=batch.rows),))
+    part = FramePart(path="", name=batch.name, types=types, size=batch.rows, batch=batch)
+    return Table(batch.name, types, (part,))

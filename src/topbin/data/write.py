@@ -16,12 +16,14 @@ from typing import Any
 
 import pandas as pd
 
-from topbin.core.atomic import PART, new_file
+from topbin.core.atomic import PART, new_file, remove_stale
 from topbin.core.errors import FileError, InputError
 from topbin.data.duck import literal
 
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+# Signs for the characters that no text file can hold, or no header of one: ␀ for 0, ␍ for 13.
+PICTURES = {code: 0x2400 + code for code in range(32)}
 SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
 STAGED = {
     **dict.fromkeys((".parquet", ".pq"), "format parquet"),
@@ -47,7 +49,8 @@ def write_table(
             "TB105",
             f'"{target}" does not end in a known format. Use .csv, .tsv, .parquet or .jsonl.',
         )
-    frames = _begun([rows] if isinstance(rows, pd.DataFrame) else rows)
+    frames = _started([rows] if isinstance(rows, pd.DataFrame) else rows)
+    remove_stale(target)
     with new_file(target, force=force) as part:
         if ending in STAGED:
             return _write_staged(part, frames, STAGED[ending])
@@ -64,7 +67,16 @@ def escape_cell(value: Any) -> Any:
     return f"'{value}" if risky else value
 
 
-def _begun(rows: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+def name_in_files(name: str) -> str:
+    """What readers compare: two columns with the same one could not be read back from a csv file.
+
+    >>> name_in_files(" Row") == name_in_files("row")
+    True
+    """
+    return str(escape_cell(str(name))).strip().casefold()
+
+
+def _started(rows: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     """The same frames, the first one already fetched: a bad source fails before a file exists."""
     frames = iter(rows)
     first = next(frames, None)
@@ -75,14 +87,15 @@ def _begun(rows: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 def _write_delimited(part: Path, frames: Iterable[pd.DataFrame], separator: str) -> int:
     rows = 0
-    with part.open("w", encoding="utf-8", newline="") as handle:
+    with part.open("w", encoding="utf-8", newline="", errors="replace") as handle:
         for i, frame in enumerate(frames):
             safe = frame.rename(columns=lambda name: escape_cell(str(name)))
             texts = [k for k, dtype in enumerate(frame.dtypes) if not _is_plain(dtype)]
             for k in texts:
-                safe.isetitem(k, frame.iloc[:, k].astype(object).map(escape_cell))
+                safe.isetitem(k, frame.iloc[:, k].astype(object).map(_cell))
             # Python's csv writer leaves a lone CR unquoted, which ends the row for many readers.
-            returns = any("\r" in str(value) for k in texts for value in safe.iloc[:, k])
+            written = chain(safe.columns, *(safe.iloc[:, k] for k in texts))
+            returns = any("\r" in str(value) for value in written)
             safe.to_csv(
                 handle,
                 sep=separator,
@@ -93,6 +106,10 @@ def _write_delimited(part: Path, frames: Iterable[pd.DataFrame], separator: str)
             )
             rows += len(frame)
     return rows
+
+
+def _cell(value: Any) -> Any:
+    return escape_cell(value.replace("\0", "␀") if isinstance(value, str) else value)
 
 
 def _is_plain(dtype: Any) -> bool:
@@ -124,4 +141,4 @@ def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> i
 
 
 def _stage(part: Path) -> TemporaryDirectory[str]:
-    return TemporaryDirectory(dir=part.parent, prefix=".", suffix=PART)
+    return TemporaryDirectory(dir=part.parent, prefix=f"{part.stem}.", suffix=PART)

@@ -1,4 +1,4 @@
-"""DEDPUL, AlphaMax and Elkan-Noto from binned scores, which add as tails do.
+"""DEDPUL, AlphaMax and Elkan-Noto from binned scores, which add like tails.
 
 These methods read every score. Here the unlabeled scores are counted in 65,536 cells between the
 lowest and the highest score, even in logits if all are probabilities, and the same functions that
@@ -19,14 +19,14 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.labels import LabelValues
 from topbin.core.tails import Counts, Tails
-from topbin.data.table import Part
+from topbin.data.batch import Part
 from topbin.engines.count import Chunk, Columns, Counted, Cuts, count_above_cuts
 from topbin.engines.engine import Engine
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
 
 CELLS = 1 << 16
-ROWS = 1 << 20  # scores that stand for all; quantiles, if there are more
+ROWS = 1 << 20  # at most so many scores represent all; quantiles, if there are more
 Floats = NDArray[np.float64]
 
 
@@ -106,12 +106,12 @@ class Binned:
     tails: Tails
 
     def scores(self) -> tuple[Floats, Floats]:
-        """Scores that stand for both samples; positives go to middles too, so ties stay ties."""
+        """Scores that represent both samples; positives move to middles too, so ties stay ties."""
         cells = np.searchsorted(self.edges, self.tails.cuts, side="right") - 1
         return self._repeated(self.middles[cells]), _spread(self.middles, self.counts)
 
     def _repeated(self, values: Any) -> Any:
-        """A value for each cut, as often as positives have that cut as score."""
+        """A value per cut, repeated for every positive whose score is that cut."""
         return _spread(values, -np.diff(np.append(self.tails.above_p, 0)))
 
     def estimate(
@@ -142,7 +142,7 @@ def bin_scores(engine: Engine, counted: Counted) -> Binned:
     tails, labels = counted.tails[None], counted.labels
     ends = engine.total(_ends, counted.parts, Span(counted.columns, labels))
     edges, middles = (ends + Ends.of(tails.cuts)).cells()
-    # Where float32 cannot tell edges apart there is one cell, with the last middle of them.
+    # Edges that are equal in float32 are one cell, with the last middle of them.
     cast = edges.astype(counted.columns.dtype)
     last = np.append(cast[1:] != cast[:-1], True)
     cast, middles = cast[last], middles[last]
@@ -159,7 +159,7 @@ def _ends(span: Span, part: Part) -> Ends:
 
 
 def _spread(values: Any, counts: Counts) -> Any:
-    """Each value as often as it counts; if that is too many, evenly spaced quantiles instead.
+    """Each value repeated by its count; if that is too many, evenly spaced quantiles instead.
 
     >>> _spread(np.array([1.0, 2.0]), np.array([1, 3]))
     array([1., 2., 2., 2.])

@@ -19,9 +19,9 @@ from topbin.core.errors import InputError, TopbinError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.tails import Tails
-from topbin.data.batch import Batch
+from topbin.data.batch import Batch, Part
 from topbin.data.find import SourceLike
-from topbin.data.table import SHOWN, Part, Table, open_table, skipped
+from topbin.data.table import SHOWN, Table, open_table, skipped
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import advising_to_skip, total_of
 from topbin.engines.thin import cost, thin
@@ -140,7 +140,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """What the first pass brings back from a part; it adds."""
+    """What the first pass brings back from a part; parts add."""
 
     labels: dict[Any, int] = field(default_factory=dict)
     scores_p: dict[Any, tuple[Scores, ...]] = field(default_factory=dict)
@@ -214,9 +214,9 @@ def tails_from(
     score, label
         The columns of scores and of labels; `positive` and `negative` as in `read_labels`.
     drop_nan
-        Leave rows out whose score is missing, NaN or infinite, which are otherwise TB004.
+        Leave out rows whose score is missing, NaN or infinite, which are otherwise TB004.
     skip_bad
-        Leave files out that cannot be read, which are otherwise TB102.
+        Leave out files that cannot be read, which are otherwise TB102.
     """
     counted = count_from(
         engine, source, score=score, label=label, positive=positive, negative=negative,
@@ -249,7 +249,8 @@ def count_from(
         seen, bad = _first_pass(engine, parts, look, skip_bad)
     parts = [part for part in parts if part.path not in bad]
     _check_usable(seen, drop_nan)
-    labels = resolve_labels(seen.labels, positive=positive, negative=negative)
+    roles = {"positive": positive, "negative": negative}
+    labels = resolve_labels(seen.labels, **roles, name=f'column "{label}"')
     if [value for value in seen.labels if look.is_positive(value)] != [labels.positive]:
         exact = Look(columns, partial(eq, labels.positive))
         seen, _ = _first_pass(engine, parts, exact, skip_bad=False)
@@ -278,7 +279,7 @@ def _check_kinds(table: Table, score: str) -> None:
                 f'column "{column}" of {table.name} is a {table.types[column]}, not a value.',
             )
     # In text files a word such as "n/a" makes a column of numbers one of strings.
-    is_text = all(getattr(file, "first_line", None) is not None for file in table.files)
+    is_text = all(file.first_line is not None for file in table.files)
     allowed = {"number", "blank"} | ({"string", "other"} if is_text else set())
     if table.kinds[score] not in allowed:
         raise InputError(

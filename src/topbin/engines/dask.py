@@ -12,10 +12,9 @@ REACH_SECONDS = 5
 
 
 class Dask:
-    """A cluster at `address`, or one of this machine's processes, begun and ended here.
+    """A cluster at `address`, or one of processes of this machine, started and ended here.
 
-    A worker that dies takes nothing with it: its parts, and the value they share, are computed
-    again on another one.
+    If a worker dies, its parts, and the value that they share, are computed again on another one.
     """
 
     def __init__(self, address: str | None = None) -> None:
@@ -39,22 +38,22 @@ class Dask:
         value = self._client.submit(_same, shared, pure=False)
         sums = [self._client.submit(task, value, part, pure=False) for part in parts]
         while len(sums) > 1:
-            heaps = [sums[i : i + BRANCH] for i in range(0, len(sums), BRANCH)]
-            sums = [self._client.submit(added, heap, pure=False) for heap in heaps]
+            groups = [sums[i : i + BRANCH] for i in range(0, len(sums), BRANCH)]
+            sums = [self._client.submit(added, group, pure=False) for group in groups]
         with self._giving_up():
             found: Sum = sums[0].result()
         return found
 
     @contextmanager
     def _giving_up(self) -> Iterator[None]:
-        """Say in a coded sentence that a part could not be had from any worker."""
+        """Raise a coded error if no worker could compute a part."""
         lost = self._distributed.KilledWorker, self._distributed.client.FutureCancelledError
         try:
             yield
         except lost as error:
             raise InputError(
                 "TB402",
-                f"Dask gave up: {error}. A worker that dies again and again is often out of "
+                f"Dask gave up: {error}. A worker that dies repeatedly is often out of "
                 "memory; see its log.",
             ) from error
 
@@ -62,7 +61,7 @@ class Dask:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave the cluster; end it if it was begun here."""
+        """Leave the cluster; end it if it was started here."""
         self._client.close()
 
 

@@ -23,7 +23,7 @@ class Local:
     def total(
         self, task: Callable[[Shared, Part], Sum], parts: Sequence[Part], shared: Shared
     ) -> Sum:
-        """The sum of `task(shared, part)`; the first error stops the parts not yet begun."""
+        """The sum of `task(shared, part)`; the first error stops parts that have not started."""
         pool = ThreadPoolExecutor(self.threads)
         try:
             found: Sum = added(list(pool.map(partial(task, shared), parts)))

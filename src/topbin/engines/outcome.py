@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from topbin.core.errors import InputError, TopbinError
-from topbin.data.table import Part
+from topbin.data.batch import Part
 from topbin.engines.engine import Engine
 
 SKIP_BAD = (

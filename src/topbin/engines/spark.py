@@ -22,9 +22,9 @@ REACH_SECONDS = 5
 
 
 class Spark:
-    """A cluster whose master is `address`, or `local[*]`; a session that runs already is used.
+    """A cluster whose master is `address`, or `local[*]`; a session that already runs is used.
 
-    Spark computes a part that failed again, as often as `spark.task.maxFailures` says.
+    Spark computes a part that failed again, up to `spark.task.maxFailures` times.
     """
 
     def __init__(self, address: str | None = None) -> None:
@@ -68,13 +68,13 @@ class Spark:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End the session if it was begun here."""
+        """End the session if it was started here."""
         if not self._theirs:
             self._session.stop()
 
 
 def _check_reached(address: str) -> None:
-    """Knock at a standalone master, or one of several: Spark itself tries for a minute or more.
+    """Try to reach a standalone master, or one of several: Spark itself waits a minute or more.
 
     >>> _check_reached("spark://localhost:9")
     Traceback (most recent call last):

@@ -15,7 +15,7 @@ from scipy.special import ndtri, stdtrit
 from topbin.core.checks import Scores, check_fraction, check_scores
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
-from topbin.core.ranks import share_below
+from topbin.core.shares import share_below
 from topbin.evaluate.measure import (
     Floats,
     Measure,

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 from scipy.stats import binom, norm
 
-from topbin.core.binomial import exact_upper
 from topbin.core.checks import check_count, check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.shares import exact_upper
 from topbin.evaluate.measure import read_alpha
 
 Floats = NDArray[np.float64]

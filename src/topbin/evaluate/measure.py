@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core.binomial import exact_upper
 from topbin.core.checks import Scores, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.shares import exact_upper
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]

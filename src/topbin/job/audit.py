@@ -1,13 +1,13 @@
 """The audit of a run: rows go out to a person, answers come back, and α̂ is judged by them."""
 
-import json
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from topbin.core.atomic import write_text
+from topbin.core.atomic import lock, refuse_existing, write_text
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.data.table import read_table
@@ -23,14 +23,25 @@ from topbin.evaluate.audit import (
     plan_either_way,
 )
 from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
-from topbin.job.files import MODEL, numbered, unlabeled_rows, write_report
+from topbin.job.files import MODEL, REPORT, numbered, read_stored, report_of, unlabeled_rows
 from topbin.job.prepare import from_settings
 from topbin.job.result import in_front, unused
-from topbin.store.models import load
+from topbin.store.models import load, reading
 from topbin.store.plain import to_json
-from topbin.store.runs import RESULT, ROWS, read_result, read_settings
+from topbin.store.runs import (
+    ROWS,
+    SETTINGS,
+    damaged,
+    read_result,
+    read_settings,
+    read_text,
+    write_result,
+)
+from topbin.store.schema import misfit, read_json
 
 ANSWER, DRAWN, ABOUT = "is_positive", "audit.json", "about this file"
+WAIT = 60.0  # seconds for another audit of the same run to end
+NEEDED = ({"source", "label"}, {"positives", "unlabeled"})
 HOW = {
     "simple": "Random rows, drawn without a look at the score.",
     "stratified": "Random rows, equally many from each group of similar scores, in random order.",
@@ -49,22 +60,25 @@ def draw_audit(
 ) -> AuditSample:
     """Write n random unlabeled rows, with an empty column for the answer; return the draw.
 
-    The rows are in random order and have no score, so that whoever labels them does not know it.
-    Every draw of a run is kept, so that any of the files can come back.
+    The rows are in random order and carry no score, so that whoever labels them is blind to it.
+    Every draw of a run is kept, so that any of the files can come back, also when two audits of a
+    run are drawn at once or one of them is killed.
     """
     folder = Path(run)
-    result, before = read_result(folder), _draws(folder)
-    if "sample" in result["data"]:
-        sample, frame = _draw_from_files(folder, result["data"], n, stratified, seed)
-    else:
-        sample, frame = _draw_from_rows(folder, result["data"], n, stratified, seed)
-    rows = frame.pop("row").tolist()
-    frame = in_front(frame, {"row": rows, ANSWER: ""})
-    frame[unused(ABOUT, frame)] = [f"{HOW[sample.kind]} {NOTE}"] + [""] * (sample.n - 1)
-    write_table(output, frame, force=force)
-    drawn = {**sample.to_dict(), "row": rows, "data": result["data"]["hash"]}
-    others = [one for one in before if sorted(one["row"]) != sorted(rows)]
-    write_text(folder / DRAWN, to_json({"draws": [*others, drawn]}), force=True)
+    result = read_result(folder)
+    with lock(folder, wait=WAIT):
+        before = _draws(folder)
+        source = _draw_from_files if "sample" in result["data"] else _draw_from_rows
+        sample, frame = source(folder, result["data"], n, stratified, seed)
+        rows = frame.pop("row").tolist()
+        frame = in_front(frame, {"row": rows, ANSWER: ""})
+        frame[unused(ABOUT, frame)] = [f"{HOW[sample.kind]} {NOTE}"] + [""] * (sample.n - 1)
+        drawn = {**sample.to_dict(), "row": rows, "data": result["data"]["hash"]}
+        others = [one for one in before if sorted(one["row"]) != sorted(rows)]
+        refuse_existing(Path(output), force=force)
+        # A draw without its file does no harm; a file whose draw is not known could not come back.
+        write_text(folder / DRAWN, to_json({"draws": [*others, drawn]}), force=True)
+        write_table(output, frame, force=force)
     return sample
 
 
@@ -74,17 +88,22 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
     Rows are known by their number, so the file may have been sorted.
     """
     folder = Path(run)
-    result = read_result(folder)
-    draws = [one for one in _draws(folder) if one["data"] == result["data"]["hash"]]
-    if not draws:
-        raise InputError("TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100')
     frame = read_table(answers, columns=["row", ANSWER]).frame
-    stored = _draw_of(frame["row"].tolist(), draws, answers)
-    given = frame.set_index("row")[ANSWER].loc[stored["row"]]
-    claim = AlphaEstimate.from_dict(result["estimate"])
-    judged = judge(AuditSample.from_dict(dict(stored)), given, claim)
-    write_text(folder / RESULT, to_json({**result, "audit": judged.to_dict()}), force=True)
-    write_report(folder)
+    with lock(folder, wait=WAIT):
+        result = read_result(folder)
+        draws = [one for one in _draws(folder) if one["data"] == result["data"]["hash"]]
+        if not draws:
+            raise InputError(
+                "TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100'
+            )
+        stored = _draw_of(frame["row"].tolist(), draws, answers)
+        given = frame.set_index("row")[ANSWER].loc[stored["row"]]
+        sample = AuditSample.from_dict(dict(stored))
+        judged = judge(sample, given, AlphaEstimate.from_dict(result["estimate"]))
+        audited = {**result, "audit": judged.to_dict()}
+        html = report_of(folder, audited)  # may fail, and then nothing has changed
+        write_result(folder, audited)
+        write_text(folder / REPORT, html, force=True)
     return judged
 
 
@@ -96,16 +115,27 @@ def plan_audit(run: str | Path, error: float) -> AuditPlan:
 def _draws(folder: Path) -> list[dict[str, Any]]:
     """Every draw of the run, oldest first."""
     path = folder / DRAWN
-    if not path.exists():
+    if not os.path.lexists(path):
         return []
     try:
-        return list(json.loads(path.read_text("utf-8"))["draws"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        stored = read_json(read_text(folder, DRAWN))
+        wrong = misfit(stored, "audit-1") or next(filter(None, map(_misfit, stored["draws"])), None)
+    except ValueError as error:  # a coded one too
+        wrong = str(error)
+    if wrong is not None:
         raise InputError(
             "TB114",
-            f'"{path}" does not say which rows were drawn: it is damaged, or of an older topbin. '
-            "Remove it and draw again.",
-        ) from error
+            f'"{path}" does not say which rows were drawn: it is damaged, or of an older topbin '
+            f"({wrong}). Remove it and draw again.",
+        )
+    return list(stored["draws"])
+
+
+def _misfit(drawn: Mapping[str, Any]) -> str | None:
+    """Why the lists of a draw do not fit each other, or None."""
+    lengths = {len(drawn[name]) for name in ("rows", "stratum", "row")}
+    inside = max(drawn["stratum"]) < len(drawn["sizes"])
+    return None if len(lengths) == 1 and inside else "the lists of a draw do not fit each other"
 
 
 def _draw_of(
@@ -139,23 +169,26 @@ def _draw_from_rows(
     folder: Path, told: Mapping[str, Any], n: int, stratified: bool, seed: int
 ) -> tuple[AuditSample, Any]:
     """The draw and its rows with their numbers, from all unlabeled rows in memory."""
-    if (folder / ROWS).exists():
-        frame = read_table(folder / ROWS).frame
+    if os.path.lexists(folder / ROWS):
+        frame = read_stored(folder, ROWS)
     else:
-        data = from_settings(read_settings(folder))
+        data = from_settings(_naming_files(folder))
         _check_unchanged(data.hash, told)
         frame = unlabeled_rows(data)
     if stratified:
-        sample = draw_stratified(load(folder / MODEL).evidence_.scores_u, n, seed=seed)
+        with reading(folder / MODEL):
+            sample = draw_stratified(load(folder / MODEL).evidence_.scores_u, n, seed=seed)
     else:
         sample = draw(len(frame), n, seed=seed)
+    if sample.rows.max() >= len(frame):
+        raise damaged(folder / MODEL, "it has scored other rows than the run has")
     return sample, frame.iloc[sample.rows].reset_index(drop=True)
 
 
 def _draw_from_files(
     folder: Path, told: Mapping[str, Any], n: int, stratified: bool, seed: int
 ) -> tuple[AuditSample, Any]:
-    """The same from the files of a sampled run, in one pass.
+    """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
 
     The pass also draws the sample of the run again, which shows whether the files have changed.
     """
@@ -166,15 +199,22 @@ def _draw_from_files(
             "--stratified (stratified=True).",
         )
     sample = draw(told["n_u"], n, seed=seed)
-    named, rows, engine = read_settings(folder), told["sample"]["rows"], Local()
-    source = open_labeled(
-        named.get("unlabeled") or named["source"], told["label"], positives=named.get("positives")
-    )
-    counted = count_labels(engine, source, named.get("positive"), named.get("negative"))
+    settings, rows, engine = _naming_files(folder), told["sample"]["rows"], Local()
+    source = settings.get("unlabeled") or settings["source"]
+    table = open_labeled(source, told["label"], positives=settings.get("positives"))
+    counted = count_labels(engine, table, settings.get("positive"), settings.get("negative"))
     again = told["sample"]["seed"], SAMPLING, 2 * rows
     positives, both, drawn = pick(engine, counted, again, (seed, AUDITING, n))
     _check_unchanged(split_sample(positives, both, rows).table.hash(), told)
     return replace(sample, rows=drawn.places), numbered(drawn, told["label"])
+
+
+def _naming_files(folder: Path) -> dict[str, Any]:
+    """The settings of a run, if they name the files that it was made from."""
+    settings = read_settings(folder)
+    if not any(needed <= settings.keys() for needed in NEEDED):
+        raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
+    return settings
 
 
 def _check_unchanged(found: str, told: Mapping[str, Any]) -> None:

@@ -1,9 +1,11 @@
 """What a job leaves in its run folder, and what later verbs read back from it."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
 from topbin.core.atomic import write_text
+from topbin.core.errors import InputError
 from topbin.data.batch import Batch
 from topbin.data.features import Features
 from topbin.data.table import read_table
@@ -11,16 +13,21 @@ from topbin.data.write import write_table
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, in_front
 from topbin.show import page
-from topbin.store.models import load, save
-from topbin.store.runs import ROWS, Run, read_result
+from topbin.store.folder import check_regular
+from topbin.store.models import load, reading, save
+from topbin.store.runs import ROWS, RunFolder, read_result
 from topbin.store.scorer import MODEL as MODEL
 from topbin.store.scorer import read_scorer
 
 CANDIDATES, REPORT = "candidates.csv", "report.html"
 SHOWN = 25
+CHANGED = {
+    "code": "changed-candidates",
+    "sentence": f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged.",
+}
 
 
-def write_files(result: Result, run: Run, *, keep_rows: bool = False) -> None:
+def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> None:
     """Everything a run leaves; result.json last, so that its presence means "complete".
 
     `keep_rows` leaves the unlabeled rows too, if they are in memory, for runs whose settings may
@@ -30,6 +37,7 @@ def write_files(result: Result, run: Run, *, keep_rows: bool = False) -> None:
     frame = result.candidates()
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     write_table(folder / CANDIDATES, frame, force=True)
+    content["candidates"]["sum"] = _sum_of(folder / CANDIDATES)
     if keep_rows and result.data.rest is None:
         write_table(folder / ROWS, unlabeled_rows(result.data), force=True)
     html = page(content, result.classifier, _shown(frame))
@@ -55,12 +63,36 @@ def read_model(folder: str | Path) -> tuple[Any, Features]:
 
 
 def write_report(folder: str | Path) -> Path:
-    """Write report.html anew from what the run left, an audit that came later included."""
+    """Write report.html again from what the run left, with an audit that came later."""
     path = Path(folder)
-    result, model = read_result(path), load(path / MODEL)
-    shown = _shown(read_table(path / CANDIDATES).frame)
-    write_text(path / REPORT, page(result, model, shown), force=True)
+    write_text(path / REPORT, report_of(path, read_result(path)), force=True)
     return path / REPORT
+
+
+def report_of(folder: Path, result: dict[str, Any]) -> str:
+    """The page of a run; it says so if candidates.csv is not as the run left it."""
+    rows, known = read_stored(folder, CANDIDATES), result["candidates"].get("sum")
+    if known not in (None, _sum_of(folder / CANDIDATES)):
+        findings = [*result["data"]["findings"], CHANGED]
+        result = {**result, "data": {**result["data"], "findings": findings}}
+    model = load(folder / MODEL)
+    with reading(folder):
+        return page(result, model, _shown(rows))
+
+
+def read_stored(folder: Path, name: str) -> Any:
+    """The rows of a table that a run left, which must be a file inside its folder."""
+    try:
+        check_regular(folder / name)
+    except FileNotFoundError:
+        pass  # the reader of tables says so
+    except OSError as error:
+        raise InputError("TB114", f'"{folder / name}" cannot be read: {error.strerror}.') from error
+    return read_table(folder / name).frame
+
+
+def _sum_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _shown(frame: Any) -> list[dict[str, Any]]:

@@ -11,8 +11,8 @@ import numpy as np
 from topbin.core.checks import check_count
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
+from topbin.core.hashing import find_twins
 from topbin.core.labels import Labels
-from topbin.core.twins import find_twins
 from topbin.data.batch import Batch, Places
 from topbin.data.columns import Columns
 from topbin.data.features import Features, fit_features
@@ -25,6 +25,7 @@ from topbin.mpe.alarms import shared_rows
 SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
 # Findings that the encoder already names among the columns it leaves out.
+NAMES = ("positives", "unlabeled", "source")  # settings that name files
 DROPPED_ANYWAY = {"constant", "identifier", "free-text"}
 
 
@@ -73,7 +74,7 @@ class Prepared:
     @property
     def sources(self) -> list[str]:
         """The files that the rows come from, as they were written."""
-        return [*self.named.get("positives", ()), *self.named["source"]]
+        return [path for key in NAMES for path in _paths(self.named.get(key))]
 
     @cached_property
     def hash(self) -> str:
@@ -173,12 +174,12 @@ def prepare(
             rest = Rest(counted, columns, drawn.places, seed)
     if rest is None:
         table, labels = read_whole(opened, positive, negative)
-    named: dict[str, Any] = {
-        "source": _paths(source) or [table.name],
-        "positives": _paths(positives) or None,
-    }
-    named |= {"label": label, "positive": positive, "negative": negative, "sample": sample}
-    named = {name: value for name, value in named.items() if value is not None}
+    named: dict[str, Any] = {"source": _paths(source) or [table.name], "label": label}
+    if positives is not None:
+        named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
+    roles = {"positive": positive, "negative": negative}
+    named |= {name: str(value) for name, value in roles.items() if value is not None}
+    named |= {} if sample is None else {"sample": sample}
     return _encode(table, labels, rest, named, id, _names(drop), _names(text))
 
 

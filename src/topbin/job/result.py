@@ -1,6 +1,6 @@
 """What a job found: how many, how sure, which rows; as words, a table, a picture, files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,6 +13,7 @@ from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
+from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.measure import Share
 from topbin.evaluate.threshold import precision_from_shares, recall, threshold_for_precision
 from topbin.job.prepare import Prepared
@@ -285,20 +286,29 @@ def _expectation(picked: Mapping[str, Any]) -> str:
 def in_front(frame: Any, columns: Mapping[str, Any]) -> Any:
     """The frame with these columns first; its own columns of the same name get another.
 
+    Names that a reader of files takes for the same, such as "Row" and "row", count as the same.
+
     >>> import pandas as pd
-    >>> list(in_front(pd.DataFrame({"row": [7], "x": [1]}), {"row": [1]}))
-    ['row', 'row of the table', 'x']
+    >>> list(in_front(pd.DataFrame({"Row": [7], "x": [1]}), {"row": [1]}))
+    ['row', 'Row of the table', 'x']
     """
-    taken = {name: unused(f"{name} of the table", frame) for name in columns if name in frame}
-    frame = frame.rename(columns=taken)
+    taken = {name_in_files(name) for name in columns}
+    names = []
+    for own in map(str, frame.columns):
+        own = own.translate(PICTURES)
+        name = own if name_in_files(own) not in taken else unused(f"{own} of the table", taken)
+        names.append(name)
+        taken.add(name_in_files(name))
+    frame = frame.set_axis(names, axis=1)
     for place, (name, values) in enumerate(columns.items()):
         frame.insert(place, name, values)
     return frame
 
 
-def unused(name: str, frame: Any) -> str:
+def unused(name: str, taken: Iterable[str]) -> str:
     """A name for a new column, with an underscore for each time it is taken."""
-    while name in frame:
+    known = {name_in_files(one) for one in taken}
+    while name_in_files(name) in known:
         name += "_"
     return name
 

@@ -19,16 +19,16 @@ import topbin
 from topbin.core.atomic import lock, new_file, remove, remove_parts, write_errors, write_text
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.data.batch import Batch
+from topbin.data.batch import Batch, Part
 from topbin.data.features import Features
 from topbin.data.find import SourceLike
 from topbin.data.parquet import stamp
 from topbin.data.schema import Types, kinds_of
-from topbin.data.table import Part, Table, open_table, skipped
+from topbin.data.table import Table, open_table, skipped
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import Outcome, advising_to_skip, total_of
 from topbin.job.files import MODEL, read_model
-from topbin.store.models import SUMS
+from topbin.store.models import SUMS, reading
 from topbin.store.scorer import POSITIVE, PROBABILITY, refuse_scored
 
 DONE = "_SUCCESS"  # as Hadoop and Spark mark a folder that is complete
@@ -66,7 +66,8 @@ class Job:
         """The batch as Arrow rows with two columns more; its own keep their types."""
         arrow = require("pyarrow", extra="dask", caller="topbin score --engine")
         features = self.encoder.encode(batch.select(self.encoder.columns))
-        p = self.model.predict_proba(features)[:, 1]
+        with reading("the model of the run"):
+            p = self.model.predict_proba(features)[:, 1]
         found = batch.to_arrow(types).append_column(PROBABILITY, arrow.array(p))
         return found.append_column(POSITIVE, arrow.array(p > 0.5))
 

@@ -19,10 +19,10 @@ from topbin.job.prepare import Prepared
 from topbin.job.result import packages
 from topbin.store.models import load, save
 from topbin.store.plain import to_json
-from topbin.store.runs import MAY_CHANGE, RESULT, STAGES, Run, read_result
+from topbin.store.runs import MAY_CHANGE, RESULT, STAGES, RunFolder, read_result
 
 
-class Stages(MutableMapping[str, Any]):
+class SavedSteps(MutableMapping[str, Any]):
     """Steps by name, on the disk; one that cannot be read counts as not done."""
 
     def __init__(self, folder: Path) -> None:
@@ -50,9 +50,9 @@ class Stages(MutableMapping[str, Any]):
         return sum(1 for _ in self)
 
 
-def open_stages(run: Run, data: Prepared, settings: Mapping[str, Any]) -> Stages:
+def open_stages(run: RunFolder, data: Prepared, settings: Mapping[str, Any]) -> SavedSteps:
     """The steps of this very job; steps of other rows, settings or versions are removed."""
-    stages = Stages(run.folder / STAGES / key_of(data, settings))
+    stages = SavedSteps(run.folder / STAGES / key_of(data, settings))
     if stages.folder.parent.is_dir():
         with write_errors(run.folder):
             for other in stages.folder.parent.iterdir():
@@ -63,7 +63,7 @@ def open_stages(run: Run, data: Prepared, settings: Mapping[str, Any]) -> Stages
     return stages
 
 
-def close_stages(run: Run) -> None:
+def close_stages(run: RunFolder) -> None:
     """Remove all steps, when result.json has made them needless."""
     with write_errors(run.folder):
         remove(run.folder / STAGES)
@@ -83,7 +83,7 @@ def key_of(data: Prepared, settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def finished(run: Run, data: Prepared) -> dict[str, Any] | None:
+def finished(run: RunFolder, data: Prepared) -> dict[str, Any] | None:
     """What a resumed run found, if it is complete and was made of the same; else None."""
     if not run.resumed or not (run.folder / RESULT).exists():
         return None

@@ -17,12 +17,11 @@ from scipy.special import expit
 from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
 from topbin.core.labels import Mask
-from topbin.core.ranks import share_below
+from topbin.core.shares import share_below
 from topbin.core.tails import Counts, Tails
-from topbin.data.batch import Batch, Places
+from topbin.data.batch import Batch, Part, Places
 from topbin.data.features import Features
 from topbin.data.rows import mix
-from topbin.data.table import Part
 from topbin.engines.engine import Engine
 from topbin.engines.thin import cost, thin
 from topbin.job.draw import Roles, total

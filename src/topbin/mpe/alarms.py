@@ -14,8 +14,8 @@ from scipy.stats import norm
 
 from topbin.core.defaults import FEW_POSITIVES
 from topbin.core.estimate import Alarm, AlphaEstimate
+from topbin.core.hashing import Twins
 from topbin.core.tails import Tails
-from topbin.core.twins import Twins
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
 
 TINY_BIN = 20

@@ -7,9 +7,9 @@ smallest. DKW allows every bin the same absolute error; the limits of Clopper & 
 
 import numpy as np
 
-from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import check_fraction
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.shares import exact_lower, exact_upper
 from topbin.core.tails import Counts, Shares, Tails
 
 RATIO = 1.05

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
+from topbin.core.shares import exact_lower, exact_upper
 from topbin.core.tails import Shares, Tails
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
 from topbin.mpe.calibration import (

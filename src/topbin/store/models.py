@@ -39,6 +39,7 @@ from topbin.core.optional import require
 from topbin.store.folder import LIMIT, read_file
 from topbin.store.safe.lists import FACES, VALUES
 from topbin.store.safe.store import Attachments, is_own, name_of, pack, refused, unpack
+from topbin.store.schema import read_json
 
 FORMAT = 2
 READ = (1, 2)
@@ -103,7 +104,7 @@ def load(folder: str | os.PathLike[str], *, net: Any = None) -> Any:
     of other versions TB112.
     """
     path = Path(folder)
-    if any((path / name).exists() for name in OF_A_RUN):
+    if any(os.path.exists(path / name) for name in OF_A_RUN):
         from topbin.store.scorer import read_scorer
 
         return read_scorer(path, net=net)
@@ -196,8 +197,8 @@ def _read(folder: Path, name: str) -> bytes:
     try:
         return read_file(folder / name)
     except FileNotFoundError:
-        what = "there is no folder" if not folder.exists() else f"it has no {name}"
-        code = "TB101" if not folder.exists() else "TB110"
+        there = os.path.exists(folder)
+        what, code = (f"it has no {name}", "TB110") if there else ("there is no folder", "TB101")
         raise InputError(code, f'"{folder}" is not a model folder: {what}.') from None
     except OSError as error:
         raise InputError("TB110", f'"{folder / name}" cannot be read: {error.strerror}.') from error
@@ -205,8 +206,9 @@ def _read(folder: Path, name: str) -> bytes:
 
 def _description(folder: Path, contents: dict[str, bytes]) -> dict[str, Any]:
     try:
-        description = json.loads(contents[MODEL])
-        format_, class_ = description["format"], description["class"]
+        description = read_json(contents[MODEL])
+        format_, class_ = description["format"], str(description["class"])
+        description = {"topbin": None, **description, "versions": dict(description["versions"])}
     except (ValueError, KeyError, TypeError) as error:
         raise InputError("TB110", f'"{folder / MODEL}" is damaged: {error!r}.') from error
     if format_ not in READ or isinstance(format_, bool):
@@ -224,7 +226,7 @@ def _description(folder: Path, contents: dict[str, bytes]) -> dict[str, Any]:
         )
     if class_ not in STORED:
         raise refused(repr(class_))
-    return dict(description)
+    return description
 
 
 @contextmanager
@@ -240,11 +242,9 @@ def reading(
     except TopbinError:
         raise
     except Exception as error:
-        saved, now = (description or {}).get("versions"), _versions()
+        saved, now = (description or {}).get("versions", {}), _versions()
         other = [
-            f"{k} {v} (here {now.get(k, 'none')})"
-            for k, v in (saved.items() if isinstance(saved, dict) else ())
-            if now.get(k) != v
+            f"{k} {v} (here {now.get(k, 'none')})" for k, v in saved.items() if now.get(k) != v
         ]
         cause = f" It was saved with {', '.join(other)}, which may be why." if other else ""
         raise InputError(

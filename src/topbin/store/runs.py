@@ -5,6 +5,7 @@ that was killed can be read up to its last whole line; result.json has a schema 
 `schemas/result-1.json`, and no times in it, so that a resumed run leaves the same bytes.
 """
 
+import hashlib
 import json
 import os
 import shlex
@@ -12,7 +13,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +24,26 @@ from topbin.core.atomic import (
     refuse_existing,
     remove,
     remove_parts,
+    write_bytes,
     write_errors,
     write_text,
 )
-from topbin.core.errors import InputError, MissingExtra
-from topbin.core.optional import require
+from topbin.core.errors import InputError, MissingExtra, TopbinError
+from topbin.store.folder import read_file
 from topbin.store.plain import plain, to_json, to_toml
+from topbin.store.schema import misfit, read_json
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
 ROWS = "unlabeled.parquet"
 LEFT = (SETTINGS, EVENTS, RESULT, STAGES, ROWS, "candidates.csv", "report.html", "model")
 
 SCHEMA = "topbin-result-1"
+MOST = 256 << 20  # bytes of a file that people read
 MAY_CHANGE = frozenset({"time_limit"})  # how long to work; what is found by then is the same
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunFolder:
     """A run folder that this process holds."""
 
     folder: Path
@@ -55,9 +58,8 @@ class Run:
         return read_events(self.folder / EVENTS)
 
     def write_result(self, result: Mapping[str, Any]) -> None:
-        """Write result.json; the schema's name and the version are added."""
-        stamped = {"schema": SCHEMA, "topbin": topbin.__version__, **result}
-        write_text(self.folder / RESULT, to_json(stamped), force=True)
+        """Write result.json; the schema's name, the version and a sum are added."""
+        write_result(self.folder, {"schema": SCHEMA, "topbin": topbin.__version__, **result})
 
 
 @contextmanager
@@ -67,16 +69,16 @@ def open_run(
     *,
     force: bool = False,
     resume: bool = False,
-) -> Iterator[Run]:
+) -> Iterator[RunFolder]:
     """Start a run in a new folder, start over in an old one (`force`), or go on (`resume`).
 
     A folder with anything in it is refused without one of these. `resume` wants the settings the
     run was started with, but for the time limit; `force` removes what runs leave, and nothing else.
     """
     path = Path(folder)
-    if path.is_file():
+    if os.path.isfile(path):
         refuse_existing(path)
-    if resume and not (path / SETTINGS).exists():
+    if resume and not os.path.exists(path / SETTINGS):
         raise InputError("TB114", f'there is no run in "{path}" to resume; leave out --resume.')
     with write_errors(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -88,9 +90,9 @@ def open_run(
             _cut_torn_line(path / EVENTS)
         else:
             _make_room(path, force=force)
-            write_text(path / SETTINGS, to_toml(settings))
+            write_text(path / SETTINGS, to_toml(settings), force=True)
         try:
-            yield Run(path, resume)
+            yield RunFolder(path, resume)
         except (InputError, MissingExtra):
             _forget_refused(path)
             raise
@@ -98,21 +100,28 @@ def open_run(
 
 def read_settings(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """What a run was asked to do."""
-    text = _read(Path(folder), SETTINGS)
+    text = read_text(Path(folder), SETTINGS)
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError("TB114", f'"{folder}/{SETTINGS}" is damaged: {error}.') from error
+        settings = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise damaged(Path(folder) / SETTINGS, str(error)) from error
+    check_fits(Path(folder) / SETTINGS, settings, "settings-1")
+    return settings
 
 
 def read_result(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a run found; TB112 if it was written in a form that this version does not know."""
-    text = _read(Path(folder), RESULT)
+    """What a run found; TB112 if it was written in a form that this version does not know.
+
+    A file that does not fit its schema, or not its own sum, is damaged: TB114.
+    """
+    path = Path(folder) / RESULT
     try:
-        result = json.loads(text)
+        result = read_json(read_text(Path(folder), RESULT))
         schema = result["schema"]
+    except TopbinError:
+        raise
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError("TB114", f'"{folder}/{RESULT}" is damaged: {error!r}.') from error
+        raise damaged(path, repr(error)) from error
     if schema != SCHEMA:
         raise InputError(
             "TB112",
@@ -120,19 +129,39 @@ def read_result(folder: str | os.PathLike[str]) -> dict[str, Any]:
             f"{result.get('topbin', '?')}; this is topbin {topbin.__version__}, which reads "
             f"{SCHEMA!r}. Use the version that wrote it, or run again.",
         )
+    check_fits(path, result, "result-1")
+    if result.pop("sum", None) not in (None, _sum_of(result)):
+        raise damaged(path, "it is not as it was written: its sum differs")
     return dict(result)
 
 
+def write_result(folder: Path, result: Mapping[str, Any]) -> None:
+    """Replace result.json; its sum shows damage, not forgery."""
+    content = {key: value for key, value in result.items() if key != "sum"}
+    write_text(folder / RESULT, to_json({**content, "sum": _sum_of(content)}), force=True)
+
+
+def _sum_of(result: Mapping[str, Any]) -> str:
+    return hashlib.sha256(to_json(result).encode()).hexdigest()
+
+
+def check_fits(path: Path, value: Any, schema: str) -> None:
+    """Hold a value against its schema; TB114 names the first place that does not fit."""
+    wrong = misfit(value, schema)
+    if wrong is not None:
+        raise damaged(path, f"it does not fit its schema: {wrong}")
+
+
 def check_result(result: Mapping[str, Any]) -> None:
-    """Hold a result against its schema; TB114 names the first place that does not fit."""
-    jsonschema = require("jsonschema", extra="dev", caller="check_result")
-    schema = json.loads(files("topbin.store").joinpath("schemas/result-1.json").read_text("utf-8"))
-    errors = jsonschema.Draft202012Validator(schema).iter_errors(json.loads(to_json(result)))
-    first = next(iter(errors), None)
-    if first is not None:
-        raise InputError(
-            "TB114", f"{RESULT} does not fit its schema: {first.json_path}: {first.message}."
-        )
+    """Hold a result that is to be written against its schema."""
+    check_fits(Path(RESULT), json.loads(to_json(result)), "result-1")
+
+
+def damaged(path: Path, why: str) -> InputError:
+    """The refusal of a file of a run, and the way out."""
+    return InputError(
+        "TB114", f'"{path}" is damaged: {why}. Copy the folder again, or run again with --force.'
+    )
 
 
 def append_event(path: Path, event: Mapping[str, Any]) -> None:
@@ -146,9 +175,9 @@ def append_event(path: Path, event: Mapping[str, Any]) -> None:
 
 def read_events(path: Path) -> list[dict[str, Any]]:
     """All events; a last line that a kill tore is left out, a torn line before it is TB114."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return []
-    *lines, last = path.read_bytes().split(b"\n")
+    *lines, last = _read(path).split(b"\n")
     events = [_event(line) for line in lines]
     if None in events:
         line = events.index(None) + 1
@@ -166,9 +195,9 @@ def _event(line: bytes) -> dict[str, Any] | None:
 
 def _cut_torn_line(path: Path) -> None:
     """Remove what follows the last line end, so that the next event begins a line."""
-    if path.exists():
-        whole = path.read_bytes().rpartition(b"\n")
-        write_text(path, (whole[0] + whole[1]).decode(), force=True)
+    if os.path.lexists(path):
+        whole, end, _ = _read(path).rpartition(b"\n")
+        write_bytes(path, whole + end, force=True)
 
 
 def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
@@ -190,7 +219,11 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _make_room(path: Path, *, force: bool) -> None:
-    """Refuse a folder with files in it; with `force` remove what runs leave, and only that."""
+    """Refuse a folder with files in it; with `force` remove what runs leave, and only that.
+
+    The settings stay until they are replaced: they mark the folder as a run, so that a `force` that
+    is killed half-way can be given again.
+    """
     there = {p.name for p in path.iterdir() if p.name != LOCK and p.suffix != PART}
     if there and SETTINGS not in there:
         raise InputError(
@@ -203,7 +236,8 @@ def _make_room(path: Path, *, force: bool) -> None:
     with write_errors(path):
         remove_parts(path)
         for name in LEFT:
-            remove(path / name)
+            if name != SETTINGS:
+                remove(path / name)
 
 
 def _forget_refused(path: Path) -> None:
@@ -215,19 +249,30 @@ def _forget_refused(path: Path) -> None:
         remove(path / SETTINGS)
 
 
-def _read(folder: Path, name: str) -> str:
+def read_text(folder: Path, name: str) -> str:
+    """A text file of a run folder; TB114 if there is none, or it cannot be read."""
     try:
-        return (folder / name).read_text("utf-8")
+        return _read(folder / name).decode()
     except (FileNotFoundError, NotADirectoryError):
         raise InputError("TB114", _why_not(folder, name)) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise InputError("TB114", f'"{folder / name}" cannot be read: {error}.') from error
 
 
+def _read(path: Path) -> bytes:
+    try:
+        return read_file(path, MOST)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError("TB114", f'"{path}" cannot be read: {reason}.') from error
+
+
 def _why_not(folder: Path, name: str) -> str:
-    if folder.is_file():
+    if os.path.isfile(folder):
         return f'"{folder}" is a file, not a run folder; the run comes first, then the files.'
-    if (folder / SETTINGS).exists():
+    if os.path.exists(folder / SETTINGS):
         return (
             f'the run in "{folder}" is not complete. Go on with the command that began it: '
             f"topbin fit … -o {shlex.quote(str(folder))} --resume"

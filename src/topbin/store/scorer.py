@@ -8,7 +8,7 @@ from typing import Any
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch, as_pandas
 from topbin.data.features import Features
-from topbin.store.models import load, load_encoder
+from topbin.store.models import load, load_encoder, reading
 from topbin.store.runs import read_result
 
 MODEL = "model"
@@ -31,17 +31,23 @@ class Scorer:
         table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
         given = table.frame if isinstance(frame, Batch) else as_pandas(frame)
         refuse_scored(table.kinds, table.name)
-        p = self.model.predict_proba(self.encoder.encode(table))[:, 1]
+        X = self.encoder.encode(table)
+        with reading("the model of the run"):
+            p = self.model.predict_proba(X)[:, 1]
         return given.assign(**{PROBABILITY: p, POSITIVE: p > 0.5})
 
 
 def read_scorer(run: Path, *, net: Any = None) -> Scorer:
     """The scorer of a run that is complete."""
     read_result(run)
-    model = load(run / MODEL, net=net)
+    model, encoder = load(run / MODEL, net=net), load_encoder(run / MODEL)
+    if encoder is None:
+        raise InputError(
+            "TB110", f'"{run / MODEL}" has no encoder.json, which the model of a run has.'
+        )
     model.features_ = None  # earlier versions saved one, and names, for a matrix encoded before
     vars(model).pop("feature_names_in_", None)
-    return Scorer(model, load_encoder(run / MODEL))
+    return Scorer(model, encoder)
 
 
 def refuse_scored(columns: Container[str], where: str) -> None:

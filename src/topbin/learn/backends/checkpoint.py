@@ -5,6 +5,7 @@ never half of each. Nothing in it can run code.
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from hashlib import sha256
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from topbin.core.atomic import new_file, write_errors
 from topbin.core.errors import InputError
-from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.optional import require
+from topbin.core.typed import from_plain
 from topbin.learn.backends.torch import State, TorchBackend
 from topbin.learn.loop import Epoch
 from topbin.learn.select import n_rows
@@ -38,7 +39,7 @@ def keep(
 ) -> Iterator[Epoch]:
     """Pass the epochs of `train` through, with a checkpoint on disk before each is handed on.
 
-    Of a team of processes one writes and all read, so the path must be one that all see.
+    In a team of processes one writes and all read, so the path must be one that all can see.
 
     A run and its resumption are the same lines; `load` returns () when there is no file yet:
 
@@ -56,8 +57,8 @@ def keep(
 def path_in(folder: Path | str, model: TorchBackend, samples: Sequence[Any], about: str) -> Path:
     """The file of one run in a folder of runs, named by all that its bits depend on.
 
-    A folder so serves many fits, and a run is resumed only on the rows and from the weights that
-    it began with. A Dataset is known by its kind and length, as reading it all may be dear.
+    One folder can thus serve many fits, and a run is resumed only on the rows and from the weights
+    that it began with. A Dataset is known by its kind and length, because reading it takes long.
     """
     known = sha256(json.dumps([about, _settings(model)]).encode())
     for value in (model.rng, *model.net.state_dict().values(), *samples):
@@ -98,21 +99,41 @@ def save(path: Path | str, model: TorchBackend, history: Sequence[Epoch]) -> Non
 
 def load(path: Path | str, model: TorchBackend) -> tuple[Epoch, ...]:
     """Restore the model from a checkpoint and return its history; () if there is no file."""
-    if not Path(path).exists():
+    if not os.path.exists(path):
         return ()
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except safetensors.SafetensorError as error:
+    except (safetensors.SafetensorError, OSError) as error:
         raise InputError("TB017", f"{path} is not a safetensors file: {error}") from error
     if header.get("format") != FORMAT:
         raise InputError(
             "TB017", f"{path} has format {header.get('format')!r}; this version reads {FORMAT!r}."
         )
-    _check_settings(path, json.loads(header["settings"]), _settings(model))
-    model.restore(_state(path, model, tensors, json.loads(header["plain"])))
-    return tuple(_epoch(record) for record in json.loads(header["history"]))
+    try:
+        parts = {name: json.loads(header[name]) for name in ("settings", "plain", "history")}
+        _check_settings(path, parts["settings"], _settings(model))
+        history = from_plain(tuple[Epoch, ...], parts["history"])
+        state = _state(path, model, tensors, parts["plain"])
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            "TB017",
+            f"{path} is damaged: {type(error).__name__}: {error}. Remove it and begin anew.",
+        ) from error
+    before = model.state()
+    try:
+        model.restore(state)
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(state.rng)
+    except (RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:
+        model.restore(before)
+        raise InputError(
+            "TB017", f"{path} does not fit this net: {error}. Remove it and begin anew."
+        ) from error
+    return tuple(history)
 
 
 def _state(
@@ -123,19 +144,31 @@ def _state(
     wrong = sorted(
         name
         for name in now.keys() | net.keys()
-        if name not in now or name not in net or now[name].shape != net[name].shape
+        if name not in now or name not in net or not _alike(now[name], net[name])
     )
     if wrong:
         raise InputError(
             "TB017", f"{path} is of another net: {', '.join(wrong[:3])} differ. Use the same net."
         )
+    weights = [weight for group in model.optimizer.param_groups for weight in group["params"]]
     slots: dict[int, dict[str, Any]] = {}
     for key, value in (tensors | plain).items():
         if key.startswith("optimizer."):
             _, index, slot = key.split(".", 2)
+            if isinstance(value, torch.Tensor) and value.ndim:
+                _check_alike(key, value, weights[int(index)])
             slots.setdefault(int(index), {})[slot] = value
     groups = model.optimizer.state_dict()["param_groups"]
     return State(net, {"state": slots, "param_groups": groups}, tensors["rng"])
+
+
+def _alike(one: "torch.Tensor", other: "torch.Tensor") -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype
+
+
+def _check_alike(key: str, slot: "torch.Tensor", weights: "torch.Tensor") -> None:
+    if slot.shape != weights.shape:
+        raise ValueError(f"{key} has another shape than its weights")
 
 
 def _settings(model: TorchBackend) -> dict[str, Any]:
@@ -151,14 +184,3 @@ def _check_settings(path: Path | str, saved: dict[str, Any], now: dict[str, Any]
                 f"{path} was trained with {name} = {saved.get(name)}; now it is {value}. "
                 "Resume with the same settings, or begin anew at another path.",
             )
-
-
-def _epoch(record: dict[str, Any]) -> Epoch:
-    estimate = record["estimate"]
-    return Epoch(
-        **{
-            **record,
-            "estimate": None if estimate is None else AlphaEstimate.from_dict(estimate),
-            "alarms": tuple(Alarm(**alarm) for alarm in record["alarms"]),
-        }
-    )

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.mpe.features import compress, read_samples, standardize, subsample
-from topbin.mpe.hull import NEWCOMERS, Embedding, HullPoint, best_kernel, project
+from topbin.mpe.features.hull import NEWCOMERS, Embedding, HullPoint, best_kernel, project
+from topbin.mpe.features.samples import compress, read_samples, standardize, subsample
 
 FIRST_STEP = 0.05
 RESOLUTION = 2e-3

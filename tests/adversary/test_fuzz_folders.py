@@ -1,0 +1,119 @@
+"""500 forged files of each format, with sums that fit: no crash, no hang, no traceback, no bomb."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from claims import small_run
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import topbin as tb
+from topbin.job.audit import draw_audit
+from topbin.learn.crossfit import Plan
+
+TIMES = 500
+MEGABYTES = 2500
+TINY = Plan(outer=2, inner=1, repeats=1, warm=0, rounds=1)
+rng = np.random.default_rng(0)
+X = np.r_[rng.normal(2, 1, (30, 3)), rng.normal(0, 1, (30, 3))]
+S = np.r_[np.ones(15), np.zeros(45)]
+
+
+def save(model, folder):
+    tb.save(tb.PvUClassifier(model, plan=TINY, random_state=0).fit(X, S), folder)
+
+
+def tables(source):
+    save(RandomForestClassifier(2, max_depth=2, random_state=0), source / "forest")
+    save(GradientBoostingClassifier(n_estimators=2, max_depth=2), source / "boosting")
+    save(HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=5), source / "histogram")
+    save(KNeighborsClassifier(3, algorithm="brute"), source / "neighbors")
+    save(make_pipeline(StandardScaler(), LogisticRegression()), source / "linear")
+
+
+def boosters(source):
+    from lightgbm import LGBMClassifier
+
+    few = {"n_estimators": 2, "num_leaves": 4, "verbose": -1, "n_jobs": 1, "min_child_samples": 3}
+    save(LGBMClassifier(**few), source / "numbers")
+
+
+def nets(source):
+    from topbin.learn.classifiers import NetPlan
+
+    model = tb.PvUClassifier("uci-mlp", plan=NetPlan(epochs=1), random_state=0)
+    tb.save(model.fit(X, S), source / "net")
+
+
+def runs(source):
+    run = small_run(source / "run")
+    (run / "events.jsonl").write_text('{"stage": "first", "done": 0}\n' * 5)
+    draw_audit(run, 5, run / "answers.csv")
+    answered = pd.read_csv(run / "answers.csv").assign(is_positive="no")
+    answered.to_csv(run / "answers.csv", index=False)
+
+
+def checkpoints(source):
+    from fuzz_folders import small_net
+
+    from topbin.learn.backends.checkpoint import keep
+    from topbin.learn.backends.torch import torch_backend
+    from topbin.learn.loop import train
+    from topbin.learn.pvu import PVU
+
+    (source / "checkpoint").mkdir()
+    rows = X.astype("float32")
+    model = torch_backend(PVU, rows, net=small_net())
+    path = source / "checkpoint" / "c.safetensors"
+    for _ in keep(path, model, train(model, PVU, rows[:15], rows[15:], epochs=2)):
+        pass
+
+
+MADE = {
+    tables: ("numpy", ["model.json", "arrays.npz"]),
+    boosters: ("lightgbm", ["boosters.json"]),
+    nets: ("torch", ["tensors.safetensors"]),
+    checkpoints: ("torch", ["checkpoint"]),
+    runs: ("numpy", ["encoder.json", "result.json", "run.toml", "audit.json", "events.jsonl"]),
+}
+
+
+@pytest.mark.parametrize("made", MADE, ids=lambda made: made.__name__)
+def test_forged_files_are_refused_or_harmless(tmp_path, made):
+    needed, formats = MADE[made]
+    if find_spec(needed) is None:
+        pytest.skip(f"{needed} is not installed")
+    source = tmp_path / "source"
+    source.mkdir()
+    made(source)
+    program = Path(__file__).parent / "fuzz_folders.py"
+    command = [sys.executable, program, source, str(TIMES), *formats]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment())
+    assert done.returncode == 0, f"it died: {done.stderr[-2000:]}"
+    for name, line in zip(formats, done.stdout.splitlines(), strict=True):
+        seen = json.loads(line)
+        assert "traceback" not in seen, done.stderr[-5000:]
+        assert seen.pop("peak") < MEGABYTES
+        assert sum(seen.values()) == TIMES
+        assert seen.get("read", 0) < TIMES, name  # something was refused
+
+
+def environment():
+    import os
+
+    here = Path(__file__).parents[1]
+    paths = [str(here), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}

@@ -1,0 +1,75 @@
+"""Unfinished files of `topbin score` are gone after TERM and HUP, and after the next run."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from claims import claims, small_run
+
+from topbin.core import atomic
+from topbin.core.atomic import new_file, remove_stale
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return small_run(tmp_path_factory.mktemp("leftovers") / "run")
+
+
+def parts(folder):
+    return [path.name for path in folder.iterdir() if path.name.endswith(".part")]
+
+
+def stop(run, source, output, number):
+    """Score in a process of its own, and signal it once it has begun to write."""
+    command = [sys.executable, "-m", "topbin", "score", run, source, "-o", output]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until = time.monotonic() + 120
+    while not parts(output.parent) and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.005)
+    process.send_signal(number)
+    process.communicate()
+    return process.returncode
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_nothing_unfinished_stays(run, tmp_path, ending):
+    source = tmp_path / "in" / "new.csv"
+    source.parent.mkdir()
+    claims(60_000).to_csv(source, index=False)
+    output = tmp_path / "out" / f"scored.{ending}"
+    output.parent.mkdir()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        assert stop(run, source, output, number) == 128 + number
+        assert parts(output.parent) == []
+    assert stop(run, source, output, signal.SIGKILL) == -signal.SIGKILL
+    assert parts(output.parent)
+    claims(20).to_csv(source, index=False)
+    command = [sys.executable, "-m", "topbin", "score", run, source, "-o", output]
+    assert subprocess.run(command, stdout=subprocess.DEVNULL).returncode == 0
+    assert [path.name for path in output.parent.iterdir()] == [output.name]
+
+
+def test_a_writer_that_is_alive_keeps_its_part(tmp_path):
+    target = tmp_path / "x.csv"
+    with new_file(target) as part:
+        part.write_text("half")
+        remove_stale(target)
+        assert part.exists()
+    assert target.read_text() == "half"
+
+
+def test_parts_of_other_files_and_other_machines_stay(tmp_path, monkeypatch):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    monkeypatch.setattr(atomic.os, "getpid", lambda: dead.pid)
+    here, other = (atomic._beside(tmp_path / name) for name in ("x.csv", "y.csv"))
+    monkeypatch.setattr(atomic, "_host", lambda: "0" * 8)
+    elsewhere = atomic._beside(tmp_path / "x.csv")
+    monkeypatch.undo()
+    for path in (here, other, elsewhere):
+        path.touch()
+    remove_stale(tmp_path / "x.csv")
+    assert sorted(os.listdir(tmp_path)) == sorted([other.name, elsewhere.name])
