@@ -82,14 +82,21 @@ def fit_table(
 
 
 def from_crossfit(
-    fit: CrossFit, is_positive: Mask, read: Callable[[Evidence], AlphaEstimate]
+    fit: CrossFit,
+    is_positive: Mask,
+    read: Callable[[Evidence], AlphaEstimate],
+    *,
+    evidence: Evidence | None = None,
 ) -> FittedModel:
-    """What a finished cross-fit says, its α as `read` from the held-out scores."""
-    evidence = Evidence(fit.scores[is_positive], fit.scores[~is_positive])
-    estimate = read(evidence)
-    posterior = fit_posterior(*evidence.scores, estimate.alpha)
+    """What a finished cross-fit says, its α as `read` from the held-out scores.
+
+    `evidence` replaces its own where α was read elsewhere, say from many more rows.
+    """
+    own = Evidence(fit.scores[is_positive], fit.scores[~is_positive])
+    estimate = read(own)
+    posterior = fit_posterior(*own.scores, estimate.alpha)
     oof = posterior(fit.scores)
-    return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence, oof)
+    return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence or own, oof)
 
 
 def run_crossfit(
@@ -100,6 +107,7 @@ def run_crossfit(
     alpha: float | None = None,
     ranks: bool = True,
     new_rows: bool = True,
+    keep_chains: bool = False,
 ) -> CrossFit:
     """Cross-fit the model that the options name, or the default one, by their plan."""
     model = default_model(table.X) if options.estimator is None else options.estimator
@@ -107,7 +115,8 @@ def run_crossfit(
         model, coarse(table.X, model), table.is_positive, learner,
         alpha=alpha, plan=plan_for(learner, table.X, options.plan), ranks=ranks,
         seed=options.seed, sample_weight=table.weight, n_jobs=options.n_jobs,
-        deadline=options.deadline, new_rows=new_rows, memory=options.memory,
+        deadline=options.deadline, new_rows=new_rows, keep_chains=keep_chains,
+        memory=options.memory,
         on_event=options.on_event,
     )  # fmt: skip
 

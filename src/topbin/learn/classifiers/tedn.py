@@ -4,10 +4,21 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
+from sklearn.utils import _safe_indexing
+
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import FitOptions, FittedModel, from_crossfit, judge, usable
+from topbin.learn.classifiers.fitting import (
+    FitOptions,
+    FittedModel,
+    TrainingTable,
+    from_crossfit,
+    judge,
+    run_crossfit,
+    usable,
+)
 from topbin.learn.crossfit import CrossFit
 from topbin.learn.cvir import CVIR
 from topbin.learn.risk import Learner
@@ -35,18 +46,35 @@ class TEDnClassifier(PUClassifier):
     refit: Literal["cvir"] | None = None
     memory: MutableMapping[str, Any] | None = None
 
+    def crossfit(self, X: Any, y: Any, *, keep_chains: bool = False) -> CrossFit:
+        """Run the cross-fit of `fit` on a table and return it; `fit_from` makes a classifier of it.
+
+        With `keep_chains`, rows outside the table can be scored by the models of a single fold.
+        """
+        options = self._options()
+        X, is_positive, known = self._read_all(X, y)
+        rows = X if known.size == is_positive.size else _safe_indexing(X, known)
+        table = TrainingTable(rows, is_positive[known])
+        return run_crossfit(table, self._learner(), options, keep_chains=keep_chains)
+
     def fit_from(
-        self, fit: CrossFit, X: Any, y: Any, *, estimate: AlphaEstimate | None = None
+        self,
+        fit: CrossFit,
+        X: Any,
+        y: Any,
+        *,
+        estimate: AlphaEstimate | None = None,
+        evidence: Evidence | None = None,
     ) -> Self:
-        """Take a finished `topbin.learn.crossfit` of these rows instead of running one.
+        """Take a finished cross-fit of these rows instead of running one.
 
         An `estimate` of α that was made elsewhere, say from many more rows, replaces the one that
-        the cross-fit gives; probabilities then average to it.
+        the cross-fit gives; probabilities then average to it. `evidence` is what it was read from.
         """
         options = self._options()
         X, is_positive, known = self._read_all(X, y)
         fitted = from_crossfit(
-            fit, is_positive[known], lambda found: estimate or judge(found, options)
+            fit, is_positive[known], lambda own: estimate or judge(own, options), evidence=evidence
         )
         return self._store(fitted, X, known)
 
