@@ -58,6 +58,8 @@ def test_an_existing_run_is_not_overwritten(ran, folder):
     assert done.exit_code == 2
     assert done.stderr.startswith("TB104")
     assert (run / "result.json").read_bytes() == before
+    done = call("fit", folder / "nothing.csv", "--label", "known", "-o", run)
+    assert done.stderr.startswith("TB104")  # before any file is opened
 
 
 def test_parquet_and_csv_give_the_same_answer(ran, folder):

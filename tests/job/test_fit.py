@@ -12,7 +12,6 @@ from tumours import TRUTH, tumours
 
 import topbin as tb
 from topbin.core import InputError
-from topbin.job.files import read_model
 from topbin.store.runs import check_result, read_result
 
 
@@ -122,7 +121,7 @@ def test_a_saved_run_can_be_read_back(result, tmp_path):
     folder = result.save(tmp_path / "run")
     stored = read_result(folder)
     assert stored["estimate"]["alpha"] == result.estimate.alpha
-    model, encoder = read_model(folder)
+    model, encoder = tb.load(folder).model, tb.load(folder).encoder
     again = model.predict_proba(encoder.encode(tumours().drop(columns=["known"])))[:, 1]
     first = result.classifier.predict_proba(result.data.X)[:, 1]
     np.testing.assert_array_equal(again, first)

@@ -17,9 +17,8 @@ from topbin.data import table as table_module
 from topbin.engines import Local
 from topbin.engines.outcome import Outcome
 from topbin.job.audit import draw_audit, read_audit
-from topbin.job.draw import count_labels, draw, open_labeled
-from topbin.job.files import read_model
-from topbin.job.sweep import Fold, Folds, Swept, sweep
+from topbin.job.draw import count_labels, draw, open_labeled, total
+from topbin.job.sweep import Fold, Folds, Swept
 from topbin.learn.crossfit import Chain
 from topbin.store.runs import check_result, read_result
 
@@ -195,7 +194,7 @@ def test_the_run_folder_is_complete_and_scores_new_rows(result, tmp_path):
     assert stored["data"]["rows"] == 8300
     assert stored["data"]["sample"] == {"rows": 1200, "of": 8000, "seed": 7}
     assert "trained on 1,200 of 8,000" in (folder / "report.html").read_text()
-    model, encoder = read_model(folder)
+    model, encoder = tb.load(folder).model, tb.load(folder).encoder
     new = table(5)
     found = model.predict_proba(encoder.encode(new))[:, 1]
     assert found[new["truth"]].mean() > found[~new["truth"]].mean() + 0.5
@@ -323,7 +322,7 @@ def test_files_that_change_while_they_are_scored_are_noticed(result):
             return Outcome(bad={"b": InputError("TB102", "b"), "a": InputError("TB102", "a")})
 
     with pytest.raises(InputError, match="TB102 a"):
-        sweep(Broken(), [], None)
+        total(Broken(), None, [], None)
 
 
 def test_parts_without_unlabeled_rows_add_nothing():
@@ -361,9 +360,9 @@ def test_pi_is_among_all_rows_known_negatives_included(tmp_path, result):
     n_p, n_u, alpha = result.estimate.n_p, result.data.n_u, result.estimate.alpha
     assert result.pi == result.to_dict()["estimate"]["pi"] == (n_p + alpha * n_u) / (n_p + n_u)
     assert f"of all {n_p + n_u:,} rows" in result.summary()
-    counted = result.data.rest.counted
-    values = replace(counted.values, counts={**counted.values.counts, -1: 1000}, negative=-1)
-    rest = replace(result.data.rest, counted=replace(counted, values=values))
+    source = result.data.rest.source
+    values = replace(source.values, counts={**source.values.counts, -1: 1000}, negative=-1)
+    rest = replace(result.data.rest, source=replace(source, values=values))
     more = replace(result, data=replace(result.data, rest=rest)).to_dict()
     assert more["estimate"]["pi"] == (n_p + alpha * n_u) / (n_p + n_u + 1000)
     assert (more["data"]["rows"], more["data"]["n_n"]) == (n_p + n_u + 1000, 1000)

@@ -43,23 +43,12 @@ from topbin.cli.verb import (
     help="Seconds after which no new round begins.",
 )
 @option("--threads", group="Budget", type=click.IntRange(1), help="Folds fitted at once.")
-@option(
-    "--seed",
-    group="Budget",
-    default=0,
-    type=SEED,
-    help="Of folds and models.",
-)
+@option("--seed", group="Budget", default=0, type=SEED, help="Of folds and models.")
 @option("--sample", group="Engine", type=int, help="Unlabeled rows to train on.  [100000]")
 @engine_options("For files larger than memory: train on a sample, score all.")
 @option("--review", group="Output", default=100, help="How many candidates to list.")
 @option("--min-precision", group="Output", type=float, help="Or: list rows down to this precision.")
-@option(
-    "--confidence",
-    group="Output",
-    default=0.95,
-    help="Of the interval and the bound.",
-)
+@option("--confidence", group="Output", default=0.95, help="Of the interval and the bound.")
 @option(
     "--max-alpha",
     group="Output",
@@ -122,8 +111,10 @@ def _work(
     from topbin.job.files import write_files
     from topbin.job.prepare import from_settings
     from topbin.job.stages import close_stages, finished, open_stages
-    from topbin.store.runs import open_run
+    from topbin.store.runs import check_room, open_run
 
+    if not how["resume"]:
+        check_room(output, force=how["force"])  # before a pass over large files
     with open_engine(options) as engine:
         data = from_settings(settings, engine)
         for line in data.lines():  # before any work: labels, columns left out, likely leaks

@@ -21,6 +21,7 @@ from topbin.engines.engine import Engine
 from topbin.engines.outcome import total_of
 
 SAMPLING, AUDITING = 0, -1  # streams of hashes that decide which rows are drawn
+UNCOUNTED = LabelValues({}, None, None, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,21 @@ class Roles:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabeledTable:
-    """A table and its label column, or a table of unlabeled rows and the known positives."""
+    """A table and its label column, or a table of unlabeled rows and the known positives.
+
+    `parts` and `values` (what the labels mean) are there once the labels are counted.
+    """
 
     table: Table
     label: str | None
     known: Batch | None = None
+    parts: Sequence[Part] = ()
+    values: LabelValues = UNCOUNTED
+
+    @property
+    def roles(self) -> Roles:
+        """Which rows are positive and which unlabeled."""
+        return Roles(self.label, self.values)
 
     def resolve(self, counts: Any, positive: Any, negative: Any) -> LabelValues:
         """What the values of the label column mean, from the number of rows that have each."""
@@ -57,20 +68,6 @@ class LabeledTable:
             f"{n_u:,} unlabeled rows in {self.table.name}"
         )
         return LabelValues(counts, True, None, note)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Counted:
-    """The parts of a table that does not fit in memory, and what its labels mean."""
-
-    source: LabeledTable
-    parts: list[Part]
-    values: LabelValues
-
-    @property
-    def roles(self) -> Roles:
-        """Which rows are positive and which unlabeled."""
-        return Roles(self.source.label, self.values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,19 +135,19 @@ def positives_first(values: LabelValues, n_p: int, rows: int) -> Labels:
 
 def count_labels(
     engine: Engine, source: LabeledTable, positive: Any = None, negative: Any = None
-) -> Counted:
+) -> LabeledTable:
     """Count the label values in one pass over the label column alone."""
     parts = source.table.placed_parts()
     if source.known is not None:
         counts: Any = {True: source.known.rows, False: sum(part.count() for part in parts)}
     else:
         counts = total(engine, _count_labels, parts, source.label)
-    return Counted(source, parts, source.resolve(counts, positive, negative))
+    return replace(source, parts=parts, values=source.resolve(counts, positive, negative))
 
 
-def draw(engine: Engine, counted: Counted, rows: int, seed: int) -> Drawn:
+def draw(engine: Engine, source: LabeledTable, rows: int, seed: int) -> Drawn:
     """All positives and twice `rows` unlabeled rows in one pass; the order is that of the files."""
-    positives, both = pick(engine, counted, (seed, SAMPLING, 2 * rows))
+    positives, both = pick(engine, source, (seed, SAMPLING, 2 * rows))
     return split_sample(positives, both, rows)
 
 
@@ -160,15 +157,14 @@ def split_sample(positives: Batch, both: Batch, rows: int) -> Drawn:
     return Drawn(*(b.take(np.argsort(b.places, kind="stable")) for b in batches))
 
 
-def pick(engine: Engine, counted: Counted, *asked: tuple[int, int, int]) -> tuple[Batch, ...]:
+def pick(engine: Engine, source: LabeledTable, *asked: tuple[int, int, int]) -> tuple[Batch, ...]:
     """All positives, and for each (seed, stream, rows) as many random unlabeled rows; one pass.
 
     The rows of each draw are in the order of their hashes, which is random too.
     """
-    n_u = counted.values.n_u
+    n_u, known = source.values.n_u, source.known
     limits = [(seed, stream, _highest_hash(rows, n_u)) for seed, stream, rows in asked]
-    found = total(engine, _pick, counted.parts, (counted.roles, limits)).batches
-    known = counted.source.known
+    found = total(engine, _pick, source.parts, (source.roles, limits)).batches
     positives = found[0] if known is None else replace(known, picked=np.full(known.rows, -1))
     draws = []
     for batch, (seed, stream, rows) in zip(found[1:], asked, strict=True):

@@ -7,7 +7,6 @@ from typing import Any
 from topbin.core.atomic import write_text
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch
-from topbin.data.features import Features
 from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.job.prepare import Prepared
@@ -17,7 +16,6 @@ from topbin.store.folder import check_regular
 from topbin.store.models import load, reading, save
 from topbin.store.runs import ROWS, RunFolder, read_result
 from topbin.store.scorer import MODEL as MODEL
-from topbin.store.scorer import read_scorer
 
 CANDIDATES, REPORT = "candidates.csv", "report.html"
 SHOWN = 25
@@ -54,12 +52,6 @@ def numbered(rows: Batch, label: str | None) -> Any:
     """These rows as a frame: the number of each, then its columns without the label."""
     frame = rows.frame.drop(columns=[label or ""], errors="ignore")
     return in_front(frame, {"row": rows.places + 1})
-
-
-def read_model(folder: str | Path) -> tuple[Any, Features]:
-    """The classifier of a run and the encoder that feeds it."""
-    scorer = read_scorer(Path(folder))
-    return scorer.model, scorer.encoder
 
 
 def write_report(folder: str | Path) -> Path:

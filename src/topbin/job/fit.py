@@ -89,8 +89,8 @@ def fit(
             drop=drop, text=text, sample=sample_of({"sample": sample, "engine": engine}),
             engine=engine, seed=seed,
         )  # fmt: skip
-    tell = on_event or (lambda _: None)
-    shared: dict[str, Any] = {
+    asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
+    shared = {
         "confidence": confidence,
         "random_state": seed,
         "n_jobs": threads,
@@ -98,22 +98,33 @@ def fit(
         "positive": 1,
         "negative": -1 if data.labels.is_negative.any() else None,
     }
+    tell = on_event or (lambda _: None)
+    return _fit(data, engine or Local(), asked, shared, time_limit, tell)
+
+
+def _fit(
+    data: Prepared,
+    engine: Engine,
+    asked: dict[str, Any],
+    shared: dict[str, Any],
+    time_limit: float | None,
+    tell: Callable[[Event], object],
+) -> Result:
+    """The first estimate, then the careful one; `shared` are parameters of both classifiers."""
     if data.rest is not None:
         tell(Event("sampled", data.labels.n_u, data.n_u))
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
     first = PvUClassifier(plan=FIRST, **shared).fit(data.X, y).set_params(memory=None)
-    result = Result(
-        data, first, data.with_alarms(first.estimate_), compared_estimates(first.evidence_),
-        seed=seed, preset=preset, review=review, min_precision=min_precision,
-    )  # fmt: skip
+    found = data.with_alarms(first.estimate_), compared_estimates(first.evidence_)
+    result = Result(data, first, *found, **asked)
     tell(Event("first", estimate=result.first))
     careful = TEDnClassifier(
-        plan=plan_for(TEDN, data.X, preset_plan(preset)),
+        plan=plan_for(TEDN, data.X, preset_plan(result.preset)),
         time_limit=time_limit,
         on_event=lambda step: tell(Event("refine", step.done, step.total)),
         **shared,
     )
-    result = _refined(result, careful, y, engine or Local())
+    result = _refined(result, careful, y, engine)
     tell(Event("stopped" if result.stopped else "done", estimate=result.estimate))
     return result
 

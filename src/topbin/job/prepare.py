@@ -19,7 +19,14 @@ from topbin.data.features import Features, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
-from topbin.job.draw import Counted, count_labels, draw, open_labeled, positives_first, read_whole
+from topbin.job.draw import (
+    LabeledTable,
+    count_labels,
+    draw,
+    open_labeled,
+    positives_first,
+    read_whole,
+)
 from topbin.mpe.alarms import shared_rows
 
 SAMPLE = 100_000
@@ -37,14 +44,14 @@ class Rest:
     unlabeled rows that were drawn.
     """
 
-    counted: Counted
+    source: LabeledTable
     columns: Batch
     places: Places
     seed: int
 
     def note(self, *, is_counted: bool) -> str:
         """What every reader of an estimate must know."""
-        n_u, drawn = self.counted.values.n_u, self.places.size
+        n_u, drawn = self.source.values.n_u, self.places.size
         which = f"{n_u - drawn:,} others" if is_counted else "these rows alone"
         return (
             f"trained on {drawn // 2:,} of {n_u:,} unlabeled rows, drawn at random "
@@ -94,13 +101,13 @@ class Prepared:
     @property
     def n_u(self) -> int:
         """How many unlabeled rows there are, in memory or not."""
-        return self.labels.n_u if self.rest is None else self.rest.counted.values.n_u
+        return self.labels.n_u if self.rest is None else self.rest.source.values.n_u
 
     @property
     def n_n(self) -> int:
         """How many rows are known to be negative; a sample has none of them."""
         n_n = int(self.labels.is_negative.sum())
-        return n_n if self.rest is None else self.rest.counted.values.n_n
+        return n_n if self.rest is None else self.rest.source.values.n_n
 
     def lines(self) -> list[str]:
         """How the table was read, as text: its labels, columns left out, and what was noticed."""

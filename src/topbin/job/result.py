@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
 from topbin.learn.posterior import fit_posterior
 from topbin.mpe.alarms import DISAGREE
+from topbin.store.models import versions_of
 
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
 
@@ -315,13 +315,7 @@ def unused(name: str, taken: Iterable[str]) -> str:
 
 def packages() -> dict[str, str]:
     """The versions of what takes part in a job."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # LightGBM is an extra
-            continue
-    return found
+    return versions_of(PACKAGES)
 
 
 def _epoch(epoch: Any) -> dict[str, Any]:

@@ -178,8 +178,8 @@ def count_rest(engine: Engine, data: Prepared, fit: CrossFit, method: str, most:
     folds = Folds.of(fit.folds, is_p, rest.seed)
     scores = folds.held_out(fit.folds, is_p)
     full = Tails.of_positives(scores[is_p])
-    shared = Sweep(rest.counted.roles, data.encoder, folds, thin(full), rest.places, most)
-    swept = sweep(engine, rest.counted.parts, shared)
+    shared = Sweep(rest.source.roles, data.encoder, folds, thin(full), rest.places, most)
+    swept: Swept = total(engine, _sweep, rest.source.parts, shared)
     tails = swept.tails(shared.cuts, data.n_u - rest.places.size)
     best = Best(shared.score(rest.columns), rest.columns, most)
     best += Best(scores[~is_p], data.table.take(~is_p), most)
@@ -188,12 +188,6 @@ def count_rest(engine: Engine, data: Prepared, fit: CrossFit, method: str, most:
         best if swept.best is None else best + swept.best,
         (*cost(tails, full.cuts.size, method), rest.note(is_counted=True)),
     )
-
-
-def sweep(engine: Engine, parts: Sequence[Part], shared: Sweep) -> Swept:
-    """The pass: the sum over all parts, or the error of the first file that has one."""
-    swept: Swept = total(engine, _sweep, parts, shared)
-    return swept
 
 
 def _sweep(shared: Sweep, part: Part) -> Swept:

@@ -23,7 +23,7 @@ import os
 import platform
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from io import BytesIO
@@ -148,8 +148,13 @@ def _json(value: Any) -> bytes:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
+    return {"python": platform.python_version(), **versions_of(PACKAGES)}
+
+
+def versions_of(packages: Sequence[str]) -> dict[str, str]:
+    """The versions of those packages that are installed."""
+    found = {}
+    for package in packages:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
