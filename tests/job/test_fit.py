@@ -12,7 +12,6 @@ from tumours import TRUTH, tumours
 
 import topbin as tb
 from topbin.core import InputError
-from topbin.job.files import read_model
 from topbin.store.runs import check_result, read_result
 
 
@@ -122,7 +121,7 @@ def test_a_saved_run_can_be_read_back(result, tmp_path):
     folder = result.save(tmp_path / "run")
     stored = read_result(folder)
     assert stored["estimate"]["alpha"] == result.estimate.alpha
-    model, encoder = read_model(folder)
+    model, encoder = tb.load(folder).model, tb.load(folder).encoder
     again = model.predict_proba(encoder.encode(tumours().drop(columns=["known"])))[:, 1]
     first = result.classifier.predict_proba(result.data.X)[:, 1]
     np.testing.assert_array_equal(again, first)
@@ -163,10 +162,10 @@ def test_known_negatives_serve_no_training(result):
 
 
 def test_an_interrupt_keeps_the_first_estimate(monkeypatch):
-    def interrupt(self, X, s):
+    def interrupt(self, X, y, **_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tb.TEDnClassifier, "fit", interrupt)
+    monkeypatch.setattr(tb.TEDnClassifier, "crossfit", interrupt)
     found = tb.fit(tumours(), "known", id="case")
     assert found.stopped == "interrupted after the first estimate"
     assert found.estimate == found.first
@@ -193,7 +192,7 @@ def test_known_positives_among_the_unlabeled_ring_the_alarm():
     found = tb.fit(both, "known", id="case", preset="fast")
     for estimate in (found.estimate, found.first):
         assert "shared-rows" in [alarm.code for alarm in estimate.alarms]
-    assert "100 distinct positive rows also stand among the unlabeled" in found._repr_html_()
+    assert "100 distinct positive rows are also in the unlabeled data" in found._repr_html_()
 
 
 def test_few_positives_get_a_range():

@@ -360,7 +360,7 @@ def test_missing_files_and_folders(folder, tmp_path):
 def test_sums_name_only_our_files(folder, line):
     with (folder / "SHA256SUMS").open("a") as handle:
         handle.write(line + "\n")
-    with fails("TB110", "names what is no part of a model"):
+    with fails("TB110", "names a file that does not belong to a model"):
         tb.load(folder)
 
 
@@ -412,9 +412,9 @@ def forged_node(folder, node):
         ({"$named": "TEDnClassifier"}, "TB111", "'TEDnClassifier'"),
         ({"$dtype": [True, "O"]}, "TB111", "'O'"),
         (7, "TB110", "holds no model"),
-        ({"$reduce": ["os.system", "true"]}, "TB110", "no known kind"),
-        ({"a": 1, "b": 2}, "TB110", "no known kind"),
-        ({"$part": 99}, "TB110", "no known kind"),
+        ({"$reduce": ["os.system", "true"]}, "TB110", "unknown kind"),
+        ({"a": 1, "b": 2}, "TB110", "unknown kind"),
+        ({"$part": 99}, "TB110", "unknown kind"),
         ({"$array": "a99"}, "TB110", "KeyError"),
         ({"$value": ["Alarm", {"code": "x"}]}, "TB110", "TypeError"),
         ({"$face": ["TEDnClassifier", {"nonsense": 1}, {}]}, "TB110", "TypeError"),

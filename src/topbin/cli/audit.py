@@ -6,56 +6,42 @@ from typing import Any
 
 import click
 
-from topbin.cli.verb import SEED, Grouped, Verb, json_option, screen, write_json
+from topbin.cli.verb import SEED, Verb, json_option, option, screen, write_json
 
 ANSWER = "is_positive"
 
 
 @click.command(cls=Verb)
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--n", cls=Grouped, group="Draw", default=100, show_default=True, help="Rows to draw."
-)
-@click.option(
+@option("--n", group="Draw", default=100, help="Rows to draw.")
+@option(
     "--stratified",
-    cls=Grouped,
     group="Draw",
     is_flag=True,
     help="Draw within groups of similar scores, for a sharper answer.",
 )
-@click.option(
-    "--seed",
-    cls=Grouped,
-    group="Draw",
-    default=0,
-    show_default=True,
-    type=SEED,
-    help="Of the draw.",
-)
-@click.option(
+@option("--seed", group="Draw", default=0, type=SEED, help="Of the draw.")
+@option(
     "--labels",
-    cls=Grouped,
     group="Read back",
     type=click.Path(path_type=Path),
     help="The file with the answers filled in.",
 )
-@click.option(
+@option(
     "--plan",
-    cls=Grouped,
     group="Plan",
     type=float,
     metavar="ERROR",
     help="Say how many rows it takes to notice that α is off by this much.",
 )
-@click.option(
+@option(
     "-o",
     "--output",
-    cls=Grouped,
     group="Output",
     type=click.Path(path_type=Path),
     help="File for the drawn rows.  [default: RUN/audit.csv]",
 )
-@click.option("--force", cls=Grouped, group="Output", is_flag=True, help="Replace that file.")
+@option("--force", group="Output", is_flag=True, help="Replace that file.")
 @json_option
 def audit(
     run: Path,

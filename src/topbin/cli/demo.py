@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from topbin.cli.verb import SEED, Grouped, Verb, json_option, screen, write_json
+from topbin.cli.verb import SEED, Verb, json_option, option, screen, write_json
 from topbin.core.atomic import new_file
 from topbin.job import fit
 from topbin.learn.classifiers import AlphaEstimator
@@ -21,22 +21,12 @@ LABELED, LABEL = 100, "known_malignant"
 
 
 @click.command(cls=Verb)
-@click.option(
-    "--seed",
-    cls=Grouped,
-    group="Data",
-    default=0,
-    show_default=True,
-    type=SEED,
-    help="Which malignant tumours are labeled.",
-)
-@click.option(
+@option("--seed", group="Data", default=0, type=SEED, help="Which malignant tumours are labeled.")
+@option(
     "-o",
     "--output",
-    cls=Grouped,
     group="Output",
     default=Path("demo"),
-    show_default=True,
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the report, the candidates and the pictures.",
 )

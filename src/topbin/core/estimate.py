@@ -9,6 +9,7 @@ from topbin.core.typed import from_plain
 
 Bias = Literal["up", "down", "either"]
 DIRECTION: dict[Bias, str] = {"up": "too high", "down": "too low", "either": "off either way"}
+TOO_FEW = "positives are too few for one number"
 INTERVAL_ASSUMES = "if some top bin holds only positives"
 BOUND_ASSUMES = "one-sided; if rows are independent and positives are labeled at random"
 
@@ -120,28 +121,23 @@ class AlphaEstimate:
             lines.append("alarms          no alarm (which is not a proof)")
         return "\n".join(lines)
 
-    @property
-    def too_few(self) -> str | None:
-        """Why no single number is shown, if so few positives are known; else None."""
-        return f"{self.n_p} positives are too few for one number" if self.n_p < RANGE_ONLY else None
-
     def _headline(self) -> str:
-        if self.too_few is None:
+        if self.n_p >= RANGE_ONLY:
             return (
                 f"α = {self.alpha:.3f} of the {self.n_u:,} unlabeled are positive "
                 f"(about {self.alpha * self.n_u:,.0f} rows), by {self.method}"
             )
         if self.interval is None:
-            return f"{self.too_few}; ask for an interval"
+            return f"{self.n_p} {TOO_FEW}; ask for an interval"
         low, high = self.interval
         return (
             f"α between {low:.2f} and {high:.2f} of the {self.n_u:,} unlabeled are positive; "
-            f"{self.too_few}"
+            f"{self.n_p} {TOO_FEW}"
         )
 
     def _share_of_all(self, n_u: int, negatives: int) -> str:
         rows, labeled = f"of all {self.n_p + n_u + negatives:,} rows", self.n_p + negatives
-        ends = (self.alpha,) if self.too_few is None else self.interval or ()
+        ends = (self.alpha,) if self.n_p >= RANGE_ONLY else self.interval or ()
         shares = [self.pi_at(alpha, n_u=n_u, negatives=negatives) for alpha in ends]
         if not shares:
             return f"π unknown, {rows}"

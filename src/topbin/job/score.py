@@ -7,7 +7,6 @@ in order to go on after a kill.
 
 import hashlib
 import os
-from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +26,8 @@ from topbin.data.schema import Types, kinds_of
 from topbin.data.table import Table, open_table, skipped
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import Outcome, advising_to_skip, total_of
-from topbin.job.files import MODEL, read_model
 from topbin.store.models import SUMS, reading
-from topbin.store.scorer import POSITIVE, PROBABILITY, refuse_scored
+from topbin.store.scorer import MODEL, POSITIVE, PROBABILITY, read_scorer, refuse_scored
 
 DONE = "_SUCCESS"  # as Hadoop and Spark mark a folder that is complete
 NOT_NEEDED = ("evidence_", "oof_proba_")
@@ -131,12 +129,16 @@ def write_part(job: Job, part: Part) -> int:
 
 def _read_lean(run: Path) -> tuple[Any, Features, str]:
     """The model without what scoring does not need, its encoder, and a key of both."""
-    model, encoder = read_model(run)
-    lean = copy(model)
+    scorer = read_scorer(run)
+    lean = copy(scorer.model)
     for name in NOT_NEEDED:
         vars(lean).pop(name, None)
     sums = (run / MODEL / SUMS).read_text("ascii")  # just read, so it is there
-    return lean, encoder, hashlib.sha256(f"{topbin.__version__}\n{sums}".encode()).hexdigest()
+    return (
+        lean,
+        scorer.encoder,
+        hashlib.sha256(f"{topbin.__version__}\n{sums}".encode()).hexdigest(),
+    )
 
 
 def _folder(output: str | os.PathLike[str], table: Table) -> Path:
@@ -178,10 +180,7 @@ def _settle(done: Outcome, targets: dict[Part, Path], skip_bad: bool) -> set[str
     """The files that had to be left out; of these no part stays."""
     if any(error.code != "TB102" for error in done.bad.values()) or (done.bad and not skip_bad):
         raise done.first_error()
-    _remove(target for part, target in targets.items() if part.path in done.bad)
+    for part, target in targets.items():
+        if part.path in done.bad:
+            remove(target)
     return set(done.bad)
-
-
-def _remove(paths: Iterable[Path]) -> None:
-    for path in paths:
-        remove(path)

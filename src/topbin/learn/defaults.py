@@ -78,10 +78,9 @@ def linear_model(X: Any) -> Any:
 
 
 def calibrated_model(X: Any, is_positive: Mask) -> Any:
-    """The default model with Platt's scaling, for methods that need probabilities.
+    """The default model with Platt's scaling, which a handful of rows cannot have.
 
-    Trees alone are too sure of themselves. A handful of rows cannot be calibrated; they get the
-    model without the scaling.
+    It is for methods that need probabilities: trees alone are too sure of themselves.
     """
     model = default_model(X)
     if min(is_positive.sum(), (~is_positive).sum()) < FEWEST_CALIBRATED:

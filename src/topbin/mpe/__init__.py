@@ -15,25 +15,8 @@ from topbin.mpe.registry import DEFAULT_METHOD, METHODS, Method, find_method
 from topbin.mpe.scott import scott
 
 __all__ = [
-    "DEFAULT_METHOD",
-    "METHODS",
-    "Method",
-    "alphamax",
-    "bbe",
-    "bbe_cp",
-    "bootstrap",
-    "compared_estimates",
-    "dedpul",
-    "dedpul_posterior",
-    "elkan_noto",
-    "estimate_alpha",
-    "find_method",
-    "hull_curve",
-    "interval",
-    "km1",
-    "km2",
-    "scott",
-    "thin_tails",
-    "tice",
+    "DEFAULT_METHOD", "METHODS", "Method", "alphamax", "bbe", "bbe_cp", "bootstrap",
+    "compared_estimates", "dedpul", "dedpul_posterior", "elkan_noto", "estimate_alpha",
+    "find_method", "hull_curve", "interval", "km1", "km2", "scott", "thin_tails", "tice",
     "upper_bound",
-]
+]  # fmt: skip

@@ -23,7 +23,7 @@ import os
 import platform
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from io import BytesIO
@@ -139,8 +139,8 @@ def inspect_model(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """What a model folder says of itself, without building anything from it."""
     contents = _verified(Path(folder))
     description = _description(Path(folder), contents)
-    told = {key: description.get(key) for key in ("class", "topbin", "format", "versions")}
-    return {**told, "files": {name: len(content) for name, content in contents.items()}}
+    known = {key: description.get(key) for key in ("class", "topbin", "format", "versions")}
+    return {**known, "files": {name: len(content) for name, content in contents.items()}}
 
 
 def _json(value: Any) -> bytes:
@@ -148,8 +148,13 @@ def _json(value: Any) -> bytes:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
+    return {"python": platform.python_version(), **versions_of(PACKAGES)}
+
+
+def versions_of(packages: Sequence[str]) -> dict[str, str]:
+    """The versions of those packages that are installed."""
+    found = {}
+    for package in packages:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
@@ -179,7 +184,8 @@ def _verified(folder: Path) -> dict[str, bytes]:
         match = SUM_LINE.fullmatch(line)
         if match is None or match[2] not in FILES:
             raise InputError(
-                "TB110", f'"{folder / SUMS}" names what is no part of a model: {line!r}.'
+                "TB110",
+                f'"{folder / SUMS}" names a file that does not belong to a model: {line!r}.',
             )
         contents[match[2]] = _read(folder, match[2])
         if hashlib.sha256(contents[match[2]]).hexdigest() != match[1]:

@@ -125,7 +125,7 @@ def read_result(folder: str | os.PathLike[str]) -> dict[str, Any]:
     if schema != SCHEMA:
         raise InputError(
             "TB112",
-            f'"{folder}/{RESULT}" is of form {schema!r}, written by topbin '
+            f'"{folder}/{RESULT}" has the form {schema!r} of topbin '
             f"{result.get('topbin', '?')}; this is topbin {topbin.__version__}, which reads "
             f"{SCHEMA!r}. Use the version that wrote it, or run again.",
         )
@@ -218,12 +218,10 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _make_room(path: Path, *, force: bool) -> None:
-    """Refuse a folder with files in it; with `force` remove what runs leave, and only that.
-
-    The settings stay until they are replaced: they mark the folder as a run, so that a `force` that
-    is killed half-way can be given again.
-    """
+def check_room(path: Path, *, force: bool) -> None:
+    """Refuse a folder with files in it, unless `force` may remove them because a run left them."""
+    if not os.path.isdir(path):
+        return
     there = {p.name for p in path.iterdir() if p.name != LOCK and p.suffix != PART}
     if there and SETTINGS not in there:
         raise InputError(
@@ -233,6 +231,15 @@ def _make_room(path: Path, *, force: bool) -> None:
         )
     if there:
         refuse_existing(path, force=force)
+
+
+def _make_room(path: Path, *, force: bool) -> None:
+    """Remove what runs leave, and only that, if `check_room` permits it.
+
+    The settings stay until they are replaced: they mark the folder as a run, so that a `force` that
+    is killed half-way can be given again.
+    """
+    check_room(path, force=force)
     with write_errors(path):
         remove_parts(path)
         for name in LEFT:

@@ -121,7 +121,7 @@ def load(path: Path | str, model: TorchBackend) -> tuple[Epoch, ...]:
         raise InputError(
             "TB017",
             f"{path} is damaged or does not fit this net: {type(error).__name__}: {error}. Remove "
-            "it and begin anew.",
+            "it and start again.",
         ) from error
     return epochs
 
@@ -137,17 +137,18 @@ def _state(
         raise InputError(
             "TB017", f"{path} is of another net: {', '.join(wrong[:3])} differ. Use the same net."
         )
-    weights = [weight for group in model.optimizer.param_groups for weight in group["params"]]
+    groups = model.optimizer.param_groups
+    weights = dict(enumerate(weight for group in groups for weight in group["params"]))
     slots: dict[int, dict[str, Any]] = {}
     for key, value in (tensors | plain).items():
         if key.startswith("optimizer."):
             _, index, slot = key.split(".", 2)
-            given = isinstance(value, Tensor) and value.ndim
-            if given and value.shape != weights[int(index)].shape:
+            shapes = ((), weights[int(index)].shape)
+            if isinstance(value, Tensor) and value.shape not in shapes:
                 raise ValueError(f"{key} has another shape than its weights")
             slots.setdefault(int(index), {})[slot] = value
-    groups = model.optimizer.state_dict()["param_groups"]
-    return State(net, {"state": slots, "param_groups": groups}, tensors["rng"])
+    known = model.optimizer.state_dict()["param_groups"]
+    return State(net, {"state": slots, "param_groups": known}, tensors["rng"])
 
 
 def _settings(model: TorchBackend) -> dict[str, Any]:
@@ -161,5 +162,5 @@ def _check_settings(path: Path | str, saved: dict[str, Any], model: TorchBackend
             raise InputError(
                 "TB017",
                 f"{path} was trained with {name} = {saved.get(name)}; now it is {value}. "
-                "Resume with the same settings, or begin anew at another path.",
+                "Resume with the same settings, or start again at another path.",
             )

@@ -55,13 +55,13 @@ class TorchBackend:
         device: str = "auto",
         mixed: bool | None = None,
         threads: int | None = None,
-        team: Team = ALONE,
+        team: Team | None = None,
         weights: tuple[Any, Any] | None = None,
     ) -> None:
         self.device = find_device(device)
-        self.team, self.weights, self.augment = team, weights, augment
+        self.team, self.weights, self.augment = team or ALONE, weights, augment
         self.net = deepcopy(net).to(self.device)
-        team.from_first(self.net.state_dict().values())
+        self.team.from_first(self.net.state_dict().values())
         self.optim = optim
         self.optimizer = optim.build(self.net, self.device)
         self.batch = check_count(batch, "batch")
@@ -214,7 +214,7 @@ def torch_backend(
     batch: int = 200,
     seed: int = 0,
     device: str = "auto",
-    team: Team = ALONE,
+    team: Team | None = None,
     weights: tuple[Any, Any] | None = None,
 ) -> TorchBackend:
     """A backend for a learner, with the paper's net and optimizer for rows like those of X.

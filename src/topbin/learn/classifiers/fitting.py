@@ -102,6 +102,7 @@ def run_crossfit(
     alpha: float | None = None,
     ranks: bool = True,
     new_rows: bool = True,
+    keep_chains: bool = False,
 ) -> CrossFit:
     """Cross-fit the model that the options name, or the default one, by their plan."""
     model = default_model(table.X) if options.estimator is None else options.estimator
@@ -109,8 +110,8 @@ def run_crossfit(
         model, coarse(table.X, model), table.is_positive, learner,
         alpha=alpha, plan=plan_for(learner, table.X, options.plan), ranks=ranks,
         seed=options.seed, sample_weight=table.weight, n_jobs=options.n_jobs,
-        deadline=options.deadline, new_rows=new_rows, memory=options.memory,
-        on_event=options.on_event,
+        deadline=options.deadline, new_rows=new_rows, keep_chains=keep_chains,
+        memory=options.memory, on_event=options.on_event,
     )  # fmt: skip
 
 

@@ -6,8 +6,16 @@ from typing import Any, Literal, Self
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.evidence import Evidence
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import FitOptions, FittedModel, from_crossfit, judge, usable
+from topbin.learn.classifiers.fitting import (
+    FitOptions,
+    FittedModel,
+    from_crossfit,
+    judge,
+    run_crossfit,
+    usable,
+)
 from topbin.learn.crossfit import CrossFit
 from topbin.learn.cvir import CVIR
 from topbin.learn.risk import Learner
@@ -35,20 +43,30 @@ class TEDnClassifier(PUClassifier):
     refit: Literal["cvir"] | None = None
     memory: MutableMapping[str, Any] | None = None
 
+    def crossfit(self, X: Any, y: Any, *, keep_chains: bool = False) -> CrossFit:
+        """Run the cross-fit of `fit` on a table and return it; `fit_from` makes a classifier of it."""
+        options = self._options()
+        table = self._table(*self._read_all(X, y))
+        return run_crossfit(table, self._learner(), options, keep_chains=keep_chains)
+
     def fit_from(
-        self, fit: CrossFit, X: Any, y: Any, *, estimate: AlphaEstimate | None = None
+        self,
+        fit: CrossFit,
+        X: Any,
+        y: Any,
+        *,
+        estimate: AlphaEstimate | None = None,
+        evidence: Evidence | None = None,
     ) -> Self:
-        """Take a finished `topbin.learn.crossfit` of these rows instead of running one.
+        """Take a finished cross-fit of these rows instead of running one.
 
         An `estimate` of α that was made elsewhere, say from many more rows, replaces the one that
-        the cross-fit gives; probabilities then average to it.
+        the cross-fit gives; probabilities then average to it. `evidence` is what it was read from.
         """
         options = self._options()
         X, is_positive, known = self._read_all(X, y)
-        fitted = from_crossfit(
-            fit, is_positive[known], lambda found: estimate or judge(found, options)
-        )
-        return self._store(fitted, X, known)
+        fitted = from_crossfit(fit, is_positive[known], lambda own: estimate or judge(own, options))
+        return self._store(replace(fitted, evidence=evidence or fitted.evidence), X, known)
 
     def _learner(self) -> Learner:
         return TEDN

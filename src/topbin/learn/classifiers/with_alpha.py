@@ -1,7 +1,8 @@
 """Classifiers that take α where it is known: PvU, CVIR, uPU and nnPU; their learners say more."""
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from topbin.core.errors import InputError
 from topbin.learn.classifiers.base import PUClassifier
@@ -16,7 +17,8 @@ class PvUClassifier(PUClassifier):
     """Separate positives from unlabeled rows, once, and correct the probabilities by α.
 
     `alpha` is the share of positives among the unlabeled; None: read from the model's own scores.
-    Other parameters are those of every classifier: see `topbin.learn.classifiers.base`.
+    `memory` keeps finished steps, as in `TEDnClassifier`. Other parameters are those of every
+    classifier: see `topbin.learn.classifiers.base`.
 
     >>> import numpy as np
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
@@ -25,6 +27,7 @@ class PvUClassifier(PUClassifier):
     """
 
     alpha: float | None = None
+    memory: MutableMapping[str, Any] | None = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -1,6 +1,6 @@
 """The types that can be built from a file; there is no pickle, and no way around these lists.
 
-A name that stands in a file is looked up here, and nothing else is ever built. topbin's own classes
+A name in a file is looked up here, and nothing else is ever built. topbin's own classes
 are `VALUES` and `FACES`. `SKLEARN` holds the scikit-learn types whose compiled code either reads no
 fitted positions, or whose positions `topbin.store.safe.trees` checks. Support vector machines,
 KDTree and BallTree are not here: their compiled code trusts counts that nobody checks.
@@ -98,7 +98,7 @@ SKLEARN = {
     "_CalibratedClassifier": "sklearn.calibration",
     "_SigmoidCalibration": "sklearn.calibration",
 }
-# Built anew by their name alone.
+# Built again from their name alone.
 NAMED = {
     "ExponentialLoss": "sklearn._loss.loss",
     "HalfBinomialLoss": "sklearn._loss.loss",

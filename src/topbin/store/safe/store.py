@@ -70,7 +70,9 @@ def unpack(node: Any, attached: Attachments) -> Any:
         ((kind, content),) = node.items()
         if kind in UNPACKERS:
             return UNPACKERS[kind](content, attached)
-    raise InputError("TB110", f"the model folder holds a value of no known kind: {list(node)[:3]}.")
+    raise InputError(
+        "TB110", f"the model folder holds a value of an unknown kind: {list(node)[:3]}."
+    )
 
 
 def refused(names: str) -> InputError:
