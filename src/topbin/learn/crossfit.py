@@ -3,7 +3,7 @@
 The hold-out of Garg et al. 2021, algorithm 3, costs a table a fifth of its rows. Here every row
 is held out once: for each outer fold the whole loop runs on the other folds only, ranks U by
 models of inner folds, and then scores the fold that it has not touched. Folds shared between
-rounds would leak (which rows were kept tells what their label was) and push α̂ down. A learner
+rounds would leak (which rows were kept reveals their labels) and push α̂ down. A learner
 that discards nothing needs no inner folds: its cross-fit is the ordinary one.
 """
 

@@ -177,7 +177,7 @@ def _one_epoch(
 
 
 def is_past_best_epoch(history: Sequence[Epoch]) -> bool:
-    """Whether a warm start has run twice as long as it took to its lowest risk on the hold-out.
+    """Whether a warm start has run twice as long as to its lowest risk on held-out rows.
 
     From there on PvU memorizes: what it would learn about U are its labels.
 

@@ -1,7 +1,6 @@
 """The torch backend: any nn.Module, trained by the loop with the paper's optimizer settings.
 
-Settings of Garg et al. 2021, appendix: batches of 200 P and 200 U, SGD with momentum 0.9 and
-weight decay 5e-4; Adam with rate 1e-4 where the loss is the sigmoid.
+Garg et al. 2021, appendix: batches of 200 P and 200 U, and the settings in `backends/optim.py`.
 """
 
 from collections.abc import Callable, Iterator
@@ -238,7 +237,7 @@ def torch_backend(
 
 
 def name_for(net: str, shape: tuple[int, ...]) -> str:
-    """The name of the net that "auto" stands for."""
+    """The name of the net that "auto" means."""
     return {1: "uci-mlp", 3: "resnet18"}.get(len(shape), "mlp") if net == "auto" else net
 
 

@@ -44,7 +44,7 @@ class TwoSamples:
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """How to fit, whatever the learner."""
+    """How to fit any learner."""
 
     estimator: Any = None
     plan: Any = None

@@ -25,7 +25,7 @@ def is_table(X: Any) -> bool:
 
 
 def has_kinds(X: Any) -> bool:
-    """Whether columns can differ in kind: a data frame, or an array that holds strings."""
+    """Whether columns can differ in kind: a data frame, or an array of strings."""
     if hasattr(X, "columns"):
         return True
     kind = X.dtype.kind if isinstance(X, np.ndarray) else ""

@@ -44,7 +44,7 @@ class TEDnClassifier(PUClassifier):
     memory: MutableMapping[str, Any] | None = None
 
     def crossfit(self, X: Any, y: Any, *, keep_chains: bool = False) -> CrossFit:
-        """Run the cross-fit of `fit` on a table and return it; `fit_from` makes a classifier of it."""
+        """Run the cross-fit of `fit` on a table; `fit_from` makes a classifier of it."""
         options = self._options()
         table = self._table(*self._read_all(X, y))
         return run_crossfit(table, self._learner(), options, keep_chains=keep_chains)
