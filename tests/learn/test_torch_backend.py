@@ -336,7 +336,7 @@ def test_mixed_precision_runs_and_stays_near():
     [
         (np.array([[1.0, np.nan, 0.0], [1, 2, 3]]), "TB004 X has 1 of 2 rows with NaN or infinite"),
         (csr_matrix(X_P), "TB006 X is sparse"),
-        (np.array([["a", "b", "c"]]), "TB006 X must hold numbers; got dtype <U1"),
+        (np.array([["a", "b", "c"]]), "TB006 X must be numbers; got dtype <U1"),
         (np.float64(3.0), "TB005 X is a single value"),
         (X_P[:, :2], r"TB005 a row of X has shape \(2,\); the net has seen \(3,\)"),
     ],
