@@ -33,6 +33,12 @@ ANSWER = "is_positive"
     help="Of the draw.",
 )
 @click.option(
+    "--sql",
+    cls=Grouped,
+    group="Draw",
+    help="The query that the run was made from, if it was: a query in a folder is never run.",
+)
+@click.option(
     "--labels",
     cls=Grouped,
     group="Read back",
@@ -62,6 +68,7 @@ def audit(
     n: int,
     stratified: bool,
     seed: int,
+    sql: str | None,
     labels: Path | None,
     plan: float | None,
     output: Path | None,
@@ -92,7 +99,8 @@ def audit(
         found = judged.to_dict()
     else:
         path = output or run / "audit.csv"
-        drawn = job.draw_audit(run, n, path, stratified=stratified, seed=seed, force=force)
+        how_drawn: dict[str, Any] = {"stratified": stratified, "seed": seed, "sql": sql}
+        drawn = job.draw_audit(run, n, path, force=force, **how_drawn)
         how = "" if drawn.kind == "simple" else ", equally many from each group of similar scores"
         show.print(
             f"wrote           {path}: {drawn.n:,} random unlabeled rows{how}", soft_wrap=True

@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from topbin.core.atomic import lock, refuse_existing, write_text
@@ -54,9 +55,12 @@ def draw_audit(
     stratified: bool = False,
     seed: int = 0,
     force: bool = False,
+    sql: str | None = None,
 ) -> AuditSample:
     """Write n random unlabeled rows, with an empty column for the answer; return the draw.
 
+    A run that was made from a query needs the query again, as `sql`: a folder may come from
+    someone else, so no query in one is ever run.
     The rows are in random order and carry no score, so that whoever labels them is blind to it.
     Every draw of a run is kept, so that any of the files can come back, also when two audits of a
     run are drawn at once or one of them is killed.
@@ -65,7 +69,7 @@ def draw_audit(
     result = read_result(folder)
     with lock(folder, wait=WAIT):
         before = _draws(folder)
-        frame = _unlabeled(folder, result["data"])
+        frame = _unlabeled(folder, result["data"], sql)
         if stratified:
             with reading(folder / MODEL):
                 sample = draw_stratified(load(folder / MODEL).evidence_.scores_u, n, seed=seed)
@@ -171,7 +175,7 @@ def _draw_of(
     )
 
 
-def _unlabeled(folder: Path, told: Mapping[str, Any]) -> Any:
+def _unlabeled(folder: Path, told: Mapping[str, Any], sql: str | None) -> Any:
     """The unlabeled rows the run was made from, with their numbers; TB117 if they have changed."""
     if "sample" in told:
         raise InputError(
@@ -184,7 +188,13 @@ def _unlabeled(folder: Path, told: Mapping[str, Any]) -> Any:
     settings = read_settings(folder)
     if not any(needed <= settings.keys() for needed in NEEDED):
         raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
-    data = from_settings(settings)
+    if "sql" in settings and sql is None:
+        raise InputError(
+            "TB113",
+            f'"{folder}" was made from a query, and a query in a folder is never run. If you '
+            f"trust it, give it again: --sql {quote(str(settings['sql']))}",
+        )
+    data = from_settings(settings | ({} if sql is None else {"sql": sql}))
     if data.table.hash() != told["hash"]:
         raise InputError(
             "TB117",

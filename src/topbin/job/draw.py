@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core.hashing import mix
 from topbin.core.labels import LabelValues, Mask, resolve_labels
 from topbin.data.batch import Batch, Part, Places, join
-from topbin.data.rows import mix
 from topbin.data.schema import merge_types
 from topbin.data.table import Table, open_table
 from topbin.engines.engine import Engine

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from topbin.core.hashing import mix
 from topbin.core.labels import Mask
 from topbin.core.ranks import share_below
 from topbin.core.tails import Counts, Tails
 from topbin.data.batch import Batch, Part, Places
 from topbin.data.features import Features
-from topbin.data.rows import mix
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total_of
 from topbin.job.draw import Roles
