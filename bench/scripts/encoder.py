@@ -69,7 +69,7 @@ def days() -> Task:
     """Positives come on weekends, and on weekdays of summer."""
     rng = np.random.default_rng(1)
     when = moments(rng)
-    positive = (when.dt.dayofweek >= 5) | when.dt.month.isin([6, 7])
+    positive = (when.dt.day_of_week >= 5) | when.dt.month.isin([6, 7])
     return pd.DataFrame({"when": when, "x": rng.normal(size=ROWS)}), noisy(positive, rng)
 
 
@@ -83,7 +83,7 @@ def hours() -> Task:
 
 def towns() -> Task:
     """300 names that mean nothing; each has a class, and x says a little."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(13)
     names = ["".join(rng.choice(list(string.ascii_lowercase), 8)) for _ in range(300)]
     of_town = rng.random(300) < 0.5
     town = rng.integers(0, 300, ROWS)
@@ -94,7 +94,7 @@ def towns() -> Task:
 
 def jobs() -> Task:
     """About 2,600 titles made of a few words; one of the words decides."""
-    rng = np.random.default_rng(4)
+    rng = np.random.default_rng(14)
     stems = np.array(["officer", "driver", "nurse", "teacher", "clerk", "guard", "cook", "judge"])
     where = np.array(["police", "school", "transit", "health", "fire", "parks", "court", "zoo"])
     stem, place = rng.integers(0, 8, ROWS), rng.integers(0, 8, ROWS)
@@ -104,21 +104,37 @@ def jobs() -> Task:
     return pd.DataFrame({"title": title, "x": rng.normal(size=ROWS) + positive}), positive
 
 
+def noise() -> Task:
+    """1,500 names that have nothing to do with the class, which x alone shows."""
+    rng = np.random.default_rng(19)
+    positive = rng.random(ROWS) < 0.5
+    names = np.array(["".join(rng.choice(list("abcdefghij"), 8)) for _ in range(1500)], object)
+    x = rng.normal(size=ROWS) + 2 * positive
+    return pd.DataFrame({"name": names[rng.integers(0, 1500, ROWS)], "x": x}), positive
+
+
 def ours(frame: pd.DataFrame) -> Any:
     text = [name for name in frame if name == "text"]
     return fit_features(frame, text=text).encode(frame)
 
 
+def positions(frame: pd.DataFrame) -> Any:
+    """Ours without the hashes of letters."""
+    features = fit_features(frame)
+    return features.encode(frame)[:, [" hash " not in name for name in features.names]]
+
+
 def skrub_default(frame: pd.DataFrame) -> Any:
-    from skrub import TableVectorizer
-
-    return TableVectorizer().fit_transform(frame).to_numpy(np.float64)
-
-
-def skrub_300(frame: pd.DataFrame) -> Any:
     from skrub import StringEncoder, TableVectorizer
 
-    vectorizer = TableVectorizer(high_cardinality=StringEncoder(n_components=300))
+    vectorizer = TableVectorizer(high_cardinality=StringEncoder(random_state=0))
+    return vectorizer.fit_transform(frame).to_numpy(np.float64)
+
+
+def skrub_100(frame: pd.DataFrame) -> Any:
+    from skrub import StringEncoder, TableVectorizer
+
+    vectorizer = TableVectorizer(high_cardinality=StringEncoder(n_components=100, random_state=0))
     return vectorizer.fit_transform(frame).to_numpy(np.float64)
 
 
@@ -133,15 +149,17 @@ BOTH: dict[str, Callable[[pd.DataFrame], Any]] = {
     "topbin `Features`": ours,
     "skrub `TableVectorizer`": skrub_default,
 }
-WITH_300 = BOTH | {"skrub, `StringEncoder(300)`": skrub_300}
+WITH_100 = BOTH | {"skrub, `StringEncoder(100)`": skrub_100}
 WITH_WEEKDAY = BOTH | {"skrub, `add_weekday=True`": skrub_weekday}
+WITH_POSITIONS = BOTH | {"topbin, positions only": positions}
 TASKS: dict[str, tuple[Callable[[], Task], dict[str, Callable[[pd.DataFrame], Any]]]] = {
     **{name: (lambda name=name: uci(name), BOTH) for name in IS_POSITIVE},
-    "IMDb, 4,000 texts": (imdb, WITH_300),
+    "IMDb, 4,000 texts": (imdb, WITH_100),
     "dates: weekday and month": (days, WITH_WEEKDAY),
     "dates: hour": (hours, WITH_WEEKDAY),
-    "300 categories": (towns, BOTH),
-    "2,560 titles of words": (jobs, BOTH),
+    "300 categories": (towns, WITH_POSITIONS),
+    "2,560 titles of words": (jobs, WITH_POSITIONS),
+    "1,500 names, all noise": (noise, WITH_POSITIONS),
 }
 
 
@@ -217,14 +235,30 @@ NOTE = """
 P and U have the same size, at most 2,000 rows each, and α = .5. Shown are means over {splits}
 splits, and the standard deviation of the accuracy. (TED)ⁿ uses the default model (LightGBM for
 dense matrices, logistic regression for sparse ones), 3 outer and 3 inner folds, one repeat and one
-thread. Accuracy is that of out-of-fold probabilities on U. The last four tables are drawn by the
-script: the class depends on the date or the string alone, with 3 % of the labels turned around.
+thread. Accuracy is that of out-of-fold probabilities on U. The last five tables are drawn by the
+script. On the two of dates the class depends on the date, on "300 categories" and "titles" on the
+string and weakly on a number, each with 3 % of the labels turned around; on "noise" on a number
+only.
+
+What was chosen after a look: a first run on the table of hours made us add the hour. The number of
+hashes (16 of 16, 32, 64) and their length (3 to 4 letters, against 2 to 4) were chosen on earlier
+draws of the three tables of strings; the draws below are new. skrub has its defaults, or the one
+setting that is named.
 
 """
 OUTCOME = """
 skrub {version} is {size:.1f} MB and adds {others} ({other_size:.1f} MB); `import skrub` takes
 {skrub_import:.1f} CPU s, `import topbin.data` with pandas {own_import:.1f}.
 
+"""
+DECISION = """
+We keep ours. On the five tables the two are equal within the noise. On texts ours is 4 points more
+accurate and five times faster to encode; the errors of α̂ do not differ clearly over three splits.
+On dates skrub misses the weekday unless asked for it. On 300 strings without meaning skrub wins
+by 7 points of accuracy; on titles made of words the two are close. Hashes have a
+price where strings say nothing: the error of α̂ rises from .049 to .081 (skrub: .071). Ours needs no
+further package and is stored as plain JSON; skrub can do without pickle too, but would add 25
+types to those that a model folder may build.
 """
 
 
@@ -241,7 +275,10 @@ def main() -> None:
     )  # fmt: skip
     stored = table(["encoder", "saved as", "kB", "types that skops does not trust"], list(saving()))
     title = head("Encoders of tables", "python bench/scripts/encoder.py")
-    save("encoder.md", title + NOTE.format(splits=o.splits).lstrip() + body + outcome + stored)
+    save(
+        "encoder.md",
+        title + NOTE.format(splits=o.splits).lstrip() + body + outcome + stored + DECISION,
+    )
 
 
 def _installed(name: str) -> bool:

@@ -61,6 +61,22 @@ def test_new_rows_are_coded_alone_as_in_company_and_in_any_column_order():
         np.testing.assert_array_equal(features.encode(row), CODED[i : i + 1])
 
 
+def test_many_categories_are_also_told_apart_by_their_letters():
+    towns = [f"{place}stadt {i}" for place in ("Karl", "Darm") for i in range(30)]
+    frame = pd.DataFrame({"town": [*towns, *towns, None, " "]})
+    features = through_json(fit_features(frame))
+    assert features.names == ["town", *(f"town hash {i}" for i in range(16))]
+    X = features.encode(frame)
+    np.testing.assert_array_equal(X[:60], X[60:120])
+    assert np.isnan(X[120:]).all()
+    new = features.encode({"town": ["Karlstadt 77"]})[0]
+    assert np.isnan(new[0])
+    far = np.linalg.norm(X[:60, 1:] - new[1:], axis=1)
+    assert far[:30].mean() < far[30:].mean()
+    few = fit_features({"town": towns[:40] * 2})
+    assert few.names == ["town"]
+
+
 def test_dates_without_times_have_no_hour():
     days = pd.DataFrame({"day": pd.to_datetime(["1969-12-31", None, "2020-02-29"])})
     features = through_json(fit_features(days))

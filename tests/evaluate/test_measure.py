@@ -13,10 +13,10 @@ from topbin.evaluate.measure import (
     Measure,
     Share,
     check_weights,
+    combined,
     effective_rows,
     read_alpha,
     square_and_add,
-    within_unit,
 )
 
 
@@ -62,9 +62,14 @@ def test_square_and_add_of_a_value_outside_its_own_interval_stays_around_the_fig
     assert high == 0.5
 
 
-def test_within_unit_cuts_both_ends():
-    assert within_unit((-0.25, 1.5)) == (0.0, 1.0)
-    assert within_unit((0.25, 0.5)) == (0.25, 0.5)
+def test_a_figure_is_cut_to_the_values_that_it_can_have():
+    def cut(value, ends, **span):
+        found = combined("x", lambda a: a, [(value, ends)], 0.95, **span)
+        return found.value, *found.interval
+
+    assert cut(1.25, (-0.25, 1.5)) == (1.0, 0.0, 1.0)
+    assert cut(0.375, (0.25, 0.5)) == (0.375, 0.25, 0.5)
+    assert cut(1.25, (-0.25, 1.5), span=(0.0, 9.0)) == (1.25, 0.0, 1.5)
 
 
 def test_a_measure_prints_its_notes_and_goes_to_json():

@@ -193,7 +193,7 @@ def test_known_positives_among_the_unlabeled_ring_the_alarm():
     found = tb.fit(both, "known", id="case", preset="fast")
     for estimate in (found.estimate, found.first):
         assert "shared-rows" in [alarm.code for alarm in estimate.alarms]
-    assert "100 distinct positive rows also stand among the unlabeled" in found._repr_html_()
+    assert "100 distinct positive rows are also in the unlabeled data" in found._repr_html_()
 
 
 def test_few_positives_get_a_range():

@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from topbin.core.errors import InputError
-from topbin.core.ranks import share_below
+from topbin.core.shares import share_below
 from topbin.core.tails import Tails
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.crossfit import Plan, crossfit, inner_folds, least_kept, run_chain

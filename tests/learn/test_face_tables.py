@@ -59,10 +59,10 @@ class Stop(Exception):
 @pytest.fixture
 def seen(monkeypatch):
     def matrix_of(fit, *given):
-        def stop(self, X, *_):
-            raise Stop(X)
+        def stop(self, table, *_):
+            raise Stop(table.X)
 
-        monkeypatch.setattr(PUClassifier, "_fit_rows", stop)
+        monkeypatch.setattr(PUClassifier, "_fit_table", stop)
         with pytest.raises(Stop) as stopped:
             fit(*given)
         return stopped.value.args[0]

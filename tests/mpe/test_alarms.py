@@ -6,7 +6,7 @@ from gaussians import gaussians
 from scipy.sparse import csr_matrix
 
 from topbin.core import AlphaEstimate, Tails
-from topbin.core.twins import find_twins
+from topbin.core.hashing import find_twins
 from topbin.mpe.alarms import find_alarms, methods_disagree, shared_rows
 from topbin.mpe.bbe_cp import bbe_cp
 from topbin.mpe.estimate import estimate_alpha
@@ -85,9 +85,10 @@ def test_a_point_outside_its_interval_says_which_way():
 
 def test_methods_disagree():
     one, two = (AlphaEstimate(alpha=a, n_p=9, n_u=9, method=m) for a, m in ((0.1, "a"), (0.3, "b")))
-    assert "a 0.100, b 0.300" in methods_disagree(one, [two]).message
-    assert methods_disagree(one, [one]) is None
-    assert methods_disagree(one, []) is None
+    (alarm,) = methods_disagree(one, [two])
+    assert "a 0.100, b 0.300" in alarm.message
+    assert not list(methods_disagree(one, [one]))
+    assert not list(methods_disagree(one, []))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_matrix], ids=["dense", "sparse"])

@@ -51,18 +51,10 @@ def new_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[P
     >>> target.read_text(), len(list(target.parent.iterdir()))
     ('0.5', 1)
     """
-    target = Path(os.path.abspath(path))
-    part = _beside(target)
-    with write_errors(target):
-        refuse_existing(target, force=force)
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            yield part
-            _flush(part)
-            os.replace(part, target)
-            _flush(target.parent)
-        finally:
-            part.unlink(missing_ok=True)
+    with _new(path, force=force) as (part, target):
+        yield part
+        _flush(part)
+        os.replace(part, target)
 
 
 @contextmanager
@@ -72,15 +64,22 @@ def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
     With `force` an older folder is set aside first and removed last, so that at every moment
     either the old or the new one is on the disk, whole.
     """
+    with _new(path, force=force) as (part, target):
+        part.mkdir()
+        yield part
+        _flush_tree(part)
+        _swap(part, target)
+
+
+@contextmanager
+def _new(path: str | os.PathLike[str], *, force: bool) -> Iterator[tuple[Path, Path]]:
     target = Path(os.path.abspath(path))
     part = _beside(target)
     with write_errors(target):
         refuse_existing(target, force=force)
         try:
-            part.mkdir(parents=True)
-            yield part
-            _flush_tree(part)
-            _swap(part, target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            yield part, target
             _flush(target.parent)
         finally:
             remove(part)
@@ -189,7 +188,7 @@ def _beside(target: Path) -> Path:
 
 
 def _host() -> str:
-    """This machine, since folders are shared and a number of a process says nothing elsewhere."""
+    """This machine: folders are shared, and the number of a process means nothing elsewhere."""
     return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 
 

@@ -30,7 +30,7 @@ def check_scores(
         array = array[:, 0]
     if array.ndim != 1:
         raise InputError(
-            "TB005", f"{name} must have one dimension, one score a row; got shape {array.shape}."
+            "TB005", f"{name} must have one dimension, one score per row; got shape {array.shape}."
         )
     if array.size == 0 and not allow_empty:
         raise InputError("TB001", f"{name} is empty; pass at least one score.")
@@ -57,11 +57,7 @@ def as_real_array(scores: Any, name: str) -> Scores:
     if array.dtype == object:
         array = _numbers_from_objects(array, name)
     if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
-        raise InputError(
-            "TB006",
-            f"{name} must hold real numbers; got dtype {array.dtype}. "
-            "Convert them to float64 or float32 first.",
-        )
+        raise _not_real(f"{name} must hold real numbers; got dtype {array.dtype}.")
     if array.dtype == np.float16:
         return array.astype(np.float32)
     if array.dtype.newbyteorder("=") in (np.float32, np.float64):
@@ -72,19 +68,25 @@ def as_real_array(scores: Any, name: str) -> Scores:
 def _numbers_from_objects(array: NDArray[Any], name: str) -> NDArray[np.float64]:
     text = next((value for value in array.flat if isinstance(value, str | bytes)), None)
     if text is not None:  # numpy would read '0.9' as a number here, and refuses it in a U3 array
-        raise InputError(
-            "TB006",
-            f"{name} must hold real numbers; got text such as {text!r}. "
-            "Convert them to float64 or float32 first.",
-        )
+        raise _not_real(f"{name} must hold real numbers; got text such as {text!r}.")
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            "TB006",
-            f"{name} holds objects that are not numbers ({error}). "
-            "Convert them to float64 or float32 first.",
-        ) from error
+        raise _not_real(f"{name} holds objects that are not numbers ({error}).") from error
+
+
+def _not_real(seen: str) -> InputError:
+    return InputError("TB006", f"{seen} Convert them to float64 or float32 first.")
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number; truth values are not.
+
+    >>> is_number(0.5), is_number(True), is_number(math.nan), is_number("1")
+    (True, False, False, False)
+    """
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return bool(number and math.isfinite(value))
 
 
 def check_fraction(
@@ -96,12 +98,8 @@ def check_fraction(
     0.95
     """
     brackets = f"{'(' if low_open else '['}0, 1{')' if high_open else ']'}"
-    ok = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if ok:
-        above = value > 0 if low_open else value >= 0
-        below = value < 1 if high_open else value <= 1
-        ok = bool(above and below)
-    if not ok:
+    inside = is_number(value) and 0 <= value <= 1
+    if not inside or (value == 0 and low_open) or (value == 1 and high_open):
         raise InputError("TB008", f"{name} must be a number in {brackets}; got {value!r}.")
     return float(value)
 
@@ -124,8 +122,7 @@ def check_above_zero(value: Any, name: str, *, zero: bool = False) -> float:
     >>> check_above_zero(0.01, "gamma")
     0.01
     """
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+    if not is_number(value) or value < 0 or (value == 0 and not zero):
         raise InputError(
             "TB008", f"{name} must be a finite number {'≥' if zero else '>'} 0; got {value!r}."
         )

@@ -5,8 +5,12 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 from topbin.core.defaults import RANGE_ONLY
+from topbin.core.typed import from_plain
 
 Bias = Literal["up", "down", "either"]
+DIRECTION: dict[Bias, str] = {"up": "too high", "down": "too low", "either": "off either way"}
+TOO_FEW = "positives are too few for one number"
+INTERVAL_ASSUMES = "if some top bin holds only positives"
 BOUND_ASSUMES = "one-sided; if rows are independent and positives are labeled at random"
 
 
@@ -23,8 +27,7 @@ class Alarm:
     bias: Bias
 
     def __str__(self) -> str:
-        direction = {"up": "too high", "down": "too low", "either": "off either way"}[self.bias]
-        return f"{self.code}: {self.message} (estimate may be {direction})"
+        return f"{self.code}: {self.message} (estimate may be {DIRECTION[self.bias]})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +65,8 @@ class AlphaEstimate:
         True
         """
         known = {field.name for field in fields(cls)}
-        values = {name: value for name, value in stored.items() if name in known}
-        values["alarms"] = tuple(Alarm(**alarm) for alarm in stored["alarms"])
-        values["notes"] = tuple(stored["notes"])
-        values["interval"] = tuple(stored["interval"]) if stored["interval"] else None
-        return cls(**values)
+        found: AlphaEstimate = from_plain(cls, {k: v for k, v in stored.items() if k in known})
+        return found
 
     def moved_to(self, alpha: float) -> "AlphaEstimate":
         """The same estimate with another α; the interval is stretched to contain it.
@@ -110,9 +110,7 @@ class AlphaEstimate:
         if self.interval is not None and self.confidence is not None:
             level = f"{100 * self.confidence:g} %"
             low, high = self.interval
-            lines.append(
-                f"{level} interval   {low:.3f} to {high:.3f}   if some top bin holds only positives"
-            )
+            lines.append(f"{level} interval   {low:.3f} to {high:.3f}   {INTERVAL_ASSUMES}")
             if self.upper_bound is not None:
                 lines.append(f"{level} bound      α ≤ {self.upper_bound:.3f}   {BOUND_ASSUMES}")
         if self.caution is not None:
@@ -124,31 +122,25 @@ class AlphaEstimate:
         return "\n".join(lines)
 
     def _headline(self) -> str:
-        rows = self.alpha * self.n_u
-        if self.n_p < RANGE_ONLY and self.interval is not None:
-            low, high = self.interval
+        if self.n_p >= RANGE_ONLY:
             return (
-                f"α between {low:.2f} and {high:.2f} of the {self.n_u:,} unlabeled are positive; "
-                f"{self.n_p} positives are too few for one number"
+                f"α = {self.alpha:.3f} of the {self.n_u:,} unlabeled are positive "
+                f"(about {self.alpha * self.n_u:,.0f} rows), by {self.method}"
             )
-        if self.n_p < RANGE_ONLY:
-            return f"{self.n_p} positives are too few for one number; ask for an interval"
+        if self.interval is None:
+            return f"{self.n_p} {TOO_FEW}; ask for an interval"
+        low, high = self.interval
         return (
-            f"α = {self.alpha:.3f} of the {self.n_u:,} unlabeled are positive "
-            f"(about {rows:,.0f} rows), by {self.method}"
+            f"α between {low:.2f} and {high:.2f} of the {self.n_u:,} unlabeled are positive; "
+            f"{self.n_p} {TOO_FEW}"
         )
 
     def _share_of_all(self, n_u: int, negatives: int) -> str:
-        total = self.n_p + n_u + negatives
-        among: dict[str, int] = {"n_u": n_u, "negatives": negatives}
-        if self.n_p < RANGE_ONLY and self.interval is not None:
-            low, high = (self.pi_at(a, **among) for a in self.interval)
-            return (
-                f"π between {low:.2f} and {high:.2f} of all {total:,} rows, labeled ones included"
-            )
-        if self.n_p < RANGE_ONLY:
-            return f"π unknown, of all {total:,} rows"
-        return (
-            f"π = {self.pi_at(self.alpha, **among):.3f} of all {total:,} rows, "
-            f"the {self.n_p + negatives:,} labeled ones included"
-        )
+        rows, labeled = f"of all {self.n_p + n_u + negatives:,} rows", self.n_p + negatives
+        ends = (self.alpha,) if self.n_p >= RANGE_ONLY else self.interval or ()
+        shares = [self.pi_at(alpha, n_u=n_u, negatives=negatives) for alpha in ends]
+        if not shares:
+            return f"π unknown, {rows}"
+        if len(shares) == 1:
+            return f"π = {shares[0]:.3f} {rows}, the {labeled:,} labeled ones included"
+        return f"π between {shares[0]:.2f} and {shares[1]:.2f} {rows}, labeled ones included"

@@ -196,15 +196,18 @@ def resolve_labels(
     counts = {value: counts[value] for value in sorted(counts, key=_rank)}
     only = None
     if positive is None and negative is None:
-        only = _only_value(list(counts))
+        only = _only_value(counts)
         if only is None:
             _check_clear(counts, name)
-    wanted = only if only is not None else 1 if positive is None else positive
-    if positive is not None or negative is not None:
-        wanted, negative = _checked_roles(counts, wanted, negative)
+        wanted = 1 if only is None else only
+    else:
+        wanted = _own_value(counts, 1 if positive is None else positive, "positive")
+        negative = _own_value(counts, negative, "negative")
+        if wanted == negative:
+            raise InputError("TB002", f"positive and negative are both {wanted!r}.")
     note = _note(counts, wanted, negative) + ("" if only is None else "; there is no other value")
     found = LabelValues(counts, next((v for v in counts if v == wanted), wanted), negative, note)
-    for role, there in (("positive", wanted in counts), ("unlabeled", bool(found.unlabeled))):
+    for role, there in (("positive", wanted in counts), ("unlabeled", found.unlabeled)):
         if not there:
             raise InputError(
                 "TB003",
@@ -224,40 +227,24 @@ def spells(word: Any, value: Any) -> bool:
         return True
     if value is None or not isinstance(word, str):
         return False
-    same = str(value).strip().lower() == word.strip().lower()
-    return bool(same or _number(word) == value)
-
-
-def _number(word: str) -> float | None:
     try:
-        return float(word)
+        number = float(word)
     except ValueError:
-        return None
+        number = None
+    return bool(number == value or str(value).strip().lower() == word.strip().lower())
 
 
-def _checked_roles(counts: Mapping[Any, int], positive: Any, negative: Any) -> tuple[Any, Any]:
-    """The column's own values for both roles, or an error that shows what the column holds."""
-    found = [_own_value(counts, wanted) for wanted in (positive, negative)]
-    for value, wanted, role in zip(
-        found, (positive, negative), ("positive", "negative"), strict=True
-    ):
-        if wanted is not None and value not in counts:
-            raise InputError(
-                "TB003",
-                f"no row has the {role} value {wanted!r}; the column holds {_table(counts)}.",
-            )
-    if negative is not None and found[0] == found[1]:
-        raise InputError("TB002", f"positive and negative are both {found[0]!r}.")
-    return found[0], found[1]
-
-
-def _own_value(counts: Mapping[Any, int], wanted: Any) -> Any:
+def _own_value(counts: Mapping[Any, int], wanted: Any, role: str) -> Any:
     """The value itself, else one of the same spelling, else one that is spelled alike."""
     if wanted is None or wanted in counts:
         return wanted
     alike = [value for value in counts if spells(wanted, value)]
     same = [value for value in alike if str(value) == str(wanted).strip()]
-    return next(iter(same + alike), wanted)
+    if not alike:
+        raise InputError(
+            "TB003", f"no row has the {role} value {wanted!r}; the column holds {_table(counts)}."
+        )
+    return (same + alike)[0]
 
 
 def code_labels(s: Any) -> Coded:
@@ -270,10 +257,7 @@ def code_labels(s: Any) -> Coded:
     if array.dtype.kind in "fiub":
         found, codes = np.unique(array, return_inverse=True)
         return Coded([None if value != value else value.item() for value in found], codes)
-    keys = [label_key(value) for value in array.tolist()]
-    place: dict[Any, int] = {}
-    codes = np.fromiter((place.setdefault(key, len(place)) for key in keys), np.intp, len(keys))
-    return Coded(list(place), codes)
+    return Coded.from_codes(np.arange(array.size), array.tolist())
 
 
 def _as_column(s: Any) -> NDArray[Any]:
@@ -308,48 +292,41 @@ def _rank(value: Any) -> tuple[bool, bool, bool, str]:
 def _note(counts: Mapping[Any, int], positive: Any, negative: Any) -> str:
     """What each value means; of many unlabeled values the first ones, and how many more."""
     roles = {negative: "known negative", positive: "positive", None: "unlabeled"}
-    told = [(value, roles.get(value, "unlabeled")) for value in counts]
-    told.sort(key=lambda pair: (pair[1] != "positive", pair[1] != "known negative"))
-    shown = [f"{_show(value)} = {role} ({_rows(counts[value])})" for value, role in told[:SHOWN]]
-    if len(told) > SHOWN:
-        rest = _rows(sum(counts[value] for value, _ in told[SHOWN:]))
-        shown.append(f"… and {len(told) - SHOWN:,} more = unlabeled ({rest})")
+    read = [(value, roles.get(value, "unlabeled")) for value in counts]
+    read.sort(key=lambda pair: ("positive", "known negative", "unlabeled").index(pair[1]))
+    shown = [
+        f"{_show(value)} = {role} ({_plural(counts[value], 'row')})" for value, role in read[:SHOWN]
+    ]
+    if len(read) > SHOWN:
+        rest = _plural(sum(counts[value] for value, _ in read[SHOWN:]), "row")
+        shown.append(f"… and {len(read) - SHOWN:,} more = unlabeled ({rest})")
     return ", ".join(shown)
 
 
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"
-
-
-def _only_value(values: list[Any]) -> Any:
+def _only_value(counts: Mapping[Any, int]) -> Any:
     """The one value beside blanks, which can only mark the positives; None if it is unclear.
 
-    >>> _only_value(["ja", None]), _only_value(["no", None]), _only_value(["a", "b"])
-    ('ja', None, None)
+    >>> [_only_value(dict.fromkeys(values)) for values in (["ja", None], ["no", None], "ab")]
+    ['ja', None, None]
     """
-    named = [value for value in values if value is not None]
-    if len(named) != 1 or _plain(named[0]) or _looks_negative(named[0]):
+    named = [value for value in counts if value is not None]
+    if len(named) != 1 or _is_plain(named[0]):
         return None
-    return named[0]
+    return None if str(named[0]).lower() in LOOKS_NEGATIVE | {"0", "0.0"} else named[0]
 
 
-def _looks_negative(value: Any) -> bool:
-    return str(value).lower() in LOOKS_NEGATIVE | {"0", "0.0"}
-
-
-def _plain(value: Any) -> bool:
+def _is_plain(value: Any) -> bool:
     return isinstance(value, bool | int | float) and value in (1, 0, -1)
 
 
 def _check_clear(counts: Mapping[Any, int], name: str) -> None:
     """Refuse labels that do not show by themselves which value means "positive"."""
-    if len(counts) <= 2 and all(value is None or _plain(value) for value in counts):
+    if len(counts) <= 2 and all(value is None or _is_plain(value) for value in counts):
         return
-    many = f"{len(counts):,} value{'' if len(counts) == 1 else 's'}"
     raise InputError(
         "TB002",
-        f'{name} has {many}: {_table(counts)}.\n      Which means "positive"? '
-        f"{_advice(list(counts))}",
+        f"{name} has {_plural(len(counts), 'value')}: {_table(counts)}.\n      "
+        f'Which means "positive"? {_advice(list(counts))}',
     )
 
 
@@ -378,3 +355,7 @@ def _table(counts: Mapping[Any, int]) -> str:
 
 def _show(value: Any) -> str:
     return "blank" if value is None else repr(value)
+
+
+def _plural(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"

@@ -66,9 +66,7 @@ class Tails:
     def of_positives(cls, scores_p: Any) -> "Tails":
         """Cuts and positive counts, with no unlabeled row counted yet."""
         ranked = np.sort(check_scores(scores_p, "scores_p"))
-        ranked += (
-            0.0  # −0.0 becomes the 0.0 it equals, so that the cut does not depend on row order
-        )
+        ranked += 0.0  # −0.0 becomes the 0.0 it equals: the cut does not depend on row order
         first = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))
         above_p, above_u = ranked.size - first, np.zeros(first.size, np.int64)
         return cls(ranked[first], above_p, above_u, ranked.size, 0)
@@ -105,13 +103,9 @@ class Tails:
 
     def same_positives(self, other: "Tails") -> bool:
         """Whether both count against the same cuts and positives."""
-        if self.cuts is other.cuts and self.above_p is other.above_p:
-            return self.n_p == other.n_p
-        return (
-            self.n_p == other.n_p
-            and np.array_equal(self.cuts, other.cuts)
-            and np.array_equal(self.above_p, other.above_p)
-        )
+        pairs = ((self.cuts, other.cuts), (self.above_p, other.above_p))
+        same = all(mine is theirs or np.array_equal(mine, theirs) for mine, theirs in pairs)
+        return self.n_p == other.n_p and same
 
     def at(self, index: Any) -> "Tails":
         """The same samples seen only at some of the cuts."""

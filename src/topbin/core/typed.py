@@ -26,14 +26,9 @@ def from_plain(kind: Any, value: Any) -> Any:
         kinds = get_args(kind)
         kinds = kinds[:1] * len(value) if kinds[-1] is Ellipsis else kinds
         return tuple(from_plain(one, item) for one, item in zip(kinds, value, strict=True))
-    fits = (
-        value in get_args(kind)
-        if origin is Literal
-        else isinstance(kind, type)
-        and isinstance(value, NUMBERS.get(kind, (kind,)))
-        and (kind is bool or not isinstance(value, bool))
-    )
-    if not fits:
+    plain = isinstance(kind, type) and isinstance(value, NUMBERS.get(kind, (kind,)))
+    truth = isinstance(value, bool) and kind is not bool  # which Python takes for a number
+    if not (value in get_args(kind) if origin is Literal else plain and not truth):
         raise TypeError(f"{value!r:.80} is not of type {getattr(kind, '__name__', kind)}")
     return value
 

@@ -317,9 +317,8 @@ def _moments(column: pd.Series) -> NDArray[np.datetime64]:
     if column.dtype.kind == "M":
         moments = (column if column.dt.tz is None else column.dt.tz_convert(None)).to_numpy()
         days = moments.astype("datetime64[D]")
-        return np.where((days >= FIRST) & (days <= LAST), moments, np.datetime64("NaT")).astype(
-            "datetime64[us]"
-        )
+        finite = np.where((days >= FIRST) & (days <= LAST), moments, np.datetime64("NaT"))
+        return finite.astype("datetime64[us]")
     return np.array([None if pd.isna(v) else _without_zone(v) for v in column], "datetime64[us]")
 
 

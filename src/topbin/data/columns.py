@@ -51,10 +51,14 @@ class Column:
         return bool(seen.size) and bool((seen == np.rint(seen)).all())
 
     @property
+    def places(self) -> NDArray[np.intp]:
+        """The position of each row's text in `texts`, and one past the last if it is missing."""
+        return np.where(self.missing, len(self.texts), self.values).astype(np.intp)
+
+    @property
     def strings(self) -> NDArray[np.object_]:
         """The text of each row, empty where it is missing."""
-        places = np.where(self.missing, len(self.texts), self.values).astype(np.intp)
-        return np.array([*self.texts, ""], object)[places]
+        return np.array([*self.texts, ""], object)[self.places]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,9 +2,10 @@
 
 Numbers and booleans stay as they are, with NaN where a value is missing. A date becomes year,
 month, weekday and days since the first date, and the hour if the dates have times. A string becomes
-the position of its category, and NaN if the category is new. With a text column the matrix is
-sparse: words weighted by TF-IDF (Salton & Buckley 1988), categories one-hot, everything else scaled
-with missing values at the mean.
+the position of its category, and NaN if the category is new. Where the categories are many, a few
+hashes of their letters follow (Weinberger et al. 2009), which similar strings share. With a text
+column the matrix is sparse: words weighted by TF-IDF (Salton & Buckley 1988), categories one-hot,
+everything else scaled with missing values at the mean.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,8 @@ from topbin.data.schema import Kind, check_columns, nearest
 Floats = NDArray[np.float64]
 FAR = 1e6  # standard deviations; a value of another scale must not become infinite
 DATE_PARTS = ("year", "month", "weekday", "days", "hour")  # the hour only if there are times
+MANY = 40  # categories; trees cannot pick out more than that by their position alone
+HASHES = 16  # more find a little more in long strings, and more noise in strings without meaning
 FITS: Mapping[str, tuple[Kind, ...]] = {
     "number": ("number", "boolean", "blank"),
     "boolean": ("boolean", "number", "blank"),
@@ -46,6 +49,7 @@ class Feature:
     name: str
     kind: str
     categories: tuple[str, ...] = ()
+    hashes: int = 0
     first_day: str | None = None
     has_times: bool = False
     center: tuple[float, ...] = ()
@@ -67,7 +71,7 @@ class Feature:
         parts = {"date": self.date_parts, "text": self.terms, "string": self.categories}
         if self.kind in parts and (sparse or self.kind == "date"):
             return [f"{self.name} {part}" for part in parts[self.kind]]
-        return [self.name]
+        return [self.name, *(f"{self.name} hash {i}" for i in range(self.hashes))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +205,8 @@ def _learn(column: Column, is_text: bool, sparse: bool) -> Feature:
         return _learn_text(column)
     if kind in ("string", "blank"):
         seen = sorted(text for text in column.texts if text.strip())  # blank text is missing
-        return Feature(name=name, kind="string", categories=tuple(seen))
+        hashes = HASHES if len(seen) > MANY and not sparse else 0
+        return Feature(name=name, kind="string", categories=tuple(seen), hashes=hashes)
     feature = Feature(name=name, kind=kind)
     if kind == "date":
         first = str(np.nanmin(column.values).astype("datetime64[D]"))
@@ -261,7 +266,7 @@ def _check_kind(feature: Feature, table: Batch) -> None:
 def numbers(feature: Feature, column: Column) -> list[Floats]:
     """What a column becomes in a dense matrix: one array, or several for a date."""
     if feature.kind == "string":
-        return [_categories(feature, column)]
+        return [_categories(feature, column), *_letters(feature, column)]
     if feature.kind == "date":
         return _date_parts(feature, column)
     values: Floats = column.numbers
@@ -282,7 +287,20 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
 def _categories(feature: Feature, column: Column) -> Floats:
     place = {category: float(i) for i, category in enumerate(feature.categories)}
     known = np.array([*(place.get(text, np.nan) for text in column.texts), np.nan])
-    return known[np.where(column.missing, len(column.texts), column.values).astype(np.intp)]
+    return known[column.places]
+
+
+def _letters(feature: Feature, column: Column) -> Floats:
+    """Hashed counts of three and four letters in a row, one array per hash."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    if not feature.hashes:
+        return np.empty((0, column.values.size))
+    grams = {"analyzer": "char_wb", "ngram_range": (3, 4)}
+    vectors = HashingVectorizer(n_features=feature.hashes, **grams).transform([*column.texts, ""])
+    known: Floats = vectors.toarray()
+    known[[not text.strip() for text in (*column.texts, "")]] = np.nan  # blank text is missing
+    return known[column.places].T
 
 
 def _date_parts(feature: Feature, column: Column) -> list[Floats]:

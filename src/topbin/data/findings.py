@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import check_fraction
 from topbin.core.errors import InputError
+from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
-from topbin.core.ranks import share_below
-from topbin.core.twins import Twins, find_twins
+from topbin.core.shares import share_below
 from topbin.data.columns import Column, as_columns
 
 LEAK_AUC = 0.98

@@ -15,16 +15,15 @@ from scipy.special import ndtri, stdtrit
 from topbin.core.checks import Scores, check_fraction, check_scores
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
-from topbin.core.ranks import share_below
+from topbin.core.shares import share_below
 from topbin.evaluate.measure import (
     Floats,
     Measure,
     Share,
     check_weights,
+    combined,
     effective_rows,
     read_alpha,
-    square_and_add,
-    within_unit,
 )
 
 
@@ -46,8 +45,7 @@ def pu_auc(
     """
     level = check_fraction(confidence, "confidence")
     share = _wins(*_two_samples(scores_p, scores_u, weights_p, weights_u), level)
-    low, high = share.limits(level)
-    return Measure("PU-AUC", float(share.value), (float(low), float(high)), level)
+    return share.measure("PU-AUC", level)
 
 
 def estimated_auc(
@@ -76,16 +74,13 @@ def estimated_auc(
             "Use pu_auc, which needs no alpha.",
         )
     share = _wins(*_two_samples(scores_p, scores_u, weights_p, weights_u), level)
-    values = (float(share.value), value)
-    found = _corrected(*values)
-    if found > 1:
+    if _corrected(share.value, value) > 1:
         notes += (
-            f"PU-AUC is {values[0]:.3f}, above its ceiling 1 − α/2 = {1 - value / 2:.3f}: "
+            f"PU-AUC is {share.value:.3f}, above its ceiling 1 − α/2 = {1 - value / 2:.3f}: "
             "α is probably too high.",
         )
-    interval = square_and_add(_corrected, values, [share.limits(level), limits])
-    clipped = min(1.0, max(0.0, found))
-    return Measure("estimated AUC", clipped, within_unit(interval), level, notes)
+    parts = [share.known(level), (value, limits)]
+    return combined("estimated AUC", _corrected, parts, level, notes=notes)
 
 
 def _corrected(auc: float, alpha: float) -> float:

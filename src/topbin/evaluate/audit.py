@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 from topbin.evaluate.audit_draw import AuditSample, Rows, draw, draw_stratified
 from topbin.evaluate.audit_limits import (
     ENOUGH_POWER,
     AuditPlan,
+    claimed,
     lower_limit,
     plan,
     power,
@@ -48,10 +48,10 @@ WORDS = {
     UNSURE: ("?", "unsure", "unknown", "maybe", "unclear", "u"),
     BLANK: ("", "nan", "none", "null", "na", "n/a", "<na>", "nat"),
 }
-OPENING = {
-    "agrees": "The audit agrees with",
-    "contradicts": "The audit contradicts",
-    "undecided": "The audit is too small to judge",
+VERDICTS = {
+    "agrees": "agrees with the estimate",
+    "contradicts": "contradicts the estimate",
+    "undecided": "is too small to judge the estimate",
 }
 BIASED_LABELS = "The positives that get labeled are probably not like those that do not."
 IMPURE_TOP = "The top scores probably contain negatives too: the model does not separate them."
@@ -110,23 +110,23 @@ def judge(
     level = check_fraction(confidence, "confidence")
     check_fraction(error, "error")
     value, interval, _ = read_alpha(alpha_hat, level)
-    claimed = _claimed(alpha_hat, level)
+    least, most = claimed(alpha_hat, level)
     tally = _Tally.of(sample, read_answers(answers))
-    possible = _possible_errors(claimed, error)
+    possible = _possible_errors((least, most), error)
     powers = [power(tally.answered, claim, off, confidence=level) for claim, off in possible]
     chance = min(powers, default=0.0)
     low, high = tally.limits(1 - level)
-    verdict: Verdict = "agrees" if chance >= ENOUGH_POWER else "undecided"
-    if low > claimed[1] or high < claimed[0]:
-        verdict = "contradicts"
-        finding = f"at least {low:.3f}" if low > claimed[1] else f"at most {high:.3f}"
-        follows = BIASED_LABELS if low > claimed[1] else IMPURE_TOP
+    both = tally.limits((1 - level) / 2)
+    verdict: Verdict = "contradicts"
+    if low > most:
+        finding, follows = f"at least {low:.3f}", BIASED_LABELS
+    elif high < least:
+        finding, follows = f"at most {high:.3f}", IMPURE_TOP
     else:
-        finding = "between {:.3f} and {:.3f}".format(*tally.limits((1 - level) / 2))
+        verdict = "agrees" if chance >= ENOUGH_POWER else "undecided"
+        finding = f"between {both[0]:.3f} and {both[1]:.3f}"
         follows = _what_would_show(sample.kind, chance, alpha_hat, error, level)
-    says = f"{value:.3f}" + (
-        f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval[0] < interval[1] else ""
-    )
+    ends = f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval[0] < interval[1] else ""
     return AuditResult(
         kind=sample.kind,
         n=sample.n,
@@ -135,15 +135,15 @@ def judge(
         n_unsure=tally.count[UNSURE],
         n_blank=tally.count[BLANK],
         alpha=tally.alpha,
-        interval=tally.limits((1 - level) / 2),
+        interval=both,
         confidence=level,
         claim=value,
         claim_interval=interval,
         verdict=verdict,
         error=error,
         power=chance,
-        sentence=f"{OPENING[verdict]} the estimate: {tally.in_words(sample.kind)}, so α is "
-        f"{finding} ({100 * level:g} % confidence), and the estimate says {says}. {follows}",
+        sentence=f"The audit {VERDICTS[verdict]}: {tally.in_words()}, so α is {finding} "
+        f"({100 * level:g} % confidence), and the estimate says {value:.3f}{ends}. {follows}",
     )
 
 
@@ -209,9 +209,10 @@ class _Tally:
         low = lower_limit(self.positive, drawn, shares, doubt)
         return float(low), float(upper_limit(self.positive + self.open, drawn, shares, doubt))
 
-    def in_words(self, kind: str) -> str:
+    def in_words(self) -> str:
         """How many rows of how many, and how many without an answer."""
-        drawn = "random unlabeled rows" if kind == "simple" else "unlabeled rows, drawn by strata,"
+        simple = self.sample.kind == "simple"
+        drawn = "random unlabeled rows" if simple else "unlabeled rows, drawn by strata,"
         words = f"{self.count[POSITIVE]:,} of {self.sample.n:,} {drawn} are positive"
         open_rows = [f"{self.count[k]:,} {k}" for k in (UNSURE, BLANK) if self.count[k]]
         if open_rows:
@@ -228,17 +229,11 @@ def plan_either_way(
     True
     """
     level, off = check_fraction(confidence, "confidence"), check_fraction(abs(error), "error")
-    possible = _possible_errors(_claimed(alpha_hat, level), off)
+    possible = _possible_errors(claimed(alpha_hat, level), off)
     if not possible:
         raise InputError("TB008", _no_room(off))
     plans = [plan(claim, signed, confidence=level) for claim, signed in possible]
     return max(plans, key=lambda one: one.n)
-
-
-def _claimed(alpha_hat: AlphaEstimate | float, level: float) -> Interval:
-    """The range that the estimate claims, including its point."""
-    value, (low, high), _ = read_alpha(alpha_hat, level)
-    return min(value, low), max(value, high)
 
 
 def _no_room(error: float) -> str:
@@ -255,7 +250,7 @@ def _what_would_show(
     kind: str, chance: float, alpha_hat: AlphaEstimate | float, error: float, level: float
 ) -> str:
     """What an error would have done; figures are those of plain draws, which strata sharpen."""
-    if not _possible_errors(_claimed(alpha_hat, level), error):
+    if not _possible_errors(claimed(alpha_hat, level), error):
         return _no_room(error)
     audits = "such audits" if kind == "simple" else "plain audits of this size"
     if chance >= ENOUGH_POWER:

@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 from scipy.stats import binom, norm
 
-from topbin.core.binomial import exact_upper
-from topbin.core.checks import check_count, check_fraction
+from topbin.core import AlphaEstimate, InputError
+from topbin.core.checks import check_count, check_fraction, is_number
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
-from topbin.evaluate.measure import read_alpha
+from topbin.core.shares import exact_upper
+from topbin.evaluate.measure import Floats, Interval, read_alpha
 
-Floats = NDArray[np.float64]
 HALVINGS = 60
 MOST_ROWS = 1_000_000
 ENOUGH_POWER = 0.8  # of a plan, and of the verdict "agrees"
@@ -100,14 +98,23 @@ def _power(n: NDArray[np.int64], claim: float, truth: float, doubt: float) -> Fl
     return np.asarray(binom.sf(largest_accepted, n, truth), np.float64)
 
 
+def claimed(alpha_hat: AlphaEstimate | float, confidence: float) -> Interval:
+    """The range that an estimate claims, including its point.
+
+    >>> claimed(0.3, 0.95)
+    (0.3, 0.3)
+    """
+    value, (low, high), _ = read_alpha(alpha_hat, confidence)
+    return min(value, low), max(value, high)
+
+
 def _claim_and_truth(
     alpha_hat: AlphaEstimate | float, error: float, confidence: float
 ) -> tuple[float, float]:
-    value, (low, high), _ = read_alpha(alpha_hat, confidence)
-    number = isinstance(error, int | float | np.number) and not isinstance(error, bool)
-    if not number or not np.isfinite(error) or error == 0:
+    low, high = claimed(alpha_hat, confidence)
+    if not is_number(error) or error == 0:
         raise InputError("TB008", f"error must be a finite number other than 0; got {error!r}.")
-    claim = max(value, high) if error > 0 else min(value, low)
+    claim = high if error > 0 else low
     truth = claim + float(error)
     if not -1e-12 <= truth <= 1 + 1e-12:
         raise InputError(

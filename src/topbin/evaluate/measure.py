@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core.binomial import exact_upper
+from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import Scores, check_fraction
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
+from topbin.core.shares import exact_upper
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -83,6 +82,15 @@ class Share:
         doubt = (1 - confidence) / 2
         return 1 - exact_upper(self.n - hits, self.n, doubt), exact_upper(hits, self.n, doubt)
 
+    def known(self, confidence: float) -> tuple[Any, tuple[Any, Any]]:
+        """The share and its limits."""
+        return self.value, self.limits(confidence)
+
+    def measure(self, name: str, confidence: float) -> Measure:
+        """This one share as a figure."""
+        low, high = self.limits(confidence)
+        return Measure(name, float(self.value), (float(low), float(high)), confidence)
+
 
 def effective_rows(weights: Floats) -> float:
     """How many equally weighted rows give the same precision (Kish)."""
@@ -107,10 +115,26 @@ def square_and_add(
     return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
 
-def within_unit(interval: Interval) -> Interval:
-    """The same interval, cut to what a share can be."""
-    low, high = (min(1.0, max(0.0, end)) for end in interval)
-    return low, high
+def combined(
+    name: str,
+    figure: Callable[..., Any],
+    parts: Sequence[tuple[Any, tuple[Any, Any]]],
+    confidence: float,
+    *,
+    span: Interval = (0.0, 1.0),
+    notes: tuple[str, ...] = (),
+) -> Measure:
+    """The figure of some values, each with its limits, cut to the values that it can have.
+
+    >>> shares = [Share(0.5, 100).known(0.95), Share(0.8, 100).known(0.95)]
+    >>> print(combined("product", lambda a, b: a * b, shares, 0.95))
+    product 0.400 (95 %: 0.307 to 0.489)
+    """
+    values, limits = zip(*parts, strict=True)
+    interval = square_and_add(figure, values, limits)
+    least, most = span
+    value, low, high = (min(most, max(least, float(x))) for x in (figure(*values), *interval))
+    return Measure(name, value, (low, high), confidence, notes)
 
 
 def read_alpha(alpha: Any, confidence: float) -> tuple[float, Interval, tuple[str, ...]]:

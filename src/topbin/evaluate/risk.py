@@ -6,12 +6,13 @@ is the negatives', kept from going below 0 (Kiryo et al., NeurIPS 2017). The sco
 (ICML 2003) is q_p²/q_u, which equals precision·recall/α and needs no α.
 """
 
+from math import inf
 from typing import Any
 
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
-from topbin.evaluate.measure import Measure, square_and_add
+from topbin.evaluate.measure import Measure, combined
 from topbin.evaluate.threshold import AtThreshold
 
 
@@ -38,7 +39,8 @@ def pu_risk(
     seen = AtThreshold.of(threshold, scores_p, scores_u, weights_p, weights_u)
     name = "PU risk" if non_negative else "unbiased PU risk"
     formula = _risk if non_negative else _unbiased_risk
-    return seen.measure(name, formula, alpha, confidence, unit=non_negative)
+    span = (0.0, 1.0) if non_negative else (-inf, inf)
+    return seen.measure(name, formula, alpha, confidence, span=span)
 
 
 def lee_liu(
@@ -67,9 +69,8 @@ def lee_liu(
         )
     if seen.u.value == 0:
         return Measure("Lee-Liu score", 0.0, (0.0, 0.0), level, ("nothing is called positive.",))
-    values = (seen.p.value, seen.u.value)
-    low, high = square_and_add(_lee_liu, values, [seen.p.limits(level), seen.u.limits(level)])
-    return Measure("Lee-Liu score", float(_lee_liu(*values)), (max(0.0, low), high), level)
+    shares = [seen.p.known(level), seen.u.known(level)]
+    return combined("Lee-Liu score", lambda q_p, q_u: q_p**2 / q_u, shares, level, span=(0.0, inf))
 
 
 def _unbiased_risk(q_p: Any, q_u: Any, alpha: Any) -> Any:
@@ -78,7 +79,3 @@ def _unbiased_risk(q_p: Any, q_u: Any, alpha: Any) -> Any:
 
 def _risk(q_p: Any, q_u: Any, alpha: Any) -> Any:
     return alpha * (1 - q_p) + min(1 - alpha, max(0.0, q_u - alpha * q_p))
-
-
-def _lee_liu(q_p: Any, q_u: Any) -> Any:
-    return q_p**2 / q_u

@@ -1,40 +1,27 @@
 """Scorers for GridSearchCV and the like: y contains labels (positive or unlabeled), not truth."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import make_scorer
 
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.labels import read_labels
+from topbin.core import AlphaEstimate, InputError, read_labels
+from topbin.core.checks import look_up
 from topbin.evaluate.auc import estimated_auc, pu_auc
 from topbin.evaluate.measure import Measure
 from topbin.evaluate.risk import lee_liu, pu_risk
 from topbin.evaluate.threshold import estimated_f1, estimated_precision, recall
 
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A metric and what it asks for."""
-
-    compute: Callable[..., Measure]
-    needs_alpha: bool
-    needs_threshold: bool
-    higher_is_better: bool = True
-
-
-METRICS = {
-    "pu_auc": Metric(pu_auc, needs_alpha=False, needs_threshold=False),
-    "estimated_auc": Metric(estimated_auc, needs_alpha=True, needs_threshold=False),
-    "recall": Metric(recall, needs_alpha=False, needs_threshold=True),
-    "estimated_precision": Metric(estimated_precision, needs_alpha=True, needs_threshold=True),
-    "estimated_f1": Metric(estimated_f1, needs_alpha=True, needs_threshold=True),
-    "lee_liu": Metric(lee_liu, needs_alpha=False, needs_threshold=True),
-    "pu_risk": Metric(pu_risk, True, True, higher_is_better=False),
-}
+METRICS: dict[str, Callable[..., Measure]] = {
+    metric.__name__: metric
+    for metric in (
+        pu_auc, estimated_auc, recall, estimated_precision, estimated_f1, lee_liu, pu_risk,
+    )
+}  # fmt: skip
+LOSSES = {"pu_risk"}  # lower is better
 
 
 def make_pu_scorer(
@@ -54,8 +41,8 @@ def make_pu_scorer(
     >>> make_pu_scorer("pu_auc")(LogisticRegression().fit(X, s), X, s)
     1.0
     """
-    found = _find(metric)
-    if found.needs_alpha and alpha is None:
+    asks = _parameters(metric)
+    if "alpha" in asks and alpha is None:
         raise InputError(
             "TB008",
             f"{metric} needs alpha, the share of positives among the unlabeled. Pass "
@@ -63,15 +50,14 @@ def make_pu_scorer(
         )
     if isinstance(alpha, AlphaEstimate):
         alpha = replace(alpha, interval=None, confidence=None)  # a scorer gives no interval
-    if not found.needs_threshold:
-        response: Any = ("decision_function", "predict_proba")
-    else:
+    response: Any = ("decision_function", "predict_proba")
+    if "threshold" in asks:
         response = "predict" if threshold is None else "predict_proba"
     label = {} if positive is None else {"pos_label": positive}
     return make_scorer(
         _score,
         response_method=response,
-        greater_is_better=found.higher_is_better,
+        greater_is_better=metric not in LOSSES,
         metric=metric,
         alpha=alpha,
         threshold=threshold,
@@ -90,26 +76,16 @@ def _score(
     sample_weight: Any = None,
 ) -> float:
     """One metric of one model on one fold."""
-    labels, found = read_labels(s, positive=pos_label), _find(metric)
-    given = np.asarray(response)
-    is_p, is_u = labels.is_positive, labels.is_unlabeled
-    choices: dict[str, Any] = {"alpha": alpha} if found.needs_alpha else {}
-    if found.needs_threshold:
-        choices["threshold"] = 1.0 if threshold is None else threshold
-        if threshold is None:
-            given = (given == labels.positive).astype(np.float64)
-    if sample_weight is not None:
-        weights = np.asarray(sample_weight)
-        choices["weights_p"] = weights[is_p]
-        if found.compute is not recall:
-            choices["weights_u"] = weights[is_u]
-    samples = (given[is_p],) if found.compute is recall else (given[is_p], given[is_u])
-    return float(found.compute(*samples, **choices))
+    labels, asks = read_labels(s, positive=pos_label), _parameters(metric)
+    scores, weights = np.asarray(response), sample_weight
+    if "threshold" in asks and threshold is None:
+        scores, threshold = (scores == labels.positive).astype(np.float64), 1.0
+    known: dict[str, Any] = {"alpha": alpha, "threshold": threshold}
+    for side, rows in (("p", labels.is_positive), ("u", labels.is_unlabeled)):
+        known[f"scores_{side}"] = scores[rows]
+        known[f"weights_{side}"] = None if weights is None else np.asarray(weights)[rows]
+    return float(METRICS[metric](**{name: known[name] for name in asks if name in known}))
 
 
-def _find(metric: str) -> Metric:
-    if metric not in METRICS:
-        raise InputError(
-            "TB008", f"no metric is called {metric!r}; the metrics are {', '.join(METRICS)}."
-        )
-    return METRICS[metric]
+def _parameters(metric: str) -> Mapping[str, Parameter]:
+    return signature(look_up(metric, METRICS, "metric")).parameters

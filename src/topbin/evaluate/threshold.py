@@ -13,18 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from topbin.core.checks import Scores, check_fraction, check_scores
+from topbin.core import AlphaEstimate, Evidence, InputError
+from topbin.core.checks import check_fraction, check_scores, is_number
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.evidence import Evidence
 from topbin.evaluate.measure import (
+    Interval,
     Measure,
     Share,
     check_weights,
+    combined,
     read_alpha,
     square_and_add,
-    within_unit,
 )
 
 IN_TOP_BIN = (
@@ -44,9 +43,7 @@ def recall(
     level = check_fraction(confidence, "confidence")
     scores = check_scores(scores_p, "scores_p")
     weights = check_weights(weights_p, scores, "weights_p")
-    share = Share.at_least(scores, check_threshold(threshold), weights)
-    low, high = share.limits(level)
-    return Measure("recall", share.value, (float(low), float(high)), level)
+    return Share.at_least(scores, check_threshold(threshold), weights).measure("recall", level)
 
 
 def estimated_precision(
@@ -71,10 +68,11 @@ def estimated_precision(
     seen = AtThreshold.of(threshold, scores_p, scores_u, weights_p, weights_u)
     seen.refuse_own_cut(alpha)
     if seen.u.value == 0:
+        highest = Evidence.of(scores_p, scores_u).scores[1].max()
         raise InputError(
             "TB003",
             f"no unlabeled row scores {threshold:g} or more, so no precision can be estimated. "
-            f"The highest unlabeled score is {seen.scores_u.max():g}; lower the threshold.",
+            f"The highest unlabeled score is {highest:g}; lower the threshold.",
         )
     return seen.measure("estimated precision", _precision, alpha, confidence)
 
@@ -88,7 +86,7 @@ def precision_from_shares(
     >>> precision_from_shares(*shares, threshold=2.0, alpha=0.25).value  # ¼·¾/⅜
     0.5
     """
-    seen = AtThreshold(check_threshold(threshold), np.zeros(0), np.zeros(0), p, u)
+    seen = AtThreshold(check_threshold(threshold), p, u)
     return seen.measure("estimated precision", _precision, alpha, confidence)
 
 
@@ -147,28 +145,18 @@ def threshold_for_precision(
     tails.require_unlabeled()
     tails = tails.at(tails.above_u > 0)
     p, u = Share(tails.q_p, tails.n_p), Share(tails.q_u, tails.n_u)
-    low = np.asarray(
-        square_and_add(
-            _precision,
-            (p.value, u.value, value),
-            [p.limits(level), u.limits(level), limits],
-        )[0]
-    )
+    values, ends = (p.value, u.value, value), [p.limits(level), u.limits(level), limits]
+    low = np.asarray(square_and_add(_precision, values, ends)[0])
     good = np.flatnonzero(low >= wanted)
     if good.size == 0:
-        best = f"the highest is {low.max():.3f}" if low.size else "no threshold picks a row"
+        highest = f"the highest is {low.max():.3f}" if low.size else "no threshold picks a row"
         raise InputError(
             "TB008",
             f"no threshold has an estimated precision that is {wanted:g} at its interval's low "
-            f"end; {best}.",
+            f"end; {highest}.",
         )
-    at = good[0]
-    return Choice(
-        float(tails.cuts[at]),
-        int(tails.above_u[at]),
-        float(tails.q_p[at]),
-        min(1.0, float(low[at])),
-    )
+    best, promised = tails.at(good[0]), min(1.0, float(low[good[0]]))
+    return Choice(float(best.cuts), int(best.above_u), float(best.q_p), promised)
 
 
 def _precision(q_p: Any, q_u: Any, alpha: Any) -> Any:
@@ -183,8 +171,7 @@ def _f1(q_p: Any, q_u: Any, alpha: Any) -> Any:
 
 def check_threshold(threshold: Any) -> float:
     """A finite number, whole or not."""
-    number = isinstance(threshold, int | float | np.number) and not isinstance(threshold, bool)
-    if not number or not np.isfinite(threshold):
+    if not is_number(threshold):
         raise InputError("TB008", f"threshold must be a finite number; got {threshold!r}.")
     return float(threshold)
 
@@ -194,58 +181,54 @@ class AtThreshold:
     """Both samples seen at one threshold."""
 
     threshold: float
-    scores_p: Scores
-    scores_u: Scores
     p: Share
     u: Share
+    evidence: Evidence | None = None  # None if the shares were counted elsewhere
 
     @classmethod
     def of(
         cls, threshold: Any, scores_p: Any, scores_u: Any, weights_p: Any, weights_u: Any
     ) -> "AtThreshold":
         """Check everything, then count."""
-        cut = check_threshold(threshold)
-        clean_p, clean_u = Evidence.of(scores_p, scores_u).scores
+        cut, evidence = check_threshold(threshold), Evidence.of(scores_p, scores_u)
+        clean_p, clean_u = evidence.scores
         share_p = Share.at_least(clean_p, cut, check_weights(weights_p, clean_p, "weights_p"))
         share_u = Share.at_least(clean_u, cut, check_weights(weights_u, clean_u, "weights_u"))
-        return cls(cut, clean_p, clean_u, share_p, share_u)
+        return cls(cut, share_p, share_u, evidence)
 
     def measure(
-        self, name: str, formula: Any, alpha: Any, confidence: float, *, unit: bool = True
+        self,
+        name: str,
+        formula: Any,
+        alpha: Any,
+        confidence: float,
+        *,
+        span: Interval = (0.0, 1.0),
     ) -> Measure:
         """The formula at (q_p, q_u, α), with the interval that all three make."""
         level = check_fraction(confidence, "confidence")
         value, limits, notes = read_alpha(alpha, level)
-        values = (self.p.value, self.u.value, value)
-        found = float(formula(*values))
-        interval = square_and_add(
-            formula, values, [self.p.limits(level), self.u.limits(level), limits]
-        )
         if isinstance(alpha, AlphaEstimate) and alpha.cut is not None:
             notes += (IN_TOP_BIN,) if self.threshold >= alpha.cut else ()
-        if not unit:
-            return Measure(name, found, interval, level, notes)
-        if found > 1:
+        found = float(formula(self.p.value, self.u.value, value))
+        if found > span[1]:
             notes += (f"cut to 1 from {found:.3f}: α is too high for this threshold, or luck.",)
-        return Measure(name, min(1.0, found), within_unit(interval), level, notes)
+        parts = [self.p.known(level), self.u.known(level), (value, limits)]
+        return combined(name, formula, parts, level, span=span, notes=notes)
 
     def refuse_own_cut(self, alpha: Any) -> None:
         """Refuse a precision that is 1 because α̂ was read at this bin of these rows."""
-        if not isinstance(alpha, AlphaEstimate) or alpha.cut is None:
+        if not isinstance(alpha, AlphaEstimate) or alpha.cut is None or self.evidence is None:
             return
-        own_p, own_u = self._shares_at(alpha.cut)
-        same_rows = (alpha.n_p, alpha.n_u) == (self.scores_p.size, self.scores_u.size)
+        scores = self.evidence.scores
+        own_p, own_u = own = [Share.at_least(sample, alpha.cut).value for sample in scores]
+        here = [Share.at_least(sample, self.threshold).value for sample in scores]
+        same_rows = [alpha.n_p, alpha.n_u] == [sample.size for sample in scores]
         read_here = own_p > 0 and isclose(alpha.alpha, min(1.0, own_u / own_p), rel_tol=1e-9)
-        if same_rows and read_here and (own_p, own_u) == self._shares_at(self.threshold):
+        if same_rows and read_here and own == here:
             raise InputError(
                 "TB201",
                 f"alpha was read at this cut ({alpha.cut:g}) of the same rows, so the estimated "
                 "precision is 1 by construction and says nothing. Choose another threshold, use "
                 "other rows, or audit some.",
             )
-
-    def _shares_at(self, cut: float) -> tuple[float, float]:
-        return (
-            Share.at_least(self.scores_p, cut).value,
-            Share.at_least(self.scores_u, cut).value,
-        )

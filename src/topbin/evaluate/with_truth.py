@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, brier_score_loss, roc_auc_score
 
+from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import Scores, check_count, check_fraction, check_scores
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 
 Truth = NDArray[np.int64]
 

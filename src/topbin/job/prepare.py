@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
+from topbin.core.hashing import find_twins
 from topbin.core.labels import Labels, LabelValues, read_labels, resolve_labels
-from topbin.core.twins import find_twins
 from topbin.data.batch import Batch
 from topbin.data.columns import Columns
 from topbin.data.features import Features, fit_features

@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from topbin.core.hashing import mix
 from topbin.core.labels import Mask
-from topbin.core.ranks import share_below
+from topbin.core.shares import share_below
 from topbin.core.tails import Counts, Tails
 from topbin.data.batch import Batch, Part, Places
 from topbin.data.features import Features

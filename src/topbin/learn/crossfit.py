@@ -21,7 +21,7 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.labels import Mask
-from topbin.core.ranks import share_below
+from topbin.core.shares import share_below
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
 from topbin.learn.loop import Epoch, train
 from topbin.learn.risk import Learner

@@ -5,19 +5,18 @@ bin's top half against the rest has little power, so it can raise doubt but neve
 All alarms read the tails only at the geometric ranks, so thinned tails raise the same ones.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from math import sqrt
-from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
+from topbin.core import Alarm, AlphaEstimate, Tails
 from topbin.core.defaults import FEW_POSITIVES
-from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.tails import Tails
-from topbin.core.twins import Twins
+from topbin.core.hashing import Twins
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
 
+Alarms = Iterator[Alarm]
 TINY_BIN = 20
 NEAR_ONE = 0.95
 DISAGREE = 0.1
@@ -36,120 +35,99 @@ def find_alarms(
     ['few-positives']
     """
     read = at_ranks(tails, geometric_ranks(tails.n_p))
-    checks: tuple[Callable[[AlphaEstimate, Tails], Alarm | None], ...] = (
-        few_positives, tiny_bin, no_flat_top, near_one, not_higher, heavy_ties,
-        outside_interval,
-    )  # fmt: skip
-    found = [check(estimate, read) for check in checks] + [methods_disagree(estimate, others)]
-    return tuple(alarm for alarm in found if alarm is not None)
+    found = [alarm for check in CHECKS for alarm in check(estimate, read)]
+    return (*found, *methods_disagree(estimate, others))
 
 
-def few_positives(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
+def few_positives(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """Below 100 positives the point estimate of α = .5 was seen anywhere from .39 to .55."""
-    if estimate.n_p >= FEW_POSITIVES:
-        return None
-    message = f"only {estimate.n_p} known positives; trust the interval more than the point."
-    return Alarm("few-positives", message, "either")
+    if estimate.n_p < FEW_POSITIVES:
+        message = f"only {estimate.n_p} known positives; trust the interval more than the point."
+        yield Alarm("few-positives", message, "either")
 
 
-def tiny_bin(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
+def tiny_bin(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """The ratio of a few rows is mostly luck."""
     if estimate.cut is None or tails.n_p < TINY_BIN:
-        return None
+        return
     best = _bin_of(estimate.cut, tails)
     x, y = int(tails.above_p[best]), int(tails.above_u[best])
-    if min(x, y) >= TINY_BIN:
-        return None
-    message = f"the chosen top bin contains only {x:,} positives and {y:,} unlabeled rows."
-    return Alarm("tiny-bin", message, "either")
+    if min(x, y) < TINY_BIN:
+        message = f"the chosen top bin contains only {x:,} positives and {y:,} unlabeled rows."
+        yield Alarm("tiny-bin", message, "either")
 
 
-def no_flat_top(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
+def no_flat_top(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """In a pure bin the upper and lower half have the same ratio; here the lower one is higher."""
     if estimate.cut is None:
-        return None
+        return
     best = _bin_of(estimate.cut, tails)
     half = int(np.argmin(np.abs(tails.above_p - tails.above_p[best] / 2)))
-    x = np.array([tails.above_p[half], tails.above_p[best] - tails.above_p[half]])
-    y = np.array([tails.above_u[half], tails.above_u[best] - tails.above_u[half]])
+    x, y = (np.array([n[half], n[best] - n[half]]) for n in (tails.above_p, tails.above_u))
     if min(x.min(), y.min()) < 5:
-        return None
+        return
     rise = np.log(y[1] / x[1]) - np.log(y[0] / x[0])
-    if rise <= norm.ppf(1 - LEVEL) * sqrt((1 / x + 1 / y).sum()):
-        return None
-    message = (
-        "the ratio still rises inside the chosen top bin, so the bin seems to contain negatives."
-    )
-    return Alarm("no-flat-top", message, "up")
-
-
-def near_one(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
-    """Near 1, the model may simply not have learned to separate positives from the rest."""
-    if estimate.alpha < NEAR_ONE:
-        return None
-    message = (
-        f"α = {estimate.alpha:.3f} means that nearly all unlabeled rows are positive; a model that "
-        "learned nothing gives the same."
-    )
-    return Alarm("near-one", message, "up")
-
-
-def not_higher(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
-    """One-sided Kolmogorov–Smirnov tests at the cuts: do positives score higher, or even lower?"""
-    gaps = tails.q_p - tails.q_u
-    if _differ(gaps, tails, LEVEL):
-        return None
-    if _differ(-gaps, tails, CLEARLY):
-        message = (
-            "positives score lower than the unlabeled rows; are your scores reversed? "
-            "Higher must mean more positive."
+    if rise > norm.ppf(1 - LEVEL) * sqrt((1 / x + 1 / y).sum()):
+        yield Alarm(
+            "no-flat-top",
+            "the ratio still rises inside the chosen top bin, so the bin seems to contain "
+            "negatives.",
+            "up",
         )
-        return Alarm("reversed-scores", message, "either")
-    message = (
-        "positives and unlabeled rows have the same scores; these scores cannot separate them."
+
+
+def near_one(estimate: AlphaEstimate, tails: Tails) -> Alarms:
+    """Near 1, the model may simply not have learned to separate positives from the rest."""
+    if estimate.alpha >= NEAR_ONE:
+        message = f"α = {estimate.alpha:.3f} means that nearly all unlabeled rows are positive;"
+        yield Alarm("near-one", f"{message} a model that learned nothing gives the same.", "up")
+
+
+def not_higher(estimate: AlphaEstimate, tails: Tails) -> Alarms:
+    """One-sided Kolmogorov–Smirnov tests at the cuts: do positives score higher, or even lower?"""
+    gaps, spread = tails.q_p - tails.q_u, (1 / tails.n_p + 1 / tails.n_u) / 2
+    if np.max(gaps) > sqrt(-np.log(LEVEL) * spread):
+        return
+    if np.max(-gaps) > sqrt(-np.log(CLEARLY) * spread):
+        message = "positives score lower than the unlabeled rows; are your scores reversed?"
+        yield Alarm("reversed-scores", f"{message} Higher must mean more positive.", "either")
+        return
+    yield Alarm(
+        "indistinguishable",
+        "positives and unlabeled rows have the same scores; these scores cannot separate them.",
+        "up",
     )
-    return Alarm("indistinguishable", message, "up")
 
 
-def _differ(gaps: Any, tails: Tails, level: float) -> bool:
-    """The one-sided Kolmogorov–Smirnov test of these gaps between two tails."""
-    return bool(np.max(gaps) > sqrt(-np.log(level) / 2 * (1 / tails.n_p + 1 / tails.n_u)))
-
-
-def heavy_ties(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
+def heavy_ties(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """Tied scores cannot be separated, so a pure part of a tied group cannot be found."""
-    wanted = geometric_ranks(tails.n_p).size
-    if tails.cuts.size >= wanted / 2 or wanted < 10:
-        return None
-    message = (
-        f"positives have few distinct scores ({tails.cuts.size} instead of {wanted}), so the top "
-        "bin can be chosen only roughly."
-    )
-    return Alarm("ties", message, "up")
+    seen, wanted = tails.cuts.size, geometric_ranks(tails.n_p).size
+    if seen < wanted / 2 and wanted >= 10:
+        message = f"positives have few distinct scores ({seen} instead of {wanted}),"
+        yield Alarm("ties", f"{message} so the top bin can be chosen only roughly.", "up")
 
 
-def outside_interval(estimate: AlphaEstimate, tails: Tails) -> Alarm | None:
+def outside_interval(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """The method's point contradicts the counts."""
-    if estimate.interval is None:
-        return None
-    low, high = estimate.interval
-    if low <= estimate.alpha <= high:
-        return None
-    message = (
-        f"{estimate.method} gives {estimate.alpha:.3f}, outside the interval {low:.3f} to "
-        f"{high:.3f} that the counts allow."
-    )
-    return Alarm("outside-interval", message, "up" if estimate.alpha > high else "down")
+    low, high = estimate.interval or (0.0, 1.0)
+    if not low <= estimate.alpha <= high:
+        ends = f"{low:.3f} to {high:.3f} that the counts allow."
+        message = f"{estimate.method} gives {estimate.alpha:.3f}, outside the interval {ends}"
+        yield Alarm("outside-interval", message, "up" if estimate.alpha > high else "down")
 
 
-def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -> Alarm | None:
+CHECKS = (
+    few_positives, tiny_bin, no_flat_top, near_one, not_higher, heavy_ties, outside_interval,
+)  # fmt: skip
+
+
+def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -> Alarms:
     """Two readings of the same scores that differ by more than a tenth."""
     points = {other.method: other.alpha for other in (*others, estimate)}
     low, high = min(points, key=points.__getitem__), max(points, key=points.__getitem__)
-    if points[high] - points[low] <= DISAGREE:
-        return None
-    message = f"methods disagree: {low} {points[low]:.3f}, {high} {points[high]:.3f}."
-    return Alarm("methods-disagree", message, "either")
+    if points[high] - points[low] > DISAGREE:
+        message = f"methods disagree: {low} {points[low]:.3f}, {high} {points[high]:.3f}."
+        yield Alarm("methods-disagree", message, "either")
 
 
 def shared_rows(twins: Twins) -> tuple[Alarm, ...]:
@@ -160,12 +138,11 @@ def shared_rows(twins: Twins) -> tuple[Alarm, ...]:
     """
     if not twins.are_unusual:
         return ()
-    shared = twins.distinct
-    message = (
-        f"{shared:,} distinct positive row{'s' if shared > 1 else ''} also stand among the "
-        "unlabeled; if they are the same cases, remove them there."
+    rows = "row is" if twins.distinct == 1 else "rows are"
+    message = f"{twins.distinct:,} distinct positive {rows} also in the unlabeled data;"
+    return (
+        Alarm("shared-rows", f"{message} if they are the same cases, remove them there.", "up"),
     )
-    return (Alarm("shared-rows", message, "up"),)
 
 
 def _bin_of(cut: float, tails: Tails) -> int:

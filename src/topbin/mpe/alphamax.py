@@ -89,8 +89,7 @@ def likelihood_drop(share_p: Floats, share_u: Floats, alphas: Floats) -> Floats:
         low, high = np.where(over, middle, low), np.where(over, high, middle)
     v = _taken(p, w, alpha, high)
     lost = p * np.log(v / (alpha * p)) + w * np.log((alpha * p + w - v) / w)
-    drop: Floats = np.maximum(-lost.sum(axis=1), 0.0)
-    return drop
+    return np.asarray(np.maximum(-lost.sum(axis=1), 0.0))
 
 
 def _taken(p: Floats, w: Floats, alpha: Floats, multiplier: Floats) -> Floats:
@@ -98,8 +97,8 @@ def _taken(p: Floats, w: Floats, alpha: Floats, multiplier: Floats) -> Floats:
     total = alpha * p + w
     d = w - p + multiplier * total
     far = np.hypot(d, 2 * np.sqrt(p * w)) + np.abs(d)
-    v: Floats = np.minimum(2 * p * total / (2 * p + np.where(d < 0, 4 * p * w / far, far)), w)
-    return v
+    part = 2 * p * total / (2 * p + np.where(d < 0, 4 * p * w / far, far))
+    return np.asarray(np.minimum(part, w))
 
 
 def histograms(p: Scores, u: Scores, bins: int) -> tuple[Floats, Floats]:

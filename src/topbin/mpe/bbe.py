@@ -17,12 +17,18 @@ def bbe(tails: Tails, *, delta: float = DELTA, gamma: float = GAMMA) -> AlphaEst
     0.5
     """
     best = tails.at(int(np.argmin(upper_confidence(tails, delta=delta, gamma=gamma))))
+    return at_cut(best, float(best.ratio), "bbe")
+
+
+def at_cut(cut: Tails, alpha: float, method: str, notes: tuple[str, ...] = ()) -> AlphaEstimate:
+    """An estimate that was read at this one cut; α is capped at 1."""
     return AlphaEstimate(
-        alpha=min(1.0, float(best.ratio)),
-        cut=float(best.cuts),
-        n_p=tails.n_p,
-        n_u=tails.n_u,
-        method="bbe",
+        alpha=min(1.0, alpha),
+        cut=float(cut.cuts),
+        n_p=cut.n_p,
+        n_u=cut.n_u,
+        method=method,
+        notes=notes,
     )
 
 

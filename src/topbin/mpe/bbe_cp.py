@@ -7,10 +7,11 @@ smallest. DKW allows every bin the same absolute error; the limits of Clopper & 
 
 import numpy as np
 
-from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import check_fraction
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.shares import exact_lower, exact_upper
 from topbin.core.tails import Counts, Shares, Tails
+from topbin.mpe.bbe import at_cut
 
 RATIO = 1.05
 
@@ -26,14 +27,8 @@ def bbe_cp(tails: Tails, *, level: float = 5e-4) -> AlphaEstimate:
     """
     check_fraction(level, "level")
     read = at_ranks(tails, geometric_ranks(tails.n_p))
-    best = int(np.argmin(ratio_limit(read, level)))
-    return AlphaEstimate(
-        alpha=min(1.0, float(read.ratio[best])),
-        cut=float(read.cuts[best]),
-        n_p=tails.n_p,
-        n_u=tails.n_u,
-        method="bbe_cp",
-    )
+    best = read.at(int(np.argmin(ratio_limit(read, level))))
+    return at_cut(best, float(best.ratio), "bbe_cp")
 
 
 def ratio_limit(tails: Tails, level: float, level_p: float | None = None) -> Shares:

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d, median_filter
 
+from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import Scores, check_above_zero, check_fraction, check_scores
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 
 Floats = NDArray[np.float64]
 Rule = Literal["auto", "em", "bend"]
@@ -161,14 +160,12 @@ def _smooth(where: Floats, size: int) -> Floats:
     left = np.minimum(where.astype(np.int64), size - 2)
     share = where - left
     counts = np.bincount(left, 1 - share, size) + np.bincount(left + 1, share, size)
-    blurred: Floats = gaussian_filter1d(counts, FINE, mode="constant", truncate=REACH)
-    return blurred
+    return np.asarray(gaussian_filter1d(counts, FINE, mode="constant", truncate=REACH))
 
 
 def _rolling_median(ratio: Floats, reach: int) -> Floats:
     size = 2 * min(reach, (ratio.size - 1) // 2) + 1
-    smoothed: Floats = median_filter(ratio, size=size, mode="nearest")
-    return smoothed
+    return np.asarray(median_filter(ratio, size=size, mode="nearest"))
 
 
 def _level_ties(scores: Scores, ratio: Floats) -> Floats:
@@ -224,5 +221,4 @@ def _mean_posterior(ratio: Floats, alphas: Floats) -> Floats:
     """Mean of min(1, α r) for a sorted ratio."""
     total = np.concatenate([[0.0], np.cumsum(ratio)])
     free = np.searchsorted(ratio, 1 / np.maximum(alphas, np.finfo(float).tiny))
-    mean: Floats = (alphas * total[free] + ratio.size - free) / ratio.size
-    return mean
+    return np.asarray((alphas * total[free] + ratio.size - free) / ratio.size)

@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import Scores, check_fraction, check_scores
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 
 Variant = Literal["e1", "e2", "e3"]
 
@@ -25,12 +24,9 @@ def elkan_noto(
 
     The scores must be g(x), the probability that a row like x is labeled, held out from training
     and calibrated for data in which a share ρ = `share_p` is labeled: n_p / (n_p + n_u) unless
-    the scorer was balanced (0.5) or trained on another mix. In such data the positives are the ρ
-    labeled and α of the 1 − ρ unlabeled, hence
-
-        c = ρ / (ρ + (1 − ρ) α)        and        α = (1 − c)/c · ρ/(1 − ρ),
-
-    capped at 1. Where only positives occur, g(x) = c. The paper reads c from there in three ways:
+    the scorer was balanced (0.5) or trained on another mix. There the positives are the ρ labeled
+    and α of the 1 − ρ unlabeled, so c = ρ / (ρ + (1 − ρ) α) and α = (1 − c)/c · ρ/(1 − ρ), capped
+    at 1. Where only positives occur, g(x) = c; the paper reads c from there in three ways:
 
     "e1"  the mean of g over the labeled, the authors' choice;
     "e2"  the labeled rows' part of the sum of g over all rows, ρ ḡ_p / (ρ ḡ_p + (1 − ρ) ḡ_u),
@@ -46,17 +42,16 @@ def elkan_noto(
     """
     g_p = _probabilities(scores_p, "scores_p")
     g_u = _probabilities(scores_u, "scores_u")
-    rho = (
-        g_p.size / (g_p.size + g_u.size) if share_p is None else check_fraction(share_p, "share_p")
-    )
+    share = g_p.size / (g_p.size + g_u.size) if share_p is None else share_p
+    rho = check_fraction(share, "share_p")
     c = _labeled_share(g_p, g_u, rho, variant)
     alpha = (1 - c) / c * rho / (1 - rho)
+    notes = [f"c = {c:.4g} by {variant}, for a scorer trained on {100 * rho:.3g} % positives"]
+    if alpha > 1:
+        notes += [f"α came out as {alpha:.3g} and was cut to 1: the scores are not calibrated"]
+    alpha = min(1.0, alpha)
     return AlphaEstimate(
-        alpha=min(1.0, alpha),
-        n_p=g_p.size,
-        n_u=g_u.size,
-        method="elkan_noto",
-        notes=_notes(c, alpha, rho, variant),
+        alpha=alpha, n_p=g_p.size, n_u=g_u.size, method="elkan_noto", notes=tuple(notes)
     )
 
 
@@ -92,10 +87,3 @@ def _probabilities(scores: Any, name: str) -> Scores:
             "probabilities, such as bbe.",
         )
     return g
-
-
-def _notes(c: float, alpha: float, rho: float, variant: Variant) -> tuple[str, ...]:
-    read = f"c = {c:.4g} by {variant}, for a scorer trained on {100 * rho:.3g} % positives"
-    if alpha <= 1:
-        return (read,)
-    return read, f"α came out as {alpha:.3g} and was cut to 1: the scores are not calibrated"

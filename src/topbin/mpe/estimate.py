@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core import AlphaEstimate, Evidence, InputError, Tails
 from topbin.core.checks import Scores
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.evidence import Evidence
-from topbin.core.tails import Tails
 from topbin.mpe.alarms import find_alarms
 from topbin.mpe.bbe_cp import geometric_ranks
 from topbin.mpe.intervals import interval, upper_bound

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.tails import Shares, Tails
+from topbin.core.shares import exact_lower, exact_upper
+from topbin.core.tails import Tails
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
 from topbin.mpe.calibration import (
     SMALLEST_BIN,
@@ -50,12 +50,11 @@ def upper_bound(tails: Tails, confidence: float = CONFIDENCE) -> float:
     """
     check_fraction(confidence, "confidence")
     tails.require_unlabeled()
-    read, grid = at_ranks(tails, calibrated_ranks(tails.n_p)), knots(tails.n_u)
-
-    def critical(knot: int) -> float:
-        return critical_shortfall(tails.n_p, tails.n_u, float(grid[knot]), confidence)
-
-    return _largest_accepted(read, grid, _usual(confidence), critical)
+    # Roughly the critical shortfall: that of six independent normal deviations.
+    usual = float(-ndtri((1 - confidence) / 6))
+    return _largest_accepted(
+        tails, usual, lambda alpha: critical_shortfall(tails.n_p, tails.n_u, alpha, confidence)
+    )
 
 
 def interval(
@@ -82,11 +81,10 @@ def interval(
     check_fraction(kappa, "kappa", low_open=False)
     risk = (1 - confidence) / 2
     high = upper_bound(tails, 1 - risk)
-    low = (
-        _lower_if_thinning(tails, risk)
-        if pure_fraction is None
-        else _lower_if_pure(tails, risk, pure_fraction)
-    )
+    if pure_fraction is None:
+        low = _lower_if_thinning(tails, risk)
+    else:
+        low = _lower_if_pure(tails, risk, pure_fraction)
     low = max(0.0, (low - kappa) / (1 - kappa))
     # No upper end is below the bound at one half; under that cap all intervals are nested.
     if not _clearly_below_all_bounds(tails, low):
@@ -106,14 +104,10 @@ class _Bin:
     def ratio(self) -> float:
         return self.factor * self.above_u / self.above_p
 
-    def limit(self, exact: Callable[..., Any], risk: float) -> float:
+    def limit(self, risk: float, exact: Callable[..., Any] = exact_lower) -> float:
         """A limit of the ratio: that of the share of unlabeled rows in the bin, as odds."""
         share = float(exact(self.above_u, self.above_u + self.above_p, risk))
         return self.factor * share / (1 - share)
-
-    def low(self, risk: float) -> float:
-        """The lower limit of the ratio."""
-        return self.limit(exact_lower, risk)
 
 
 def _lower_if_thinning(tails: Tails, risk: float) -> float:
@@ -124,13 +118,13 @@ def _lower_if_thinning(tails: Tails, risk: float) -> float:
     """
     inner, outer = _inner_and_outer(tails)
     if inner == outer:
-        return outer.low(risk)
+        return outer.limit(risk)
     ring = _Bin(outer.above_p - inner.above_p, outer.above_u - inner.above_u, outer.factor)
     w = inner.above_p / outer.above_p
-    reach_1, reach_2 = inner.ratio - inner.low(risk), ring.limit(exact_upper, risk) - ring.ratio
+    reach_1, reach_2 = inner.ratio - inner.limit(risk), ring.limit(risk, exact_upper) - ring.ratio
     low = (1 + w) * inner.ratio - w * ring.ratio - hypot((1 + w) * reach_1, w * reach_2)
     # A ratio that falls toward the outside is noise, not negatives: never extrapolate upward.
-    return min(low, outer.low(risk))
+    return min(low, outer.limit(risk))
 
 
 def _lower_if_pure(tails: Tails, risk: float, pure_fraction: float) -> float:
@@ -144,13 +138,13 @@ def _lower_if_pure(tails: Tails, risk: float, pure_fraction: float) -> float:
     inside = expected - MARGIN * sqrt(expected * (1 - pure_fraction))
     bins = _bins(at_ranks(tails, geometric_ranks(tails.n_p)))
     pure = [found for found in bins if found.above_p <= inside]
-    return pure[0].low(risk) if pure else 0.0
+    return pure[0].limit(risk) if pure else 0.0
 
 
 def _inner_and_outer(tails: Tails) -> tuple[_Bin, _Bin]:
     """The bin that decides and its top third, or the next larger bins if those are too small."""
     coarse = at_ranks(tails, calibrated_ranks(tails.n_p))
-    alpha = _largest_accepted(coarse, knots(tails.n_u), DECIDING, lambda _: DECIDING)
+    alpha = _largest_accepted(tails, DECIDING, lambda _: DECIDING)
     deciding = _bins(coarse)[int(np.argmin(cut_deviations(coarse, alpha)))]
     bins = _bins(at_ranks(tails, geometric_ranks(tails.n_p)))
     bins = [found for found in bins if found.above_p >= min(SMALLEST_BIN, tails.n_p)]
@@ -180,21 +174,19 @@ def _clearly_below_all_bounds(tails: Tails, alpha: float) -> bool:
     return bool(least_deviation(read, np.array([alpha]))[0] >= -0.5)
 
 
-def _usual(confidence: float) -> float:
-    """Roughly the critical shortfall: that of six independent normal deviations."""
-    return float(-ndtri((1 - confidence) / 6))
-
-
-def _largest_accepted(
-    tails: Tails, grid: Shares, usual: float, critical: Callable[[int], float]
-) -> float:
-    """sup{α : no shortfall beyond the critical one}, which is known at the knots of the grid.
+def _largest_accepted(tails: Tails, usual: float, critical_at: Callable[[float], float]) -> float:
+    """sup{α : no shortfall beyond the critical one}, which is known at the knots of a grid.
 
     The walk starts where the usual critical shortfall would end it, so that few knots are
     simulated. Between knots the critical shortfall is interpolated in log α. Raising it
     everywhere can only raise the result, even where acceptance is not monotone in α.
     """
-    least = least_deviation(tails, grid)
+    read, grid = at_ranks(tails, calibrated_ranks(tails.n_p)), knots(tails.n_u)
+
+    def critical(knot: int) -> float:
+        return critical_at(float(grid[knot]))
+
+    least = least_deviation(read, grid)
     knot = int(np.count_nonzero(least >= -usual)) - 1
     while knot >= 0 and least[knot] < -critical(knot):
         knot -= 1
@@ -206,7 +198,7 @@ def _largest_accepted(
     between = np.log([low or high / 2, high]), [critical(max(knot, 0)), critical(knot + 1)]
     for _ in range(ROUNDS):
         trial = np.linspace(low, high, SPLIT + 1)[1:]
-        refused = least_deviation(tails, trial) < -np.interp(np.log(trial), *between)
+        refused = least_deviation(read, trial) < -np.interp(np.log(trial), *between)
         first = int(np.argmax(np.append(refused[:-1], True)))
         low, high = (float(trial[first - 1]) if first else low), float(trial[first])
     return low

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core import InputError, Tails
 from topbin.core.checks import Scores, check_scores
 from topbin.core.counting import SPARSE, Counts
 from topbin.core.defaults import DELTA, GAMMA
-from topbin.core.errors import InputError
-from topbin.core.tails import Tails
 from topbin.mpe.bbe import upper_confidence
 
 FEW = 1 << 17  # rows below which full tails are as quick
@@ -48,8 +47,7 @@ def thin_tails(
     if scores_p.size + scores_u.size < FEW or scores_u.size >= SPARSE * scores_p.size:
         return Tails.from_scores(scores_p, scores_u)
     ranked = Ranked.of(scores_p, scores_u)
-    places = np.append(scores_p.size - wanted, _best(ranked, delta, gamma))
-    return ranked.edges_at(places).tails
+    return ranked.tails_at(np.append(scores_p.size - wanted, _best(ranked, delta, gamma)))
 
 
 def best_cut(scores_p: Scores, scores_u: Scores) -> Tails:
@@ -59,7 +57,7 @@ def best_cut(scores_p: Scores, scores_u: Scores) -> Tails:
     array([500])
     """
     ranked = Ranked.of(check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u"))
-    return ranked.edges_at(np.array([_best(ranked, DELTA, GAMMA)])).tails
+    return ranked.tails_at(np.array([_best(ranked, DELTA, GAMMA)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,51 +76,40 @@ class Ranked:
                 check_scores(scores, name)
         return cls(ranked_p, ranked_u)
 
-    def edges_at(self, places: Counts) -> "Edges":
+    def tails_at(self, places: Counts) -> Tails:
         """The cuts that the positives at these places have as scores."""
         starts = np.unique(np.searchsorted(self.scores_p, self.scores_p[places]))
         cuts = self.scores_p[starts] + 0.0  # −0.0 becomes the 0.0 it equals, as in full tails
         n_p, n_u = self.scores_p.size, self.scores_u.size
-        tails = Tails(cuts, n_p - starts, n_u - np.searchsorted(self.scores_u, cuts), n_p, n_u)
-        return Edges(tails, starts, np.searchsorted(self.scores_p, cuts, side="right"))
-
-
-@dataclass(frozen=True, slots=True)
-class Edges:
-    """Some cuts of ranked samples, each with the places of the positives that equal it."""
-
-    tails: Tails
-    starts: Counts
-    stops: Counts
+        return Tails(cuts, n_p - starts, n_u - np.searchsorted(self.scores_u, cuts), n_p, n_u)
 
 
 def _best(ranked: Ranked, delta: float, gamma: float) -> int:
     """Where the cut with the smallest bound begins among the positives; of equal ones the lowest.
 
-    A cell contains the positives between one edge and the next. As long as it may hide a bound as
-    small as the smallest known, it is split.
+    A cell contains the positives between one known cut and the next. As long as it may hide a
+    bound as small as the smallest known, it is split.
     """
     size = ranked.scores_p.size
-    edges = ranked.edges_at(np.linspace(0, size - 1, FIRST).astype(np.int64))
+    tails = ranked.tails_at(np.linspace(0, size - 1, FIRST).astype(np.int64))
     while True:
-        tails = edges.tails
         bounds = upper_confidence(tails, delta=delta, gamma=gamma)
-        inside = np.append(edges.starts[1:], size) - edges.stops
+        starts = size - tails.above_p
+        stops = np.searchsorted(ranked.scores_p, tails.cuts, side="right")  # ends of the ties
+        inside = np.append(starts[1:], size) - stops
         cell = np.flatnonzero(inside)
         best_u = np.append(tails.above_u[1:], 0)[cell]
-        ideal = Tails(tails.cuts[cell], size - edges.stops[cell], best_u, tails.n_p, tails.n_u)
+        ideal = Tails(tails.cuts[cell], size - stops[cell], best_u, tails.n_p, tails.n_u)
         cell = cell[upper_confidence(ideal, delta=delta, gamma=gamma) <= bounds.min()]
         if cell.size == 0:
-            return int(edges.starts[np.argmin(bounds)])
-        split = edges.stops[cell, None] + inside[cell, None] * np.arange(SPLIT) // SPLIT
-        edges = ranked.edges_at(np.append(edges.starts, split.ravel()))
+            return int(starts[np.argmin(bounds)])
+        split = stops[cell, None] + inside[cell, None] * np.arange(SPLIT) // SPLIT
+        tails = ranked.tails_at(np.append(starts, split.ravel()))
 
 
 def _check_ranks(ranks: Iterable[int], n_p: int) -> Counts:
-    wanted = np.array(list(ranks))
-    if wanted.size == 0:
-        return np.empty(0, np.int64)
-    if wanted.dtype.kind not in "iu" or wanted.min() < 1 or wanted.max() > n_p:
+    wanted = np.array([*ranks] or np.empty(0, np.int64))
+    if wanted.dtype.kind not in "iu" or ((wanted < 1) | (wanted > n_p)).any():
         raise InputError(
             "TB008", f"ranks must be whole numbers from 1 to n_p = {n_p:,}; got {wanted}."
         )

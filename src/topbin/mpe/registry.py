@@ -8,21 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from topbin.core import Evidence, InputError, Tails
 from topbin.core.checks import look_up
 from topbin.core.defaults import DEFAULT_METHOD as DEFAULT_METHOD
-from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate, Bias
-from topbin.core.evidence import Evidence
-from topbin.core.tails import Tails
 from topbin.mpe.alphamax import alphamax
 from topbin.mpe.bbe import bbe, bbe_bracket
 from topbin.mpe.bbe_cp import bbe_cp
 from topbin.mpe.dedpul import dedpul
 from topbin.mpe.elkan_noto import elkan_noto
-from topbin.mpe.km import km1, km2
+from topbin.mpe.features.km import km1, km2
+from topbin.mpe.features.tice import tice
 from topbin.mpe.prune import best_cut
 from topbin.mpe.scott import scott, scott_bracket
-from topbin.mpe.tice import tice
 
 Needs = Literal["tails", "scores", "probabilities", "features"]
 Cuts = Literal["all", "best", "ranks"]
@@ -96,14 +94,12 @@ class Method:
 
     def check(self, evidence: Evidence) -> None:
         """Refuse evidence that the method cannot read, and say what it reads (TB007)."""
-        if self.can_read(evidence):
-            return
-        name = getattr(self.estimate, "__name__", self.label)
-        if self.needs == "features":
-            says = f"reads features, not scores; use topbin.AlphaEstimator(method={name!r})."
-        else:
+        if not self.can_read(evidence):
+            name = repr(getattr(self.estimate, "__name__", self.label))
             says = "cannot be computed from counts alone; pass the scores of both samples."
-        raise InputError("TB007", f"{name!r} {says}")
+            if self.needs == "features":
+                says = f"reads features, not scores; use topbin.AlphaEstimator(method={name})."
+            raise InputError("TB007", f"{name} {says}")
 
     @property
     def reads_scores(self) -> bool:

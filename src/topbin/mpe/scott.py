@@ -4,13 +4,15 @@ Scott, "A rate of convergence for mixture proportion estimation", AISTATS 2015, 
 equation (scott) in the appendix of Garg et al., NeurIPS 2021.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import DELTA
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.tails import Counts, Shares, Tails
-from topbin.mpe.bbe import best_between
+from topbin.core.tails import Counts, Tails
+from topbin.mpe.bbe import at_cut, best_between
 from topbin.mpe.bbe_cp import ratio_limit
 
 PARTS = 16
@@ -36,14 +38,9 @@ def scott(tails: Tails, *, delta: float = DELTA, union_bound: bool = False) -> A
     tails.require_unlabeled()
     level_u, level_p = (delta / tails.n_u, delta / tails.n_p) if union_bound else (delta, delta)
     best, bound = _lowest(tails, level_u, level_p)
-    return AlphaEstimate(
-        alpha=min(1.0, bound),
-        cut=float(tails.cuts[best]),
-        n_p=tails.n_p,
-        n_u=tails.n_u,
-        method="scott",
-        notes=(_how(delta, union_bound),),
-    )
+    held = "at all cuts at once (union bound)" if union_bound else "at each cut separately"
+    note = f"binomial limits that hold {held}, δ = {delta:g}"
+    return at_cut(tails.at(best), bound, "scott", (note,))
 
 
 def scott_bracket(tails: Tails) -> tuple[float, float]:
@@ -51,11 +48,6 @@ def scott_bracket(tails: Tails) -> tuple[float, float]:
     found = scott(tails).alpha
     floor = ratio_limit(best_between(tails), DELTA).min(initial=found)
     return min(found, float(floor)), found
-
-
-def _how(delta: float, union_bound: bool) -> str:
-    held = "at all cuts at once (union bound)" if union_bound else "at each cut separately"
-    return f"binomial limits that hold {held}, δ = {delta:g}"
 
 
 def _lowest(tails: Tails, level_u: float, level_p: float) -> tuple[int, float]:
@@ -74,16 +66,10 @@ def _lowest(tails: Tails, level_u: float, level_p: float) -> tuple[int, float]:
         wide = last > first
         first, last = _split(first[wide] + 1, last[wide])
         # The margin covers the rounding of the inverse beta function; it only keeps more cuts.
-        alive = _floor(tails, first, last, level_u, level_p) <= lowest * (1 + SAFETY)
+        floor = replace(tails.at(first), above_u=tails.above_u[last])
+        alive = ratio_limit(floor, level_u, level_p) <= lowest * (1 + SAFETY)
         first, last = first[alive], last[alive]
     return best, lowest
-
-
-def _floor(tails: Tails, first: Counts, last: Counts, level_u: float, level_p: float) -> Shares:
-    mixed = Tails(
-        tails.cuts[first], tails.above_p[first], tails.above_u[last], tails.n_p, tails.n_u
-    )
-    return ratio_limit(mixed, level_u, level_p)
 
 
 def _split(first: Counts, last: Counts) -> tuple[Counts, Counts]:

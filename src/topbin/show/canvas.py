@@ -1,6 +1,6 @@
-"""What every display shares: its colors, and an axis that looks like the others."""
+"""What every display shares: its colors, its table, and an axis that looks like the others."""
 
-from typing import Any
+from typing import Any, Self
 
 from topbin.core.optional import require
 
@@ -10,18 +10,36 @@ CHOSEN = "#222222"
 BOUND = "#cc3311"
 
 
-def open_axis(ax: Any, caller: str, *, size: tuple[float, float] = (7.0, 4.2)) -> Any:
-    """The given axis, or a new one; no frame above and to the right."""
-    if ax is None:
-        plt = require("matplotlib.pyplot", extra=None, caller=caller)
-        _, ax = plt.subplots(figsize=size, layout="constrained")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(alpha=0.25, linewidth=0.6)
-    return ax
+class Display:
+    """Numbers that can be shown as a table and as a picture; drawing comes last."""
 
+    ax_: Any = None
+    figure_: Any = None
 
-def legend_below(ax: Any) -> None:
-    """The legend under the picture, where it covers no line."""
-    ax.legend(
-        frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3
-    )
+    def frame(self) -> Any:
+        """The numbers of the picture as a pandas table."""
+        pd = require("pandas", extra=None, caller=f"{type(self).__name__}.frame")
+        return pd.DataFrame(self.columns())
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on `ax`, or on a new one; returns itself with `ax_` and `figure_`."""
+        if ax is None:
+            caller = f"{type(self).__name__}.plot"
+            plt = require("matplotlib.pyplot", extra=None, caller=caller)
+            _, ax = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(alpha=0.25, linewidth=0.6)
+        self.draw(ax)
+        # Under the picture the legend covers no line.
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 3}
+        ax.legend(frameon=False, fontsize="small", **place)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of the table."""
+        raise NotImplementedError
+
+    def draw(self, ax: Any) -> None:
+        """Draw the numbers on an axis."""
+        raise NotImplementedError

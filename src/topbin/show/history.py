@@ -1,19 +1,18 @@
 """α̂ and the loss by epoch of a net, or by round of refitting: the paper's figure 1, right."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topbin.core.errors import InputError
-from topbin.core.optional import require
-from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, legend_below, open_axis
+from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, Display
 
 
-@dataclass(slots=True)
-class HistoryDisplay:
+@dataclass
+class HistoryDisplay(Display):
     """How the estimate settled while the model learned.
 
     >>> HistoryDisplay.from_history([{"epoch": 1, "loss": 0.7, "alpha": 0.5}]).frame()["alpha"][0]
@@ -23,22 +22,15 @@ class HistoryDisplay:
     epoch: NDArray[np.int64]
     loss: NDArray[np.float64]
     alpha: NDArray[np.float64]
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_estimator(cls, classifier: Any) -> "HistoryDisplay":
         """The picture of a fitted classifier's `history_`."""
-        return cls.from_history(
-            [
-                {
-                    "epoch": e.epoch,
-                    "loss": e.loss,
-                    "alpha": e.alpha if e.estimate is None else e.estimate.alpha,
-                }
-                for e in classifier.history_
-            ]
-        )
+        records = []
+        for e in classifier.history_:
+            alpha = e.alpha if e.estimate is None else e.estimate.alpha
+            records.append({"epoch": e.epoch, "loss": e.loss, "alpha": alpha})
+        return cls.from_history(records)
 
     @classmethod
     def from_history(cls, history: Sequence[dict[str, Any]]) -> "HistoryDisplay":
@@ -51,14 +43,12 @@ class HistoryDisplay:
         )
         return cls(np.array([e["epoch"] for e in history]), loss, alpha)
 
-    def frame(self) -> Any:
-        """The numbers of the picture as a pandas table."""
-        pd = require("pandas", extra=None, caller="HistoryDisplay.frame")
-        return pd.DataFrame({"epoch": self.epoch, "loss": self.loss, "alpha": self.alpha})
+    def columns(self) -> dict[str, Any]:
+        """One row per epoch and model."""
+        return {"epoch": self.epoch, "loss": self.loss, "alpha": self.alpha}
 
-    def plot(self, ax: Any = None) -> "HistoryDisplay":
-        """Draw on `ax`, or on a new one; returns itself with `ax_` and `figure_`."""
-        ax = open_axis(ax, "HistoryDisplay.plot")
+    def draw(self, ax: Any) -> None:
+        """The mean of all models, and from the lowest to the highest."""
         by_epoch = self.frame().groupby("epoch")
         mean, low, high = by_epoch.mean(), by_epoch.min(), by_epoch.max()
         marker = "o" if len(mean) < 30 else None
@@ -66,14 +56,7 @@ class HistoryDisplay:
             if mean[name].notna().any():
                 ax.fill_between(mean.index, low[name], high[name], color=color, alpha=0.2, lw=0)
                 ax.plot(mean.index, mean[name], color=color, marker=marker, ms=4, label=text)
-        ax.set(
-            xlabel="epoch or round",
-            ylabel="value",
-            title="How the estimate settled",
-            ylim=(0, None),
-        )
+        title = "How the estimate settled"
+        ax.set(xlabel="epoch or round", ylabel="value", title=title, ylim=(0, None))
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.tick_params(colors=CHOSEN)
-        legend_below(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

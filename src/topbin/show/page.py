@@ -8,8 +8,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from topbin.core.defaults import RANGE_ONLY
-from topbin.core.estimate import BOUND_ASSUMES
+from topbin.core.estimate import BOUND_ASSUMES, DIRECTION, INTERVAL_ASSUMES, TOO_FEW
 from topbin.core.optional import require
+from topbin.evaluate.audit import VERDICTS
+from topbin.show.canvas import Display
 from topbin.show.history import HistoryDisplay
 from topbin.show.scores import ScoreDisplay
 from topbin.show.top_bin import TopBinDisplay
@@ -39,11 +41,6 @@ CAPTION = {
     "HistoryDisplay": "α and the training loss after each round, in which the unlabeled rows that "
     "seem positive are discarded.",
 }
-VERDICT = {
-    "agrees": "agrees with the estimate",
-    "contradicts": "contradicts the estimate",
-    "undecided": "too small to judge the estimate",
-}
 
 
 def page(
@@ -65,7 +62,7 @@ def _render(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    displays = [
+    displays: list[Display] = [
         TopBinDisplay.from_estimator(fitted),
         ScoreDisplay.from_estimator(fitted),
     ]
@@ -77,11 +74,13 @@ def _render(
         answer=answer(result["estimate"]),
         meaning=MEANING,
         range_only=RANGE_ONLY,
+        interval_assumes=INTERVAL_ASSUMES,
         bound_assumes=BOUND_ASSUMES,
-        verdict=VERDICT,
+        direction=DIRECTION,
+        verdict=VERDICTS,
         pictures=[
-            (display.ax_.get_title(), svg(display.figure_), CAPTION[type(display).__name__])
-            for display in map(_draw, displays)
+            (drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__])
+            for drawn in (display.plot() for display in displays)
         ],
         candidates=candidates,
         columns=list(candidates[0]) if candidates else [],
@@ -95,21 +94,17 @@ def answer(estimate: Mapping[str, Any]) -> str:
     ...     "confidence": 0.95}))
     About 25 % of the 400 unlabeled rows are positive (95 % interval 20 % to 30 %): 80 to 120 rows.
     """
-    n_u = estimate["n_u"]
+    n_u, about = estimate["n_u"], f"About {100 * estimate['alpha']:.0f} %"
+    among = f"of the {n_u:,} unlabeled rows are positive"
     if estimate["interval"] is None:
-        return f"About {100 * estimate['alpha']:.0f} % of the {n_u:,} unlabeled rows are positive."
+        return f"{about} {among}."
     low, high = estimate["interval"]
     rows = f"{low * n_u:,.0f} to {high * n_u:,.0f} rows"
+    ends = f"{100 * low:.0f} %", f"{100 * high:.0f} %"
     if estimate["n_p"] < RANGE_ONLY:
-        return (
-            f"Between {100 * low:.0f} % and {100 * high:.0f} % of the {n_u:,} unlabeled rows are "
-            f"positive: {rows}. {estimate['n_p']} positives are too few for one number."
-        )
-    return (
-        f"About {100 * estimate['alpha']:.0f} % of the {n_u:,} unlabeled rows are positive "
-        f"({100 * estimate['confidence']:g} % interval {100 * low:.0f} % to {100 * high:.0f} %): "
-        f"{rows}."
-    )
+        return f"Between {' and '.join(ends)} {among}: {rows}. {estimate['n_p']} {TOO_FEW}."
+    level = f"{100 * estimate['confidence']:g} % interval"
+    return f"{about} {among} ({level} {' to '.join(ends)}): {rows}."
 
 
 def svg(figure: Any) -> str:
@@ -123,7 +118,3 @@ def svg(figure: Any) -> str:
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     return re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
-
-
-def _draw(display: Any) -> Any:
-    return display.plot()

@@ -1,22 +1,20 @@
 """Histograms of the positive and the unlabeled scores, with the chosen cut."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import check_count
 from topbin.core.defaults import DEFAULT_METHOD
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.evidence import Evidence
-from topbin.core.optional import require
 from topbin.mpe.estimate import estimate_alpha
-from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, legend_below, open_axis
+from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, Display
 
 
-@dataclass(slots=True)
-class ScoreDisplay:
+@dataclass
+class ScoreDisplay(Display):
     """How the two samples score: hidden positives are where the two histograms overlap.
 
     >>> display = ScoreDisplay.from_scores([1.0, 1.0], [0.0, 1.0], bins=2)
@@ -28,8 +26,6 @@ class ScoreDisplay:
     share_p: NDArray[np.float64]
     share_u: NDArray[np.float64]
     estimate: AlphaEstimate
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_scores(
@@ -49,49 +45,36 @@ class ScoreDisplay:
         cls, evidence: Evidence, estimate: AlphaEstimate, *, bins: int = 40
     ) -> "ScoreDisplay":
         """Bin both samples for an estimate that was made before."""
-        scores_p, scores_u = evidence.scores
-        ends = (
-            min(float(scores_p.min()), float(scores_u.min())),
-            max(float(scores_p.max()), float(scores_u.max())),
-        )
-        edges = np.histogram_bin_edges(np.asarray(ends), check_count(bins, "bins"))
-        share_p, share_u = (
-            np.histogram(scores, edges)[0] / scores.size for scores in (scores_p, scores_u)
-        )
+        both = evidence.scores
+        ends = np.array([[float(scores.min()), float(scores.max())] for scores in both])
+        edges = np.histogram_bin_edges(ends, check_count(bins, "bins"))
+        share_p, share_u = (np.histogram(scores, edges)[0] / scores.size for scores in both)
         return cls(edges, share_p, share_u, estimate)
 
-    def frame(self) -> Any:
-        """The numbers of the picture as a pandas table, one row per bin."""
-        pd = require("pandas", extra=None, caller="ScoreDisplay.frame")
-        return pd.DataFrame(
-            {
-                "left": self.edges[:-1],
-                "right": self.edges[1:],
-                "share_p": self.share_p,
-                "share_u": self.share_u,
-                "expected_positives": self.estimate.alpha * self.share_p,
-            }
-        )
+    def columns(self) -> dict[str, Any]:
+        """One row per bin."""
+        return {
+            "left": self.edges[:-1],
+            "right": self.edges[1:],
+            "share_p": self.share_p,
+            "share_u": self.share_u,
+            "expected_positives": self.estimate.alpha * self.share_p,
+        }
 
-    def plot(self, ax: Any = None) -> "ScoreDisplay":
-        """Draw on `ax`, or on a new one; returns itself with `ax_` and `figure_`."""
-        ax = open_axis(ax, "ScoreDisplay.plot")
-        est = self.estimate
-        ax.stairs(self.share_u, self.edges, fill=True, color=UNLABELED, alpha=0.45,
-                  label=f"unlabeled ({est.n_u:,})")  # fmt: skip
-        ax.stairs(est.alpha * self.share_p, self.edges, fill=True, color=POSITIVE, alpha=0.45,
-                  label=f"positive among them, if α = {est.alpha:.3f}")  # fmt: skip
-        ax.stairs(self.share_p, self.edges, color=POSITIVE, linewidth=1.4,
-                  label=f"known positives ({est.n_p:,})")  # fmt: skip
+    def draw(self, ax: Any) -> None:
+        """Both histograms, the positives that α implies, and the cut."""
+        est, area = self.estimate, {"fill": True, "alpha": 0.45}
+        label = f"unlabeled ({est.n_u:,})"
+        ax.stairs(self.share_u, self.edges, color=UNLABELED, label=label, **area)
+        label = f"positive among them, if α = {est.alpha:.3f}"
+        ax.stairs(est.alpha * self.share_p, self.edges, color=POSITIVE, label=label, **area)
+        label = f"known positives ({est.n_p:,})"
+        ax.stairs(self.share_p, self.edges, color=POSITIVE, linewidth=1.4, label=label)
         if est.cut is not None:
-            ax.axvline(
-                est.cut, color=CHOSEN, linewidth=1, linestyle="--", label="start of the top bin"
-            )
+            label = "start of the top bin"
+            ax.axvline(est.cut, color=CHOSEN, linewidth=1, linestyle="--", label=label)
         ax.set(
             xlabel="score (higher is more positive)",
             ylabel="share of each sample",
             title="Scores of known positives and unlabeled rows",
         )
-        legend_below(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

@@ -1,25 +1,22 @@
 """The paper's figure 1 (left): q_u/q_p against the share of unlabeled rows in the top bin."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topbin.core import AlphaEstimate, Evidence, Tails
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD, DELTA
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.evidence import Evidence
-from topbin.core.optional import require
-from topbin.core.tails import Tails
 from topbin.mpe.bbe import dkw_slack
 from topbin.mpe.estimate import estimate_alpha
-from topbin.show.canvas import BOUND, CHOSEN, POSITIVE, legend_below, open_axis
+from topbin.show.canvas import BOUND, CHOSEN, POSITIVE, Display
 
 POINTS = 600
 
 
-@dataclass(slots=True)
-class TopBinDisplay:
+@dataclass
+class TopBinDisplay(Display):
     """Where the ratio is flat the top bin is pure, and its height is α.
 
     From left to right the bin grows: the ratio is noisy while the bin contains few rows, flat while
@@ -36,8 +33,6 @@ class TopBinDisplay:
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     estimate: AlphaEstimate
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_scores(
@@ -68,20 +63,15 @@ class TopBinDisplay:
         low, high = np.maximum(0, ratio - slack), ratio + slack
         return cls(tails.cuts, tails.q_u, ratio, low, high, estimate)
 
-    def frame(self) -> Any:
-        """The numbers of the picture as a pandas table, smallest bin first."""
-        pd = require("pandas", extra=None, caller="TopBinDisplay.frame")
-        columns = ("cut", "top_share", "ratio", "low", "high")
-        return pd.DataFrame({name: getattr(self, name) for name in columns})
+    def columns(self) -> dict[str, Any]:
+        """One row per cut, smallest bin first."""
+        return {k: getattr(self, k) for k in ("cut", "top_share", "ratio", "low", "high")}
 
-    def plot(self, ax: Any = None) -> "TopBinDisplay":
-        """Draw on `ax`, or on a new one; returns itself with `ax_` and `figure_`."""
-        ax = open_axis(ax, "TopBinDisplay.plot")
-        level = 100 * (1 - DELTA)
-        ax.fill_between(
-            self.top_share, self.low, self.high, color=POSITIVE, alpha=0.15, linewidth=0,
-            label=f"{level:g} % band (lemma 1)",
-        )  # fmt: skip
+    def draw(self, ax: Any) -> None:
+        """The ratio with its band, and the estimate."""
+        label = f"{100 * (1 - DELTA):g} % band (lemma 1)"
+        band = {"color": POSITIVE, "alpha": 0.15, "linewidth": 0, "label": label}
+        ax.fill_between(self.top_share, self.low, self.high, **band)
         ax.plot(self.top_share, self.ratio, color=POSITIVE, linewidth=1.6, label="ratio q_u / q_p")
         self._mark_estimate(ax)
         top = 0.05 + max(1.6 * self.estimate.alpha, 1.25 * (self.estimate.upper_bound or 0))
@@ -92,9 +82,6 @@ class TopBinDisplay:
             ylabel="estimated share of positives, α",
             title="Where the ratio is flat, its height is α",
         )
-        legend_below(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _last_share_below(self, top: float) -> float:
         """Where the ratio leaves the picture for good, so that nothing to the right is visible."""
@@ -106,18 +93,13 @@ class TopBinDisplay:
         est = self.estimate
         if est.interval is not None:
             low, high = est.interval
-            ax.axhspan(
-                low, high, color=CHOSEN, alpha=0.07, linewidth=0,
-                label=f"{100 * (est.confidence or 0):g} % interval: {low:.3f} to {high:.3f}",
-            )  # fmt: skip
-        ax.axhline(
-            est.alpha, color=CHOSEN, linewidth=1, linestyle="--", label=f"α = {est.alpha:.3f}"
-        )
+            label = f"{100 * (est.confidence or 0):g} % interval: {low:.3f} to {high:.3f}"
+            ax.axhspan(low, high, color=CHOSEN, alpha=0.07, linewidth=0, label=label)
+        label = f"α = {est.alpha:.3f}"
+        ax.axhline(est.alpha, color=CHOSEN, linewidth=1, linestyle="--", label=label)
         if est.upper_bound is not None:
-            ax.axhline(
-                est.upper_bound, color=BOUND, linewidth=1, linestyle=":",
-                label=f"one-sided bound: {est.upper_bound:.3f}",
-            )  # fmt: skip
+            label = f"one-sided bound: {est.upper_bound:.3f}"
+            ax.axhline(est.upper_bound, color=BOUND, linewidth=1, linestyle=":", label=label)
         if est.cut is not None:
             near = int(np.argmin(np.abs(self.cut - est.cut)))
             ax.plot(self.top_share[near], self.ratio[near], "o", color=CHOSEN, label="chosen bin")

@@ -150,25 +150,22 @@ def _state(
         raise InputError(
             "TB017", f"{path} is of another net: {', '.join(wrong[:3])} differ. Use the same net."
         )
-    weights = [weight for group in model.optimizer.param_groups for weight in group["params"]]
+    groups = model.optimizer.param_groups
+    weights = dict(enumerate(weight for group in groups for weight in group["params"]))
     slots: dict[int, dict[str, Any]] = {}
     for key, value in (tensors | plain).items():
         if key.startswith("optimizer."):
             _, index, slot = key.split(".", 2)
-            if isinstance(value, torch.Tensor) and value.ndim:
-                _check_alike(key, value, weights[int(index)])
+            shapes = ((), weights[int(index)].shape)
+            if isinstance(value, torch.Tensor) and value.shape not in shapes:
+                raise ValueError(f"{key} has another shape than its weights")
             slots.setdefault(int(index), {})[slot] = value
-    groups = model.optimizer.state_dict()["param_groups"]
-    return State(net, {"state": slots, "param_groups": groups}, tensors["rng"])
+    known = model.optimizer.state_dict()["param_groups"]
+    return State(net, {"state": slots, "param_groups": known}, tensors["rng"])
 
 
 def _alike(one: "torch.Tensor", other: "torch.Tensor") -> bool:
     return one.shape == other.shape and one.dtype == other.dtype
-
-
-def _check_alike(key: str, slot: "torch.Tensor", weights: "torch.Tensor") -> None:
-    if slot.shape != weights.shape:
-        raise ValueError(f"{key} has another shape than its weights")
 
 
 def _settings(model: TorchBackend) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from topbin.core.checks import check_count
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
+from topbin.core.hashing import find_twins
 from topbin.core.labels import Mask
-from topbin.core.twins import find_twins
 from topbin.learn.classifiers.face import PUEstimator, check_weight, code_of
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
 from topbin.learn.crossfit import Plan

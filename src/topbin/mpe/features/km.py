@@ -6,14 +6,15 @@ leaves it after. Its distance d(λ) from C is convex; α is read where the slope
 threshold, and km1 and km2 differ in the threshold only.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.mpe.features import compress, read_samples, standardize, subsample
-from topbin.mpe.hull import NEWCOMERS, Embedding, HullPoint, best_kernel, project
+from topbin.mpe.features.hull import NEWCOMERS, Embedding, HullPoint, best_kernel, project
+from topbin.mpe.features.samples import compress, read_samples, standardize, subsample
 
 FIRST_STEP = 0.05
 RESOLUTION = 2e-3
@@ -40,9 +41,7 @@ def km1(
     >>> abs(found.alpha - 0.25) < 0.05
     True
     """
-    return hull_curve(
-        X_p, X_u, max_rows=max_rows, n_components=n_components, random_state=random_state
-    ).km1()
+    return hull_curve(X_p, X_u, max_rows, n_components, random_state).km1()
 
 
 def km2(
@@ -51,32 +50,20 @@ def km2(
     """Estimate α where the slope passes a fifth of the way from its first to its largest value.
 
     The first slope is d(1.05)/0.05, the largest ‖φ_u − φ_p‖; all else is as in `km1`.
-
-    >>> rng = np.random.default_rng(0)
-    >>> X_p, X_n = rng.normal(4, 1, (200, 1)), rng.normal(0, 1, (150, 1))
-    >>> found = km2(X_p[:150], np.r_[X_p[150:], X_n])     # 50 of 200 unlabeled are positive
-    >>> abs(found.alpha - 0.25) < 0.05
-    True
     """
-    return hull_curve(
-        X_p, X_u, max_rows=max_rows, n_components=n_components, random_state=random_state
-    ).km2()
+    return hull_curve(X_p, X_u, max_rows, n_components, random_state).km2()
 
 
 def hull_curve(
-    X_p: Any, X_u: Any, *, max_rows: int = 1000, n_components: int = 50, random_state: int = 0
+    X_p: Any, X_u: Any, max_rows: int = 1000, n_components: int = 50, random_state: int = 0
 ) -> "HullCurve":
     """The curve both methods read; asked for both, it solves what they share once."""
     whole = read_samples(X_p, X_u)
     pair = subsample(whole, max_rows, random_state)
     pair = compress(standardize(pair), n_components, random_state)
     kernel, width = best_kernel(pair)
-    return HullCurve(
-        Embedding.of(kernel, len(pair.p)),
-        n_p=whole.p.shape[0],
-        n_u=whole.u.shape[0],
-        notes=(*pair.notes, f"kernel width {width:.3g} times the median distance"),
-    )
+    notes = (*pair.notes, f"kernel width {width:.3g} times the median distance")
+    return HullCurve(Embedding.of(kernel, len(pair.p)), whole.p.shape[0], whole.u.shape[0], notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,18 +78,12 @@ class HullCurve:
 
     def km1(self) -> AlphaEstimate:
         """Read the curve at the threshold of noise size."""
-        if self._flat:
-            return self._estimate("km1", 1.0, _INDISTINGUISHABLE)
-        alpha = self.crossing(self.space.noise)
-        return self._estimate("km1", alpha, *((_STEEP_START,) if alpha < RESOLUTION else ()))
+        return self._read("km1", self.space.noise, lambda alpha: alpha < RESOLUTION)
 
     def km2(self) -> AlphaEstimate:
         """Read the curve at the threshold between its first and its largest slope."""
-        if self._flat:
-            return self._estimate("km2", 1.0, _INDISTINGUISHABLE)
-        first, last = self.first_slope(), self.space.full_slope
-        alarms = (_STEEP_START,) if first > 0.5 * last else ()
-        return self._estimate("km2", self.crossing(0.8 * first + 0.2 * last), *alarms)
+        first, last = 0.0 if self._is_flat else self.first_slope(), self.space.full_slope
+        return self._read("km2", 0.8 * first + 0.2 * last, lambda _: first > 0.5 * last)
 
     def first_slope(self) -> float:
         """d(1.05)/0.05; so near to φ_u the unlabeled rows span the nearest point almost alone."""
@@ -145,16 +126,21 @@ class HullCurve:
         return self.seen[kappa]
 
     @property
-    def _flat(self) -> bool:
+    def _is_flat(self) -> bool:
         return self.space.full_slope <= self.space.noise
 
-    def _estimate(self, method: str, alpha: float, *alarms: Alarm) -> AlphaEstimate:
+    def _read(
+        self, method: str, threshold: float, is_steep: Callable[[float], bool]
+    ) -> AlphaEstimate:
+        alpha, alarm = 1.0, _INDISTINGUISHABLE
+        if not self._is_flat:
+            alpha, alarm = self.crossing(threshold), _STEEP_START
         return AlphaEstimate(
             alpha=alpha,
             n_p=self.n_p,
             n_u=self.n_u,
             method=method,
-            alarms=alarms,
+            alarms=(alarm,) if self._is_flat or is_steep(alpha) else (),
             notes=self.notes,
         )
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from topbin.core import twins
-from topbin.core.twins import Twins, find_twins
+from topbin.core import hashing
+from topbin.core.hashing import Twins, find_twins
 
 X_P = np.array([[1.0, 0.0], [2.0, 3.0], [4.0, -0.0], [4.0, 0.0]])
 X_U = np.array([[4.0, 0.0], [2.0, 3.0], [9.0, 9.0], [9.0, 9.0]])
@@ -24,7 +24,7 @@ def test_missing_values_are_equal_whatever_their_bits():
 
 def test_a_long_table_is_read_in_blocks(monkeypatch):
     whole = find_twins(X_P, X_U)
-    monkeypatch.setattr(twins, "BLOCK", 3)
+    monkeypatch.setattr(hashing, "CELLS", 6)
     assert find_twins(X_P, X_U) == whole
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import check_count, check_fraction
 from topbin.core.estimate import AlphaEstimate
-from topbin.mpe.features import (
+from topbin.mpe.features.samples import (
     TwoSamples,
     compress,
     read_samples,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from topbin.core.errors import InputError
-from topbin.mpe.features import Matrix, TwoSamples
+from topbin.mpe.features.samples import Matrix, TwoSamples
 
 Rows = NDArray[np.intp]
 Vector = NDArray[np.float64]

@@ -16,12 +16,10 @@ from sklearn.preprocessing import StandardScaler
 
 from topbin.core.checks import as_real_array, check_count
 from topbin.core.errors import InputError
-from topbin.core.hashing import GOLDEN, splitmix64
+from topbin.core.hashing import row_keys
 
 Matrix = NDArray[np.float64]
-Keys = NDArray[np.uint64]
 DENSE_CELLS = 20_000_000
-KEYED_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,24 +129,8 @@ def is_sparse(X: Any) -> bool:
 
 
 def row_order(X: Any) -> NDArray[np.intp]:
-    """An order of the rows that depends on their values alone, the same for sparse and dense.
-
-    Each row gets the sum, modulo 2⁶⁴, of a hash of every (column, value) that is not zero. Sums
-    of integers do not depend on the order of the terms, so this costs one pass and no sort by
-    column; rows with equal keys are equal rows, up to a chance of n²/2⁶⁵.
-    """
-    salt = splitmix64(np.arange(1, X.shape[1] + 1, dtype=np.uint64) * GOLDEN)
-    step = max(1, KEYED_CELLS // X.shape[1])
-    parts = (sp.csr_array(X[i : i + step]) for i in range(0, X.shape[0], step))
-    keys = [_row_keys(part, salt) for part in parts]
-    return np.argsort(np.concatenate(keys), kind="stable")
-
-
-def _row_keys(X: Any, salt: Keys) -> Keys:
-    scattered = splitmix64(X.data.view(np.uint64) ^ salt[X.indices])
-    hashes = np.where(X.data == 0, np.uint64(0), scattered)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
-    return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]], np.uint64)
+    """An order of the rows that depends on their values alone, the same for sparse and dense."""
+    return np.argsort(row_keys(X), kind="stable")
 
 
 def _check_table(X: Any, name: str) -> Any:

@@ -6,9 +6,10 @@ from gaussians import gaussians
 from plain_features import simplex_by_nnls
 
 from topbin.core import InputError
-from topbin.mpe import hull, hull_curve
-from topbin.mpe.features import read_samples, standardize
-from topbin.mpe.hull import Embedding, best_kernel, project
+from topbin.mpe import hull_curve
+from topbin.mpe.features import hull
+from topbin.mpe.features.hull import Embedding, best_kernel, project
+from topbin.mpe.features.samples import read_samples, standardize
 
 
 def samples(alpha=0.3, n=120, **options):

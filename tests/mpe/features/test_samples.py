@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from topbin.core import InputError
-from topbin.mpe import features
-from topbin.mpe.features import (
+from topbin.core import InputError, hashing
+from topbin.mpe.features import samples
+from topbin.mpe.features.samples import (
     compress,
     read_samples,
     row_order,
@@ -57,7 +57,7 @@ def test_rows_with_the_same_values_in_other_columns_are_told_apart():
 def test_order_does_not_depend_on_the_chunks_keys_are_made_in(monkeypatch):
     X = spotted(50, 4)
     whole = row_order(X)
-    monkeypatch.setattr(features, "KEYED_CELLS", 8)
+    monkeypatch.setattr(hashing, "CELLS", 8)
     np.testing.assert_array_equal(row_order(X), whole)
 
 
@@ -78,7 +78,7 @@ def test_sparse_tables_with_stored_zeros_equal_dense_ones(columns, kind):
 
 def test_a_large_sparse_table_is_compressed_without_filling_it(monkeypatch):
     X_p, X_u = as_sparse(spotted(90, 60)), as_sparse(spotted(70, 60, seed=1))
-    monkeypatch.setattr(features, "DENSE_CELLS", 100)
+    monkeypatch.setattr(samples, "DENSE_CELLS", 100)
     pair = compress(standardize(read_samples(X_p, X_u)), 5, 0)
     assert pair.both.shape == (160, 5)
     assert pair.notes == ("5 singular directions of 60 features",)

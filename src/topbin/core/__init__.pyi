@@ -1,0 +1,9 @@
+from .errors import InputError as InputError
+from .errors import MissingExtra as MissingExtra
+from .errors import TopbinError as TopbinError
+from .estimate import Alarm as Alarm
+from .estimate import AlphaEstimate as AlphaEstimate
+from .evidence import Evidence as Evidence
+from .labels import Labels as Labels
+from .labels import read_labels as read_labels
+from .tails import Tails as Tails
