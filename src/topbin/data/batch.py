@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from topbin.data.schema import Kind, Types, check_columns, kind_of
 Places = NDArray[np.int64]
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
 EXACT = 2**53  # larger whole numbers are not floats
+FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
 TEXT = pd.Series(["a"]).dtype  # `str` in pandas 3, object before
 BYTE = 256
 WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -76,7 +77,7 @@ class Batch:
             return self.data
         # Without its metadata: pandas would make some columns an index.
         plain = self.data.select(list(self.kinds)).replace_schema_metadata(None)
-        return tidy_frame(plain.to_pandas(), self.kinds)
+        return tidy_frame(plain.to_pandas(date_as_object=False), self.kinds)
 
     @property
     def rows(self) -> int:
@@ -125,8 +126,8 @@ class Batch:
 
     def coded(self, column: str) -> Coded:
         """A column as codes, for counting."""
-        if isinstance(self.data, pd.DataFrame):
-            return _code_series(self.data[column])
+        if isinstance(self.data, pd.DataFrame) or self.kinds[column] == "date":
+            return _code_series(self.frame[column])
         return _code_arrow(self.data.column(column))
 
     def numbers(self, column: str, dtype: type[np.floating[Any]] = np.float64) -> Scores:
@@ -176,7 +177,8 @@ class Part:
     """Some rows of a table; small, so that it can be sent to another machine and read there.
 
     `types` are the columns and what they are read as, `first` is the place of the first row among
-    all rows of the table, and `size` the number of rows, where it is known.
+    all rows of the table, and `size` the number of rows, where it is known. `first_line` is the
+    line of the first row, in text files; `database` the path again, of a database.
     """
 
     path: str
@@ -185,8 +187,12 @@ class Part:
     first: int = 0
     size: int | None = None
     groups: tuple[int, ...] = ()  # of a parquet file; none means the whole file
+    first_line: int | None = None
+    database: str = ""
 
-    first_line: ClassVar[int | None] = None  # the line of the first row, in text files
+    def read_as(self, types: Types) -> "Part":
+        """The same rows, with their columns read as these types."""
+        return replace(self, types={c: type_ for c, type_ in types.items() if c in self.types})
 
     def count(self) -> int:
         """How many rows there are."""
@@ -308,8 +314,11 @@ def _moments(column: pd.Series) -> NDArray[np.datetime64]:
     """Dates and times without zone, in microseconds, which reach from year 1 to year 9999."""
     if pd.api.types.infer_dtype(column, skipna=True) == "string":
         column = pd.to_datetime(column, format="ISO8601")
-    if column.dtype.kind == "M" and getattr(column.dtype, "tz", None) is None:
-        return np.asarray(column.to_numpy(), "datetime64[us]")
+    if column.dtype.kind == "M":
+        moments = (column if column.dt.tz is None else column.dt.tz_convert(None)).to_numpy()
+        days = moments.astype("datetime64[D]")
+        finite = np.where((days >= FIRST) & (days <= LAST), moments, np.datetime64("NaT"))
+        return finite.astype("datetime64[us]")
     return np.array([None if pd.isna(v) else _without_zone(v) for v in column], "datetime64[us]")
 
 

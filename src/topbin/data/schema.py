@@ -71,6 +71,23 @@ def check_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> No
             )
 
 
+def check_names(where: str, names: Iterable[str]) -> None:
+    """Raise TB115 if two columns have the same name, or names that differ only in case.
+
+    >>> check_names("the file", ["id", "ID"])
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB115 the file has the column "ID" in two spellings...
+    """
+    seen: dict[str, str] = {}
+    for name in (name.strip() for name in names if name.strip()):
+        if name.casefold() in seen:
+            same = "twice" if seen[name.casefold()] == name else "in two spellings of case"
+            raise InputError(
+                "TB115", f'{where} has the column "{name}" {same}. Rename one of them.'
+            )
+        seen[name.casefold()] = name
+
+
 def merge_types(tables: Sequence[tuple[str, Types]], needed: Sequence[str] | None = None) -> Types:
     """One type per column for several tables, or TB106 with the columns that do not match.
 

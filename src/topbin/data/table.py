@@ -16,15 +16,7 @@ from numpy.typing import NDArray
 from topbin.core.errors import InputError
 from topbin.data import database, delimited, json_files, parquet
 from topbin.data.batch import Batch, Part, join, not_a_table, tidy_frame
-from topbin.data.database import DuckTable, SqlitePart
-from topbin.data.duck import (
-    DuckPart,
-    as_relation,
-    connect,
-    describe,
-    duck_errors,
-    join_files,
-)
+from topbin.data.duck import Duck, DuckPart, connect, join_files
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of, merge_types
 
@@ -72,11 +64,7 @@ class Table:
 
     def read_as(self, types: Types) -> "Table":
         """The same rows with these columns, in this order, as these types."""
-        files = [
-            replace(file, types={c: type_ for c, type_ in types.items() if c in file.types})
-            for file in self.files
-        ]
-        return replace(self, types=types, files=tuple(files))
+        return replace(self, types=types, files=tuple(file.read_as(types) for file in self.files))
 
     def parts(self, rows: int | None = None) -> list[Part]:
         """Parts for an engine, of about `rows` rows where a file can be cut."""
@@ -174,13 +162,13 @@ def open_table(
         table = _open_frame(source)
     else:
         paths = _paths(source)
-        with connect() as connection:
+        with connect(map(os.path.abspath, paths)) as connection:
             files, bad = _open_files(connection, paths, sql, skip_bad)
             matching = columns if needed is None and sql is None else needed
             types = merge_types([(file.name, file.types) for file in files], matching)
             table = Table(_listed(paths), types, tuple(files), bad).read_as(types)
-            if sql is not None and not isinstance(files[0], DuckTable | SqlitePart):
-                table = _query(connection, table, sql)
+        if sql is not None and not files[0].database:
+            table = _query(table, sql)
     table.check(columns or ())
     return table if columns is None else table.read_as({c: table.types[c] for c in columns})
 
@@ -273,7 +261,7 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 def _open_files(
-    connection: Any, paths: Sequence[str], sql: str | None, skip_bad: bool
+    connection: Duck, paths: Sequence[str], sql: str | None, skip_bad: bool
 ) -> tuple[list[Part], dict[str, InputError]]:
     """The files that can be opened, and the errors of the others."""
     files: list[Part] = []
@@ -290,7 +278,7 @@ def _open_files(
     return files, bad
 
 
-def _open_file(connection: Any, path: str, sql: str | None, *, alone: bool) -> Part:
+def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> Part:
     if is_address(path):
         return parquet.open_address(connection, path)
     format_ = format_of(path, FORMATS)
@@ -304,16 +292,13 @@ def _open_file(connection: Any, path: str, sql: str | None, *, alone: bool) -> P
     return part
 
 
-def _query(connection: Any, table: Table, sql: str) -> Table:
+def _query(table: Table, sql: str) -> Table:
     """The rows of a query over files."""
     files = tuple(file for file in table.files if isinstance(file, DuckPart))
     if len(files) < len(table.files):
         raise InputError("TB113", f"{table.name}: a query reads files on the disk only.")
-    part = join_files(files, table.name, table.types, as_relation(sql))
-    with duck_errors(part.explain, part.code):
-        part.prepare(connection)
-        types = describe(connection, part.relation)
-    return replace(table, types=types, files=(replace(part, own=types, types=types),))
+    part = join_files(files, table.name, table.types, sql).described()
+    return replace(table, types=part.types, files=(part,))
 
 
 def _open_frame(frame: Any) -> Table:

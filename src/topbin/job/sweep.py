@@ -16,12 +16,12 @@ from scipy.special import expit
 
 from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
+from topbin.core.hashing import mix
 from topbin.core.labels import Mask
 from topbin.core.shares import share_below
 from topbin.core.tails import Counts, Tails
 from topbin.data.batch import Batch, Part, Places
 from topbin.data.features import Features
-from topbin.data.rows import mix
 from topbin.engines.engine import Engine
 from topbin.engines.thin import cost, thin
 from topbin.job.draw import Roles, total
