@@ -8,7 +8,15 @@ TORCH_ROOMS = [
     "src/topbin/store/safe/nets.py",
     *(
         f"src/topbin/learn/backends/{name}.py"
-        for name in ("torch", "tensors", "losses", "optim", "checkpoint")
+        for name in (
+            "torch",
+            "tensors",
+            "losses",
+            "optim",
+            "checkpoint",
+            "distributed",
+            "needs_torch",
+        )
     ),
 ]
 collect_ignore_glob = [] if find_spec("torch") else TORCH_ROOMS

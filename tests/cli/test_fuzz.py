@@ -13,6 +13,7 @@ from random_tables import jobs
 from topbin.cli import main
 from topbin.job import files, fit
 from topbin.learn import Plan
+from topbin.learn.defaults import PRESETS
 
 TINY = Plan(outer=2, inner=2, repeats=1, rounds=1)
 CODED = re.compile(r"TB\d{3} \S|Usage: ")
@@ -21,7 +22,7 @@ CODED = re.compile(r"TB\d{3} \S|Usage: ")
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setitem(fit.__globals__, "FIRST", Plan(outer=2, inner=1, warm=0, rounds=1))
-    monkeypatch.setitem(fit.__globals__["PRESETS"], "fast", TINY)
+    monkeypatch.setitem(PRESETS, "fast", TINY)
     monkeypatch.setattr(files, "page", lambda *_: "drawing it takes most of a small run's time")
 
 

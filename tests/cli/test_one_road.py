@@ -12,6 +12,7 @@ from topbin.cli import main
 from topbin.data import write_table
 from topbin.job import files, fit
 from topbin.learn import Plan
+from topbin.learn.defaults import PRESETS
 
 BROKEN = {
     "ragged.csv": ("x,score,known\n1,2,1\n3,4,0\n5,6\n", "line 4 has 2 fields; the header has 3"),
@@ -26,7 +27,7 @@ BROKEN = {
 def quick(monkeypatch):
     monkeypatch.setitem(fit.__globals__, "FIRST", Plan(outer=2, inner=1, warm=0, rounds=1))
     tiny = Plan(outer=2, inner=2, repeats=1, rounds=1)
-    monkeypatch.setitem(fit.__globals__["PRESETS"], "fast", tiny)
+    monkeypatch.setitem(PRESETS, "fast", tiny)
     monkeypatch.setattr(files, "page", lambda *_: "drawing it takes most of a small run's time")
 
 

@@ -1,4 +1,10 @@
-"""Evidence is gathered once per estimate: two for a whole job, and reading a result adds none."""
+"""Everything is read once: columns, labels and evidence; reading a result adds nothing.
+
+Tails are built where all scores of two samples are counted. The few cuts that training and methods
+look at, in tails that exist, are not counted here.
+"""
+
+from collections import Counter
 
 import matplotlib as mpl
 import numpy as np
@@ -7,8 +13,19 @@ import pytest
 
 import topbin as tb
 from topbin.core.tails import Tails
+from topbin.data import columns
+from topbin.data.batch import Batch
+from topbin.data.duck import DuckPart
 
 mpl.use("Agg")
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    x = np.r_[rng.normal(5, 1, 150), rng.normal(0, 1, 150)]
+    frame = pd.DataFrame({"x": x, "town": ["a", "b", "c"] * 100, "known": np.arange(300) < 100})
+    return frame.assign(day=pd.date_range("2026-01-01", periods=300))
 
 
 @pytest.fixture
@@ -25,16 +42,71 @@ def built(monkeypatch):
     return sizes
 
 
-def test_a_small_job_counts_tails_twice_however_often_it_is_read(built):
-    rng = np.random.default_rng(0)
-    x = np.r_[rng.normal(5, 1, 150), rng.normal(0, 1, 150)]
-    frame = pd.DataFrame({"x": x, "known": np.arange(300) < 100})
+@pytest.fixture
+def read(monkeypatch):
+    """How often each column was read as a feature, as labels, and out of a file."""
+    seen = Counter()
+    one, coded, batches = columns.read_column, Batch.coded, DuckPart.batches
+
+    def read_column(table, name):
+        seen[name] += 1
+        return one(table, name)
+
+    def code(self, name):
+        seen[f"labels {name}"] += 1
+        return coded(self, name)
+
+    def read_batches(self, *columns):
+        seen["file"] += 1
+        return batches(self, *columns)
+
+    monkeypatch.setattr(columns, "read_column", read_column)
+    monkeypatch.setattr(Batch, "coded", code)
+    monkeypatch.setattr(DuckPart, "batches", read_batches)
+    return seen
+
+
+def test_a_small_job_counts_tails_twice_however_often_it_is_read(built, frame):
     result = tb.fit(frame, "known", preset="fast")
     assert built == [(100, 200), (100, 200)]  # the first estimate and the careful one
     result.summary()
     result.to_dict()
     result.plot()
     result._repr_html_()
+    result.candidates()
     assert len(built) == 2
     assert len(result.methods) == 4
     assert len(result.classifier.history_) == 3
+
+
+def test_a_job_reads_each_column_and_the_labels_once(read, frame, tmp_path):
+    once = {"x": 1, "town": 1, "day": 1, "labels known": 1}
+    tb.fit(frame, "known", preset="fast")
+    assert read == once
+    read.clear()
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    result = tb.fit(tmp_path / "t.csv", "known", preset="fast")
+    result.save(tmp_path / "run")
+    assert read == {**once, "file": 1}
+
+
+def test_a_sampled_job_passes_over_the_file_three_times(read, built, frame, tmp_path):
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    result = tb.fit(tmp_path / "t.csv", "known", preset="fast", sample=40)
+    assert read["file"] == 3  # count the labels, draw, count the rest
+    assert read["x"] == 4  # of the rows to train on, of two other samples, of the rest
+    assert built == [(100, 40)]  # the first estimate; the other tails are counted in the pass
+    assert result.evidence.tails.n_u == 200 - 2 * 40
+
+
+def test_a_path_gives_the_same_answer_as_its_frame(frame, tmp_path):
+    frame.to_parquet(tmp_path / "t.parquet")
+    here, there = (tb.fit(f, "known", preset="fast") for f in (frame, tmp_path / "t.parquet"))
+    assert there.estimate == here.estimate
+    assert there.data.sources == [str(tmp_path / "t.parquet")]
+    assert here.data.sources == ["the frame"]
+    two = frame.drop(columns="known")
+    known = frame["known"].to_numpy()
+    pair = tb.fit(two[~known], positives=two[known], preset="fast")
+    assert pair.estimate == here.estimate  # the positives are first in both
+    assert pair.candidates()["row"].tolist() == (here.candidates()["row"] - 100).tolist()

@@ -163,10 +163,10 @@ def test_known_negatives_serve_no_training(result):
 
 
 def test_an_interrupt_keeps_the_first_estimate(monkeypatch):
-    def interrupt(self, X, s):
+    def interrupt(self, X, y, **_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tb.TEDnClassifier, "fit", interrupt)
+    monkeypatch.setattr(tb.TEDnClassifier, "crossfit", interrupt)
     found = tb.fit(tumours(), "known", id="case")
     assert found.stopped == "interrupted after the first estimate"
     assert found.estimate == found.first

@@ -5,8 +5,7 @@ import pytest
 
 from topbin.core import InputError
 from topbin.data import columns
-from topbin.data.batch import Batch
-from topbin.job.prepare import from_settings, from_table
+from topbin.job.prepare import from_settings, prepare
 
 
 def test_words_on_the_command_line_fit_any_kind_of_column(tmp_path):
@@ -17,15 +16,15 @@ def test_words_on_the_command_line_fit_any_kind_of_column(tmp_path):
 
 
 def test_one_column_cannot_be_label_and_id():
-    table = Batch.from_frame(pd.DataFrame({"x": range(12), "s": [1, 0] * 6}))
+    table = pd.DataFrame({"x": range(12), "s": [1, 0] * 6})
     with pytest.raises(InputError, match='TB008 "s" cannot be the label and the id at once'):
-        from_table(table, "s", id="s")
+        prepare(table, "s", id="s")
 
 
 def test_an_unclear_label_is_called_by_its_name():
-    table = Batch.from_frame(pd.DataFrame({"x": range(3), "s": ["a", "b", "c"]}))
+    table = pd.DataFrame({"x": range(3), "s": ["a", "b", "c"]})
     with pytest.raises(InputError, match='TB002 column "s" has 3 values'):
-        from_table(table, "s")
+        prepare(table, "s")
 
 
 def test_a_fit_reads_each_column_once(monkeypatch):
@@ -35,7 +34,7 @@ def test_a_fit_reads_each_column_once(monkeypatch):
     frame = pd.DataFrame({"x": [0.5, 1.5] * 12, "town": ["a", "b", "c"] * 8, "s": [1, 0] * 12})
     frame["day"] = pd.date_range("2026-01-01", periods=24)
     frame["note"] = [f"a dent in door {i}" for i in range(24)]
-    from_table(Batch.from_frame(frame), "s", text="note")
+    prepare(frame, "s", text="note")
     assert sorted(read) == ["day", "note", "town", "x"]
 
 
@@ -43,8 +42,8 @@ def test_a_plain_text_is_one_column():
     frame = pd.DataFrame({"x": range(12), "n": range(3, 15), "s": [1, 0] * 6})
     frame["note"] = ["a small dent in the door"] * 6 + ["a large loss of all cargo"] * 6
     frame["n"] = frame["n"] % 5
-    table = Batch.from_frame(frame)
-    assert from_table(table, "s", drop="note").encoder.columns == ["x", "n"]
-    assert from_table(table, "s", text="note").encoder.sparse
+    table = frame
+    assert prepare(table, "s", drop="note").encoder.columns == ["x", "n"]
+    assert prepare(table, "s", text="note").encoder.sparse
     with pytest.raises(InputError, match='TB103 there is no column "nope"'):
-        from_table(table, "s", drop="nope")
+        prepare(table, "s", drop="nope")

@@ -1,5 +1,7 @@
 """A fit on a sample: α of all rows without bias, the same for every engine and every cut."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -14,11 +16,9 @@ from topbin.data import parquet
 from topbin.data import table as table_module
 from topbin.engines import Local
 from topbin.engines.outcome import Outcome
-from topbin.job.audit import draw_audit
-from topbin.job.draw import draw, open_labeled
+from topbin.job.audit import draw_audit, read_audit
+from topbin.job.draw import count_labels, draw, open_labeled
 from topbin.job.files import read_model
-from topbin.job.sampled import fit_sampled, with_counts
-from topbin.job.sampled_result import SampledResult
 from topbin.job.sweep import Fold, Folds, Swept, sweep
 from topbin.learn.crossfit import Chain
 from topbin.store.runs import check_result, read_result
@@ -47,7 +47,7 @@ def write(folder, frame, cuts=(3000, 3001, 3001), group=1500):
 
 def sampled(files, engine=ENGINE, **more):
     asked = {"sample": 1200, "preset": "fast", "id": "case", "drop": ["truth"], **more}
-    return fit_sampled(engine, files, "known", **asked)
+    return tb.fit(files, "known", engine=engine, **asked)
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +79,8 @@ def test_engine_and_parts_change_no_bit(result, files, tmp_path, monkeypatch):
     monkeypatch.setattr(table_module, "PART_ROWS", 2000)
     monkeypatch.setattr(parquet, "CHUNK_ROWS", 900)
     again = sampled(other, Local(threads=1), seed=7)
-    assert again.tails == result.tails
-    assert again.tails.cuts.tobytes() == result.tails.cuts.tobytes()
+    assert again.evidence.tails == result.evidence.tails
+    assert again.evidence.tails.cuts.tobytes() == result.evidence.tails.cuts.tobytes()
     assert again.estimate == result.estimate
     pd.testing.assert_frame_equal(again.candidates(), result.candidates())
 
@@ -112,7 +112,7 @@ def test_the_sample_is_drawn_by_place_alone(files, tmp_path, monkeypatch):
     other = write(tmp_path / "in", table(), (77,), group=50)
     drawn = []
     for source in (files, other):
-        opened = open_labeled(ENGINE, source, label="known")
+        opened = count_labels(ENGINE, open_labeled(source, "known"))
         drawn.append(draw(ENGINE, opened, 500, seed=3))
         monkeypatch.setattr(table_module, "PART_ROWS", 100)
     first, second = drawn
@@ -154,20 +154,20 @@ def test_a_table_of_positives_beside_unlabeled_files(tmp_path):
     frame = frame.drop(columns=["known"])
     frame[known].to_parquet(tmp_path / "p.parquet", index=False)
     files = write(tmp_path / "in", frame[~known])
-    asked = {"known": tmp_path / "p.parquet", "preset": "fast", "id": "case"}
-    result = fit_sampled(ENGINE, files, sample=1200, **asked)
+    asked = {"positives": tmp_path / "p.parquet", "preset": "fast", "id": "case"}
+    result = tb.fit(files, sample=1200, **asked)
     assert (result.estimate.n_p, result.estimate.n_u) == (300, 5600)
     assert 0.2 < result.estimate.alpha < 0.4
     assert result.data.label is None
     frame.assign(extra=1)[known].to_parquet(tmp_path / "p.parquet", index=False)
     with pytest.raises(InputError, match="TB106 the tables have different columns"):
-        fit_sampled(ENGINE, files, sample=1200, **asked)
+        tb.fit(files, sample=1200, **asked)
 
 
 def test_files_that_fit_in_memory_are_read_whole(tmp_path):
     frame = table(n_p=100, n_u=300).drop(columns=["truth"])
     whole = tb.fit(write(tmp_path / "in", frame, ()), "known", sample=75, preset="fast")
-    assert not isinstance(whole, SampledResult)
+    assert whole.data.rest is None
     assert (whole.estimate.n_p, whole.estimate.n_u) == (100, 300)
 
 
@@ -195,8 +195,6 @@ def test_the_run_folder_is_complete_and_scores_new_rows(result, tmp_path):
     assert stored["data"]["rows"] == 8300
     assert stored["data"]["sample"] == {"rows": 1200, "of": 8000, "seed": 7}
     assert "trained on 1,200 of 8,000" in (folder / "report.html").read_text()
-    with pytest.raises(InputError, match="TB117 the run was fitted on a sample of files"):
-        draw_audit(folder, 10, tmp_path / "audit.csv")
     model, encoder = read_model(folder)
     new = table(5)
     found = model.predict_proba(encoder.encode(new))[:, 1]
@@ -205,9 +203,95 @@ def test_the_run_folder_is_complete_and_scores_new_rows(result, tmp_path):
     assert result.probabilities.mean() == pytest.approx(result.estimate.alpha, abs=0.05)
 
 
+def test_an_audit_draws_random_rows_of_all_files_and_reads_them_back(result, tmp_path):
+    run = result.save(tmp_path / "run")
+    drawn = draw_audit(run, 400, tmp_path / "audit.csv", seed=1)
+    assert (drawn.n, drawn.sizes) == (400, (8000,))
+    frame, given = pd.read_csv(tmp_path / "audit.csv"), table()
+    rows = given.iloc[frame["row"] - 1].reset_index(drop=True)
+    assert rows["case"].tolist() == frame["case"].tolist()
+    assert not rows["known"].any()
+    assert "known" not in frame
+    assert frame["row"].is_unique
+    assert not frame["row"].is_monotonic_increasing  # the order says nothing
+    # Neither the sample nor the best rows: 400 of 8,300 places, their mean within 4 of its errors.
+    assert abs(frame["row"].mean() / 8300 - 0.5) < 4 * np.sqrt(1 / 12 / 400)
+    assert np.isin(frame["row"] - 1, result.data.rest.places).mean() == pytest.approx(0.3, abs=0.1)
+    frame["is_positive"] = np.where(rows["truth"], "yes", "no")
+    frame.sort_values("a").to_csv(tmp_path / "audit.csv", index=False)
+    judged = read_audit(run, tmp_path / "audit.csv")
+    assert judged.verdict == "agrees"
+    assert judged.n_positive == rows["truth"].sum()
+    assert read_result(run)["audit"]["n"] == 400
+    again = draw_audit(run, 400, tmp_path / "again.csv", seed=1)
+    assert np.array_equal(again.rows, drawn.rows)
+    other = draw_audit(run, 400, tmp_path / "other.csv", seed=2)
+    assert np.intersect1d(other.rows, drawn.rows).size < 100
+
+
+def test_an_audit_is_the_same_however_the_files_are_cut(tmp_path, monkeypatch):
+    rows = []
+    for cuts, group in (((3000, 3001), 1500), ((77,), 333)):
+        folder = tmp_path / str(group)
+        folder.mkdir()
+        files = write(folder / "in", table(n_p=100, n_u=2000), cuts, group)
+        asked = {"sample": 300, "drop": ["truth", "name"], "preset": "fast"}
+        run = tb.fit(files, "known", **asked).save(folder / "run")
+        rows.append(draw_audit(run, 50, folder / "a.csv").rows.tolist())
+        monkeypatch.setattr(table_module, "PART_ROWS", 100)
+    assert rows[0] == rows[1]
+
+
+def test_an_audit_of_files_that_changed_or_by_score_is_refused(tmp_path):
+    files = write(tmp_path / "in", table(n_p=100, n_u=2000))
+    run = tb.fit(files, "known", sample=300, drop=["truth", "name"], preset="fast").save(
+        tmp_path / "run"
+    )
+    with pytest.raises(InputError, match=r"TB117 the run was fitted on a sample, .* Draw without"):
+        draw_audit(run, 10, tmp_path / "a.csv", stratified=True)
+    with pytest.raises(InputError, match="TB008 2,001 rows cannot be drawn from 2,000"):
+        draw_audit(run, 2001, tmp_path / "a.csv")
+    write(tmp_path / "in", table(seed=1, n_p=100, n_u=2000))
+    with pytest.raises(InputError, match=r"TB117 .*parquet has changed since the run"):
+        draw_audit(run, 10, tmp_path / "a.csv")
+    assert not (tmp_path / "a.csv").exists()
+
+
+def test_an_audit_of_two_tables_counts_rows_of_the_unlabeled_one(tmp_path):
+    frame = table(n_p=100, n_u=2000).drop(columns=["truth", "name"])
+    known = frame.pop("known").to_numpy()
+    frame[known].to_parquet(tmp_path / "p.parquet", index=False)
+    files = write(tmp_path / "in", frame[~known])
+    result = tb.fit(files, positives=str(tmp_path / "p.parquet"), sample=300, preset="fast")
+    draw_audit(result.save(tmp_path / "run"), 20, tmp_path / "a.csv")
+    drawn = pd.read_csv(tmp_path / "a.csv")
+    found = frame[~known].iloc[drawn["row"] - 1]
+    assert found["case"].tolist() == drawn["case"].tolist()
+
+
+def test_an_interrupt_keeps_what_is_whole(files, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    module = sys.modules["topbin.job.fit"]
+    monkeypatch.setattr(module, "count_rest", interrupt)
+    found = sampled(files)
+    assert found.stopped == "interrupted before all rows were counted"
+    assert (type(found.classifier), found.estimate.n_u) == (tb.TEDnClassifier, 1200)
+    note = "trained on 1,200 of 8,000 unlabeled rows, drawn at random (seed 0); α is of these rows"
+    assert f"{note} alone" in found.summary()
+    rows = table().iloc[found.candidates(50)["row"] - 1]
+    assert not rows["known"].any()
+    monkeypatch.setattr(tb.TEDnClassifier, "crossfit", interrupt)
+    first = sampled(files)
+    assert first.stopped == "interrupted after the first estimate"
+    assert first.estimate == first.first
+    assert first.first == found.first
+
+
 def test_what_cannot_be_used_is_said(files, tmp_path):
     with pytest.raises(InputError, match=r"TB103 there is no column \"knwon\""):
-        fit_sampled(ENGINE, files, "knwon")
+        tb.fit(files, "knwon", engine=ENGINE)
     with pytest.raises(InputError, match="TB008 preset must be one of fast"):
         sampled(files, preset="slow")
     with pytest.raises(InputError, match="TB008 sample must be"):
@@ -215,7 +299,7 @@ def test_what_cannot_be_used_is_said(files, tmp_path):
     pq.write_table(pa.table({"a": pa.array([], pa.float64()), "known": pa.array([], pa.int8())}),
                    tmp_path / "none.parquet")  # fmt: skip
     with pytest.raises(InputError, match=r"TB001 .*none.parquet. has columns but no rows"):
-        fit_sampled(ENGINE, tmp_path / "none.parquet", "known")
+        tb.fit(tmp_path / "none.parquet", "known", engine=ENGINE)
 
 
 def test_a_spoiled_page_is_named_in_every_pass(tmp_path):
@@ -229,9 +313,10 @@ def test_a_spoiled_page_is_named_in_every_pass(tmp_path):
 
 
 def test_files_that_change_while_they_are_scored_are_noticed(result):
-    counts = np.zeros(result.tails.cuts.size, np.int64)
+    tails = result.evidence.tails
+    counts = np.zeros(tails.cuts.size, np.int64)
     with pytest.raises(InputError, match="TB102 the files changed while they were read"):
-        with_counts(result.tails, Swept(counts, 10, None), 11)
+        Swept(counts, 10, None).tails(tails, 11)
 
     class Broken:
         def total(self, task, parts, shared):
@@ -251,8 +336,8 @@ def test_parts_without_unlabeled_rows_add_nothing():
 def test_a_time_limit_leaves_whole_repeats(tmp_path):
     files = write(tmp_path / "in", table(n_u=2000, n_p=100))
     asked = {"preset": "best", "time_limit": 0.01, "sample": 400}
-    result = fit_sampled(ENGINE, files, "known", drop=["truth", "name"], **asked)
-    assert result.classifier.plan.repeats == 1
+    result = tb.fit(files, "known", drop=["truth", "name"], **asked)
+    assert len(result.classifier.model_.groups) == 1  # of 6 repeats
     assert result.stopped == "time limit before the first of 6 repeats was whole"
 
 
@@ -265,7 +350,7 @@ def test_a_row_that_took_part_is_compared_with_the_others():
         Chain(0, np.array([2, 3]), (np.array([0.8, 0.2]),), (), ()),
     ]
     is_p = np.array([True, False, True, False])
-    scores = Folds.of(chains, is_p, 0).held_out(chains, is_p)
+    scores = Folds.of([chains], is_p, 0).held_out([chains], is_p)
     assert scores[0] > scores[1]
     assert scores[2] > scores[3]
 
@@ -273,13 +358,16 @@ def test_a_row_that_took_part_is_compared_with_the_others():
 def test_pi_is_among_all_rows_known_negatives_included(tmp_path, result):
     from dataclasses import replace
 
-    n_p, n_u, alpha = result.estimate.n_p, result.n_u, result.estimate.alpha
+    n_p, n_u, alpha = result.estimate.n_p, result.data.n_u, result.estimate.alpha
     assert result.pi == result.to_dict()["estimate"]["pi"] == (n_p + alpha * n_u) / (n_p + n_u)
     assert f"of all {n_p + n_u:,} rows" in result.summary()
-    more = replace(result, n_n=1000).to_dict()
+    counted = result.data.rest.counted
+    values = replace(counted.values, counts={**counted.values.counts, -1: 1000}, negative=-1)
+    rest = replace(result.data.rest, counted=replace(counted, values=values))
+    more = replace(result, data=replace(result.data, rest=rest)).to_dict()
     assert more["estimate"]["pi"] == (n_p + alpha * n_u) / (n_p + n_u + 1000)
     assert (more["data"]["rows"], more["data"]["n_n"]) == (n_p + n_u + 1000, 1000)
     frame = pd.DataFrame({"x": range(60), "found": ["yes"] * 10 + ["no"] * 20 + [None] * 30})
     files = write(tmp_path / "in", frame, cuts=(15, 30, 31))
-    opened = open_labeled(ENGINE, files, label="found", positive="yes", negative="no")
-    assert (opened.labels.note.count("rows"), opened.labels.n_n, opened.labels.n_u) == (3, 20, 30)
+    labels = count_labels(ENGINE, open_labeled(files, "found"), "yes", "no").values
+    assert (labels.note.count("rows"), labels.n_n, labels.n_u) == (3, 20, 30)

@@ -8,16 +8,17 @@ import pandas as pd
 import pytest
 
 import topbin as tb
-from topbin.data.batch import Batch
-from topbin.job import from_table
+from topbin.job import prepare
 from topbin.job import stages as module
+from topbin.job.result import summarize
 from topbin.job.stages import SavedSteps, close_stages, finished, key_of, open_stages
 from topbin.learn import Plan
 from topbin.learn.defaults import PRESETS
-from topbin.store.runs import STAGES, RunFolder
+from topbin.store.runs import STAGES, RunFolder, read_result
 
 SETTINGS = {"seed": 0, "preset": "fast", "label": "known"}
 SMALL = Plan(outer=2, inner=2, repeats=2)
+FIRST = [f"pvu-0-{k}" for k in range(4)]
 
 
 def frame(shift=0.0):
@@ -27,7 +28,7 @@ def frame(shift=0.0):
 
 
 def prepared(shift=0.0):
-    return from_table(Batch.from_frame(frame(shift)), "known")
+    return prepare(frame(shift), "known")
 
 
 @pytest.fixture
@@ -66,9 +67,9 @@ def test_steps_of_another_job_and_halves_are_removed(tmp_path):
 def test_a_job_goes_on_from_any_number_of_steps_to_the_same_bits(tmp_path, fast):
     done = {}
     whole = tb.fit(prepared(), preset="fast", memory=done)
-    assert sorted(done) == ["first", *(f"tedn-{r}-{k}" for r in range(2) for k in range(3))]
+    assert sorted(done) == [*FIRST, *(f"tedn-{r}-{k}" for r in range(2) for k in range(3))]
     names = sorted(done)
-    for count in (1, 3, 7):
+    for count in (1, 4, 6, 10):
         stages = SavedSteps(tmp_path / str(count))
         for name in names[:count]:
             stages[name] = done[name]
@@ -93,8 +94,8 @@ def test_steps_that_are_there_are_not_done_again(fast, monkeypatch):
 def test_only_the_models_that_score_new_rows_are_kept(fast):
     done = {}
     tb.fit(prepared(), preset="fast", memory=done)
-    kept = [name for name, step in done.items() if name != "first" and step.models]
-    assert kept == ["tedn-0-2", "tedn-1-2"]
+    kept = [name for name, step in done.items() if step.models]
+    assert kept == ["pvu-0-3", "tedn-0-2", "tedn-1-2"]
 
 
 def test_a_damaged_step_is_done_again(tmp_path, fast):
@@ -150,7 +151,7 @@ def test_a_time_limit_is_told_and_what_it_cut_is_done_again(fast):
     assert short.stopped == "time limit before the first of 2 repeats was whole"
     assert short.summary().startswith(f"stopped early   {short.stopped}; best so far:")
     assert events[-1].stage == "stopped"
-    assert list(done) == ["first"]  # chains of fewer rounds than planned are not kept
+    assert list(done) == FIRST  # chains of fewer rounds than planned are not kept
     assert tb.fit(prepared(), preset="fast", memory=done).to_dict() == whole.to_dict()
     again = tb.fit(prepared(), preset="fast", time_limit=1e-9, memory=done)  # nothing is left to do
     assert again.to_dict() == whole.to_dict()
@@ -176,15 +177,14 @@ def test_without_lightgbm_too(tmp_path, fast, monkeypatch):
 def test_a_run_is_finished_only_for_the_same_rows_and_versions(tmp_path, fast, monkeypatch):
     whole = tb.fit(prepared(), preset="fast", review=7)
     run = RunFolder(whole.save(tmp_path / "run"), resumed=True)
-    asked = {"review": 7}
-    found = finished(run, prepared(), asked)
-    assert found.to_dict() == whole.to_dict()
-    assert (
-        finished(RunFolder(run.folder), prepared(), asked) is None
-    )  # a new run, which starts over
-    assert finished(run, prepared(0.1), asked) is None
+    found = finished(run, prepared())
+    assert found == read_result(run.folder)
+    assert found["estimate"]["alpha"] == whole.estimate.alpha
+    assert summarize(found) == whole.summary(data=False)
+    assert finished(RunFolder(run.folder), prepared()) is None  # a new run, which starts over
+    assert finished(run, prepared(0.1)) is None
     run.write_result({**whole.to_dict(), "stopped": "interrupted"})
-    assert finished(run, prepared(), asked) is None
+    assert finished(run, prepared()) is None
     run.write_result(whole.to_dict())
     monkeypatch.setattr(module, "packages", lambda: {"numpy": "0"})
-    assert finished(run, prepared(), asked) is None
+    assert finished(run, prepared()) is None

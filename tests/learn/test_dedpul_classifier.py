@@ -3,7 +3,7 @@
 import numpy as np
 from gaussians import gaussians
 
-from topbin.learn.dedpul import dedpul_curve
+from topbin.learn.classifiers.dedpul import dedpul_curve
 from topbin.learn.posterior import TILT
 from topbin.mpe.dedpul import dedpul_posterior
 

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from topbin.core.errors import InputError
-from topbin.learn.elkan_noto import (
+from topbin.learn.classifiers.elkan_noto import (
     as_posterior,
     fit_weighted,
     from_labeled,
@@ -17,6 +17,7 @@ from topbin.learn.elkan_noto import (
     labeled_share,
     natural_pvu,
 )
+from topbin.learn.classifiers.fitting import TrainingTable
 from topbin.mpe.elkan_noto import elkan_noto
 
 SHARES = st.floats(0.01, 0.99)
@@ -51,22 +52,21 @@ def test_each_unlabeled_row_counts_twice_with_weights_that_sum_to_one():
     X = np.column_stack([np.random.default_rng(0).normal(size=(6, 2)), np.arange(6)])
     is_p = np.array([True, True, False, False, False, False])
     w = np.array([0.1, 0.4, 0.7, 1.0])
-    model = fit_weighted(RowSpy(), X, is_p, w)
+    model = fit_weighted(RowSpy(), TrainingTable(X, is_p), w)
     assert model.rows_.tolist() == [0, 1, 2, 3, 4, 5, 2, 3, 4, 5]
     assert model.labels_.tolist() == [1] * 6 + [0] * 4
     rows = X[model.rows_, :-1]
     weight = np.r_[1, 1, w, 1 - w]
     plain = GaussianNB().fit(rows, model.labels_, sample_weight=weight)
     np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X[:, :-1]))
-    doubled = fit_weighted(RowSpy(), X, is_p, w, sample_weight=np.full(6, 2.0))
+    doubled = fit_weighted(RowSpy(), TrainingTable(X, is_p, np.full(6, 2.0)), w)
     np.testing.assert_allclose(doubled.predict_proba(X), model.predict_proba(X))
 
 
 def test_a_model_without_weights_is_refused():
+    rows = TrainingTable(np.zeros((3, 1)), np.array([1, 0, 0], bool))
     with pytest.raises(InputError, match="TB013"):
-        fit_weighted(
-            KNeighborsClassifier(), np.zeros((3, 1)), np.array([1, 0, 0], bool), np.ones(2)
-        )
+        fit_weighted(KNeighborsClassifier(), rows, np.ones(2))
 
 
 def test_natural_weights_leave_rows_as_they_are():

@@ -15,8 +15,8 @@ from topbin.learn.loop import Diverged
 
 torch = pytest.importorskip("torch")
 
-from topbin.learn.backends.losses import mean_losses  # noqa: E402
-from topbin.learn.backends.optim import Optim  # noqa: E402
+from topbin.learn.backends.optim import Optim, mean_losses  # noqa: E402
+from topbin.learn.classifiers.fitting import TwoSamples  # noqa: E402
 from topbin.learn.classifiers.nets import fit_scaler, pick, scaled  # noqa: E402
 
 SHORT = NetPlan(epochs=20, warm=20, batch=50, device="cpu", optim=Optim("adam", lr=0.01))
@@ -106,7 +106,7 @@ def test_a_net_by_name_scales_a_frame_and_fills_its_gaps():
     assert (clf.predict(frame)[250:] == truth).mean() > 0.9
     rows = torch.from_numpy(X.astype(np.float32))
     assert tb.TEDnClassifier("uci-mlp", **FAST).fit(rows, s).model_.scaler is None
-    scaler = fit_scaler(X[:250], X[250:])
+    scaler = fit_scaler(TwoSamples(X[:250], X[250:]))
     np.testing.assert_allclose(scaled(X, scaler).mean(axis=0), 0, atol=1e-6)
 
 

@@ -18,8 +18,11 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.utils.data import Dataset, TensorDataset  # noqa: E402
 
-from topbin.learn.backends.losses import mean_losses  # noqa: E402
-from topbin.learn.backends.optim import Optim, default_optim  # noqa: E402
+from topbin.learn.backends.optim import (  # noqa: E402
+    Optim,
+    default_optim,
+    mean_losses,
+)
 from topbin.learn.backends.tensors import as_rows, deal  # noqa: E402
 from topbin.learn.backends.torch import TorchBackend, find_device, torch_backend  # noqa: E402
 from topbin.learn.nets import crop_and_flip, mlp  # noqa: E402

@@ -18,8 +18,7 @@ from topbin.core.errors import TopbinError
 from topbin.learn import LEARNERS, train
 from topbin.learn.backends import checkpoint
 from topbin.learn.backends.distributed import find_team
-from topbin.learn.backends.losses import mean_losses
-from topbin.learn.backends.optim import Optim
+from topbin.learn.backends.optim import Optim, mean_losses
 from topbin.learn.backends.torch import TorchBackend
 
 ALPHA = 0.4

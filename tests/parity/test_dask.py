@@ -11,9 +11,9 @@ from claims import claims, read_all, small_run, write_claims
 from how_to import run_page, write_files
 from score_files import same, scored, spoil, whole, write
 
+import topbin as tb
 from topbin.core.errors import InputError, MissingExtra
 from topbin.engines import Local, bin_scores, count_from, open_engine, tails_from
-from topbin.job.sampled import fit_sampled
 from topbin.job.score import score_files
 
 distributed = pytest.importorskip("distributed", reason='needs pip install "topbin[dask]"')
@@ -192,10 +192,10 @@ def test_a_sampled_fit_is_the_same_to_the_bit(engine, tmp_path):
     claims(2000, seed=2).to_parquet(tmp_path / "a.parquet", row_group_size=300)
     asked = {"sample": 300, "preset": "fast", "id": "case"}
     here, there = (
-        fit_sampled(e, tmp_path / "a.parquet", "known", **asked) for e in (Local(), engine)
+        tb.fit(tmp_path / "a.parquet", "known", engine=e, **asked) for e in (Local(), engine)
     )
     assert there.estimate == here.estimate
-    assert there.tails == here.tails
+    assert there.evidence.tails == here.evidence.tails
     assert there.candidates().equals(here.candidates())
 
 
@@ -211,8 +211,9 @@ def test_text_files_give_the_same_as_here(engine, run, tmp_path):
     assert len(read_all(tmp_path / "here")) == 2
     assert read_all(tmp_path / "here") == read_all(tmp_path / "there")
     asked = {"sample": 300, "preset": "fast", "id": "case", "positive": "true"}
-    here, there = (fit_sampled(e, files, "known", **asked) for e in (Local(), engine))
-    assert (there.estimate, there.tails) == (here.estimate, here.tails)
+    here, there = (tb.fit(files, "known", engine=e, **asked) for e in (Local(), engine))
+    assert there.estimate == here.estimate
+    assert there.evidence.tails == here.evidence.tails
     assert there.candidates().equals(here.candidates())
 
 

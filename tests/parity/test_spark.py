@@ -12,10 +12,10 @@ from claims import claims, read_all, small_run, write_claims
 from how_to import run_page, write_files
 from score_files import same, scored, spoil, whole, write
 
+import topbin as tb
 from topbin.core.errors import InputError, MissingExtra
 from topbin.engines import Local, bin_scores, count_from, open_engine, tails_from
 from topbin.engines.spark import _check_reached
-from topbin.job.sampled import fit_sampled
 from topbin.job.score import score_files
 
 pytest.importorskip("pyspark", reason='needs pip install "topbin[spark]"')
@@ -105,10 +105,10 @@ def test_a_sampled_fit_and_binned_scores_are_the_same_to_the_bit(engine, tmp_pat
     claims(2000, seed=2).to_parquet(tmp_path / "a.parquet", row_group_size=300)
     asked = {"sample": 300, "preset": "fast", "id": "case"}
     here, there = (
-        fit_sampled(e, tmp_path / "a.parquet", "known", **asked) for e in (Local(), engine)
+        tb.fit(tmp_path / "a.parquet", "known", engine=e, **asked) for e in (Local(), engine)
     )
     assert there.estimate == here.estimate
-    assert there.tails == here.tails
+    assert there.evidence.tails == here.evidence.tails
     assert there.candidates().equals(here.candidates())
     files = write(tmp_path, scored())
     here, there = (bin_scores(e, count_from(e, files, **COLUMNS)) for e in (Local(), engine))

@@ -97,80 +97,47 @@ def fit(
     show = screen(as_json, quiet)
     settings = _settings(source, options)
     _check(options)
-    large = options["engine"] is not None or options["sample"] is not None
-    job = _fit_sampled if large else _fit_in_memory
-    result, is_new = job(show, output, settings, options, force=force, resume=resume)
-    show.print(result.summary(data=False), soft_wrap=True)
-    if result.stopped:
-        show.print(f"to go on        {_way_on(result.stopped, kept=not large)}", soft_wrap=True)
+    is_new = _work(show, output, settings, options, force=force, resume=resume)
+    from topbin.job.result import summarize
+    from topbin.store.runs import read_result
+
+    found = read_result(output)
+    show.print(summarize(found), soft_wrap=True)
+    if found["stopped"]:
+        show.print(f"to go on        {_way_on(found['stopped'])}", soft_wrap=True)
     said = "wrote           " if is_new else "left as it was  "
     show.print(f"{said}{output}/report.html and {output}/candidates.csv", soft_wrap=True)
     if as_json:
-        from topbin.store.runs import read_result
-
-        write_json(read_result(output))
-    low = (result.estimate.interval or (result.estimate.alpha,))[0]
+        write_json(found)
+    low = (found["estimate"]["interval"] or [found["estimate"]["alpha"]])[0]
     if max_alpha is not None and low > max_alpha:
         show.print(f"threshold       the interval begins at {low:.3f}, above {max_alpha:g}")
         raise SystemExit(PASSED)
 
 
-def _fit_in_memory(
+def _work(
     show: Any, output: Path, settings: dict[str, Any], options: dict[str, Any], **how: bool
-) -> tuple[Any, bool]:
-    """The result, and whether it is new; a run that was complete is left as it is."""
+) -> bool:
+    """Do the job in its run folder; False if the run was complete, and is left as it is."""
     from topbin.job.files import write_files
     from topbin.job.prepare import from_settings
     from topbin.job.stages import close_stages, finished, open_stages
     from topbin.store.runs import open_run
 
-    data = from_settings(settings)
-    _announce(show, data)
-    with open_run(output, settings, **how) as run:
-        result = finished(run, data, options)
-        is_new = result is None
-        if result is None:
-            result = _run(show, run, data, options, open_stages(run, data, settings))
+    with open_engine(options) as engine:
+        data = from_settings(settings, engine)
+        for line in data.lines():  # before any work: labels, columns left out, likely leaks
+            show.print(line, soft_wrap=True)
+        with open_run(output, settings, **how) as run:
+            if finished(run, data):
+                show.print("kept            everything: the run was complete")
+                close_stages(run)
+                return False
+            result = _run(show, run, data, options, open_stages(run, data, settings), engine)
             write_files(result, run)
-        else:
-            show.print("kept            everything: the run was complete")
-        if result.stopped is None:
-            close_stages(run)
-    return result, is_new
-
-
-def _fit_sampled(
-    show: Any, output: Path, settings: dict[str, Any], options: dict[str, Any], **how: bool
-) -> tuple[Any, bool]:
-    """Files larger than memory: the models are trained on a sample."""
-    from topbin.job.files import write_files
-    from topbin.job.sampled import fit_sampled
-    from topbin.store.runs import open_run
-
-    if "sql" in settings:
-        raise click.UsageError("--sql needs all rows in memory; leave out --engine and --sample")
-    two = "positives" in settings
-    source = {"source": settings["unlabeled"], "known": settings["positives"]} if two else settings
-    data = ["source", "known", "label", "positive", "negative", "sample", "id", "drop", "text"]
-    names = [
-        *data,
-        "review",
-        "min_precision",
-        "preset",
-        "confidence",
-        "time_limit",
-        "threads",
-        "seed",
-    ]
-    asked = {name: value for name, value in {**settings, **source}.items() if name in names}
-    with open_run(output, settings, **how) as run, open_engine(options) as engine:
-        result = fit_sampled(
-            engine, **asked,
-            on_event=lambda event: run.log({"stage": event.stage, "done": event.done}),
-        )  # fmt: skip
-        _announce(show, result.data)
-        write_files(result, run)
-    return result, True
+            if result.stopped is None:
+                close_stages(run)
+    return True
 
 
 def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
@@ -187,22 +154,15 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
 
 def _check(options: dict[str, Any]) -> None:
     """Refuse what no table could fulfil while nothing is written, or removed by --force."""
-    from topbin.core.checks import check_count
     from topbin.job.fit import check_options
 
-    names = ("preset", "review", "min_precision", "confidence", "time_limit")
+    names = ("preset", "review", "min_precision", "confidence", "time_limit", "sample")
     check_options(**{name: options[name] for name in names})
-    if options["sample"] is not None:
-        check_count(options["sample"], "sample")
+    if options["sql"] and (options["engine"] or options["sample"]):
+        raise click.UsageError("--sql needs all rows in memory; leave out --engine and --sample")
 
 
-def _announce(show: Any, data: Any) -> None:
-    """What was read, before any work: labels, columns left out, likely leaks."""
-    for line in data.lines():
-        show.print(line, soft_wrap=True)
-
-
-def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any) -> Any:
+def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, engine: Any) -> Any:
     from rich.progress import Progress
 
     from topbin.job.fit import fit as fit_job
@@ -226,12 +186,9 @@ def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any) -
                 if not show.is_terminal and _is_quarter(event.done, event.total):
                     show.print(f"refining        {event.done} of {event.total} steps")
 
-        return fit_job(
-            data, preset=options["preset"], review=options["review"], seed=options["seed"],
-            min_precision=options["min_precision"], confidence=options["confidence"],
-            time_limit=options["time_limit"], threads=options["threads"], memory=stages,
-            on_event=tell,
-        )  # fmt: skip
+        names = ("preset", "review", "min_precision", "confidence", "time_limit", "threads", "seed")
+        asked = {name: options[name] for name in names}
+        return fit_job(data, **asked, engine=engine, memory=stages, on_event=tell)
 
 
 def _is_quarter(done: int, total: int) -> bool:
@@ -246,29 +203,28 @@ def _is_quarter(done: int, total: int) -> bool:
 def _kept_line(steps: list[str]) -> str:
     """What a resumed run need not do again.
 
-    >>> print(_kept_line(["first", "tedn-0-0", "tedn-0-1"]))
+    >>> print(_kept_line([*(f"pvu-0-{k}" for k in range(4)), "tedn-0-0", "tedn-0-1"]))
     kept            the first estimate and 2 steps of the careful one, from before
     """
+    from topbin.learn.defaults import FIRST
+
     if not steps:
         return "kept            nothing: no step was finished on these rows; starting over"
-    more = len(steps) - 1
+    if len(steps) <= FIRST.outer:
+        return "kept            a part of the first estimate, from before"
+    more = sum(not step.startswith("pvu-") for step in steps)
     also = f" and {more} step{'s' * (more > 1)} of the careful one" if more else ""
     return f"kept            the first estimate{also}, from before"
 
 
-def _way_on(stopped: str, *, kept: bool) -> str:
+def _way_on(stopped: str) -> str:
     """What to do about a run that ended early.
 
-    >>> _way_on("time limit after 1 of 6 repeats", kept=True)
+    >>> _way_on("time limit after 1 of 6 repeats")
     'the same command with --resume, without --time-limit or with a larger one'
-    >>> _way_on("interrupted after the first estimate", kept=False)
-    'the same command with --force; steps of a sampled run are not kept'
     """
     limit = ", without --time-limit or with a larger one" if "time limit" in stopped else ""
-    if kept:
-        return f"the same command with --resume{limit}"
-    # Only runs in memory keep their steps.
-    return f"the same command with --force{limit}; steps of a sampled run are not kept"
+    return f"the same command with --resume{limit}"
 
 
 def _first_line(estimate: Any) -> str:

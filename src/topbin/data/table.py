@@ -203,15 +203,21 @@ def read_pair(
     Differences are TB106 before a row is read. `drop` names columns to leave out of both; with
     `id`, `shared_ids` is the number of unlabeled rows that have the id of a positive.
     """
+    p, u = open_pair(positives, unlabeled, drop)
+    if id is not None:
+        p.check([id])
+    two = p.whole(), u.whole()
+    shared = None if id is None else int(two[1].frame[id].isin(two[0].frame[id].dropna()).sum())
+    return Pair(*two, shared)
+
+
+def open_pair(positives: Any, unlabeled: Any, drop: Sequence[str] = ()) -> tuple[Table, Table]:
+    """Open two tables with the same columns, to be read as the same types; TB106 if they differ."""
     p, u = open_table(positives), open_table(unlabeled)
     check_columns(drop, [*p.types, *u.types], f"{p.name} or {u.name}")
     kept = [{c: type_ for c, type_ in table.types.items() if c not in drop} for table in (p, u)]
     types = merge_types([(p.name, kept[0]), (u.name, kept[1])])
-    if id is not None:
-        check_columns([id], list(types), p.name)
-    two = p.read_as(types).whole(), u.read_as(types).whole()
-    shared = None if id is None else int(two[1].frame[id].isin(two[0].frame[id].dropna()).sum())
-    return Pair(*two, shared)
+    return p.read_as(types), u.read_as(types)
 
 
 def skipped(bad: Iterable[str]) -> list[str]:

@@ -1,8 +1,9 @@
-"""The audit of a run: rows out to a person, answers back, and what they say of α̂."""
+"""The audit of a run: rows go out to a person, answers come back, and α̂ is judged by them."""
 
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -12,6 +13,7 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.data.table import read_table
 from topbin.data.write import write_table
+from topbin.engines.local import Local
 from topbin.evaluate.audit import (
     AuditPlan,
     AuditResult,
@@ -21,7 +23,8 @@ from topbin.evaluate.audit import (
     judge,
     plan_either_way,
 )
-from topbin.job.files import MODEL, REPORT, read_stored, report_of, unlabeled_rows
+from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
+from topbin.job.files import MODEL, REPORT, numbered, read_stored, report_of, unlabeled_rows
 from topbin.job.prepare import from_settings
 from topbin.job.result import in_front, unused
 from topbin.store.models import load, reading
@@ -69,15 +72,8 @@ def draw_audit(
     result = read_result(folder)
     with lock(folder, wait=WAIT):
         before = _draws(folder)
-        frame = _unlabeled(folder, result["data"], sql)
-        if stratified:
-            with reading(folder / MODEL):
-                sample = draw_stratified(load(folder / MODEL).evidence_.scores_u, n, seed=seed)
-        else:
-            sample = draw(len(frame), n, seed=seed)
-        if sample.rows.max() >= len(frame):
-            raise damaged(folder / MODEL, "it has scored other rows than the run has")
-        frame = frame.iloc[sample.rows].reset_index(drop=True)
+        source = _draw_from_files if "sample" in result["data"] else _draw_from_rows
+        sample, frame = source(folder, result["data"], n, stratified, seed, sql)
         rows = frame.pop("row").tolist()
         frame = in_front(frame, {"row": rows, ANSWER: ""})
         frame[unused(ABOUT, frame)] = [f"{HOW[sample.kind]} {NOTE}"] + [""] * (sample.n - 1)
@@ -142,9 +138,7 @@ def _draws(folder: Path) -> list[dict[str, Any]]:
 def _misfit(drawn: Mapping[str, Any]) -> str | None:
     """Why the lists of a draw do not fit each other, or None."""
     lengths = {len(drawn[name]) for name in ("rows", "stratum", "row")}
-    inside = max(drawn["stratum"]) < len(drawn["sizes"]) and max(drawn["rows"]) < sum(
-        drawn["sizes"]
-    )
+    inside = max(drawn["stratum"]) < len(drawn["sizes"])
     return None if len(lengths) == 1 and inside else "the lists of a draw do not fit each other"
 
 
@@ -165,7 +159,7 @@ def _draw_of(
         twice = sum(count for row, count in more.items() if row in drawn)
         differ = (
             f"is not an audit drawn for this run: of the {drawn.total():,} rows of the nearest "
-            f"draw {drawn.total() - common:,} are missing, {twice:,} stand there twice, and "
+            f"draw {drawn.total() - common:,} are missing, {twice:,} are there twice, and "
             f"{more.total() - twice:,} other rows were added"
         )
     raise InputError(
@@ -175,16 +169,55 @@ def _draw_of(
     )
 
 
-def _unlabeled(folder: Path, told: Mapping[str, Any], sql: str | None) -> Any:
-    """The unlabeled rows the run was made from, with their numbers; TB117 if they have changed."""
-    if "sample" in told:
+def _draw_from_rows(
+    folder: Path, told: Mapping[str, Any], n: int, stratified: bool, seed: int, sql: str | None
+) -> tuple[AuditSample, Any]:
+    """The draw and its rows with their numbers, from all unlabeled rows in memory."""
+    if os.path.lexists(folder / ROWS):
+        frame = read_stored(folder, ROWS)
+    else:
+        data = from_settings(_naming_files(folder, sql))
+        _check_unchanged(data.hash, told)
+        frame = unlabeled_rows(data)
+    if stratified:
+        with reading(folder / MODEL):
+            sample = draw_stratified(load(folder / MODEL).evidence_.scores_u, n, seed=seed)
+    else:
+        sample = draw(len(frame), n, seed=seed)
+    if sample.rows.max() >= len(frame):
+        raise damaged(folder / MODEL, "it has scored other rows than the run has")
+    return sample, frame.iloc[sample.rows].reset_index(drop=True)
+
+
+def _draw_from_files(
+    folder: Path, told: Mapping[str, Any], n: int, stratified: bool, seed: int, sql: str | None
+) -> tuple[AuditSample, Any]:
+    """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
+
+    The pass also draws the sample of the run again, which shows whether the files have changed.
+    """
+    if stratified:
         raise InputError(
             "TB117",
-            "the run was fitted on a sample of files that may not fit in memory, so an audit "
-            "cannot draw from all of them. Draw unlabeled rows at random yourself and label these.",
+            "the run was fitted on a sample, so not every row has a score to draw by. Draw without "
+            "--stratified (stratified=True).",
         )
-    if os.path.lexists(folder / ROWS):
-        return read_stored(folder, ROWS)
+    sample = draw(told["n_u"], n, seed=seed)
+    settings, rows, engine = _naming_files(folder, sql), told["sample"]["rows"], Local()
+    source = settings.get("unlabeled") or settings["source"]
+    table = open_labeled(source, told["label"], positives=settings.get("positives"))
+    counted = count_labels(engine, table, settings.get("positive"), settings.get("negative"))
+    again = told["sample"]["seed"], SAMPLING, 2 * rows
+    positives, both, drawn = pick(engine, counted, again, (seed, AUDITING, n))
+    _check_unchanged(split_sample(positives, both, rows).table.hash(), told)
+    return replace(sample, rows=drawn.places), numbered(drawn, told["label"])
+
+
+def _naming_files(folder: Path, sql: str | None) -> dict[str, Any]:
+    """The settings of a run, if they name the files that it was made from.
+
+    A query in them is not run: TB113, unless the user gives one.
+    """
     settings = read_settings(folder)
     if not any(needed <= settings.keys() for needed in NEEDED):
         raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
@@ -194,11 +227,13 @@ def _unlabeled(folder: Path, told: Mapping[str, Any], sql: str | None) -> Any:
             f'"{folder}" was made from a query, and a query in a folder is never run. If you '
             f"trust it, give it again: --sql {quote(str(settings['sql']))}",
         )
-    data = from_settings(settings | ({} if sql is None else {"sql": sql}))
-    if data.table.hash() != told["hash"]:
+    return settings if sql is None else {**settings, "sql": sql}
+
+
+def _check_unchanged(found: str, told: Mapping[str, Any]) -> None:
+    if found != told["hash"]:
         raise InputError(
             "TB117",
-            f"{', '.join(data.sources)} has changed since the run, so its rows cannot be drawn. "
+            f"{', '.join(told['source'])} has changed since the run, so its rows cannot be drawn. "
             "Run topbin fit again.",
         )
-    return unlabeled_rows(data)

@@ -1,4 +1,4 @@
-"""All known positives and a random sample of the unlabeled rows, from files of any size.
+"""The rows to learn from: all of a table, or its known positives and a random sample of the rest.
 
 A row is sampled if the hash of its place among all rows is one of the smallest, which is a simple
 random sample (bottom-k sampling; Cohen & Kaplan, PODC 2007) that one pass finds and that does not
@@ -6,6 +6,7 @@ depend on the engine or on how the files are cut into parts.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
@@ -13,15 +14,13 @@ from typing import Any
 import numpy as np
 
 from topbin.core.hashing import mix
-from topbin.core.labels import LabelValues, Mask, resolve_labels
+from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
 from topbin.data.batch import Batch, Part, Places, join
-from topbin.data.schema import merge_types
-from topbin.data.table import Table, open_table
+from topbin.data.table import Table, open_pair, open_table
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total_of
-from topbin.job.prepare import note_of_two
 
-SAMPLING = 0  # the stream of hashes that decides which rows are sampled
+SAMPLING, AUDITING = 0, -1  # streams of hashes that decide which rows are drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +40,37 @@ class Roles:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabeledTable:
-    """A table, its parts, and what its labels mean.
-
-    `known` are the positives, where they come from a table of their own.
-    """
+    """A table and its label column, or a table of unlabeled rows and the known positives."""
 
     table: Table
-    parts: list[Part]
-    roles: Roles
+    label: str | None
     known: Batch | None = None
 
+    def resolve(self, counts: Any, positive: Any, negative: Any) -> LabelValues:
+        """What the values of the label column mean, from the number of rows that have each."""
+        if self.known is None:
+            named = f'column "{self.label}"'
+            return resolve_labels(counts, positive=positive, negative=negative, name=named)
+        n_p, n_u = counts[True], counts[False]
+        note = (
+            f"{n_p:,} known positives in {self.known.name}, "
+            f"{n_u:,} unlabeled rows in {self.table.name}"
+        )
+        return LabelValues(counts, True, None, note)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """The parts of a table that does not fit in memory, and what its labels mean."""
+
+    source: LabeledTable
+    parts: list[Part]
+    values: LabelValues
+
     @property
-    def labels(self) -> LabelValues:
-        """What the label values mean, and how many rows have each."""
-        return self.roles.values
+    def roles(self) -> Roles:
+        """Which rows are positive and which unlabeled."""
+        return Roles(self.source.label, self.values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,72 +86,109 @@ class Drawn:
         """The places of all unlabeled rows that were drawn, ascending."""
         return np.sort(np.append(self.sample.places, self.columns.places))
 
+    @property
+    def table(self) -> Batch:
+        """The rows to learn from, positives first."""
+        return join([self.positives, self.sample])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """The positives and the unlabeled rows with small hashes; parts add."""
+class Batches:
+    """The rows that one pass picks, one batch per draw; parts add."""
 
-    positives: Batch
-    unlabeled: Batch
+    batches: tuple[Batch, ...]
 
-    def __add__(self, other: "Found") -> "Found":
-        return Found(self.positives + other.positives, self.unlabeled + other.unlabeled)
+    def __add__(self, other: "Batches") -> "Batches":
+        return Batches(tuple(join(two) for two in zip(self.batches, other.batches, strict=True)))
 
 
 def open_labeled(
-    engine: Engine,
-    source: Any,
-    *,
-    label: str | None = None,
-    positive: Any = None,
-    negative: Any = None,
-    known: Any = None,
+    source: Any, label: str | None = None, *, positives: Any = None, sql: str | None = None
 ) -> LabeledTable:
-    """Compare the files' columns before any work, then count the labels.
+    """Open a table with a label column, or one of `positives` beside one of unlabeled rows.
 
-    With `known`, a table of positives that is read whole, all rows of `source` are unlabeled.
+    Columns are compared before any row is read; then the table of positives is read whole.
     """
-    table = open_table(source)
-    if known is not None:
-        return _beside(open_table(known), table)
-    table.check([str(label)])
-    parts = table.placed_parts()
-    counted = total_of(engine, _count_labels, parts, label)
-    if counted.bad:
-        raise counted.first_error()
-    named = f'column "{label}"'
-    values = resolve_labels(counted.value, positive=positive, negative=negative, name=named)
-    return LabeledTable(table, parts, Roles(label, values))
+    if positives is None:
+        return LabeledTable(open_table(source, sql=sql).check([str(label)]), label)
+    known, table = open_pair(positives, source)
+    return LabeledTable(table, None, known.whole())
 
 
-def _beside(positives: Table, unlabeled: Table) -> LabeledTable:
-    """A table of positives beside one of unlabeled rows, with the same columns."""
-    types = merge_types([(one.name, one.types) for one in (positives, unlabeled)])
-    known, table = positives.read_as(types).whole(), unlabeled.read_as(types)
-    parts = table.placed_parts()
-    counts = {True: known.rows, False: sum(part.count() for part in parts)}
-    note = note_of_two(counts[True], known.name, counts[False], table.name)
-    return LabeledTable(table, parts, Roles(None, LabelValues(counts, True, None, note)), known)
+def read_whole(
+    source: LabeledTable, positive: Any = None, negative: Any = None
+) -> tuple[Batch, Labels]:
+    """All rows and their labels; of two tables, the positives first."""
+    batch = source.table.whole()
+    if source.known is None:
+        coded = batch.coded(str(source.label))
+        return batch, source.resolve(coded.counts(), positive, negative).read(coded)
+    values = source.resolve({True: source.known.rows, False: batch.rows}, None, None)
+    both = join([source.known, batch])
+    name = f"{source.known.name} with {batch.name}"
+    return replace(both, name=name), positives_first(values, source.known.rows, both.rows)
 
 
-def draw(engine: Engine, source: LabeledTable, rows: int, seed: int) -> Drawn:
+def positives_first(values: LabelValues, n_p: int, rows: int) -> Labels:
+    """The labels of rows of which the first ones are positive and all others unlabeled."""
+    is_positive = np.arange(rows) < n_p
+    nobody = np.zeros(rows, bool)
+    return Labels(is_positive, nobody, values.positive, values.unlabeled, values.note)
+
+
+def count_labels(
+    engine: Engine, source: LabeledTable, positive: Any = None, negative: Any = None
+) -> Counted:
+    """Count the label values in one pass over the label column alone."""
+    parts = source.table.placed_parts()
+    if source.known is not None:
+        counts: Any = {True: source.known.rows, False: sum(part.count() for part in parts)}
+    else:
+        counts = total(engine, _count_labels, parts, source.label)
+    return Counted(source, parts, source.resolve(counts, positive, negative))
+
+
+def draw(engine: Engine, counted: Counted, rows: int, seed: int) -> Drawn:
     """All positives and twice `rows` unlabeled rows in one pass; the order is that of the files."""
-    # A little more than wanted, so that one pass is enough; the smallest of these hashes count.
-    share = min(1.0, (2 * rows + 6 * sqrt(2 * rows) + 20) / source.labels.n_u)
-    below = np.uint64(min(2**64 - 1, int(share * 2.0**64)))
-    found = total_of(engine, _draw, source.parts, (source.roles, seed, below))
+    positives, both = pick(engine, counted, (seed, SAMPLING, 2 * rows))
+    return split_sample(positives, both, rows)
+
+
+def split_sample(positives: Batch, both: Batch, rows: int) -> Drawn:
+    """The two samples of which `both` consists, in the order of the files."""
+    batches = positives, both.take(slice(rows)), both.take(slice(rows, None))
+    return Drawn(*(b.take(np.argsort(b.places, kind="stable")) for b in batches))
+
+
+def pick(engine: Engine, counted: Counted, *asked: tuple[int, int, int]) -> tuple[Batch, ...]:
+    """All positives, and for each (seed, stream, rows) as many random unlabeled rows; one pass.
+
+    The rows of each draw are in the order of their hashes, which is random too.
+    """
+    n_u = counted.values.n_u
+    limits = [(seed, stream, _highest_hash(rows, n_u)) for seed, stream, rows in asked]
+    found = total(engine, _pick, counted.parts, (counted.roles, limits)).batches
+    known = counted.source.known
+    positives = found[0] if known is None else replace(known, picked=np.full(known.rows, -1))
+    draws = []
+    for batch, (seed, stream, rows) in zip(found[1:], asked, strict=True):
+        order = np.lexsort((batch.places, mix(batch.places, seed, stream)))
+        draws.append(batch.take(order[:rows]))
+    return positives, *draws
+
+
+def _highest_hash(rows: int, n_u: int) -> Any:
+    """A little more than wanted stay below it, so that one pass is enough."""
+    share = min(1.0, (rows + 6 * sqrt(rows) + 20) / n_u)
+    return np.uint64(min(2**64 - 1, int(share * 2.0**64)))
+
+
+def total(engine: Engine, task: Any, parts: Sequence[Part], shared: Any) -> Any:
+    """The sum over all parts, or the error of the first file that has one."""
+    found = total_of(engine, task, parts, shared)
     if found.bad:
         raise found.first_error()
-    positives, unlabeled = found.value.positives, found.value.unlabeled
-    if source.known is not None:
-        positives = replace(source.known, picked=np.full(source.known.rows, -1))
-    order = np.lexsort((unlabeled.places, mix(unlabeled.places, seed, SAMPLING)))
-    samples = unlabeled.take(order[:rows]), unlabeled.take(order[rows : 2 * rows])
-    return Drawn(*(_in_order(batch) for batch in (positives, *samples)))
-
-
-def _in_order(batch: Batch) -> Batch:
-    return batch.take(np.argsort(batch.places, kind="stable"))
+    return found.value
 
 
 def _count_labels(label: str, part: Part) -> "Counter[Any]":
@@ -145,11 +198,11 @@ def _count_labels(label: str, part: Part) -> "Counter[Any]":
     return seen
 
 
-def _draw(given: tuple[Roles, int, Any], part: Part) -> Found:
-    roles, seed, below = given
-    held: list[tuple[Batch, Batch]] = []
+def _pick(given: tuple[Roles, list[tuple[int, int, Any]]], part: Part) -> Batches:
+    roles, limits = given
+    held: list[list[Batch]] = []
     for batch in part.batches():
         is_p, is_u = roles.of(batch)
-        is_drawn = is_u & (mix(batch.places, seed, SAMPLING) <= below)
-        held.append((batch.take(is_p), batch.take(is_drawn)))
-    return Found(*(join(batches) for batches in zip(*held, strict=True)))
+        drawn = [is_u & (mix(batch.places, seed, k) <= below) for seed, k, below in limits]
+        held.append([batch.take(mask) for mask in (is_p, *drawn)])
+    return Batches(tuple(join(batches) for batches in zip(*held, strict=True)))

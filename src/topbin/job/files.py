@@ -6,6 +6,7 @@ from typing import Any
 
 from topbin.core.atomic import write_text
 from topbin.core.errors import InputError
+from topbin.data.batch import Batch
 from topbin.data.features import Features
 from topbin.data.table import read_table
 from topbin.data.write import write_table
@@ -29,14 +30,15 @@ CHANGED = {
 def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> None:
     """Everything a run leaves; result.json last, so that its presence means "complete".
 
-    `keep_rows` leaves the unlabeled rows too, for runs whose settings name no file to read again.
+    `keep_rows` leaves the unlabeled rows too, if they are in memory, for runs whose settings may
+    name no file to read again.
     """
     folder, content = run.folder, result.to_dict()
     frame = result.candidates()
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     write_table(folder / CANDIDATES, frame, force=True)
     content["candidates"]["sum"] = _sum_of(folder / CANDIDATES)
-    if keep_rows and "sample" not in content["data"]:
+    if keep_rows and result.data.rest is None:
         write_table(folder / ROWS, unlabeled_rows(result.data), force=True)
     html = page(content, result.classifier, _shown(frame))
     write_text(folder / REPORT, html, force=True)
@@ -45,9 +47,13 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
 
 def unlabeled_rows(data: Prepared) -> Any:
     """All unlabeled rows as a frame: the number of each, then its columns without the label."""
-    frame = data.table.frame.drop(columns=[data.label or ""], errors="ignore")
-    frame = frame.iloc[data.unlabeled_rows].reset_index(drop=True)
-    return in_front(frame, {"row": data.row_numbers})
+    return numbered(data.table.take(data.unlabeled_rows), data.label)
+
+
+def numbered(rows: Batch, label: str | None) -> Any:
+    """These rows as a frame: the number of each, then its columns without the label."""
+    frame = rows.frame.drop(columns=[label or ""], errors="ignore")
+    return in_front(frame, {"row": rows.places + 1})
 
 
 def read_model(folder: str | Path) -> tuple[Any, Features]:

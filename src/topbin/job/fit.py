@@ -1,4 +1,7 @@
-"""`topbin.fit`: a first estimate in seconds, then a careful one, then candidates."""
+"""`topbin.fit`: a first estimate in seconds, then a careful one, then all rows counted and ranked.
+
+In memory simply means that the sample is everything: then nothing is left to count.
+"""
 
 from collections.abc import Callable, Container, MutableMapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,20 +9,25 @@ from typing import Any
 
 from topbin.core.checks import check_above_zero, check_count, check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
-from topbin.job.prepare import Prepared, from_table
+from topbin.core.evidence import Evidence
+from topbin.engines.engine import Engine
+from topbin.engines.local import Local
+from topbin.job.prepare import Prepared, prepare, sample_of
 from topbin.job.result import Result
+from topbin.job.sweep import count_rest
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
-from topbin.learn.crossfit import Plan, chain_name
+from topbin.learn.crossfit import CrossFit, Plan, chain_name
 from topbin.learn.defaults import FIRST, plan_for, preset_plan
 from topbin.learn.tedn import TEDN
-from topbin.mpe.estimate import compared_estimates
+from topbin.mpe.estimate import compared_estimates, estimate_alpha
+
+LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to tell whoever waits: a stage, how far it is, and an estimate if there is one."""
+    """News for whoever waits: a stage, how far it is, and an estimate if there is one."""
 
     stage: str
     done: int = 0
@@ -28,9 +36,10 @@ class Event:
 
 
 def fit(
-    frame: Any,
+    source: Any,
     label: str | None = None,
     *,
+    positives: Any = None,
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
@@ -44,15 +53,21 @@ def fit(
     threads: int | None = None,
     seed: int = 0,
     sample: int | None = None,
-    engine: Any = None,
+    engine: Engine | None = None,
     memory: MutableMapping[str, Any] | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> Result:
-    """Do the whole job on a pandas, polars or arrow frame; `label` names the label column.
+    """Do the whole job on a frame or on files; `label` names the column that marks the positives.
 
-    For files larger than memory `frame` is a path, a pattern or a list of files, `sample`
-    how many of the unlabeled rows train the models, and `engine` one of `topbin.engines`; see
-    `topbin.job.fit_sampled`.
+    `source` is a pandas, polars or arrow frame, a path, a pattern or a list of files. With
+    `positives`, another of these, all rows of `source` are unlabeled and there is no label.
+
+    A source is read whole unless `sample` or `engine`, one of `topbin.engines`, is given. Then all
+    positives and `sample` (100,000) unlabeled rows, drawn at random, train the models; as many
+    others show which values the columns have. All other rows are scored by models that saw neither
+    them nor the positives they are compared with, and give α and its interval; candidates come
+    from all rows. A source with few unlabeled rows, at most four times the sample, is read whole
+    nevertheless.
 
     An interrupt after the first estimate, or the time limit, ends the job with the best so far; the
     result's `stopped` says so. `memory` keeps the steps that are done; a job that was stopped goes
@@ -66,47 +81,39 @@ def fit(
     >>> 0.15 < result.estimate.alpha < 0.35
     True
     """
-    if sample is not None or engine is not None:
-        from topbin.engines import Local
-        from topbin.job.sampled import fit_sampled
-
-        return fit_sampled(
-            engine or Local(), frame, label, sample=sample, positive=positive, negative=negative,
-            id=id, drop=drop, text=text, preset=preset, review=review, min_precision=min_precision,
-            confidence=confidence, time_limit=time_limit, threads=threads, seed=seed,
-            on_event=on_event,
-        )  # fmt: skip
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
+    data = source
+    if not isinstance(source, Prepared):
+        data = prepare(
+            source, label, positives=positives, positive=positive, negative=negative, id=id,
+            drop=drop, text=text, sample=sample_of({"sample": sample, "engine": engine}),
+            engine=engine, seed=seed,
+        )  # fmt: skip
     tell = on_event or (lambda _: None)
-    data = _prepared(
-        frame, label, positive=positive, negative=negative, id=id, drop=drop, text=text
-    )
-    s = data.labels.is_positive.astype(int) - data.labels.is_negative
     shared: dict[str, Any] = {
         "confidence": confidence,
         "random_state": seed,
         "n_jobs": threads,
+        "memory": {} if memory is None else memory,
         "positive": 1,
         "negative": -1 if data.labels.is_negative.any() else None,
     }
-    memory = {} if memory is None else memory
-    first = memory.get("first")
-    if first is None:
-        first = memory["first"] = PvUClassifier(plan=FIRST, **shared).fit(data.X, s)
+    if data.rest is not None:
+        tell(Event("sampled", data.labels.n_u, data.n_u))
+    y = data.labels.is_positive.astype(int) - data.labels.is_negative
+    first = PvUClassifier(plan=FIRST, **shared).fit(data.X, y).set_params(memory=None)
     result = Result(
-        data, first, data.doubted(first.estimate_), compared_estimates(first.evidence_),
+        data, first, data.with_alarms(first.estimate_), compared_estimates(first.evidence_),
         seed=seed, preset=preset, review=review, min_precision=min_precision,
     )  # fmt: skip
     tell(Event("first", estimate=result.first))
-    plan = plan_for(TEDN, data.X, preset_plan(preset))
     careful = TEDnClassifier(
-        plan=plan,
+        plan=plan_for(TEDN, data.X, preset_plan(preset)),
         time_limit=time_limit,
-        memory=memory,
         on_event=lambda step: tell(Event("refine", step.done, step.total)),
         **shared,
     )
-    result = _refined(result, careful, s)
+    result = _refined(result, careful, y, engine or Local())
     tell(Event("stopped" if result.stopped else "done", estimate=result.estimate))
     return result
 
@@ -118,6 +125,7 @@ def check_options(
     *,
     confidence: float = CONFIDENCE,
     time_limit: float | None = None,
+    sample: int | None = None,
 ) -> None:
     """Refuse what no table could fulfil, before any work.
 
@@ -132,25 +140,51 @@ def check_options(
     check_fraction(confidence, "confidence")
     if time_limit is not None:
         check_above_zero(time_limit, "time_limit")
+    if sample is not None:
+        check_count(sample, "sample")
 
 
-def _refined(result: Result, careful: TEDnClassifier, s: Any) -> Result:
+def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
-    X, plan = result.data.X, careful.plan
+    X, plan, keep = result.data.X, careful.plan, result.data.rest is not None
     try:
-        careful.fit(X, s)
+        found = careful.crossfit(X, y, keep_chains=keep)
     except KeyboardInterrupt:
         whole = whole_repeats(careful.memory or (), plan)
         if not whole:
             return replace(result, stopped="interrupted after the first estimate")
         result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
         fewer = replace(plan, repeats=whole)
-        careful.set_params(plan=fewer, time_limit=None, on_event=None).fit(X, s)
-    if careful.time_limit is not None and result.stopped is None:
+        careful.set_params(plan=fewer, time_limit=None, on_event=None)
+        found = careful.crossfit(X, y, keep_chains=keep)
+    if careful.time_limit is not None:
         whole = whole_repeats(careful.memory or (), plan)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
     careful.set_params(memory=None)
+    if keep:
+        try:
+            return _counted(result, careful, y, found, engine)
+        except KeyboardInterrupt:
+            stopped = result.stopped or "interrupted before all rows were counted"
+            result = replace(result, stopped=stopped)
+    careful.fit_from(found, X, y)
     return replace(result, classifier=careful, methods=compared_estimates(careful.evidence_))
+
+
+def _counted(
+    result: Result, careful: TEDnClassifier, y: Any, found: CrossFit, engine: Engine
+) -> Result:
+    """The result of a sampled fit, after the rows outside the sample are scored and counted."""
+    data = result.data
+    most = max(result.review, LISTED, 10 * LISTED if result.min_precision else 0)
+    counted = count_rest(engine, data, found, careful.method, most)
+    # The tails are of all rows and the scores of some, so no method may read both.
+    tails = counted.evidence.tails
+    estimate = estimate_alpha(tails, method=careful.method, confidence=careful.confidence)
+    estimate = replace(estimate, notes=(*estimate.notes, *counted.notes))
+    careful.fit_from(found, data.X, y, estimate=estimate, evidence=counted.evidence)
+    methods = compared_estimates(Evidence(counted=tails))
+    return replace(result, classifier=careful, methods=methods, best=counted.best)
 
 
 def whole_repeats(memory: Container[str], plan: Plan) -> int:
@@ -166,7 +200,7 @@ def whole_repeats(memory: Container[str], plan: Plan) -> int:
 
 
 def out_of_time(whole: int, planned: int) -> str | None:
-    """What a time limit did to a job of which so many repeats are whole; None if nothing.
+    """What a time limit did to a job, from the number of whole repeats; None if nothing.
 
     >>> out_of_time(1, 6), out_of_time(6, 6)
     ('time limit after 1 of 6 repeats', None)
@@ -176,21 +210,3 @@ def out_of_time(whole: int, planned: int) -> str | None:
     if whole == 0:
         return f"time limit before the first of {planned} repeats was whole"
     return f"time limit after {whole} of {planned} repeats"
-
-
-def _prepared(frame: Any, label: str | None, **options: Any) -> Prepared:
-    if isinstance(frame, Prepared):
-        return frame
-    if label is None:
-        raise InputError("TB008", "label is missing: name the column that marks the positives.")
-    if not isinstance(label, str):
-        raise InputError(
-            "TB008",
-            f"label is the name of a column; got a {type(label).__name__}. Add the labels as a "
-            'column, frame.assign(known=labels), and say label="known". Of positives and unlabeled '
-            "rows in two frames make one: "
-            "pd.concat([positives.assign(known=1), unlabeled.assign(known=0)]).",
-        )
-    from topbin.data.batch import Batch
-
-    return from_table(Batch.from_frame(frame), label, **options)

@@ -1,33 +1,63 @@
-"""From a table to what a model reads: labels, features, and what was noticed on the way."""
+"""From a source to what a model reads: rows, labels, features, and what was noticed on the way."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from topbin.core.checks import check_count
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.hashing import find_twins
-from topbin.core.labels import Labels, LabelValues, read_labels, resolve_labels
-from topbin.data.batch import Batch
+from topbin.core.labels import Labels
+from topbin.data.batch import Batch, Places
 from topbin.data.columns import Columns
 from topbin.data.features import Features, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
-from topbin.data.schema import check_columns
-from topbin.data.table import Pair, open_table, read_pair
+from topbin.engines.engine import Engine
+from topbin.engines.local import Local
+from topbin.job.draw import Counted, count_labels, draw, open_labeled, positives_first, read_whole
 from topbin.mpe.alarms import shared_rows
 
+SAMPLE = 100_000
+WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
 # Findings that the encoder already names among the columns it leaves out.
+NAMES = ("positives", "unlabeled", "source")  # settings that name files
 DROPPED_ANYWAY = {"constant", "identifier", "free-text"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
-    """A table whose labels are read and whose features are coded.
+class Rest:
+    """What is not in memory, if the rows to learn from are a sample.
 
-    `alarms` are reasons not to trust an estimate from these rows.
+    `columns` are the rows that showed which values the columns have, and `places` those of all
+    unlabeled rows that were drawn.
+    """
+
+    counted: Counted
+    columns: Batch
+    places: Places
+    seed: int
+
+    def note(self, *, is_counted: bool) -> str:
+        """What every reader of an estimate must know."""
+        n_u, drawn = self.counted.values.n_u, self.places.size
+        which = f"{n_u - drawn:,} others" if is_counted else "these rows alone"
+        return (
+            f"trained on {drawn // 2:,} of {n_u:,} unlabeled rows, drawn at random "
+            f"(seed {self.seed}); α is of {which}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows whose labels are read and whose features are encoded.
+
+    `named` are the settings of a run that name the data. `alarms` are reasons to doubt any estimate
+    from these rows. `rest` is None if they are all rows.
     """
 
     table: Batch
@@ -35,10 +65,21 @@ class Prepared:
     encoder: Features
     X: Any
     findings: tuple[Finding, ...]
-    sources: tuple[str, ...]
+    named: Mapping[str, Any]
     label: str | None = None
     id: str | None = None
     alarms: tuple[Alarm, ...] = ()
+    rest: Rest | None = None
+
+    @property
+    def sources(self) -> list[str]:
+        """The files that the rows come from, as they were written."""
+        return [path for key in NAMES for path in _paths(self.named.get(key))]
+
+    @cached_property
+    def hash(self) -> str:
+        """A hash of all values of these rows."""
+        return self.table.hash()
 
     @property
     def unlabeled_rows(self) -> Any:
@@ -47,9 +88,19 @@ class Prepared:
 
     @property
     def row_numbers(self) -> Any:
-        """Numbers of the unlabeled rows, from 1, in the table or the unlabeled file they are in."""
-        before = 0 if self.label is not None else self.labels.n_p  # a pair stacks positives first
-        return self.unlabeled_rows + 1 - before
+        """Numbers of the unlabeled rows, from 1, in the table or the files they come from."""
+        return self.table.places[self.unlabeled_rows] + 1
+
+    @property
+    def n_u(self) -> int:
+        """How many unlabeled rows there are, in memory or not."""
+        return self.labels.n_u if self.rest is None else self.rest.counted.values.n_u
+
+    @property
+    def n_n(self) -> int:
+        """How many rows are known to be negative; a sample has none of them."""
+        n_n = int(self.labels.is_negative.sum())
+        return n_n if self.rest is None else self.rest.counted.values.n_n
 
     def lines(self) -> list[str]:
         """How the table was read, as text: its labels, columns left out, and what was noticed."""
@@ -61,124 +112,125 @@ class Prepared:
             *(f"noticed         {finding}" for finding in self.findings),
         ]
 
-    def doubted(self, estimate: AlphaEstimate) -> AlphaEstimate:
-        """An estimate from these rows, with the alarms that the rows themselves give reason for."""
-        return replace(estimate, alarms=(*estimate.alarms, *self.alarms))
+    def with_alarms(self, estimate: AlphaEstimate) -> AlphaEstimate:
+        """An estimate with the alarms that the rows give reason for; of a sample, with a note."""
+        notes = estimate.notes
+        if self.rest is not None and estimate.n_u == self.labels.n_u:
+            notes = (*notes, self.rest.note(is_counted=False))
+        return replace(estimate, alarms=(*estimate.alarms, *self.alarms), notes=notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What result.json says about the data."""
+        found = {
+            "source": self.sources,
+            "hash": self.hash,
+            "rows": self.labels.n_p + self.n_u + self.n_n,
+            "n_p": self.labels.n_p,
+            "n_u": self.n_u,
+            "n_n": self.n_n,
+            "label": self.label,
+            "label_note": self.labels.note,
+            "id": self.id,
+            "features": self.encoder.columns,
+            "dropped": [{"name": c.name, "reason": c.reason} for c in self.encoder.dropped],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+        if self.rest is not None:
+            found["sample"] = {"rows": self.labels.n_u, "of": self.n_u, "seed": self.rest.seed}
+        return found
 
 
-def from_table(
-    table: Batch,
-    label: str,
+def prepare(
+    source: Any,
+    label: str | None = None,
     *,
+    positives: Any = None,
+    sql: str | None = None,
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
-    sources: Sequence[str] = (),
-    values: LabelValues | None = None,
+    sample: int | None = None,
+    engine: Engine | None = None,
+    seed: int = 0,
 ) -> Prepared:
-    """Read one table whose label column marks the positives.
+    """Read a source whole, or draw a sample of it, and encode its rows; as in `topbin.fit`.
 
-    `values` says what the labels mean, where that is already known.
+    With `sample`, a source that has more than four times as many unlabeled rows stays where it
+    is: only its positives and two samples come into memory.
     """
-    check_columns([label], list(table.kinds), table.name)
-    coded = table.coded(label)
-    if values is None:
-        roles = {"positive": positive, "negative": negative}
-        values = resolve_labels(coded.counts(), **roles, name=f'column "{label}"')
-    return _prepare(table, values.read(coded), label, id, drop, text, sources)
+    _check_label(label, positives)
+    opened = open_labeled(source, label, positives=positives, sql=sql)
+    rest = None
+    if sample is not None:
+        rows = check_count(sample, "sample")
+        counted = count_labels(engine or Local(), opened, positive, negative)
+        if counted.values.n_u > WORTH * rows:
+            drawn = draw(engine or Local(), counted, rows, seed)
+            table = replace(drawn.table, name=f"the sample of {len(opened.table.files):,} files")
+            labels = positives_first(counted.values, drawn.positives.rows, table.rows)
+            columns = replace(drawn.columns, name=table.name)
+            rest = Rest(counted, columns, drawn.places, seed)
+    if rest is None:
+        table, labels = read_whole(opened, positive, negative)
+    named: dict[str, Any] = {"source": _paths(source) or [table.name], "label": label}
+    if positives is not None:
+        named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
+    roles = {"positive": positive, "negative": negative}
+    named |= {name: str(value) for name, value in roles.items() if value is not None}
+    named |= {} if sample is None else {"sample": sample}
+    return _encode(table, labels, rest, named, id, _names(drop), _names(text))
 
 
-def from_pair(
-    pair: Pair,
-    *,
-    id: str | None = None,
-    drop: str | Sequence[str] = (),
-    text: str | Sequence[str] = (),
-    sources: Sequence[str] = (),
-) -> Prepared:
-    """Read a table of positives and one of unlabeled rows."""
-    table, is_positive = pair.stack()
-    two = pair.positives.rows, pair.positives.name, pair.unlabeled.rows, pair.unlabeled.name
-    labels = replace(read_labels(is_positive), note=note_of_two(*two))
-    prepared = _prepare(table, labels, None, id, drop, text, sources)
-    if not pair.shared_ids:
-        return prepared
-    raise InputError(
-        "TB116",
-        f'{pair.shared_ids:,} unlabeled rows have the "{id}" of a known positive. Remove them from '
-        "the unlabeled file: a row that is known positive is not unlabeled.",
-    )
+def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
+    """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
+    names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "seed")
+    asked = {name: settings[name] for name in names if name in settings}
+    source = settings.get("unlabeled") or settings["source"]
+    return prepare(source, **asked, sample=sample_of(settings), engine=engine)
 
 
-def note_of_two(n_p: int, positives: str, n_u: int, unlabeled: str) -> str:
-    """How rows from two places are read.
+def sample_of(settings: Mapping[str, Any]) -> int | None:
+    """How many rows to sample; None: all. An engine alone asks for the usual sample.
 
-    >>> note_of_two(100, '"known.csv"', 4000, '"rest.csv"')
-    '100 known positives in "known.csv", 4,000 unlabeled rows in "rest.csv"'
+    >>> sample_of({}), sample_of({"engine": "local"}), sample_of({"sample": 50})
+    (None, 100000, 50)
     """
-    return f"{n_p:,} known positives in {positives}, {n_u:,} unlabeled rows in {unlabeled}"
+    usual = None if settings.get("engine") is None else SAMPLE
+    return usual if settings.get("sample") is None else settings["sample"]
 
 
-def from_settings(settings: Mapping[str, Any]) -> Prepared:
-    """Read what a run's settings name: `source` with `label`, or `positives` and `unlabeled`."""
-    shared: dict[str, Any] = {
-        "id": settings.get("id"),
-        "drop": settings.get("drop", ()),
-        "text": settings.get("text", ()),
-    }
-    if "positives" in settings:
-        two = settings["positives"], settings["unlabeled"]
-        return from_pair(read_pair(*two, id=shared["id"]), **shared, sources=two)
-    table = open_table(settings["source"], sql=settings.get("sql")).whole()
-    shared |= {key: settings.get(key) for key in ("positive", "negative")}
-    return from_table(table, settings["label"], **shared, sources=settings["source"])
-
-
-def _prepare(
+def _encode(
     table: Batch,
     labels: Labels,
-    label: str | None,
+    rest: Rest | None,
+    named: Mapping[str, Any],
     id: str | None,
-    drop: str | Sequence[str],
-    text: str | Sequence[str],
-    sources: Sequence[str],
+    drop: list[str],
+    text: list[str],
 ) -> Prepared:
+    """Fit the features once and encode once.
+
+    Of a sample, categories and words are learned from other rows: one that a row of the sample
+    brought along would be known in it and new in the rest, and one that only the sample brought
+    would be new in the positives, which a model would notice.
+    """
+    label = named.get("label")
     if id is not None:
-        table.column(id)
-        if id == label:
-            raise InputError("TB008", f'"{id}" cannot be the label and the id at once.')
+        _check_id(table, labels, label, id)
     hidden = [name for name in (label, id) if name is not None]
-    drop, text = names_in(drop), names_in(text)
     columns = Columns(table)
-    encoder = fit_features(columns, exclude=[*hidden, *drop], text=text)
+    shown = columns if rest is None else rest.columns
+    encoder = fit_features(shown, exclude=[*hidden, *drop], text=text)
     X = encoder.encode(columns)
     read = [name for name in encoder.columns if name not in text]
-    findings, alarms = notice(columns, X, labels, read)
-    return Prepared(
-        table=table,
-        labels=labels,
-        encoder=encoder,
-        X=X,
-        findings=tuple(found for found in findings if found.code not in DROPPED_ANYWAY),
-        sources=tuple(sources) or (table.name,),
-        label=label,
-        id=id,
-        alarms=alarms,
-    )
+    findings, alarms = _notice(columns, X, labels, read)
+    kept = tuple(found for found in findings if found.code not in DROPPED_ANYWAY)
+    return Prepared(table, labels, encoder, X, kept, named, label, id, alarms=alarms, rest=rest)
 
 
-def names_in(columns: str | Sequence[str]) -> list[str]:
-    """Names of columns; a plain text is one name, not its letters.
-
-    >>> names_in("note"), names_in(("a", "b"))
-    (['note'], ['a', 'b'])
-    """
-    return [columns] if isinstance(columns, str) else list(columns)
-
-
-def notice(
+def _notice(
     columns: Columns, X: Any, labels: Labels, names: Sequence[str]
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """What to know about a table before any model sees it, and the alarms that follow from it.
@@ -202,6 +254,53 @@ def notice(
     return (*found, *overlap(twins)), (*leaks, *shared_rows(twins))
 
 
-def as_numbers(X: Any) -> NDArray[np.float64] | Any:
-    """A frame of features as an array, as the models read it; a sparse one stays as it is."""
-    return X.to_numpy(np.float64) if hasattr(X, "to_numpy") else X
+def _check_label(label: Any, positives: Any) -> None:
+    if positives is not None:
+        if label is not None:
+            raise InputError("TB008", "label and positives cannot both be given; leave one out.")
+        return
+    if label is None:
+        raise InputError("TB008", "label is missing: name the column that marks the positives.")
+    if not isinstance(label, str):
+        raise InputError(
+            "TB008",
+            f"label is the name of a column; got a {type(label).__name__}. Add the labels as a "
+            'column, frame.assign(known=labels), and say label="known". If positives and unlabeled '
+            "rows are in two frames: topbin.fit(unlabeled, positives=positives).",
+        )
+
+
+def _check_id(table: Batch, labels: Labels, label: str | None, id: str) -> None:
+    ids = table.column(id)
+    if id == label:
+        raise InputError("TB008", f'"{id}" cannot be the label and the id at once.')
+    if label is not None:
+        return
+    known = ids[labels.is_positive].dropna()
+    shared = int(ids[labels.is_unlabeled].isin(known).sum())
+    if shared:
+        raise InputError(
+            "TB116",
+            f'{shared:,} unlabeled rows have the "{id}" of a known positive. Remove them from '
+            "the unlabeled file: a row that is known positive is not unlabeled.",
+        )
+
+
+def _names(columns: str | Sequence[str]) -> list[str]:
+    """Names of columns; a plain text is one name, not its letters.
+
+    >>> _names("note"), _names(("a", "b"))
+    (['note'], ['a', 'b'])
+    """
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def _paths(source: Any) -> list[str]:
+    """The files that a source names, as they were written; a frame names none.
+
+    >>> _paths("days/*.csv"), _paths(["a.csv", "b.csv"]), _paths(None)
+    (['days/*.csv'], ['a.csv', 'b.csv'], [])
+    """
+    if isinstance(source, str | os.PathLike):
+        return [str(source)]
+    return [str(path) for path in source] if isinstance(source, Sequence) else []

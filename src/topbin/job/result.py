@@ -1,21 +1,24 @@
 """What a job found: how many, how sure, which rows; as words, a table, a picture, files."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from topbin.core.checks import check_count
+from topbin.core.checks import Scores, check_count
 from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.data.write import PICTURES, name_in_files
-from topbin.evaluate.threshold import estimated_precision, recall, threshold_for_precision
+from topbin.evaluate.measure import Share
+from topbin.evaluate.threshold import precision_from_shares, recall, threshold_for_precision
 from topbin.job.prepare import Prepared
+from topbin.job.sweep import Best
+from topbin.learn.posterior import fit_posterior
 from topbin.mpe.alarms import DISAGREE
 
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
@@ -37,7 +40,8 @@ class Picked:
 class Result:
     """The answer of `topbin.fit`, in the order people ask for it.
 
-    `stopped` says why the job ended early, if it did; the estimate is then the best so far.
+    `stopped` says why the job ended early, if it did; the estimate is then the best so far. `best`
+    are the best rows of all files, if the rows in memory are a sample.
     """
 
     data: Prepared
@@ -49,15 +53,16 @@ class Result:
     review: int = 100
     min_precision: float | None = None
     stopped: str | None = None
+    best: Best | None = None
 
     @property
     def estimate(self) -> AlphaEstimate:
         """α among the unlabeled, with interval, bound and alarms."""
-        return self.data.doubted(self.classifier.estimate_)
+        return self.data.with_alarms(self.classifier.estimate_)
 
     @property
     def evidence(self) -> Evidence:
-        """What α was read from: held-out scores of both samples, and their tails."""
+        """What α was read from: tails, and the held-out scores of the rows in memory."""
         found: Evidence = self.classifier.evidence_
         return found
 
@@ -66,45 +71,43 @@ class Result:
         """The share of positives among all rows, those known to be negative included."""
         return self.estimate.pi_at(self.estimate.alpha, **self._among())
 
+    @property
+    def probabilities(self) -> Any:
+        """p(positive) of each unlabeled row in memory, by models that never saw it, in order."""
+        return self.classifier.oof_proba_[self.data.unlabeled_rows]
+
     def _alpha(self) -> dict[str, Any]:
         """What measures of candidates need to know: α, and the confidence of its interval."""
         return {"alpha": self.estimate, "confidence": self.estimate.confidence}
 
     def _among(self) -> dict[str, int]:
         """How many rows, other than known positives, π is a share of."""
-        labels = self.data.labels
-        return {"n_u": labels.n_u, "negatives": int(labels.is_negative.sum())}
+        return {"n_u": self.data.n_u, "negatives": self.data.n_n}
 
     def _plain(self, estimate: AlphaEstimate) -> dict[str, Any]:
-        """An estimate for result.json, π being that of the run."""
+        """An estimate for result.json; its π is a share of all rows of the run."""
         return {**estimate.to_dict(), "pi": estimate.pi_at(estimate.alpha, **self._among())}
-
-    @property
-    def probabilities(self) -> Any:
-        """p(positive) of each unlabeled row, by models that never saw it, in table order."""
-        return self.classifier.oof_proba_[self.data.unlabeled_rows]
 
     def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Picked:
         """The top n unlabeled rows, or all down to a precision whose LOW end is `min_precision`."""
         if n is None and min_precision is None and self.min_precision is not None:
             return self._picked_as_asked(self.min_precision)
-        scores_p, scores_u = self.evidence.scores
-        if min_precision is not None:
+        ranked, of = self._ranked()
+        if min_precision is None:
+            rows = min(self.review if n is None else check_count(n, "n"), ranked.size)
+            threshold, why = float(ranked[rows - 1]), f"the {rows:,} highest probabilities"
+        else:
             choice = threshold_for_precision(
                 self.evidence, precision=min_precision, **self._alpha()
             )
-            threshold, rows = choice.threshold, choice.n_picked
+            threshold, rows = choice.threshold, int((ranked >= choice.threshold).sum())
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
-        else:
-            rows = min(self._wanted(n), scores_u.size)
-            threshold = float(np.sort(scores_u)[-rows])
-            why = f"the {rows:,} highest probabilities"
-        found = self._precision(threshold)
-        hit = recall(scores_p, threshold=threshold).value
-        return Picked(rows, threshold, *found, hit, why)
-
-    def _wanted(self, n: int | None) -> int:
-        return self.review if n is None else check_count(n, "n")
+            if rows == ranked.size < of:  # rows beyond these reach it too, but were not kept
+                threshold = float(ranked[-1])
+            if choice.n_picked > rows:
+                why += f"; {choice.n_picked:,} rows reach it, and only the first are listed"
+        found = recall(self.evidence.scores[0], threshold=threshold).value
+        return Picked(rows, threshold, *self._precision(threshold), found, why)
 
     def _picked_as_asked(self, min_precision: float) -> Picked:
         """By the precision the job was asked for; by number where no threshold reaches it."""
@@ -116,23 +119,43 @@ class Result:
             instead = self.picked(self.review)
             return replace(instead, why=f"{error.message} Instead, {instead.why}")
 
+    def _ranked(self) -> tuple[Scores, int]:
+        """The highest scores of unlabeled rows, best first, and of how many rows they are."""
+        if self.best is not None:
+            return self.best.scores, self.data.n_u
+        scores = self.evidence.scores[1]
+        return np.sort(scores)[::-1], scores.size
+
+    def _precision(self, threshold: float) -> tuple[float | None, float | None]:
+        """None where the figure would be 1 by construction: at the cut that α was read from."""
+        cut, shares = self.estimate.cut, self._shares(threshold)
+        if cut is not None and [s.value for s in shares] == [s.value for s in self._shares(cut)]:
+            return None, None
+        found = precision_from_shares(*shares, threshold=threshold, **self._alpha())
+        return found.value, found.interval[0]
+
+    def _shares(self, threshold: float) -> tuple[Share, Share]:
+        """The shares of positives and of unlabeled rows at or above a threshold."""
+        ranked, of = self._ranked()
+        above = int((ranked >= threshold).sum())
+        return Share.at_least(self.evidence.scores[0], threshold), Share(above / of, of)
+
     def candidates(self, n: int | None = None, *, min_precision: float | None = None) -> Any:
         """The unlabeled rows most likely positive, best first, as a pandas table."""
-        picked = self.picked(n, min_precision=min_precision)
-        order = np.argsort(-self.evidence.scores[1], kind="stable")[: picked.rows]
-        frame = self.data.table.frame.iloc[self.data.unlabeled_rows[order]]
-        return self._listed(frame, self.data.row_numbers[order], self.probabilities[order])
-
-    def _listed(self, frame: Any, numbers: Any, probability: Any) -> Any:
-        """These rows as people read them: rank, row, probability, id, and then their columns."""
-        frame = frame.drop(columns=[self.data.label or ""], errors="ignore")
-        frame = frame.reset_index(drop=True)
+        rows = self.picked(n, min_precision=min_precision).rows
+        if self.best is None:
+            order = np.argsort(-self.evidence.scores[1], kind="stable")[:rows]
+            listed = self.data.table.take(self.data.unlabeled_rows[order])
+        else:
+            listed = self.best.rows.take(slice(rows))
+        to_probability = fit_posterior(*self.evidence.scores, self.estimate.alpha)
+        frame = listed.frame.drop(columns=[self.data.label or ""], errors="ignore")
         if self.data.id is not None:
             frame.insert(0, self.data.id, frame.pop(self.data.id))
         ours = {
-            "rank": np.arange(1, numbers.size + 1),
-            "row": numbers,
-            "probability": probability.round(4),
+            "rank": np.arange(1, rows + 1),
+            "row": listed.places + 1,
+            "probability": to_probability(self._ranked()[0][:rows]).round(4),
         }
         return in_front(frame, ours)
 
@@ -171,16 +194,7 @@ class Result:
 
     def summary(self, *, data: bool = True) -> str:
         """The answer as text, in the order in which people ask; `data`: and how it was read."""
-        picked = self.picked()
-        lines = [f"stopped early   {self.stopped}; best so far:"] if self.stopped else []
-        lines += [self.estimate.summary(**self._among()), f"agreement       {self.agreement()}"]
-        lines += self.data.lines() if data else []
-        lines.append(f"candidates      {picked.rows:,} rows: {_expectation(picked)}")
-        if self.estimate.n_p >= RANGE_ONLY:
-            ends = (f"{c['if']} {c['alpha']:.3f}: {c['rows']:,} rows" for c in self.sensitivity())
-            lines.append(f"what if         {'; '.join(ends)}")
-        lines.append("to be sure      label a random sample: topbin audit")
-        return "\n".join(lines)
+        return summarize(self.to_dict(), self.data.lines() if data else [])
 
     def plot(self) -> Any:
         """The top-bin picture beside the score histograms; returns the figure."""
@@ -195,25 +209,11 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The content of result.json, without the stamps that writing adds."""
-        data, picked = self.data, self.picked()
         return {
             "seed": self.seed,
             "preset": self.preset,
             "stopped": self.stopped,
-            "data": {
-                "source": list(data.sources),
-                "hash": data.table.hash(),
-                "rows": data.table.rows,
-                "n_p": data.labels.n_p,
-                "n_u": data.labels.n_u,
-                "n_n": self._among()["negatives"],
-                "label": data.label,
-                "label_note": data.labels.note,
-                "id": data.id,
-                "features": data.encoder.columns,
-                "dropped": [{"name": c.name, "reason": c.reason} for c in data.encoder.dropped],
-                "findings": [finding.to_dict() for finding in data.findings],
-            },
+            "data": self.data.to_dict(),
             "estimate": self._plain(self.estimate),
             "first": self._plain(self.first),
             "methods": [self._plain(other) for other in self.methods],
@@ -221,26 +221,20 @@ class Result:
             "model": {"class": type(self.classifier).__name__},
             "history": [_epoch(epoch) for epoch in self.classifier.history_],
             "sensitivity": self.sensitivity(),
-            "candidates": {
-                "file": "candidates.csv",
-                "rows": picked.rows,
-                "threshold": picked.threshold,
-                "precision": picked.precision,
-                "precision_low": picked.precision_low,
-                "recall": picked.recall,
-            },
+            "candidates": {"file": "candidates.csv", **asdict(self.picked())},
             "versions": packages(),
         }
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Leave a run folder: result.json, candidates.csv, report.html and the model.
 
-        The unlabeled rows are kept too: an audit draws from them, and no file may contain them.
+        Unlabeled rows in memory are kept too: an audit draws from them, and perhaps no file
+        contains them. For a sample, the settings name the files to draw from.
         """
         from topbin.job.files import write_files
         from topbin.store.runs import open_run
 
-        settings = {"seed": self.seed, "preset": self.preset, "source": list(self.data.sources)}
+        settings = {"seed": self.seed, "preset": self.preset, **self.data.named}
         with open_run(folder, settings, force=force) as run:
             write_files(self, run, keep_rows=True)
         return Path(folder)
@@ -263,15 +257,30 @@ class Result:
 
         return fragment(self.to_dict(), self.classifier)
 
-    def _precision(self, threshold: float) -> tuple[float | None, float | None]:
-        """None where the figure would be 1 by construction: at the cut that α was read from."""
-        try:
-            found = estimated_precision(self.evidence, threshold=threshold, **self._alpha())
-        except InputError as error:
-            if error.code != "TB201":
-                raise
-            return None, None
-        return found.value, found.interval[0]
+
+def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
+    """The content of result.json as text; `read` are lines about how the data was read."""
+    estimate, data, picked = (found[key] for key in ("estimate", "data", "candidates"))
+    among = {"n_u": data["n_u"], "negatives": data["n_n"]}
+    lines = [f"stopped early   {found['stopped']}; best so far:"] if found["stopped"] else []
+    lines.append(AlphaEstimate.from_dict(estimate).summary(**among))
+    lines += [f"agreement       {found['agreement']}", *read]
+    lines.append(f"candidates      {picked['rows']:,} rows: {_expectation(picked)}")
+    if estimate["n_p"] >= RANGE_ONLY:
+        ends = (f"{c['if']} {c['alpha']:.3f}: {c['rows']:,} rows" for c in found["sensitivity"])
+        lines.append(f"what if         {'; '.join(ends)}")
+    lines.append("to be sure      label a random sample: topbin audit")
+    return "\n".join(lines)
+
+
+def _expectation(picked: Mapping[str, Any]) -> str:
+    why, precision = picked["why"], picked["precision"]
+    if precision is None:
+        return f"{why}; their precision cannot be estimated from the same scores"
+    return (
+        f"{why}; about {100 * precision:.0f} % positive, "
+        f"at least {100 * picked['precision_low']:.0f} % if the interval's low end is right"
+    )
 
 
 def in_front(frame: Any, columns: Mapping[str, Any]) -> Any:
@@ -313,15 +322,6 @@ def packages() -> dict[str, str]:
         except PackageNotFoundError:  # LightGBM is an extra
             continue
     return found
-
-
-def _expectation(picked: Picked) -> str:
-    if picked.precision is None or picked.precision_low is None:
-        return f"{picked.why}; their precision cannot be estimated from the same scores"
-    return (
-        f"{picked.why}; about {100 * picked.precision:.0f} % positive, "
-        f"at least {100 * picked.precision_low:.0f} % if the interval's low end is right"
-    )
 
 
 def _epoch(epoch: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The finished steps of a run, kept in its folder so that `--resume` does not do them twice.
 
 A step is a model folder (`topbin.store.models`: no pickle, checksums, written whole or not at all).
-It stands under a name made from all that determines it: the rows, the settings, the versions. Steps
-made of anything else are removed.
+Steps are kept under a name made from all that determines them: the rows, the settings, the
+versions. Steps made of anything else are removed.
 """
 
 import hashlib
@@ -15,10 +15,8 @@ from typing import Any
 import topbin
 from topbin.core.atomic import remove, remove_parts, write_errors
 from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
-from topbin.job.files import MODEL
 from topbin.job.prepare import Prepared
-from topbin.job.result import Result, packages
+from topbin.job.result import packages
 from topbin.store.models import load, save
 from topbin.store.plain import to_json
 from topbin.store.runs import MAY_CHANGE, RESULT, STAGES, RunFolder, read_result
@@ -74,7 +72,7 @@ def close_stages(run: RunFolder) -> None:
 def key_of(data: Prepared, settings: Mapping[str, Any]) -> str:
     """A name for all that determines a step."""
     made_of = {
-        "rows": data.table.hash(),
+        "rows": data.hash,
         "settings": json.loads(
             to_json({key: value for key, value in settings.items() if key not in MAY_CHANGE})
         ),
@@ -85,8 +83,8 @@ def key_of(data: Prepared, settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def finished(run: RunFolder, data: Prepared, settings: Mapping[str, Any]) -> Result | None:
-    """The result of a run that is complete and was made of the same; None if there is none."""
+def finished(run: RunFolder, data: Prepared) -> dict[str, Any] | None:
+    """What a resumed run found, if it is complete and was made of the same; else None."""
     if not run.resumed or not (run.folder / RESULT).exists():
         return None
     stored = read_result(run.folder)
@@ -94,17 +92,6 @@ def finished(run: RunFolder, data: Prepared, settings: Mapping[str, Any]) -> Res
         stored.get("stopped") is None
         and stored["topbin"] == topbin.__version__
         and stored.get("versions") == packages()
-        and stored["data"]["hash"] == data.table.hash()
+        and stored["data"]["hash"] == data.hash
     )
-    if not same:
-        return None
-    return Result(
-        data=data,
-        classifier=load(run.folder / MODEL),
-        first=AlphaEstimate.from_dict(stored["first"]),
-        methods=tuple(AlphaEstimate.from_dict(method) for method in stored["methods"]),
-        seed=stored["seed"],
-        preset=stored["preset"],
-        review=settings["review"],
-        min_precision=settings.get("min_precision"),
-    )
+    return stored if same else None

@@ -1,12 +1,12 @@
 """One pass over all unlabeled rows with models that saw none of them: tails, and the best rows.
 
-The rows that trained the models are left out of the tails. A hash of its place assigns each other
-row to a fold, whose models score it. A known positive is scored by the models of the fold that held
-it out. So positives, known or not, are scored by the same models, which were trained on neither.
+The rows that trained the models are left out of the tails. Each other row is scored by the models
+of a fold that the hash of its place names, just as a known positive is scored by the models of the
+fold that held it out. So all positives, known or not, are scored by models that never saw them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from topbin.core.errors import InputError
+from topbin.core.evidence import Evidence
 from topbin.core.hashing import mix
 from topbin.core.labels import Mask
 from topbin.core.shares import share_below
@@ -21,14 +23,15 @@ from topbin.core.tails import Counts, Tails
 from topbin.data.batch import Batch, Part, Places
 from topbin.data.features import Features
 from topbin.engines.engine import Engine
-from topbin.engines.outcome import total_of
-from topbin.job.draw import Roles
-from topbin.job.prepare import as_numbers
+from topbin.engines.thin import cost, thin
+from topbin.job.draw import Roles, total
+from topbin.job.prepare import Prepared
 from topbin.learn.backends.sklearn import mean_score
-from topbin.learn.crossfit import Chain
+from topbin.learn.crossfit import Chain, CrossFit
 from topbin.learn.select import Floats
 
 FOLDS = 1  # the first stream of hashes that assigns folds, one for each repeat
+Chains = Sequence[Sequence[Chain]]  # for each repeat, one per fold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +45,7 @@ class Fold:
         """How many of the held-out rows score less, and between two of them the order of z.
 
         Known positives are not among them, so a positive's place does not depend on whether it is
-        known. Of rows that are (`own`), each is compared with the others.
+        known. With `own`, z are the scores of these rows, and each is compared with the others.
 
         >>> Fold((), np.array([1.0, 2.0])).place(np.array([0.0, 1.5, 9.0])).round(2)
         array([0.17, 0.61, 1.  ])
@@ -62,19 +65,16 @@ class Folds:
     seed: int
 
     @classmethod
-    def of(cls, chains: Sequence[Chain], is_positive: Mask, seed: int) -> "Folds":
+    def of(cls, chains: Chains, is_positive: Mask, seed: int) -> "Folds":
         """The folds of these chains, each of which held some rows out."""
-        last = max(chain.repeat for chain in chains)
-        return cls(
-            tuple(
-                tuple(_fold(chain, is_positive) for chain in chains if chain.repeat == repeat)
-                for repeat in range(last + 1)
-            ),
-            seed,
-        )
+
+        def fold(chain: Chain) -> Fold:
+            return Fold(chain.models, np.sort(chain.mean_scores[~is_positive[chain.held_out]]))
+
+        return cls(tuple(tuple(map(fold, repeat)) for repeat in chains), seed)
 
     def scores(self, X: Any, places: Places) -> Floats:
-        """Scores of rows that no model has seen; a row's place decides its fold in each repeat."""
+        """Scores of rows that no model saw; in each repeat by the fold that the place names."""
         total = np.zeros(places.size)
         for repeat, folds in enumerate(self.repeats):
             fold = mix(places, self.seed, FOLDS + repeat) % np.uint64(len(folds))
@@ -84,16 +84,14 @@ class Folds:
                     total[rows] += own.place(mean_score(own.models, X[rows]))
         return total / len(self.repeats)
 
-    def held_out(self, chains: Sequence[Chain], is_positive: Mask) -> Floats:
+    def held_out(self, chains: Chains, is_positive: Mask) -> Floats:
         """Scores of the rows that took part, each by the folds that held it out."""
         total = np.zeros(is_positive.size)
-        taken = [0] * len(self.repeats)
-        for chain in chains:
-            fold = self.repeats[chain.repeat][taken[chain.repeat]]
-            taken[chain.repeat] += 1
-            z, side = np.mean(chain.scores, axis=0), is_positive[chain.held_out]
-            total[chain.held_out[side]] += fold.place(z[side])
-            total[chain.held_out[~side]] += fold.place(z[~side], own=True)
+        for repeat, folds in zip(chains, self.repeats, strict=True):
+            for chain, fold in zip(repeat, folds, strict=True):
+                z, side = chain.mean_scores, is_positive[chain.held_out]
+                total[chain.held_out[side]] += fold.place(z[side])
+                total[chain.held_out[~side]] += fold.place(z[~side], own=True)
         return total / len(self.repeats)
 
 
@@ -127,6 +125,12 @@ class Swept:
         best = reduce(add, found) if found else None
         return Swept(self.above + other.above, self.n_u + other.n_u, best)
 
+    def tails(self, cuts: Tails, n_u: int) -> Tails:
+        """The tails of all rows that were to be counted; TB102 if there were not as many."""
+        if self.n_u != n_u:
+            raise InputError("TB102", "the files changed while they were read. Fit them again.")
+        return replace(cuts, above_u=self.above, n_u=n_u)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sweep:
@@ -154,22 +158,42 @@ class Sweep:
 
     def score(self, rows: Batch) -> Floats:
         """The scores of rows that did not train the models."""
-        X = as_numbers(self.encoder.encode(rows.select(self.encoder.columns)))
+        X = self.encoder.encode(rows.select(self.encoder.columns))
         return self.folds.scores(X, rows.places)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Everything:
+    """What all rows give: their tails beside the scores of the sample, the best rows, and notes."""
+
+    evidence: Evidence
+    best: Best
+    notes: tuple[str, ...]
+
+
+def count_rest(engine: Engine, data: Prepared, fit: CrossFit, method: str, most: int) -> Everything:
+    """Score and count all rows outside the sample by the models of a cross-fit of the sample."""
+    rest, is_p = data.rest, data.labels.is_positive
+    assert rest is not None  # a source that was read whole has no other rows
+    folds = Folds.of(fit.folds, is_p, rest.seed)
+    scores = folds.held_out(fit.folds, is_p)
+    full = Tails.of_positives(scores[is_p])
+    shared = Sweep(rest.counted.roles, data.encoder, folds, thin(full), rest.places, most)
+    swept = sweep(engine, rest.counted.parts, shared)
+    tails = swept.tails(shared.cuts, data.n_u - rest.places.size)
+    best = Best(shared.score(rest.columns), rest.columns, most)
+    best += Best(scores[~is_p], data.table.take(~is_p), most)
+    return Everything(
+        Evidence(scores[is_p], scores[~is_p], counted=tails),
+        best if swept.best is None else best + swept.best,
+        (*cost(tails, full.cuts.size, method), rest.note(is_counted=True)),
+    )
 
 
 def sweep(engine: Engine, parts: Sequence[Part], shared: Sweep) -> Swept:
     """The pass: the sum over all parts, or the error of the first file that has one."""
-    found = total_of(engine, _sweep, parts, shared)
-    if found.bad:
-        raise found.first_error()
-    swept: Swept = found.value
+    swept: Swept = total(engine, _sweep, parts, shared)
     return swept
-
-
-def _fold(chain: Chain, is_positive: Mask) -> Fold:
-    z = np.mean(chain.scores, axis=0)
-    return Fold(chain.models, np.sort(z[~is_positive[chain.held_out]]))
 
 
 def _sweep(shared: Sweep, part: Part) -> Swept:

@@ -18,12 +18,11 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.labels import Mask
 from topbin.core.shares import share_below
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
-from topbin.learn.loop import Epoch, train
+from topbin.learn.loop import TRACKED_BY, Epoch, train
 from topbin.learn.risk import Learner
 from topbin.learn.select import Floats, RowNumbers, stratified_folds
 from topbin.mpe.registry import METHODS
@@ -34,10 +33,7 @@ SMALL_CELLS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much work a cross-fit is: outer and inner folds, repeats, and rounds of refitting.
-
-    One inner fold means none: models of learners that rank nothing see all rows of a chain.
-    """
+    """How much work a cross-fit is: folds, inner folds (1: none), repeats, rounds of refitting."""
 
     outer: int = 5
     inner: int = 3
@@ -48,10 +44,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
-    """One run of the loop: the rows it never touched, their scores per round, and its models.
-
-    A chain that held nothing out is one for new rows.
-    """
+    """One run of the loop: the rows it never touched (none: for new rows), and its models."""
 
     repeat: int
     held_out: RowNumbers
@@ -61,7 +54,10 @@ class Chain:
 
     @property
     def mean_scores(self) -> Floats:
-        """One score per held-out row: the mean over the rounds, warm start included."""
+        """One score per held-out row: the mean over the rounds, warm start included.
+
+        Measured on five tables, the mean gave a smaller error of α than any single round.
+        """
         return np.asarray(np.mean(self.scores, axis=0), np.float64)
 
     def score(self, X: Any) -> Floats:
@@ -71,16 +67,16 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ensemble:
-    """Models for new rows, one group per repeat, and the out-of-fold scores to compare with.
-
-    Without such references the scale is that of the models.
-    """
+    """Models for new rows, one group per repeat, and the out-of-fold scores to compare with."""
 
     groups: tuple[tuple[Any, ...], ...]
     references: tuple[Floats, ...]
 
     def scores(self, X: Any) -> Floats:
-        """For each group, the share of out-of-fold scores below a row's; the mean over groups."""
+        """For each group the share of out-of-fold scores below a row's; the mean over groups.
+
+        Without out-of-fold scores it is the mean of the models' own scores.
+        """
         with threadpool_limits(limits=1 if is_small(X) else None):
             found = [mean_score(group, X) for group in self.groups]
         if self.references:
@@ -119,7 +115,11 @@ class CrossFit:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """An event of training: `done` of `total` steps, and the record of the last epoch."""
+    """An event of training: `done` of `total` steps, and the record of the last epoch.
+
+    >>> Progress(done=3, total=12).epoch is None
+    True
+    """
 
     done: int
     total: int
@@ -146,34 +146,34 @@ def crossfit(
 ) -> CrossFit:
     """Run a learner once for each outer fold and once on all rows, `repeats` times.
 
-    A chain's score is the mean over its rounds, the warm start included: measured on five tables
-    that gave a smaller error of α than any single round. A row's score is its rank within its
-    fold, averaged over repeats; without `ranks` it is the score of the models. `deadline` is a
-    reading of `time.monotonic`: after it no repeat or round begins that is not needed to score
-    every row. Without `new_rows` the chains on all rows are omitted, and only the scores of these
-    rows are known.
+    A row's score is its rank within its fold, averaged over repeats; without `ranks` it is the
+    score of the models. `deadline` is a reading of `time.monotonic`: after it no repeat or round
+    begins that is not needed to score every row. Without `new_rows` the chains on all rows are
+    omitted, and only the scores of these rows are known.
 
-    Chains that `memory` holds, by their `chain_name`, are taken from it; others are put there,
+    Chains that `memory` has, by their `chain_name`, are taken from it; others are put there,
     except those that the deadline cut short. Models of a chain that held rows out are dropped
     once these are scored, unless `keep_chains` asks for them.
 
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from topbin.learn.pvu import PVU
+    >>> from topbin.learn import find_learner
     >>> X, is_positive = np.repeat([[1.0], [-1.0]], 10, axis=0), np.repeat([True, False], 10)
-    >>> fit = crossfit(LogisticRegression(), X, is_positive, PVU, plan=Plan(inner=1, warm=0))
+    >>> learner, plan = find_learner("pvu"), Plan(inner=1, warm=0)
+    >>> fit = crossfit(LogisticRegression(), X, is_positive, learner, plan=plan)
     >>> bool(fit.scores[is_positive].min() > fit.scores[~is_positive].max())
     True
     """
     memory = {} if memory is None else memory
     chains: list[Chain] = []
-    threads = 1 if is_small(X) else None
     for repeat in range(plan.repeats):
         jobs = list(chains_of(is_positive, plan, seed + 1000 * repeat))[: None if new_rows else -1]
         names = [chain_name(learner, repeat, k) for k in range(len(jobs))]
-        known = [_remembered(memory, name, keep_chains) for name in names]
+        known = [memory.get(name) for name in names]
+        if keep_chains:
+            known = [chain if chain and chain.models else None for chain in known]
         if repeat and None in known and monotonic() > deadline:
             break
-        with threadpool_limits(limits=threads):
+        with threadpool_limits(limits=1 if is_small(X) else None):
             runs = Parallel(n_jobs=n_jobs, return_as="generator")(
                 delayed(run_chain)(
                     estimator, X, is_positive, learner, held_out, repeat,
@@ -184,13 +184,14 @@ def crossfit(
             )  # fmt: skip
             for name, done in zip(names, known, strict=True):
                 if done is None:
-                    done = next(runs) if keep_chains else _without_spent_models(next(runs))
+                    done = next(runs)
+                    if done.held_out.size and not keep_chains:
+                        done = replace(done, models=())
                     if is_whole(done, plan):
                         memory[name] = done
                 chains.append(done)
                 if on_event is not None:
-                    total = plan.repeats * len(jobs)
-                    on_event(Progress(len(chains), total, done.history[-1]))
+                    on_event(Progress(len(chains), plan.repeats * len(jobs), done.history[-1]))
     found = _gather(chains, is_positive, ranks=ranks)
     return replace(found, chains=tuple(chains)) if keep_chains else found
 
@@ -198,11 +199,6 @@ def crossfit(
 def is_small(X: Any) -> bool:
     """Whether a second thread would cost more time than it saves."""
     return bool(X.shape[0] * X.shape[1] <= SMALL_CELLS)
-
-
-def _remembered(memory: MutableMapping[str, Any], name: str, with_models: bool) -> Chain | None:
-    chain: Chain | None = memory.get(name)
-    return None if chain is not None and with_models and not chain.models else chain
 
 
 def chain_name(learner: Learner, repeat: int, k: int) -> str:
@@ -213,11 +209,6 @@ def chain_name(learner: Learner, repeat: int, k: int) -> str:
 def is_whole(chain: Chain, plan: Plan) -> bool:
     """Whether a chain has all its rounds, none cut off by a deadline."""
     return len(chain.history) == plan.warm + plan.rounds
-
-
-def _without_spent_models(chain: Chain) -> Chain:
-    """Models of a chain that held rows out are not needed once these rows are scored."""
-    return replace(chain, models=()) if chain.held_out.size else chain
 
 
 def chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, RowNumbers]]:
@@ -245,21 +236,14 @@ def run_chain(
     fold = inner_folds(is_positive, held_out, plan.inner, seed)
     model = FoldedModels(estimator, X, fold, seed=seed, sample_weight=sample_weight)
     rows_p, rows_u = (np.flatnonzero((fold >= 0) & side) for side in (is_positive, ~is_positive))
-    epochs = train(
-        model,
-        learner,
-        rows_p,
-        rows_u,
-        alpha=alpha,
-        holdout=(rows_p, rows_u) if plan.inner > 1 else None,
-        epochs=plan.rounds,
-        warm_start=plan.warm,
-        least_kept=least_kept(rows_u.size),
-    )
     history: list[Epoch] = []
     scores: list[Floats] = []
     models: list[Any] = []
-    for epoch in epochs:
+    for epoch in train(
+        model, learner, rows_p, rows_u,
+        alpha=alpha, holdout=(rows_p, rows_u) if plan.inner > 1 else None, epochs=plan.rounds,
+        warm_start=plan.warm, least_kept=least_kept(rows_u.size),
+    ):  # fmt: skip
         history.append(epoch)
         scores.append(model.scores(held_out))
         models.extend(model.models)
@@ -269,11 +253,7 @@ def run_chain(
 
 
 def inner_folds(is_positive: Mask, held_out: RowNumbers, folds: int, seed: int) -> RowNumbers:
-    """The inner fold of each row; −1 for the rows held out.
-
-    >>> inner_folds(np.array([True, False, True, False, True]), np.array([4]), 2, seed=0)[-1]
-    np.int64(-1)
-    """
+    """The inner fold of each row; −1 for the rows held out."""
     fold = np.zeros(is_positive.size, np.intp)
     fold[held_out] = -1
     inside = np.flatnonzero(fold == 0)
@@ -284,11 +264,7 @@ def inner_folds(is_positive: Mask, held_out: RowNumbers, folds: int, seed: int) 
 
 
 def least_kept(n_u: int) -> int:
-    """The floor under discarding: 20 rows, or a twentieth of U if that is more.
-
-    >>> least_kept(100), least_kept(10_000)
-    (20, 500)
-    """
+    """The floor under discarding: 20 rows, or a twentieth of U if that is more."""
     return max(20, n_u // 20)
 
 
@@ -306,32 +282,25 @@ def _gather(chains: Sequence[Chain], is_positive: Mask, *, ranks: bool) -> Cross
     references = tuple(np.sort(scores) for scores in raw) if ranks else ()
     ensemble = Ensemble(tuple(groups[repeat] for repeat in repeats if repeat in groups), references)
     scores = (ranked if ranks else raw).mean(axis=0)
-    return CrossFit(scores, ensemble, _mean_history(chains, is_positive))
-
-
-def _mean_history(chains: Sequence[Chain], is_positive: Mask) -> tuple[Epoch, ...]:
-    """One record per round: means over chains, and α̂ from the rows that they held out."""
     outer = [chain for chain in chains if chain.held_out.size]
-    rounds = min(len(chain.history) for chain in outer)
-    return tuple(_mean_epoch(outer, t, is_positive) for t in range(rounds))
+    rounds = range(min(len(chain.history) for chain in outer))
+    history = tuple(_mean_epoch(outer, t, is_positive) for t in rounds)
+    return CrossFit(scores, ensemble, history)
 
 
 def _mean_epoch(outer: Sequence[Chain], t: int, is_positive: Mask) -> Epoch:
+    """The record of a round: means over chains, and α̂ from the rows that they held out."""
     epochs = [chain.history[t] for chain in outer]
     alphas = [epoch.alpha for epoch in epochs if epoch.alpha is not None]
+    scores = np.zeros(is_positive.size)
+    for chain in outer:
+        scores[chain.held_out] += share_below(chain.scores[t], np.sort(chain.scores[t]))
     return replace(
         epochs[0],
         loss=float(np.mean([epoch.loss for epoch in epochs])),
         training_error=float(np.mean([epoch.training_error for epoch in epochs])),
         n_kept=round(float(np.mean([epoch.n_kept for epoch in epochs]))),
         alpha=float(np.mean(alphas)) if alphas else None,
-        estimate=_estimate_at(outer, t, is_positive),
+        estimate=METHODS[TRACKED_BY].read(Evidence(scores[is_positive], scores[~is_positive])),
         alarms=tuple({alarm.code: alarm for e in epochs for alarm in e.alarms}.values()),
     )
-
-
-def _estimate_at(outer: Sequence[Chain], t: int, is_positive: Mask) -> AlphaEstimate:
-    scores = np.zeros(is_positive.size)
-    for chain in outer:
-        scores[chain.held_out] += share_below(chain.scores[t], np.sort(chain.scores[t]))
-    return METHODS["bbe"].read(Evidence(scores[is_positive], scores[~is_positive]))

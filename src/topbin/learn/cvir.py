@@ -1,7 +1,6 @@
 """CVIR: Conditional Value Ignoring Risk, algorithm 2 of Garg et al., NeurIPS 2021.
 
-Before every epoch the α of U that the model finds most positive is discarded; the rest represents
-the negatives.
+Before every epoch the top α of U is discarded; the rest represents the negatives.
 """
 
 from typing import Literal

@@ -33,11 +33,7 @@ FEWEST_CALIBRATED = 10  # rows of a side; fewer cannot be calibrated
 
 
 def preset_plan(preset: str) -> Plan | None:
-    """The plan that a preset names; None: by the size of the table.
-
-    >>> preset_plan("fast")
-    Plan(outer=3, inner=3, repeats=1, warm=1, rounds=2)
-    """
+    """The plan that a preset names; None: by the size of the table."""
     if preset not in PRESETS:
         raise InputError("TB008", f"preset must be one of {', '.join(PRESETS)}; got {preset!r}.")
     return PRESETS[preset]
@@ -55,8 +51,10 @@ def default_model(X: Any) -> Any:
     """
     if issparse(X):
         return linear_model(X)
-    if find_spec("lightgbm") is None:
-        return plain_trees()
+    if find_spec("lightgbm") is None:  # of the plain trees, 63 bins take half the time of 255
+        return HistGradientBoostingClassifier(
+            max_iter=60, max_leaf_nodes=15, learning_rate=0.15, max_bins=63, early_stopping=False
+        )
     lightgbm = require("lightgbm", extra="boost", caller="the default model")
     return lightgbm.LGBMClassifier(
         n_estimators=60,
@@ -73,28 +71,17 @@ def linear_model(X: Any) -> Any:
     """Logistic regression; after a scaler where entries exceed 1, as raw counts of words do.
 
     On counts of 500,000 words the solver had not converged after 1,000 steps; scaled, it took 32.
-
-    >>> from scipy.sparse import csr_array
-    >>> linear_model(csr_array([[0.0, 7.0]]))[0]
-    MaxAbsScaler()
     """
     linear = LogisticRegression(max_iter=1000)
     counts = X.nnz > 0 and np.abs(X.data).max() > 1
     return make_pipeline(MaxAbsScaler(), linear) if counts else linear
 
 
-def plain_trees() -> HistGradientBoostingClassifier:
-    """The default model of a plain install; 63 bins do as well as 255 and take half the time."""
-    return HistGradientBoostingClassifier(
-        max_iter=60, max_leaf_nodes=15, learning_rate=0.15, max_bins=63, early_stopping=False
-    )
-
-
 def calibrated_model(X: Any, is_positive: Mask) -> Any:
-    """The default model with Platt's scaling, because trees alone are too sure of themselves.
+    """The default model with Platt's scaling, for methods that need probabilities.
 
-    For methods that need probabilities, as in Elkan & Noto 2008. A handful of rows cannot be
-    calibrated; they get the model without the scaling.
+    Trees alone are too sure of themselves. A handful of rows cannot be calibrated; they get the
+    model without the scaling.
     """
     model = default_model(X)
     if min(is_positive.sum(), (~is_positive).sum()) < FEWEST_CALIBRATED:
@@ -107,9 +94,9 @@ def calibrated_model(X: Any, is_positive: Mask) -> Any:
 def coarse(X: Any, model: Any) -> Any:
     """The table with no more values per column than the model's trees can distinguish.
 
-    scikit-learn's histogram trees search their bins again in every fit, and with row weights, as
-    all learners here have, that takes 10 to 25 times as long as the trees. The bins of a column
-    with few values lie halfway between the values, so new rows need not be made coarse.
+    scikit-learn's histogram trees search their bins again in every fit, and with row weights that
+    takes 10 to 25 times as long as the trees. The bins of a column with few values lie halfway
+    between the values, so new rows need not be made coarse.
 
     >>> model = HistGradientBoostingClassifier(max_bins=2)
     >>> coarse(np.array([[1.0], [2.0], [8.0], [np.nan], [9.0]]), model).ravel()
@@ -145,22 +132,15 @@ def _few_values(column: Any, count: int) -> Any:
 def plan_for(learner: Learner, X: Any, plan: Plan | None = None) -> Plan:
     """The given plan, or one for a table of this size, reduced to what the learner can use.
 
-    Up to 10,000 rows: three repeats of 5 outer and 3 inner folds; up to 50,000: one repeat; above:
-    one repeat of 3 outer and 2 inner folds. A sparse table gets one round of discarding, because
-    more did harm. A learner that discards nothing needs no inner folds, and fits once.
+    A large table gets fewer folds and one repeat. A sparse one gets one round of discarding,
+    because more did harm. A learner that discards nothing needs no inner folds, and fits once.
 
-    >>> import numpy as np
     >>> from topbin.learn.tedn import TEDN
     >>> plan_for(TEDN, np.zeros((100_000, 2)))
     Plan(outer=3, inner=2, repeats=1, warm=1, rounds=2)
     """
     if plan is None:
-        plan = _plan_of_size(X.shape[0])
-        plan = replace(plan, rounds=1) if issparse(X) else plan
+        rows, rounds = X.shape[0], 1 if issparse(X) else 2
+        plan = Plan(rounds=rounds) if rows <= SMALL_ROWS else Plan(repeats=1, rounds=rounds)
+        plan = plan if rows <= LARGE_ROWS else replace(plan, outer=3, inner=2)
     return plan if learner.discard else replace(plan, inner=1, warm=0, rounds=1)
-
-
-def _plan_of_size(rows: int) -> Plan:
-    if rows > LARGE_ROWS:
-        return Plan(outer=3, inner=2, repeats=1)
-    return Plan() if rows <= SMALL_ROWS else Plan(repeats=1)

@@ -22,30 +22,40 @@ from topbin.mpe.registry import METHODS
 
 WARM_START = "warm-start"
 LEAST_WARM = 10  # epochs, however early PvU reached its best
+TRACKED_BY = "bbe"  # the method of α̂ after each epoch, as in algorithm 3
 NEAR_ONE = 0.95  # an estimate this high would discard nearly all of U; it says "not learned yet"
 
 
 @dataclass(frozen=True, slots=True)
 class EpochLoss:
-    """The outcome of one epoch of training: mean loss, and error on P plus error on the kept U."""
+    """The outcome of one epoch of training: mean loss, and error on P plus error on the kept U.
+
+    >>> EpochLoss(loss=0.6, training_error=0.1 + 0.2).loss
+    0.6
+    """
 
     loss: float
     training_error: float
 
 
 class Backend(Protocol):
-    """A model that can score rows and improve itself by one epoch."""
+    """A model that can score rows and improve itself by one epoch.
+
+    >>> class Fixed:      # a row's score is the row, and nothing is learned
+    ...     scores = staticmethod(np.asarray)
+    ...     epoch = staticmethod(lambda X_p, X_u, risk, kept=None: EpochLoss(0.5, 0.0))
+    >>> Fixed().epoch([1.0], [0.0], risk=None).loss
+    0.5
+    """
 
     def scores(self, X: Any) -> Scores:
         """One logit per row, higher is more positive; nothing random, nothing learned."""
-        ...
 
     def epoch(self, X_p: Any, X_u: Any, risk: Risk, kept: RowNumbers | None = None) -> EpochLoss:
         """Train once over P and the kept rows of U (all, if None).
 
         A backend whose loss is not finite goes back to where it was, and returns that loss.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,9 @@ class Epoch:
     """One epoch: `alpha` is what it trained with, `estimate` what the hold-out says after it.
 
     `held_risk` is PvU's risk on the hold-out, in a warm start.
+
+    >>> Epoch(1, "pvu", loss=0.6, training_error=0.3, n_kept=100).settled
+    False
     """
 
     epoch: int
@@ -73,6 +86,9 @@ class SettleRule:
 
     Both the training error (within `error`) and α̂ (within `alpha`) must; learners without an
     estimate are judged by the training error alone. Warm-start epochs do not count.
+
+    >>> SettleRule(window=1).reached([Epoch(i, "pvu", 0.6, 0.3, n_kept=100) for i in (1, 2)])
+    True
     """
 
     window: int = 20
@@ -84,19 +100,20 @@ class SettleRule:
         last = [e for e in history[-2 * self.window :] if e.phase != WARM_START]
         if len(last) < 2 * self.window:
             return False
-        alphas = [e.estimate.alpha for e in last if e.estimate is not None]
-        return (
-            self._moved([e.training_error for e in last]) <= self.error
-            and self._moved(alphas or [0.0] * len(last)) <= self.alpha
-        )
-
-    def _moved(self, values: list[float]) -> float:
-        before, after = values[: self.window], values[self.window :]
-        return abs(float(np.mean(after)) - float(np.mean(before)))
+        errors = [e.training_error for e in last]
+        alphas = [e.estimate.alpha for e in last if e.estimate is not None] or [0.0] * len(last)
+        moved = [
+            abs(np.mean(v[self.window :]) - np.mean(v[: self.window])) for v in (errors, alphas)
+        ]
+        return bool(moved[0] <= self.error and moved[1] <= self.alpha)
 
 
 class Diverged(TopbinError, ArithmeticError):
-    """The loss is not finite; the model is as it was after the last good epoch."""
+    """The loss is not finite; the model is as it was after the last good epoch.
+
+    >>> issubclass(Diverged, ArithmeticError)
+    True
+    """
 
 
 def train(
@@ -110,7 +127,7 @@ def train(
     epochs: int,
     warm_start: int = 0,
     warm_stop: bool = False,
-    estimator: Callable[[Evidence], AlphaEstimate] = METHODS["bbe"].read,
+    estimator: Callable[[Evidence], AlphaEstimate] = METHODS[TRACKED_BY].read,
     settle: SettleRule = SettleRule(),  # noqa: B008  (frozen)
     least_kept: int = 10,
     done: Sequence[Epoch] = (),
@@ -125,11 +142,7 @@ def train(
     check_count(warm_start, "warm_start", least=0)
     check_count(least_kept, "least_kept")
     _check_samples(X_p, X_u, holdout)
-    _check_alpha(learner, alpha, holdout)
-    if warm_stop and holdout is None:
-        raise InputError(
-            "TB001", "warm_stop looks at rows kept from training; pass holdout=(P, U)."
-        )
+    _check_alpha(learner, alpha, holdout, warm_stop)
 
     def run() -> Iterator[Epoch]:
         history = list(done)
@@ -137,7 +150,7 @@ def train(
         warm = all(epoch.phase == WARM_START for epoch in history)
         for number in range(len(history) + 1, warm_start + epochs + 1):
             warm = warm and number <= warm_start and not (warm_stop and is_past_best_epoch(history))
-            stage = _warm_start_of(learner) if warm else learner
+            stage = replace(PVU, name=WARM_START, loss=learner.loss) if warm else learner
             if stage.estimates_alpha and latest is None:
                 latest, _ = _judge(model, holdout, estimator)
             used = latest.alpha if stage.estimates_alpha and latest is not None else alpha
@@ -151,42 +164,30 @@ def train(
 
 
 def _one_epoch(
-    model: Backend,
-    stage: Learner,
-    X_p: Any,
-    X_u: Any,
-    alpha: float | None,
-    least_kept: int,
-    number: int,
+    model: Backend, stage: Learner, X_p: Any, X_u: Any, alpha: float | None, least: int, number: int
 ) -> Epoch:
     kept: RowNumbers | None = None
     alarms: tuple[Alarm, ...] = ()
-    if stage.discard and alpha is not None:
-        if stage.estimates_alpha and alpha >= NEAR_ONE:
-            alarms = (_near_one(alpha, number),)
-        else:
-            clipped = min(1.0, max(0.0, alpha))
-            kept = keep_lowest(model.scores(X_u), clipped, least=least_kept)
-    result = model.epoch(X_p, X_u, stage.at(alpha), kept)
-    if not isfinite(result.loss):
+    if stage.estimates_alpha and alpha is not None and alpha >= NEAR_ONE:
+        words = (
+            f"α̂ = {alpha:.3f} before epoch {number}, at or above {NEAR_ONE}: the model does not "
+            "separate positives from the rest, or nearly all of U is positive. Nothing was "
+            "discarded."
+        )
+        alarms = (Alarm("alpha-near-one", words, "up"),)
+    elif stage.discard and alpha is not None:
+        kept = keep_lowest(model.scores(X_u), min(1.0, max(0.0, alpha)), least=least)
+    done = model.epoch(X_p, X_u, stage.at(alpha), kept)
+    if not isfinite(done.loss):
         raise Diverged(
             "TB015",
-            f"the loss is {result.loss} in epoch {number} ({stage.name}); the model is as it was "
+            f"the loss is {done.loss} in epoch {number} ({stage.name}); the model is as it was "
             f"after epoch {number - 1}. Lower the learning rate, or look for extreme values in X.",
         )
+    n_kept = n_rows(X_u) if kept is None else kept.size
     return Epoch(
-        epoch=number,
-        phase=stage.name,
-        loss=result.loss,
-        training_error=result.training_error,
-        n_kept=n_rows(X_u) if kept is None else kept.size,
-        alpha=alpha,
-        alarms=alarms,
+        number, stage.name, done.loss, done.training_error, n_kept, alpha=alpha, alarms=alarms
     )
-
-
-def _warm_start_of(learner: Learner) -> Learner:
-    return replace(PVU, name=WARM_START, loss=learner.loss)
 
 
 def is_past_best_epoch(history: Sequence[Epoch]) -> bool:
@@ -216,15 +217,6 @@ def _judge(
     return estimator(Evidence(scores_p, scores_u)), risk
 
 
-def _near_one(alpha: float, number: int) -> Alarm:
-    return Alarm(
-        "alpha-near-one",
-        f"α̂ = {alpha:.3f} before epoch {number}, at or above {NEAR_ONE}: the model does not "
-        "separate positives from the rest, or nearly all of U is positive. Nothing was discarded.",
-        "up",
-    )
-
-
 def _check_samples(X_p: Any, X_u: Any, holdout: tuple[Any, Any] | None) -> None:
     held_p, held_u = holdout or (X_p, X_u)
     samples = {"X_p": X_p, "X_u": X_u, "the hold-out of P": held_p, "the hold-out of U": held_u}
@@ -233,22 +225,20 @@ def _check_samples(X_p: Any, X_u: Any, holdout: tuple[Any, Any] | None) -> None:
             raise InputError("TB001", f"{name} has no rows; pass at least one.")
 
 
-def _check_alpha(learner: Learner, alpha: float | None, holdout: Any) -> None:
-    if learner.needs_alpha and alpha is None:
-        raise InputError(
-            "TB008",
-            f"{learner.name} needs alpha, the share of positives among the unlabeled; got None. "
-            "Estimate it with topbin.estimate_alpha, or use tedn, which needs none.",
-        )
+def _check_alpha(learner: Learner, alpha: float | None, holdout: Any, warm_stop: bool) -> None:
+    name = learner.name
     if alpha is not None:
         check_fraction(alpha, "alpha")
-    if learner.estimates_alpha and alpha is not None:
+    elif learner.needs_alpha:
         raise InputError(
             "TB008",
-            f"{learner.name} estimates alpha itself; got {alpha!r}. Use cvir for a known α.",
+            f"{name} needs alpha, the share of positives among the unlabeled; got None. "
+            "Estimate it with topbin.estimate_alpha, or use tedn, which needs none.",
         )
-    if learner.estimates_alpha and holdout is None:
+    if learner.estimates_alpha and alpha is not None:
         raise InputError(
-            "TB001",
-            f"{learner.name} estimates alpha on rows kept from training; pass holdout=(P, U).",
+            "TB008", f"{name} estimates alpha itself; got {alpha!r}. Use cvir for a known α."
         )
+    if holdout is None and (learner.estimates_alpha or warm_stop):
+        what = f"{name} estimates alpha" if learner.estimates_alpha else "warm_stop compares epochs"
+        raise InputError("TB001", f"{what} on rows kept from training; pass holdout=(P, U).")

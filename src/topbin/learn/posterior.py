@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from topbin.core.checks import check_fraction, check_scores
+from topbin.learn.select import Floats
 
-Floats = NDArray[np.float64]
 TILT = 1e-3
 
 
@@ -24,6 +23,9 @@ class Posterior:
 
     An isotonic fit ties rows that the scores do order, so a thousandth of the probability is a
     logistic curve through the scores: rank by either, the order is the same.
+
+    >>> Posterior(np.array([0.0, 1.0]), np.array([0.0, 1.0]), centre=0.5, width=1.0)([0.5])
+    array([0.5])
     """
 
     knots: Floats
@@ -57,12 +59,13 @@ def fit_posterior(scores_p: Any, scores_u: Any, alpha: float) -> Posterior:
     fit = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
     fit.fit(scores, is_p.astype(float), sample_weight=weight)
     scale = _scale_to(_ratio(fit.predict(u)), alpha)
-    return Posterior(
-        knots=fit.X_thresholds_,
-        values=np.minimum(1.0, scale * _ratio(fit.y_thresholds_)),
-        centre=float(scores.mean()),
-        width=float(scores.std()) or 1.0,
-    )
+    values = np.minimum(1.0, scale * _ratio(fit.y_thresholds_))
+    return posterior_through(fit.X_thresholds_, values, scores)
+
+
+def posterior_through(knots: Floats, values: Floats, scores: Floats) -> Posterior:
+    """The map with these knots, its tilt placed by the mean and spread of the scores."""
+    return Posterior(knots, values, float(scores.mean()), float(scores.std()) or 1.0)
 
 
 def _ratio(g: Floats) -> Floats:
@@ -71,10 +74,9 @@ def _ratio(g: Floats) -> Floats:
 
 
 def _scale_to(ratio: Floats, alpha: float) -> float:
-    """The t with mean min(1, t·ratio) = α; if there is none, the t that makes every ratio > 0 a 1.
+    """The t with mean min(1, t·ratio) = α; without one, the t that makes every ratio > 0 a 1.
 
-    With the k largest cut to 1, t = (α·m − k)/(sum of the others): the right k is the first whose
-    t leaves the next ratio uncut.
+    With the k largest cut to 1, t = (α·m − k)/(sum of the others), for the first k that is enough.
 
     >>> _scale_to(np.array([0.0, 1.0, 2.0, 8.0]), alpha=0.5)      # 1/3, 2/3 and 1 make 2 of 4
     0.3333333333333333

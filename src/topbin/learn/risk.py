@@ -60,10 +60,7 @@ class Risk:
         return self.p_pos * pos_p + (-self.beta if self._too_low(part) else part)
 
     def descent(self, pos_p: Any, neg_p: Any, neg_u: Any) -> Any:
-        """The quantity to step down along; not the reported loss when the clamp is active.
-
-        Below −β the step climbs back out of the memorized region, along −γ·(negative part).
-        """
+        """The quantity to step down along: below −β, back out of the memorized region."""
         part = self.negative_part(neg_p, neg_u)
         return -self.gamma * part if self._too_low(part) else self.p_pos * pos_p + part
 
@@ -75,9 +72,8 @@ class Risk:
 class Learner:
     """A named way to learn from P and U: its risk at a given α, and what it does with U.
 
-    `threshold` gives, for an α, the logit above which a row of U is called positive.
-    `discard` drops the top α of U before each epoch; `oracle` marks learners that are shown
-    true negatives in place of U and serve comparison only.
+    `threshold` gives, for an α, the logit above which a row of U is called positive. `discard`
+    drops the top α of U before each epoch; an `oracle` is shown true negatives in place of U.
     """
 
     name: str

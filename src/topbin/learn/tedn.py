@@ -24,7 +24,13 @@ TEDN = Learner(
 
 
 def mean_alpha(history: Sequence[Epoch], *, last: int = 10) -> float:
-    """Mean α̂ of the last epochs, as the paper reports it: one epoch's α̂ jumps with its SGD."""
+    """Mean α̂ of the last epochs, as the paper reports it, because single ones vary with SGD.
+
+    >>> from topbin.core import AlphaEstimate
+    >>> found = [AlphaEstimate(alpha=alpha, n_p=9, n_u=9, method="bbe") for alpha in (0.25, 0.75)]
+    >>> mean_alpha([Epoch(1, "tedn", 0.6, 0.3, n_kept=9, estimate=each) for each in found])
+    0.5
+    """
     alphas = [epoch.estimate.alpha for epoch in history[-last:] if epoch.estimate is not None]
     if not alphas:
         raise InputError(

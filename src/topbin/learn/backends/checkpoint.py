@@ -16,20 +16,16 @@ from topbin.core.atomic import new_file, write_errors
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.core.typed import from_plain
+from topbin.learn.backends.needs_torch import Dataset, Tensor, torch
 from topbin.learn.backends.torch import State, TorchBackend
 from topbin.learn.loop import Epoch
 from topbin.learn.select import n_rows
 
 if TYPE_CHECKING:
-    import safetensors
     import safetensors.torch
-    import torch
-    from torch.utils.data import Dataset
 else:
     safetensors = require("safetensors", extra="torch", caller="a checkpoint")
     require("safetensors.torch", extra="torch", caller="a checkpoint")
-    torch = require("torch", extra="torch", caller="a checkpoint")
-    from torch.utils.data import Dataset
 
 FORMAT = "topbin-checkpoint-1"
 
@@ -39,9 +35,8 @@ def keep(
 ) -> Iterator[Epoch]:
     """Pass the epochs of `train` through, with a checkpoint on disk before each is handed on.
 
-    In a team of processes one writes and all read, so the path must be one that all can see.
-
-    A run and its resumption are the same lines; `load` returns () when there is no file yet:
+    In a team of processes one writes and all read, so the path must be one that all can see. A
+    run and its resumption are the same lines:
 
         done = load(path, model)
         for epoch in keep(path, model, train(model, ..., done=done), done): ...
@@ -57,8 +52,7 @@ def keep(
 def path_in(folder: Path | str, model: TorchBackend, samples: Sequence[Any], about: str) -> Path:
     """The file of one run in a folder of runs, named by all that its bits depend on.
 
-    One folder can thus serve many fits, and a run is resumed only on the rows and from the weights
-    that it began with. A Dataset is known by its kind and length, because reading it takes long.
+    A Dataset is known by its kind and length, because reading it takes long.
     """
     known = sha256(json.dumps([about, _settings(model)]).encode())
     for value in (model.rng, *model.net.state_dict().values(), *samples):
@@ -85,7 +79,7 @@ def save(path: Path | str, model: TorchBackend, history: Sequence[Epoch]) -> Non
     for index, slots in state.optimizer["state"].items():
         for slot, value in slots.items():
             key = f"optimizer.{index}.{slot}"
-            (tensors if isinstance(value, torch.Tensor) else plain)[key] = value
+            (tensors if isinstance(value, Tensor) else plain)[key] = value
     header = {
         "format": FORMAT,
         "settings": json.dumps(_settings(model)),
@@ -111,41 +105,34 @@ def load(path: Path | str, model: TorchBackend) -> tuple[Epoch, ...]:
         raise InputError(
             "TB017", f"{path} has format {header.get('format')!r}; this version reads {FORMAT!r}."
         )
-    try:
-        parts = {name: json.loads(header[name]) for name in ("settings", "plain", "history")}
-        _check_settings(path, parts["settings"], _settings(model))
-        history = from_plain(tuple[Epoch, ...], parts["history"])
-        state = _state(path, model, tensors, parts["plain"])
-    except InputError:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(
-            "TB017",
-            f"{path} is damaged: {type(error).__name__}: {error}. Remove it and begin anew.",
-        ) from error
     before = model.state()
     try:
+        settings, plain, history = (json.loads(header[k]) for k in ("settings", "plain", "history"))
+        _check_settings(path, settings, model)
+        epochs: tuple[Epoch, ...] = from_plain(tuple[Epoch, ...], history)
+        state = _state(path, model, tensors, plain)
         model.restore(state)
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(state.rng)
-    except (RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except InputError:
+        raise
+    except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
         model.restore(before)
         raise InputError(
-            "TB017", f"{path} does not fit this net: {error}. Remove it and begin anew."
+            "TB017",
+            f"{path} is damaged or does not fit this net: {type(error).__name__}: {error}. Remove "
+            "it and begin anew.",
         ) from error
-    return tuple(history)
+    return epochs
 
 
 def _state(
-    path: Path | str, model: TorchBackend, tensors: "dict[str, torch.Tensor]", plain: dict[str, Any]
+    path: Path | str, model: TorchBackend, tensors: dict[str, Tensor], plain: dict[str, Any]
 ) -> State:
     net = {k.removeprefix("net."): v for k, v in tensors.items() if k.startswith("net.")}
     now = model.net.state_dict()
-    wrong = sorted(
-        name
-        for name in now.keys() | net.keys()
-        if name not in now or name not in net or not _alike(now[name], net[name])
-    )
+    kinds, kinds_now = ({k: (v.shape, v.dtype) for k, v in of.items()} for of in (net, now))
+    wrong = sorted(k for k in now.keys() | net.keys() if kinds.get(k) != kinds_now.get(k))
     if wrong:
         raise InputError(
             "TB017", f"{path} is of another net: {', '.join(wrong[:3])} differ. Use the same net."
@@ -157,15 +144,11 @@ def _state(
         if key.startswith("optimizer."):
             _, index, slot = key.split(".", 2)
             shapes = ((), weights[int(index)].shape)
-            if isinstance(value, torch.Tensor) and value.shape not in shapes:
+            if isinstance(value, Tensor) and value.shape not in shapes:
                 raise ValueError(f"{key} has another shape than its weights")
             slots.setdefault(int(index), {})[slot] = value
     known = model.optimizer.state_dict()["param_groups"]
     return State(net, {"state": slots, "param_groups": known}, tensors["rng"])
-
-
-def _alike(one: "torch.Tensor", other: "torch.Tensor") -> bool:
-    return one.shape == other.shape and one.dtype == other.dtype
 
 
 def _settings(model: TorchBackend) -> dict[str, Any]:
@@ -173,8 +156,8 @@ def _settings(model: TorchBackend) -> dict[str, Any]:
     return {"optim": asdict(model.optim), "batch": model.batch, "accumulate": model.accumulate}
 
 
-def _check_settings(path: Path | str, saved: dict[str, Any], now: dict[str, Any]) -> None:
-    for name, value in now.items():
+def _check_settings(path: Path | str, saved: dict[str, Any], model: TorchBackend) -> None:
+    for name, value in _settings(model).items():
         if saved.get(name) != value:
             raise InputError(
                 "TB017",

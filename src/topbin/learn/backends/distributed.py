@@ -11,70 +11,33 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from math import ceil
-from typing import TYPE_CHECKING
 
 from topbin.core.errors import InputError
-from topbin.core.optional import require
+from topbin.learn.backends.needs_torch import Tensor, nn, torch
 
-if TYPE_CHECKING:
-    import torch
-    import torch.distributed as dist
-    from torch import Tensor, nn
-else:
-    torch = require("torch", extra="torch", caller="the torch backend")
-    dist = require("torch.distributed", extra="torch", caller="the torch backend")
-
+dist = torch.distributed
 PATIENCE = 600.0  # seconds for which a process waits for the others
 
 
-class Alone:
-    """One process: its share is everything."""
+class Team:
+    """This process and the others of the default process group; alone, it sends no messages."""
 
-    leads = True
-
-    def share(self, rows: "Tensor") -> "Tensor":
-        """The rows that this process puts through the net."""
-        return rows
-
-    def whole(self, z: "Tensor", n: int) -> "Tensor":
-        """The logits of all n rows, from those of this process's share."""
-        return z
-
-    def add_gradients(self, net: "nn.Module") -> None:
-        """Make each gradient the sum over processes."""
-
-    def from_first(self, tensors: "Iterable[Tensor]") -> None:
-        """Overwrite tensors with those of the first process."""
-
-    def check_same(self, **sizes: int) -> None:
-        """Refuse processes that were given different data."""
-
-    def any(self, flag: bool) -> bool:
-        """Whether it is true in some process."""
-        return flag
-
-    @contextmanager
-    def own_randomness(self) -> Iterator[None]:
-        """Random numbers drawn here, by dropout or augmentation, are this process's own."""
-        yield
-
-
-class Team(Alone):
-    """This process and the others of the default process group."""
-
-    def __init__(self) -> None:
-        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+    def __init__(self, *, alone: bool = False) -> None:
+        self.alone = alone
+        self.rank, self.size = (0, 1) if alone else (dist.get_rank(), dist.get_world_size())
         self.leads = self.rank == 0
 
-    def share(self, rows: "Tensor") -> "Tensor":
-        """Every size-th row; where there are fewer rows than processes, at least one row.
+    def share(self, rows: Tensor) -> Tensor:
+        """The rows that this process puts through the net: every size-th, at least one.
 
         A row that is another's share too is dropped by `whole`.
         """
         return rows[self.rank :: self.size] if rows.numel() > self.rank else rows[:1]
 
-    def whole(self, z: "Tensor", n: int) -> "Tensor":
-        """Only this process's own logits pass a gradient back."""
+    def whole(self, z: Tensor, n: int) -> Tensor:
+        """The logits of all n rows, from those of each share; only the own ones pass a gradient."""
+        if self.alone:
+            return z
         width = ceil(n / self.size)
         mine = z.new_zeros(width)
         mine[: z.numel()] = z
@@ -84,8 +47,10 @@ class Team(Alone):
         found[self.rank] = mine
         return torch.stack(found).T.reshape(-1)[:n]
 
-    def add_gradients(self, net: "nn.Module") -> None:
-        """One message for all of them."""
+    def add_gradients(self, net: nn.Module) -> None:
+        """Make each gradient the sum over processes, with one message for all of them."""
+        if self.alone:
+            return
         grads = [p.grad for p in net.parameters() if p.grad is not None]
         flat = torch.cat([grad.reshape(-1) for grad in grads])
         with _answered():
@@ -94,14 +59,14 @@ class Team(Alone):
         for grad, part in zip(grads, parts, strict=True):
             grad.copy_(part.view_as(grad))
 
-    def from_first(self, tensors: "Iterable[Tensor]") -> None:
-        """One message each."""
+    def from_first(self, tensors: Iterable[Tensor]) -> None:
+        """Overwrite tensors with those of the first process."""
         with _answered():
-            for tensor in tensors:
+            for tensor in () if self.alone else tensors:
                 dist.broadcast(tensor, src=0)
 
     def check_same(self, **sizes: int) -> None:
-        """Sizes are compared, not rows."""
+        """Refuse processes that were given data of different sizes."""
         mine = torch.tensor(list(sizes.values()))
         first = mine.clone()
         self.from_first([first])
@@ -113,7 +78,9 @@ class Team(Alone):
             )
 
     def any(self, flag: bool) -> bool:
-        """Every process hears the same answer."""
+        """Whether it is true in some process; every process gets the same answer."""
+        if self.alone:
+            return flag
         found = torch.tensor(int(flag))
         with _answered():
             dist.all_reduce(found, op=dist.ReduceOp.MAX)
@@ -121,24 +88,25 @@ class Team(Alone):
 
     @contextmanager
     def own_randomness(self) -> Iterator[None]:
-        """Afterwards all processes have the same random state as before, so they draw the same."""
+        """Random numbers drawn here, by dropout or augmentation, are this process's own.
+
+        Afterwards all processes have the same random state as before, so they draw the same.
+        """
         before = torch.get_rng_state()
         if not self.leads:
             torch.manual_seed(int(torch.randint(2**62, ())) + self.rank)
         yield
-        torch.set_rng_state(before)
+        if not self.alone:
+            torch.set_rng_state(before)
 
 
-ALONE = Alone()
+ALONE = Team(alone=True)
 
 
-def find_team(patience: float = PATIENCE) -> Alone:
-    """The processes that torchrun started, or those of a group that is there already.
+def find_team(patience: float = PATIENCE) -> Team:
+    """The processes that torchrun started, or those of a group that exists already.
 
     A group is begun, with gloo, if the environment asks for more than one process.
-
-    >>> find_team().leads
-    True
     """
     if not dist.is_available():
         return ALONE
@@ -162,5 +130,5 @@ def _answered() -> Iterator[None]:
         raise InputError(
             "TB403",
             f"another process of this training has died or does not answer: {error}. See its own "
-            "error; then start all of them again, from a checkpoint if there is one.",
+            "error; then start all of them again, from a checkpoint if you have one.",
         ) from error

@@ -1,19 +1,57 @@
-"""Optimizer settings as a value, with those of Garg et al. 2021 (appendix) as defaults."""
+"""What a net minimizes, and how: its logits, their mean losses, and the optimizer's settings.
 
+The settings of Garg et al. 2021 (appendix) are the defaults.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from topbin.core.checks import check_above_zero
+from topbin.core.checks import check_above_zero, look_up
 from topbin.core.errors import InputError
-from topbin.core.optional import require
+from topbin.learn.backends.needs_torch import Tensor, nn, torch
 from topbin.learn.nets import NETS
 from topbin.learn.risk import Loss
 
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
-else:
-    torch = require("torch", extra="torch", caller="the torch backend")
+# Loss of a margin: the logit for L⁺, minus the logit for L⁻.
+LOSSES: dict[Loss, Callable[[Tensor], Tensor]] = {
+    "logistic": lambda margin: -nn.functional.logsigmoid(margin),
+    "sigmoid": lambda margin: torch.sigmoid(-margin),
+}
+
+
+def mean_losses(
+    z_p: Tensor, z_u: Tensor, loss: Loss, weights: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """L⁺(P), L⁻(P) and L⁻(U) of a mini-batch of logits, in the order that Risk takes them.
+
+    `weights` multiply the losses of the rows of P and of U.
+    """
+    of = LOSSES[loss]
+    terms = of(z_p), of(-z_p), of(-z_u)
+    if weights is not None:
+        w_p, w_u = weights
+        terms = terms[0] * w_p, terms[1] * w_p, terms[2] * w_u
+    return terms[0].mean(), terms[1].mean(), terms[2].mean()
+
+
+def logit_of(out: Any, n: int) -> Tensor:
+    """One logit per row from a net's output: two columns (negative, positive), or one.
+
+    Cross-entropy on two outputs is the logistic loss of their difference.
+
+    >>> logit_of(torch.tensor([[1.0, 3.0], [0.0, 0.5]]), 2)
+    tensor([2.0000, 0.5000])
+    """
+    shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+    if shape not in ((n, 2), (n,), (n, 1)):
+        raise InputError(
+            "TB013",
+            f"the net gives {shape} for {n} rows. It must give one logit per row, shape (n,) or "
+            "(n, 1), or two outputs per row, (negative, positive).",
+        )
+    logits: Tensor = out[:, 1] - out[:, 0] if shape == (n, 2) else out.reshape(n)
+    return logits
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +63,16 @@ class Optim:
     momentum: float = 0.9
     weight_decay: float = 5e-4
 
-    def build(self, net: "nn.Module", device: "torch.device") -> "torch.optim.Optimizer":
+    def build(self, net: nn.Module, device: torch.device) -> torch.optim.Optimizer:
         """The torch optimizer over a net's parameters."""
         check_above_zero(self.lr, "lr")
         fused = device.type in ("cpu", "cuda")
         shared: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay, "fused": fused}
         if self.name == "sgd":
-            return torch.optim.SGD(net.parameters(), momentum=self.momentum, **shared)
-        if self.name == "adam":
-            return torch.optim.Adam(net.parameters(), **shared)
-        if self.name == "adamw":
-            return torch.optim.AdamW(net.parameters(), **shared)
-        raise InputError("TB007", f"no optimizer is called {self.name!r}; sgd, adam or adamw.")
+            shared["momentum"] = self.momentum
+        kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+        kind: Callable[..., torch.optim.Optimizer] = look_up(self.name, kinds, "optimizer")
+        return kind(net.parameters(), **shared)
 
 
 def default_optim(loss: Loss, net: str | None) -> Optim:

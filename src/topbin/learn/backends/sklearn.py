@@ -27,13 +27,6 @@ class FoldedModels:
 
     `fold` gives each row's fold; rows with fold −1 belong to none and are scored by the mean of
     all copies. With a single fold 0 there is one copy, which sees every row that is not −1.
-
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X = np.array([[1.0], [2.0], [3.0], [-1.0], [-2.0], [-3.0], [9.0]])
-    >>> model = FoldedModels(LogisticRegression(), X, np.array([0, 1, 0, 0, 1, 0, -1]))
-    >>> _ = model.epoch(np.arange(3), np.arange(3, 6), Risk(0.5, 0.0, 0.5))
-    >>> bool(model.scores(np.array([6]))[0] > model.scores(np.array([3]))[0])
-    True
     """
 
     def __init__(
@@ -45,10 +38,7 @@ class FoldedModels:
         seed: int = 0,
         sample_weight: Floats | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.X = X
-        self.fold = fold
-        self.seed = seed
+        self.estimator, self.X, self.fold, self.seed = estimator, X, fold, seed
         self.sample_weight = sample_weight
         self.models: tuple[Any, ...] = ()
         self._scores = np.zeros(fold.size)
@@ -72,7 +62,7 @@ class FoldedModels:
         folds = range(int(self.fold.max()) + 1)
         self.models = tuple(self._fit(X_p, rows_u, risk, k, len(folds)) for k in folds)
         self._scores = self._score_all()
-        return self._judge(X_p, rows_u, risk)
+        return self._judge(X_p, rows_u, risk=risk)
 
     def _fit(self, rows_p: RowNumbers, rows_u: RowNumbers, risk: Risk, k: int, folds: int) -> Any:
         p, u = (rows[self.fold[rows] != k] if folds > 1 else rows for rows in (rows_p, rows_u))
@@ -81,18 +71,16 @@ class FoldedModels:
         rows = np.concatenate([p, u])
         is_positive = np.arange(rows.size) < p.size
         model = seeded(self.estimator, self.seed + k)
-        X, weight = _safe_indexing(self.X, rows), self._weights(rows, is_positive, risk)
-        if weight is None:
-            return model.fit(X, is_positive.astype(int))
-        return model.fit(X, is_positive.astype(int), **weight)
+        X, weights = _safe_indexing(self.X, rows), self._weights(rows, is_positive, risk)
+        return model.fit(X, is_positive.astype(int), **weights)
 
     def _weights(
         self, rows: RowNumbers, is_positive: NDArray[np.bool_], risk: Risk
-    ) -> dict[str, Floats] | None:
-        """Row weights with mean 1 that make a weighted fit minimize the risk."""
+    ) -> dict[str, Floats]:
+        """Row weights with mean 1 that make a weighted fit minimize the risk, if fit takes any."""
         name = weight_name(self.estimator)
         if name is None:
-            return None
+            return {}
         share = is_positive.mean()
         weight = np.where(is_positive, risk.p_pos / share, risk.u_neg / (1 - share))
         weight /= risk.p_pos + risk.u_neg
@@ -100,22 +88,18 @@ class FoldedModels:
 
     def _score_all(self) -> Floats:
         scores = np.zeros(self.fold.size)
+        outside = np.flatnonzero(self.fold == -1)
         for k, model in enumerate(self.models):
             own = np.flatnonzero(self.fold == k)
             scores[own] = score_rows(model, self.X, own)
-        outside = np.flatnonzero(self.fold == -1)
-        for model in self.models:
             scores[outside] += score_rows(model, self.X, outside) / len(self.models)
         return scores
 
-    def _judge(self, rows_p: RowNumbers, rows_u: RowNumbers, risk: Risk) -> EpochLoss:
-        z_p, z_u = (self._logits(rows) for rows in (rows_p, rows_u))
+    def _judge(self, *rows: RowNumbers, risk: Risk) -> EpochLoss:
+        z_p, z_u = (self._scores[each] for each in rows)
+        if hasattr(self.models[0], "predict_proba"):
+            z_p, z_u = (logit(np.clip(p, FEWEST, 1 - FEWEST)) for p in (z_p, z_u))
         return EpochLoss(mean_risk(risk, z_p, z_u), float((z_p <= 0).mean() + (z_u > 0).mean()))
-
-    def _logits(self, rows: RowNumbers) -> Floats:
-        if not hasattr(self.models[0], "predict_proba"):
-            return self._scores[rows]
-        return np.asarray(logit(np.clip(self._scores[rows], FEWEST, 1 - FEWEST)), np.float64)
 
 
 def mean_score(models: Sequence[Any], X: Any) -> Floats:
@@ -152,14 +136,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def weight_name(estimator: Any) -> str | None:
-    """The name of row weights in `fit`: a pipeline passes them to its last step; None: not taken.
-
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> weight_name(KNeighborsClassifier()), weight_name(make_pipeline(LogisticRegression()))
-    (None, 'logisticregression__sample_weight')
-    """
+    """The name of row weights in `fit`, which a pipeline passes to its last step; None: none."""
     steps = getattr(estimator, "steps", None)
     if not steps:
         return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None

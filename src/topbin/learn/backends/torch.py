@@ -9,26 +9,18 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from topbin.core.checks import Scores, check_count
 from topbin.core.errors import InputError
-from topbin.core.optional import require
-from topbin.learn.backends.distributed import ALONE, Alone
-from topbin.learn.backends.losses import logit_of, mean_losses
-from topbin.learn.backends.optim import Optim, default_optim
+from topbin.learn.backends.distributed import ALONE, Team
+from topbin.learn.backends.needs_torch import Tensor, nn, torch
+from topbin.learn.backends.optim import Optim, default_optim, logit_of, mean_losses
 from topbin.learn.backends.tensors import as_rows, deal, join, place, row_shape, take
 from topbin.learn.loop import EpochLoss
 from topbin.learn.nets import build_net
 from topbin.learn.risk import Learner, Risk
 from topbin.learn.select import RowNumbers, n_rows
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor, nn
-else:
-    torch = require("torch", extra="torch", caller="the torch backend")
-    nn = torch.nn
 
 SCORED_AT_ONCE = 1000
 SMALL = 1_000_000  # parameters; below it a second thread costs more time than it saves
@@ -38,9 +30,9 @@ SMALL = 1_000_000  # parameters; below it a second thread costs more time than i
 class State:
     """All that the next epoch depends on: weights, optimizer and random numbers."""
 
-    net: dict[str, "Tensor"]
+    net: dict[str, Tensor]
     optimizer: dict[str, Any]
-    rng: "Tensor"
+    rng: Tensor
 
 
 class TorchBackend:
@@ -48,35 +40,32 @@ class TorchBackend:
 
     The net gives two outputs per row (negative, positive) or one logit. Its inputs are batches of
     rows: one tensor, or the parts of a tuple or dict as arguments. A copy of it is trained, by
-    this process or by a `team` of them that all call the same methods. `weights` of the rows of P
-    and of U multiply their losses.
+    this process or by a `team` of them. `weights` of P and of U multiply the losses of rows.
     """
 
     def __init__(
         self,
-        net: "nn.Module",
+        net: nn.Module,
         optim: Optim,
         *,
         batch: int = 200,
         accumulate: int = 1,
-        augment: Callable[["Tensor"], "Tensor"] | None = None,
+        augment: Callable[[Tensor], Tensor] | None = None,
         seed: int = 0,
         device: str = "auto",
         mixed: bool | None = None,
         threads: int | None = None,
-        team: Alone = ALONE,
-        weights: "tuple[Any, Any] | None" = None,
+        team: Team = ALONE,
+        weights: tuple[Any, Any] | None = None,
     ) -> None:
         self.device = find_device(device)
-        self.team = team
-        self.weights = weights
+        self.team, self.weights, self.augment = team, weights, augment
         self.net = deepcopy(net).to(self.device)
         team.from_first(self.net.state_dict().values())
         self.optim = optim
         self.optimizer = optim.build(self.net, self.device)
         self.batch = check_count(batch, "batch")
         self.accumulate = check_count(accumulate, "accumulate")
-        self.augment = augment
         self.mixed = self.device.type == "cuda" if mixed is None else mixed
         self.threads = _few_threads(self.net) if threads is None else threads
         self.rng = torch.Generator().manual_seed(seed).get_state()
@@ -96,8 +85,8 @@ class TorchBackend:
     def epoch(self, X_p: Any, X_u: Any, risk: Risk, kept: RowNumbers | None = None) -> EpochLoss:
         """Shuffle P and the kept U into mini-batches and step down the risk of each.
 
-        Whatever stops the epoch (a loss that is not finite, an error, an interrupt), the net,
-        the optimizer and the random numbers are then as they were before it.
+        If anything stops the epoch (a loss that is not finite, an error, an interrupt), the net,
+        the optimizer and the random numbers are as they were before it.
         """
         X_p, X_u = self._rows(X_p, "X_p"), self._rows(X_u, "X_u")
         before, good = self.state(), False
@@ -106,51 +95,45 @@ class TorchBackend:
                 self.net.train()
                 rows_u = torch.arange(n_rows(X_u)) if kept is None else torch.from_numpy(kept)
                 self.team.check_same(n_p=n_rows(X_p), n_u=rows_u.numel())
-                batches = deal(n_rows(X_p), rows_u.numel(), self.batch)
+                dealt = deal(n_rows(X_p), rows_u.numel(), self.batch)
+                batches = [(part_p, rows_u[part_u]) for part_p, part_u in dealt]
                 with self.team.own_randomness():
-                    result = self._train(X_p, X_u, rows_u, batches, risk)
+                    result = self._train(X_p, X_u, batches, risk)
                 self.team.from_first(self.net.buffers())
-            good = isfinite(result.loss) and self._finite()
+            finite = all(bool(torch.isfinite(p).all()) for p in self.net.parameters())
+            good = isfinite(result.loss) and finite
             return result if good else EpochLoss(float("nan"), result.training_error)
         finally:
             if not good:
                 self.restore(before)
 
     def _train(
-        self,
-        X_p: Any,
-        X_u: Any,
-        rows_u: "Tensor",
-        batches: "list[tuple[Tensor, Tensor]]",
-        risk: Risk,
+        self, X_p: Any, X_u: Any, batches: list[tuple[Tensor, Tensor]], risk: Risk
     ) -> EpochLoss:
         loss, wrong_p, wrong_u = torch.zeros(3, dtype=torch.float64, device=self.device)
         seen_p = seen_u = 0
         for start in range(0, len(batches), self.accumulate):
             group = batches[start : start + self.accumulate]
             self.optimizer.zero_grad()
-            for part_p, part_u in group:
-                z_p, z_u = self._pair(X_p, part_p, X_u, rows_u[part_u])
-                weights = self._weights_of(part_p, rows_u[part_u])
-                terms = mean_losses(z_p, z_u, risk.loss, weights)
+            for rows_p, rows_u in group:
+                z_p, z_u = self._pair(X_p, rows_p, X_u, rows_u)
+                terms = mean_losses(z_p, z_u, risk.loss, self._weights_of(rows_p, rows_u))
                 (risk.descent(*terms) / len(group)).backward()
                 loss += risk.value(*terms).detach()
                 wrong_p += (z_p <= 0).sum()
                 wrong_u += (z_u > 0).sum()
-                seen_p, seen_u = seen_p + part_p.numel(), seen_u + part_u.numel()
+                seen_p, seen_u = seen_p + rows_p.numel(), seen_u + rows_u.numel()
             self.team.add_gradients(self.net)
             self.optimizer.step()
         return EpochLoss(float(loss) / len(batches), float(wrong_p / seen_p + wrong_u / seen_u))
 
-    def _weights_of(self, rows_p: "Tensor", rows_u: "Tensor") -> "tuple[Tensor, Tensor] | None":
+    def _weights_of(self, rows_p: Tensor, rows_u: Tensor) -> tuple[Tensor, Tensor] | None:
         if self.weights is None:
             return None
         w_p, w_u = (torch.as_tensor(w, dtype=self._dtype()) for w in self.weights)
         return w_p[rows_p].to(self.device), w_u[rows_u].to(self.device)
 
-    def _pair(
-        self, X_p: Any, rows_p: "Tensor", X_u: Any, rows_u: "Tensor"
-    ) -> tuple["Tensor", "Tensor"]:
+    def _pair(self, X_p: Any, rows_p: Tensor, X_u: Any, rows_u: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of a mini-batch; P and U go through the net together, as batch norm needs."""
         own_p, own_u = self.team.share(rows_p), self.team.share(rows_u)
         both = join(take(X_p, own_p, "X_p"), take(X_u, own_u, "X_u"))
@@ -159,18 +142,16 @@ class TorchBackend:
         return self.team.whole(z_p, rows_p.numel()), self.team.whole(z_u, rows_u.numel())
 
     def _logits(
-        self, batch: Any, n: int, *, augment: Callable[["Tensor"], "Tensor"] | None = None
-    ) -> "Tensor":
+        self, batch: Any, n: int, *, augment: Callable[[Tensor], Tensor] | None = None
+    ) -> Tensor:
         batch = place(batch, self.device, self._dtype())
         if augment is not None:
             batch = augment(batch)
-        kind = self.device.type
+        named = batch if isinstance(batch, dict) else {}
+        parts = batch if isinstance(batch, tuple) else () if isinstance(batch, dict) else (batch,)
         try:
-            with torch.autocast(kind, torch.bfloat16, enabled=self.mixed):
-                if isinstance(batch, dict):
-                    out = self.net(**batch)
-                else:
-                    out = self.net(*batch) if isinstance(batch, tuple) else self.net(batch)
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.mixed):
+                out = self.net(*parts, **named)
         except (RuntimeError, TypeError) as error:
             raise InputError(
                 "TB013", f"the net does not take these rows: {error}. Check the shape of a row."
@@ -198,12 +179,9 @@ class TorchBackend:
         self.optimizer.load_state_dict(deepcopy(state.optimizer))
         self.rng = state.rng.clone()
 
-    def _dtype(self) -> "torch.dtype":
+    def _dtype(self) -> torch.dtype:
         floats = (p.dtype for p in self.net.parameters() if p.is_floating_point())
         return next(floats, torch.float32)
-
-    def _finite(self) -> bool:
-        return all(bool(torch.isfinite(p).all()) for p in self.net.parameters())
 
     @contextmanager
     def _randomness(self) -> Iterator[None]:
@@ -230,23 +208,19 @@ def torch_backend(
     learner: Learner,
     X: Any,
     *,
-    net: "str | nn.Module" = "auto",
+    net: str | nn.Module = "auto",
     optim: Optim | None = None,
-    augment: Callable[["Tensor"], "Tensor"] | None = None,
+    augment: Callable[[Tensor], Tensor] | None = None,
     batch: int = 200,
     seed: int = 0,
     device: str = "auto",
-    team: Alone = ALONE,
-    weights: "tuple[Any, Any] | None" = None,
+    team: Team = ALONE,
+    weights: tuple[Any, Any] | None = None,
 ) -> TorchBackend:
     """A backend for a learner, with the paper's net and optimizer for rows like those of X.
 
     "auto" is the 512-512 net for tables, ResNet-18 for images (channels first), and the
     5000-5000-50 net for anything else. Initial weights and batches both depend on `seed`.
-
-    >>> from topbin.learn import LEARNERS
-    >>> torch_backend(LEARNERS["tedn"], torch.zeros(4, 8)).optim.lr
-    0.1
     """
     name = None
     if isinstance(net, str):
@@ -257,10 +231,9 @@ def torch_backend(
             )
         name = name_for(net, shape)
         net = build_net(name, shape, seed=seed)
-    optim = optim or default_optim(learner.loss, name)
     return TorchBackend(
-        net, optim, batch=batch, augment=augment, seed=seed, device=device, team=team,
-        weights=weights,
+        net, optim or default_optim(learner.loss, name), batch=batch, augment=augment, seed=seed,
+        device=device, team=team, weights=weights,
     )  # fmt: skip
 
 
@@ -269,12 +242,8 @@ def name_for(net: str, shape: tuple[int, ...]) -> str:
     return {1: "uci-mlp", 3: "resnet18"}.get(len(shape), "mlp") if net == "auto" else net
 
 
-def find_device(name: str = "auto") -> "torch.device":
-    """The device of this name; "auto" takes cuda, then mps, then cpu.
-
-    >>> find_device("cpu")
-    device(type='cpu')
-    """
+def find_device(name: str = "auto") -> torch.device:
+    """The device of this name; "auto" takes cuda, then mps, then cpu."""
     if name == "auto":
         mps = torch.backends.mps.is_available()
         name = "cuda" if torch.cuda.is_available() else "mps" if mps else "cpu"
@@ -286,7 +255,7 @@ def find_device(name: str = "auto") -> "torch.device":
     return device
 
 
-def _few_threads(net: "nn.Module") -> int:
+def _few_threads(net: nn.Module) -> int:
     """1 for a small net without convolutions, else 0: leave the threads as they are."""
     sizes = [(p.numel(), p.ndim) for p in net.parameters()]
     small = sum(n for n, _ in sizes) < SMALL and all(ndim <= 2 for _, ndim in sizes)

@@ -1,14 +1,14 @@
 """The face all classifiers share: data in, labels and probabilities out.
 
-A classifier names its learner; `fitting` and `nets` fit it, and the methods themselves are in the
-files of the rooms below.
+A classifier names its learner; `fitting` fits it to tables, and `nets` trains nets.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from time import monotonic
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,20 @@ from sklearn.utils.validation import check_is_fitted
 from topbin.core.checks import check_above_zero, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask, read_labels
-from topbin.learn.classifiers.classes import classes_of
-from topbin.learn.classifiers.face import PUEstimator, check_weight
-from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, fit_table
+from topbin.learn.classifiers.face import PUEstimator, check_weight, classes_of
+from topbin.learn.classifiers.fitting import (
+    FitOptions,
+    FittedModel,
+    TrainingTable,
+    TwoSamples,
+    fit_table,
+)
 from topbin.learn.classifiers.plans import check_plan, is_net
 from topbin.learn.classifiers.tables import is_table, read_table, stack
 from topbin.learn.crossfit import Progress
 from topbin.learn.pvu import PVU
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, n_rows
+from topbin.learn.select import Floats, RowNumbers, n_rows
 from topbin.mpe.registry import find_method
 
 
@@ -40,25 +45,21 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
     ----------
     estimator
         A scikit-learn classifier or pipeline; an `nn.Module` or the name of a net in
-        `topbin.learn.nets.NETS` ("auto": one that suits the rows). None: the default model.
-    plan
+        `topbin.learn.NETS` ("auto": one that suits the rows). None: the default model.
+    plan, preset
         How much work: a `topbin.learn.Plan` (folds, repeats, rounds) for scikit-learn models, a
-        `topbin.learn.NetPlan` for nets. None: by `preset`.
-    preset
-        "fast", "good" (by the size of the table) or "best": a plan for scikit-learn models.
+        `topbin.learn.NetPlan` for nets. None: the plan of the preset "fast", "good" (by the size
+        of the table) or "best".
     method, confidence
         How α is read from scores, and the level of its interval, as in `topbin.estimate_alpha`.
     positive, negative
         Label values, where {1, 0}, {1, −1}, booleans or missing values do not say it. Rows
         known to be negative are not used in training.
-    random_state
-        Seed of folds, models and initial weights.
-    time_limit
-        Seconds after which no repeat, round or epoch begins that is not needed.
-    n_jobs
-        Folds fitted at once.
-    on_event
-        Called with a `topbin.learn.Progress` after each step; silent by default.
+    random_state, n_jobs
+        Seed of folds, models and initial weights, and how many folds are fitted at once.
+    time_limit, on_event
+        Seconds after which no repeat, round or epoch begins that is not needed; and a function
+        that is called with a `topbin.learn.Progress` after each step.
 
     Attributes
     ----------
@@ -70,17 +71,14 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         For tables: each training row's probability of being positive, by models that never saw
         it. For these rows it is better than `predict_proba`.
     classes_
-        The label of "not positive" and the label of "positive", always in this order, so that
-        column 1 of `predict_proba` is p(positive). scikit-learn's own scorers, such as "roc_auc",
-        assume sorted labels: for them the positive label must sort last, as 1 and "yes" do.
-    evidence_
-        Scores of held-out rows and their tails, from which α and the probabilities were read;
-        `scores_p_` and `scores_u_` are its scores.
-    features_
-        For frames: the `topbin.data.Features` that encode them, as `topbin.fit` does. Else None.
+        The labels of "not positive" and of "positive", in this order. scikit-learn's own scorers,
+        such as "roc_auc", assume sorted labels: there the positive label must sort last, as 1 does.
+    evidence_, features_
+        Scores of held-out rows, from which α and the probabilities were read (also `scores_p_` and
+        `scores_u_`); and, for frames, the `topbin.data.Features` that encode them.
     """
 
-    _default_net: ClassVar[str | None] = None
+    _nets: ClassVar[Literal["never", "allowed", "only"]] = "allowed"
 
     estimator: Any = field(default=None, kw_only=False)
     plan: Any = None
@@ -96,16 +94,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         options = self._options()
         X, is_positive, known = self._read_all(X, y)
         weight = check_weight(sample_weight, n_rows(X))
-        weight = None if weight is None else weight[known]
-        if self._net() is not None:
-            from topbin.learn.classifiers.nets import pick
-
-            side = is_positive[known]
-            two = pick(X, known[side]), pick(X, known[~side])
-            weights = None if weight is None else (weight[side], weight[~side])
-            return self._store(self._fit_two(*two, options, weights))
-        table = TrainingTable(self._rows(X, known), is_positive[known], weight)
-        return self._store(self._fit_table(table, options), X, known)
+        return self._fit_rows(X, is_positive, known, weight, options)
 
     def fit_pu(self, X_p: Any, X_u: Any, sample_weight: Any = None) -> Self:
         """Learn from two samples: known positives, and unlabeled rows.
@@ -119,14 +108,27 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         self.classes_ = np.array([usual if value is None else value for value, usual in given])
         self.label_note_ = labels.note
         weight = check_weight(sample_weight, n_p + n_u)
-        tables = is_table(X_p) or is_table(X_u)
-        X = self._read(stack(X_p, X_u) if tables else X_p, reset=True)
-        if self._net() is not None:
-            two = (X[:n_p], X[n_p:]) if tables else (X, X_u)
-            weights = None if weight is None else (weight[:n_p], weight[n_p:])
-            return self._store(self._fit_two(*two, options, weights))
-        table = TrainingTable(X, labels.is_positive, weight)
-        return self._store(self._fit_table(table, options), X, np.arange(n_p + n_u))
+        if is_table(X_p) or is_table(X_u):
+            X = self._read(stack(X_p, X_u), reset=True)
+            return self._fit_rows(X, labels.is_positive, np.arange(n_p + n_u), weight, options)
+        X_p = self._read(X_p, reset=True)  # refused unless a net can take it as it is
+        weights = None if weight is None else (weight[:n_p], weight[n_p:])
+        return self._store(self._fit_two(TwoSamples(X_p, X_u, weights), options))
+
+    def _fit_rows(
+        self, X: Any, is_positive: Mask, known: RowNumbers, weight: Any, options: FitOptions
+    ) -> Self:
+        """Fit on the rows that are not known to be negative."""
+        side, weight = is_positive[known], None if weight is None else weight[known]
+        if self._net() is None:
+            rows = X if known.size == n_rows(X) else _safe_indexing(X, known)
+            table = TrainingTable(rows, side, weight)
+            return self._store(self._fit_table(table, options), X, known)
+        from topbin.learn.classifiers.nets import pick
+
+        two = pick(X, known[side]), pick(X, known[~side])
+        weights = None if weight is None else (weight[side], weight[~side])
+        return self._store(self._fit_two(TwoSamples(*two, weights), options))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the kind that the classifier was fitted with."""
@@ -148,12 +150,27 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         return self.posterior_(self.model_.scores(self._read(X, reset=False)))
 
     def _learner(self) -> Learner:
-        """What is learned from P and U: their difference, unless a subclass says more."""
         return PVU
 
     def _net(self) -> Any:
-        """The net to train; None where a table model is meant."""
-        return self.estimator if is_net(self.estimator) else None
+        """The net to train, a default one where it must be a net; None for a table model."""
+        if self.estimator is None:
+            return "auto" if self._nets == "only" else None
+        net, name = is_net(self.estimator), type(self).__name__
+        if net and self._nets == "never":
+            raise InputError(
+                "TB013",
+                f"{name} cross-fits scikit-learn classifiers and takes no net; got "
+                f"{self.estimator!r}. Pass a classifier, or use TEDnClassifier, which takes nets.",
+            )
+        if not net and self._nets == "only":
+            raise InputError(
+                "TB013",
+                f"{name} has a negative weight in its risk, so it needs a gradient model; "
+                f"{type(self.estimator).__name__} cannot follow one. Pass a net (pip install "
+                '"topbin[torch]"), or use TEDnClassifier or CVIRClassifier, which take this model.',
+            )
+        return self.estimator if net else None
 
     def _given_alpha(self) -> float | None:
         """The α that the user knows, for the learners that take one."""
@@ -161,19 +178,18 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         return None if alpha is None else check_fraction(alpha, "alpha")
 
     def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
-        return fit_table(table, self._learner(), options, alpha=self._given_alpha())
+        return self._learn(partial(fit_table, table, options))
 
-    def _fit_two(
-        self, X_p: Any, X_u: Any, options: FitOptions, weights: tuple[Floats, Floats] | None
-    ) -> FittedModel:
+    def _fit_two(self, samples: TwoSamples, options: FitOptions) -> FittedModel:
         from topbin.learn.classifiers.nets import fit_net
 
-        return fit_net(
-            self._net(), X_p, X_u, self._learner(), options,
-            alpha=self._given_alpha(), weights=weights,
-        )  # fmt: skip
+        return self._learn(partial(fit_net, self._net(), samples, options))
 
-    def _read_all(self, X: Any, y: Any) -> tuple[Any, Mask, NDArray[np.intp]]:
+    def _learn(self, fit: Callable[[Learner, float | None], FittedModel]) -> FittedModel:
+        """Fit the learner, with the α that the user gave."""
+        return fit(self._learner(), self._given_alpha())
+
+    def _read_all(self, X: Any, y: Any) -> tuple[Any, Mask, RowNumbers]:
         """The table, which rows are positive, and the rows that are not known to be negative."""
         X = self._read(X, reset=True)
         labels = self._read_labels(y, n_rows(X))
@@ -181,20 +197,11 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         self.label_note_ = labels.note
         return X, labels.is_positive, np.flatnonzero(~labels.is_negative)
 
-    @staticmethod
-    def _rows(X: Any, known: NDArray[np.intp]) -> Any:
-        return X if known.size == n_rows(X) else _safe_indexing(X, known)
-
-    def _store(
-        self, fitted: FittedModel, X: Any = None, known: NDArray[np.intp] | None = None
-    ) -> Self:
+    def _store(self, fitted: FittedModel, X: Any = None, known: RowNumbers | None = None) -> Self:
         """Keep what was fitted; rows of X known to be negative get probabilities as new rows do."""
-        self.model_ = fitted.model
-        self.posterior_ = fitted.posterior
-        self.estimate_ = fitted.estimate
-        self.alpha_ = fitted.estimate.alpha
-        self.history_ = list(fitted.history)
-        self.evidence_ = fitted.evidence
+        self.model_, self.posterior_ = fitted.model, fitted.posterior
+        self.estimate_, self.alpha_ = fitted.estimate, fitted.estimate.alpha
+        self.history_, self.evidence_ = list(fitted.history), fitted.evidence
         if known is None:
             return self
         self.oof_proba_ = fitted.oof
@@ -219,16 +226,13 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
     def _options(self) -> FitOptions:
         """The parameters, checked; time runs from here."""
         self._check_confidence()
-        reads_scores = find_method(self.method).reads_scores
-        if "method" in self._get_param_names() and not reads_scores:
+        if "method" in self._get_param_names() and not find_method(self.method).reads_scores:
             raise InputError(
                 "TB007", f"method must read scores on any scale, as bbe does; got {self.method!r}."
             )
         plan = check_plan(self.plan, self.preset, net=self._net() is not None)
         self._given_alpha()
-        deadline = inf
-        if self.time_limit is not None:
-            deadline = monotonic() + check_above_zero(self.time_limit, "time_limit")
+        limit = self.time_limit
         return FitOptions(
             estimator=self.estimator,
             plan=plan,
@@ -236,7 +240,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
             confidence=self.confidence,
             seed=self._seed(),
             n_jobs=self.n_jobs,
-            deadline=deadline,
+            deadline=inf if limit is None else monotonic() + check_above_zero(limit, "time_limit"),
             memory=getattr(self, "memory", None),
             on_event=self.on_event,
         )
@@ -247,9 +251,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         # Where every unlabeled row is negative it rightly calls no row positive, so scikit-learn's
         # own accuracy checks, which fit such rows, must not expect otherwise.
         tags.classifier_tags.poor_score = True
-        tags.target_tags.required = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = self.estimator is None and self._default_net is None
+        tags.input_tags.sparse = self.estimator is None and self._nets != "only"
         if hasattr(self.estimator, "__sklearn_tags__"):
             inner = get_tags(self.estimator).input_tags
             tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse

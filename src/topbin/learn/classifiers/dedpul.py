@@ -1,15 +1,19 @@
-"""DEDPULClassifier: the posterior of DEDPUL (Ivanov, ICMLA 2020), over any model."""
+"""DEDPULClassifier: the posterior of DEDPUL, over any model.
+
+Ivanov, "DEDPUL: Difference-of-Estimated-Densities-based Positive-Unlabeled Learning", ICMLA 2020.
+"""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+import numpy as np
+
+from topbin.core.checks import Scores
 from topbin.core.evidence import Evidence
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
-from topbin.learn.classifiers.plans import no_net
-from topbin.learn.dedpul import dedpul_curve
+from topbin.learn.posterior import Posterior, posterior_through
 from topbin.learn.pvu import PVU
-from topbin.mpe.dedpul import Rule
+from topbin.mpe.dedpul import Rule, capped, density_ratio, without_ties
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import METHODS
 
@@ -18,28 +22,18 @@ from topbin.mpe.registry import METHODS
 class DEDPULClassifier(PUClassifier):
     """Scores of positives against unlabeled, then the ratio of their densities in P and in U.
 
-    Parameters
-    ----------
-    estimator, plan, preset, confidence, positive, negative, random_state, n_jobs, time_limit,
-    on_event
-        As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
-    rule, bandwidth
-        As in `topbin.mpe.dedpul`.
+    `rule` and `bandwidth` are those of `topbin.mpe.dedpul`, which is also the method.
+    Other parameters are those of every classifier: see `topbin.learn.classifiers.base`.
 
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.r_[rng.normal(4, 1, (200, 2)), rng.normal(0, 1, (100, 2))]
-    >>> s = np.r_[np.ones(100), np.zeros(200)]      # 100 of the 200 unlabeled are positive
-    >>> DEDPULClassifier().fit(X, s).predict([[4.0, 4.0], [0.0, 0.0]])
-    array([1., 0.])
+    >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
+    >>> DEDPULClassifier().fit(X, y).predict([[1.0], [0.0]])      # half of the unlabeled are 1.0
+    array([1, 0])
     """
 
     rule: Rule = "auto"
     bandwidth: float = 0.2
     method: str = field(default="dedpul", init=False)  # no parameter: it is what the class is
-
-    def _net(self) -> Any:
-        return no_net(self.estimator, type(self).__name__)
+    _nets = "never"
 
     def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
         fit = run_crossfit(table, replace(PVU, name="dedpul"), options, ranks=False)
@@ -49,3 +43,16 @@ class DEDPULClassifier(PUClassifier):
         posterior = dedpul_curve(*evidence.scores, estimate.alpha, bandwidth=self.bandwidth)
         oof = posterior(fit.scores)
         return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence, oof)
+
+
+def dedpul_curve(
+    scores_p: Scores, scores_u: Scores, alpha: float, *, bandwidth: float = 0.2
+) -> Posterior:
+    """min(1, α·r), r the ratio of two estimated densities, at each distinct unlabeled score.
+
+    >>> dedpul_curve(np.ones(1000), np.repeat([1.0, 0.0], 500), alpha=0.5)([0.0, 1.0]).round(2)
+    array([0., 1.])
+    """
+    knots, ratio = without_ties(*density_ratio(scores_p, scores_u, bandwidth=bandwidth))
+    scores = np.concatenate([scores_p, scores_u])
+    return posterior_through(knots, capped(alpha, ratio), scores)

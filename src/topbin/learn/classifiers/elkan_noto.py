@@ -1,23 +1,31 @@
-"""ElkanNotoClassifier: the two classifiers of Elkan & Noto, KDD 2008, over any model."""
+"""ElkanNotoClassifier: the two classifiers of Elkan & Noto, KDD 2008, over any model.
 
+"Learning classifiers from only positive and unlabeled data": from g(x), the probability that a row
+like x is labeled, and c, the labeled share of the positives. The paper's f(x) = g(x)/c is for all
+rows; probabilities here are for the unlabeled ones.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
+from topbin.learn.backends.sklearn import seeded, weight_name
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
-from topbin.learn.classifiers.plans import no_net
 from topbin.learn.crossfit import Ensemble
 from topbin.learn.defaults import calibrated_model
-from topbin.learn.elkan_noto import (
-    as_posterior,
-    fit_weighted,
-    from_labeled,
-    from_positive,
-    labeled_share,
-    natural_pvu,
-)
+from topbin.learn.posterior import Posterior
+from topbin.learn.pvu import PVU
+from topbin.learn.risk import Learner, Risk
+from topbin.learn.select import Floats
 from topbin.mpe.estimate import estimate_alpha
+
+NEVER_ONE = 1 - 1e-9
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -25,47 +33,78 @@ class ElkanNotoClassifier(PUClassifier):
     """Probabilities of being labeled, turned into probabilities of being positive.
 
     The model must give calibrated probabilities; the default one is wrapped in
-    `CalibratedClassifierCV`, and your own may need it too.
+    `CalibratedClassifierCV`, and your own may need it too. `weighted=True` trains once more, each
+    unlabeled row counting as positive in part (section 3 of the paper); without it the first
+    model is rescaled (section 2). Other parameters: see `topbin.learn.classifiers.base`.
 
-    Parameters
-    ----------
-    estimator, plan, preset, confidence, positive, negative, random_state, n_jobs, time_limit,
-    on_event
-        As in every classifier here: see `topbin.learn.classifiers.base.PUClassifier`.
-    weighted
-        True: train once more, each unlabeled row counting as positive in part (section 3 of the
-        paper). False: rescale the first model (section 2).
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.r_[rng.normal(4, 1, (200, 2)), rng.normal(0, 1, (100, 2))]
-    >>> s = np.r_[np.ones(100), np.zeros(200)]      # 100 of the 200 unlabeled are positive
-    >>> ElkanNotoClassifier().fit(X, s).predict([[4.0, 4.0], [0.0, 0.0]])
-    array([1., 0.])
+    >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
+    >>> ElkanNotoClassifier().fit(X, y).predict([[1.0], [0.0]])   # half of the unlabeled are 1.0
+    array([1, 0])
     """
 
     weighted: bool = False
     method: str = field(default="elkan_noto", init=False)  # no parameter: it is what the class is
-
-    def _net(self) -> Any:
-        return no_net(self.estimator, type(self).__name__)
+    _nets = "never"
 
     def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
-        if options.estimator is None:
-            model = calibrated_model(table.X, table.is_positive)
-            options = replace(options, estimator=model)
         is_p = table.is_positive
+        if options.estimator is None:
+            options = replace(options, estimator=calibrated_model(table.X, is_p))
         share_p = float(is_p.mean())
         fit = run_crossfit(table, natural_pvu(share_p), options, ranks=False)
         evidence = Evidence(fit.scores[is_p], fit.scores[~is_p], share_p)
-        estimate = estimate_alpha(evidence, method="elkan_noto", confidence=options.confidence)
+        estimate = estimate_alpha(evidence, method=options.method, confidence=options.confidence)
         c = labeled_share(estimate.alpha, share_p)
         model, posterior = fit.ensemble, as_posterior(from_labeled, c)
         oof = posterior(fit.scores)
         if self.weighted:
-            f = fit_weighted(
-                options.estimator, table.X, is_p, from_labeled(evidence.scores_u, c),
-                seed=options.seed, sample_weight=table.weight,
-            )  # fmt: skip
+            w_u = from_labeled(evidence.scores_u, c)
+            f = fit_weighted(options.estimator, table, w_u, seed=options.seed)
             model, posterior = Ensemble(((f,),), ()), as_posterior(from_positive, c)
         return FittedModel(model, posterior, estimate, fit.history, evidence, oof)
+
+
+def natural_pvu(share_p: float) -> Learner:
+    """P against U in the proportions they come in, so that the score is the probability g."""
+    return replace(PVU, name="elkan_noto", risk=lambda _: Risk(share_p, 0.0, 1 - share_p))
+
+
+def labeled_share(alpha: float, share_p: float) -> float:
+    """c, the share of the positives that are labeled."""
+    return share_p / (share_p + (1 - share_p) * alpha)
+
+
+def from_labeled(g: Any, c: float) -> Floats:
+    """p(positive | x, unlabeled) = (1 − c)/c · g/(1 − g), section 3 of the paper, cut to 1."""
+    g = np.minimum(np.asarray(g, np.float64), NEVER_ONE)
+    return np.asarray(np.minimum(1.0, (1 - c) / c * g / (1 - g)), np.float64)
+
+
+def from_positive(f: Any, c: float) -> Floats:
+    """p(positive | x, unlabeled) = (1 − c) f/(1 − c f), from f(x), that of all rows."""
+    f = np.minimum(np.asarray(f, np.float64), NEVER_ONE)
+    return np.asarray((1 - c) * f / (1 - c * f), np.float64)
+
+
+def as_posterior(curve: Callable[[Any, float], Floats], c: float) -> Posterior:
+    """One of the two maps above, on a fine grid of probabilities."""
+    grid = np.linspace(0, 1, 2001)
+    return Posterior(knots=grid, values=curve(grid, c), centre=0.5, width=0.25)
+
+
+def fit_weighted(estimator: Any, table: TrainingTable, w_u: Floats, *, seed: int = 0) -> Any:
+    """Fit f: each unlabeled row counts as positive with weight w, as negative with 1 − w."""
+    name = weight_name(estimator)
+    if name is None:
+        raise InputError(
+            "TB013",
+            f"{type(estimator).__name__} takes no sample_weight, which the weighted variant needs; "
+            "use weighted=False or another classifier.",
+        )
+    p, u = np.flatnonzero(table.is_positive), np.flatnonzero(~table.is_positive)
+    rows = np.concatenate([p, u, u])
+    weight = np.concatenate([np.ones(p.size), w_u, 1 - w_u])
+    if table.weight is not None:
+        weight = weight * table.weight[rows]
+    y = (np.arange(rows.size) < p.size + u.size).astype(int)
+    return seeded(estimator, seed).fit(_safe_indexing(table.X, rows), y, **{name: weight})

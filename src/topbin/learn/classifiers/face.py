@@ -1,6 +1,5 @@
-"""What AlphaEstimator and all classifiers share: parameters, labels, weights, how α is shown."""
+"""What AlphaEstimator and all classifiers share: parameters, labels, weights, how α looks."""
 
-import warnings
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -8,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state, estimator_html_repr
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
@@ -23,9 +21,8 @@ from topbin.core.labels import Labels, read_labels
 class PUEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """The parameters that mean the same in every estimator, each stated once.
 
-    The fields of a dataclass become the arguments of `__init__`, which only stores them: that is
-    scikit-learn's rule too, so `get_params`, `set_params` and `clone` work as usual. A subclass
-    states only what it adds.
+    The fields of a dataclass become the arguments of `__init__`, which only stores them, as
+    scikit-learn demands. A subclass states only what it adds.
     """
 
     method: str = CROSSFIT_METHOD
@@ -50,23 +47,22 @@ class PUEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
             check_fraction(self.confidence, "confidence")
 
     def _read_labels(self, y: Any, rows: int) -> Labels:
-        """The labels, one for each row of the table."""
         if y is None:
             raise InputError(
                 "TB001",
                 "the labels are missing: fit requires y to be passed, but the target y is None.",
             )
         try:
-            labels = read_labels(one_column(y), positive=self.positive, negative=self.negative)
+            if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+                column_or_1d(y, warn=True)  # scikit-learn's usual warning
+            labels = read_labels(y, positive=self.positive, negative=self.negative)
         except InputError as error:
             if error.code != "TB003":
                 raise
             raise InputError("TB003", f"{error.message} {two_classes(y)}") from error
-        if labels.is_positive.size != rows:
+        if (n := labels.is_positive.size) != rows:
             raise InputError(
-                "TB005",
-                f"X and y have inconsistent numbers of samples: {rows:,} and "
-                f"{labels.is_positive.size:,}.",
+                "TB005", f"X and y have inconsistent numbers of samples: {rows:,} and {n:,}."
             )
         return labels
 
@@ -75,6 +71,12 @@ class PUEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         if isinstance(self.random_state, int | np.integer):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        return tags
 
     def _html_repr(self) -> str:
         """In a notebook: α and its interval once they are known, above scikit-learn's diagram."""
@@ -87,24 +89,8 @@ class PUEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         return f"<pre>{escape(chr(10).join(shown))}</pre>{diagram}"
 
 
-def one_column(y: Any) -> Any:
-    """Labels as they came; of a single column scikit-learn's usual warning."""
-    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape "
-            "of y to (n_samples,), for example using ravel().",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-    return y
-
-
 def two_classes(y: Any) -> str:
-    """What kind of target y is, next to the kind that is needed.
-
-    >>> two_classes([0.1, 0.7, 2.5])
-    'y is continuous; fit needs two classes, positive and unlabeled.'
-    """
+    """What kind of target y is, next to the kind that is needed."""
     try:
         with np.errstate(invalid="ignore"):
             kind = type_of_target(y)
@@ -113,12 +99,31 @@ def two_classes(y: Any) -> str:
     return f"y is {kind}; fit needs two classes, positive and unlabeled."
 
 
-def check_weight(sample_weight: Any, rows: int) -> NDArray[np.float64] | None:
-    """Row weights as a vector of numbers ≥ 0, not all zero; None stays None.
+def classes_of(labels: Labels, negative: Any = None) -> NDArray[Any]:
+    """The label of "not positive" and the label of "positive", in this order always.
 
-    >>> check_weight([1, 2], 2)
-    array([1., 2.])
+    "Not positive" is the negative value if one is given, else the value of the unlabeled rows, else
+    (if these are blank or have several values) 0, False or "not …".
+
+    >>> classes_of(read_labels([1, -1, -1])), classes_of(read_labels([1.0, np.nan]))
+    (array([-1,  1]), array([0., 1.]))
     """
+    named = [value for value in labels.unlabeled if value is not None]
+    other = named[0] if len(named) == 1 else _opposite(labels.positive)
+    pair = [other if negative is None else negative, labels.positive]
+    return np.array(pair, dtype=None if type(pair[0]) is type(pair[1]) else object)
+
+
+def _opposite(positive: Any) -> Any:
+    if isinstance(positive, bool):
+        return not positive
+    if isinstance(positive, int | float):
+        return type(positive)(0 if positive else 1)
+    return f"not {positive}"
+
+
+def check_weight(sample_weight: Any, rows: int) -> NDArray[np.float64] | None:
+    """Row weights as a vector of numbers ≥ 0, not all zero; None stays None."""
     if sample_weight is None:
         return None
     table = np.broadcast_to(0.0, (rows, 1))  # the check reads only how many rows it has
@@ -127,12 +132,3 @@ def check_weight(sample_weight: Any, rows: int) -> NDArray[np.float64] | None:
     except ValueError as error:
         raise InputError("TB012", str(error)) from error
     return np.asarray(weight, np.float64)
-
-
-def code_of(message: str) -> str:
-    """Which of our codes fits the message of one of scikit-learn's own checks."""
-    if "infinity" in message or "NaN" in message:
-        return "TB004"
-    if "minimum of" in message:
-        return "TB001"
-    return "TB006" if "convert" in message or "numeric" in message else "TB005"

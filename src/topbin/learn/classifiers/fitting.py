@@ -3,7 +3,7 @@
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,14 +22,6 @@ from topbin.mpe.estimate import add_alarms, estimate_alpha
 from topbin.mpe.registry import find_method
 
 
-class RowScorer(Protocol):
-    """A fitted model; higher is more positive."""
-
-    def scores(self, X: Any) -> Floats:
-        """One score per row."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingTable:
     """Rows of a table, which of them are positive, and their weights."""
@@ -37,6 +29,15 @@ class TrainingTable:
     X: Any
     is_positive: Mask
     weight: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoSamples:
+    """Rows of P and rows of U as a net takes them, and the weights of both."""
+
+    X_p: Any
+    X_u: Any
+    weights: tuple[Floats, Floats] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class FittedModel:
     `oof` is the probability of each row of the training table; a net has none.
     """
 
-    model: RowScorer
+    model: Any  # `model.scores(X)` is one score per row
     posterior: Posterior
     estimate: AlphaEstimate
     history: Sequence[Epoch]
@@ -70,39 +71,32 @@ class FittedModel:
 
 
 def fit_table(
-    table: TrainingTable, learner: Learner, options: FitOptions, *, alpha: float | None = None
+    table: TrainingTable, options: FitOptions, learner: Learner, alpha: float | None = None
 ) -> FittedModel:
     """Cross-fit a learner over a table; an α it needs and is not given is found by (TED)ⁿ first."""
     notes: tuple[str, ...] = ()
     if learner.needs_alpha and alpha is None:
-        first = fit_table(table, TEDN, replace(options, confidence=None)).estimate
-        alpha, notes = usable(first)
+        alpha, notes = usable(fit_table(table, replace(options, confidence=None), TEDN).estimate)
     fit = run_crossfit(table, learner, options, alpha=alpha)
-    return from_crossfit(fit, table.is_positive, options, alpha=alpha, notes=notes)
+    return from_crossfit(fit, table.is_positive, lambda found: judge(found, options, alpha, notes))
 
 
 def from_crossfit(
     fit: CrossFit,
     is_positive: Mask,
-    options: FitOptions,
+    read: Callable[[Evidence], AlphaEstimate],
     *,
-    alpha: float | None = None,
-    notes: tuple[str, ...] = (),
-    estimate: AlphaEstimate | None = None,
+    evidence: Evidence | None = None,
 ) -> FittedModel:
-    """What a finished cross-fit says; an `estimate` made elsewhere replaces its own."""
-    evidence = Evidence(fit.scores[is_positive], fit.scores[~is_positive])
-    if estimate is None:
-        estimate = judge(evidence, options, alpha=alpha, notes=notes)
-    posterior = fit_posterior(*evidence.scores, estimate.alpha)
-    return FittedModel(
-        model=fit.ensemble,
-        posterior=posterior,
-        estimate=estimate,
-        history=fit.history,
-        evidence=evidence,
-        oof=posterior(fit.scores),
-    )
+    """What a finished cross-fit says, its α as `read` from the held-out scores.
+
+    `evidence` replaces its own where α was read elsewhere, say from many more rows.
+    """
+    own = Evidence(fit.scores[is_positive], fit.scores[~is_positive])
+    estimate = read(own)
+    posterior = fit_posterior(*own.scores, estimate.alpha)
+    oof = posterior(fit.scores)
+    return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence or own, oof)
 
 
 def run_crossfit(
@@ -113,31 +107,23 @@ def run_crossfit(
     alpha: float | None = None,
     ranks: bool = True,
     new_rows: bool = True,
+    keep_chains: bool = False,
 ) -> CrossFit:
     """Cross-fit the model that the options name, or the default one, by their plan."""
     model = default_model(table.X) if options.estimator is None else options.estimator
     return crossfit(
-        model,
-        coarse(table.X, model),
-        table.is_positive,
-        learner,
-        alpha=alpha,
-        plan=plan_for(learner, table.X, options.plan),
-        ranks=ranks,
-        new_rows=new_rows,
-        seed=options.seed,
-        sample_weight=table.weight,
-        n_jobs=options.n_jobs,
-        deadline=options.deadline,
+        model, coarse(table.X, model), table.is_positive, learner,
+        alpha=alpha, plan=plan_for(learner, table.X, options.plan), ranks=ranks,
+        seed=options.seed, sample_weight=table.weight, n_jobs=options.n_jobs,
+        deadline=options.deadline, new_rows=new_rows, keep_chains=keep_chains,
         memory=options.memory,
         on_event=options.on_event,
-    )
+    )  # fmt: skip
 
 
 def judge(
     evidence: Evidence,
     options: FitOptions,
-    *,
     alpha: float | None = None,
     notes: tuple[str, ...] = (),
 ) -> AlphaEstimate:
@@ -158,11 +144,7 @@ def judge(
 
 
 def usable(estimate: AlphaEstimate) -> tuple[float, tuple[str, ...]]:
-    """An estimate as a learner's α, inside (0, 1), and a note that says where it came from.
-
-    >>> usable(AlphaEstimate(alpha=0.25, n_p=100, n_u=100, method="bbe"))
-    (0.25, ('α was estimated first, by (TED)ⁿ with bbe',))
-    """
+    """An estimate as a learner's α, inside (0, 1), and a note that says where it came from."""
     note = f"α was estimated first, by (TED)ⁿ with {estimate.method}"
     alpha = float(np.clip(estimate.alpha, 1 / (1 + estimate.n_u), NEAR_ONE))
     cut = f"; {estimate.alpha:.3g} was moved to {alpha:.3g}" if alpha != estimate.alpha else ""

@@ -7,42 +7,34 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from topbin.core.errors import InputError
-from topbin.core.estimate import Alarm
+from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.optional import require
-from topbin.learn.backends.distributed import ALONE, Alone, find_team
+from topbin.learn.backends.distributed import ALONE, Team, find_team
+from topbin.learn.backends.needs_torch import Dataset, nn, torch
 from topbin.learn.backends.torch import TorchBackend, torch_backend
 from topbin.learn.classifiers.fitting import (
     FitOptions,
     FittedModel,
     TrainingTable,
+    TwoSamples,
     fit_table,
     judge,
     usable,
 )
 from topbin.learn.classifiers.plans import NetPlan
 from topbin.learn.crossfit import Progress
-from topbin.learn.loop import Diverged, Epoch, train
+from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, train
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, RowNumbers, RowSplit, n_rows, split_rows
+from topbin.learn.select import Floats, RowNumbers, n_rows, split_rows
 from topbin.learn.tedn import TEDN, mean_alpha
 
-if TYPE_CHECKING:
-    import torch
-    from torch.utils.data import Dataset, Subset
-else:
-    torch = require("torch", extra="torch", caller="a net")
-    from torch.utils.data import Dataset, Subset
-
-
-Weights = tuple[Floats, Floats]  # of the rows of P and of U
 STEADY = "α is the mean of the estimates of the last 10 epochs, because single ones vary"
 
 
@@ -59,107 +51,79 @@ class NetModel:
 
 
 def fit_net(
-    net: "str | torch.nn.Module",
-    X_p: Any,
-    X_u: Any,
-    learner: Learner,
+    net: str | nn.Module,
+    samples: TwoSamples,
     options: FitOptions,
-    *,
+    learner: Learner,
     alpha: float | None = None,
-    weights: Weights | None = None,
 ) -> FittedModel:
-    """Train a net on two samples; an α it needs and is not given is found by (TED)ⁿ first.
+    """Train a net on two samples, until it has settled, time is up, or its limit is reached.
 
-    For a table (TED)ⁿ uses the default table model, which has a smaller error than a net; for
-    other rows the same net.
+    An α that the learner needs and is not given is found by (TED)ⁿ first. Processes that torchrun
+    started train together; afterwards each scores new rows by itself.
     """
     notes: tuple[str, ...] = ()
     if learner.needs_alpha and alpha is None:
-        first = replace(options, confidence=None)
-        if is_numbers(X_p) and is_numbers(X_u):
-            is_positive = np.arange(len(X_p) + len(X_u)) < len(X_p)
-            weight = None if weights is None else np.concatenate(weights)
-            table = TrainingTable(np.concatenate([X_p, X_u]), is_positive, weight)
-            found = fit_table(table, TEDN, replace(first, estimator=None, plan=None)).estimate
-        else:
-            found = fit_net(net, X_p, X_u, TEDN, first, weights=weights).estimate
-        alpha, notes = usable(found)
-    run = train_net(net, X_p, X_u, learner, options, alpha=alpha, weights=weights)
-    evidence = Evidence(run.scores_p, run.scores_u)
-    estimate = judge(evidence, options, alpha=alpha, notes=notes)
-    if learner.estimates_alpha and options.method == "bbe":
-        estimate = estimate.moved_to(mean_alpha(run.history))
-        estimate = replace(estimate, notes=(*estimate.notes, STEADY))
-    estimate = replace(estimate, alarms=(*estimate.alarms, *run.alarms))
-    return FittedModel(
-        model=run.model,
-        posterior=fit_posterior(*evidence.scores, estimate.alpha),
-        estimate=estimate,
-        history=run.history,
-        evidence=evidence,
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NetRun:
-    """A trained net, its scores of the held-out rows, and the history."""
-
-    model: NetModel
-    scores_p: Floats
-    scores_u: Floats
-    history: list[Epoch]
-    alarms: tuple[Alarm, ...] = ()
-
-
-def train_net(
-    net: "str | torch.nn.Module",
-    X_p: Any,
-    X_u: Any,
-    learner: Learner,
-    options: FitOptions,
-    *,
-    alpha: float | None = None,
-    weights: Weights | None = None,
-) -> NetRun:
-    """Hold rows out and run the loop until it has settled, time is up, or its limit is reached.
-
-    Processes that torchrun started train together; afterwards each scores new rows by itself.
-    """
-    team = find_team()
-    plan = options.plan or NetPlan()
-    rng = np.random.default_rng(options.seed)
-    scaler = fit_scaler(X_p, X_u) if isinstance(net, str) else None
-    splits = [split_rows(n_rows(X), rng, share=plan.holdout) for X in (X_p, X_u)]
-    X_p, X_u = scaled(X_p, scaler), scaled(X_u, scaler)
-    train_p, train_u = pick(X_p, splits[0].train), pick(X_u, splits[1].train)
-    held_p, held_u = pick(X_p, splits[0].holdout), pick(X_u, splits[1].holdout)
-    shares = None if weights is None else _mean_one(weights, splits)
+        alpha, notes = usable(_estimate_first(net, samples, replace(options, confidence=None)))
+    plan, team = options.plan or NetPlan(), find_team()
+    scaler = fit_scaler(samples) if isinstance(net, str) else None
+    inside, held = _hold_out(samples, scaler, plan.holdout, options.seed)
     backend = torch_backend(
-        learner, train_p, net=net, optim=plan.optim, augment=plan.augment, batch=plan.batch,
-        seed=options.seed, device=plan.device, team=team, weights=shares,
+        learner, inside.X_p, net=net, optim=plan.optim, augment=plan.augment, batch=plan.batch,
+        seed=options.seed, device=plan.device, team=team, weights=inside.weights,
     )  # fmt: skip
     warm = plan.warm_of(learner)
     run = partial(
-        train, backend, learner, train_p, train_u,
-        alpha=alpha, holdout=(held_p, held_u), epochs=plan.epochs, warm_start=warm,
+        train, backend, learner, inside.X_p, inside.X_u,
+        alpha=alpha, holdout=(held.X_p, held.X_u), epochs=plan.epochs, warm_start=warm,
         warm_stop=plan.warm is None and warm > 0,
     )  # fmt: skip
-    samples = (train_p, train_u, held_p, held_u, *(shares or ()))
+    rows = (inside.X_p, inside.X_u, held.X_p, held.X_u, *(inside.weights or ()))
     about = f"{learner.name} {learner.at(alpha)} {alpha} {warm} {plan.warm}"
-    done, epochs = _kept(plan.checkpoint, backend, samples, about, run)
+    done, epochs = _kept(plan.checkpoint, backend, rows, about, run)
     history, alarms = _follow(done, epochs, warm + plan.epochs, options, team)
-    scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held_p, held_u))
+    scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held.X_p, held.X_u))
+    evidence = Evidence(scores_p, scores_u)
     backend.team, backend.weights = ALONE, None
-    return NetRun(NetModel(backend, scaler), scores_p, scores_u, history, alarms)
+    estimate = judge(evidence, options, alpha, notes)
+    if learner.estimates_alpha and options.method == TRACKED_BY:
+        estimate = estimate.moved_to(mean_alpha(history))
+        estimate = replace(estimate, notes=(*estimate.notes, STEADY))
+    estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
+    posterior = fit_posterior(*evidence.scores, estimate.alpha)
+    return FittedModel(NetModel(backend, scaler), posterior, estimate, history, evidence)
 
 
-def _mean_one(weights: Weights, splits: Sequence[RowSplit]) -> Weights:
-    """The weights of the rows to train on, scaled to a mean of 1, so that steps keep their size."""
-    w_p, w_u = (weight[split.train] for weight, split in zip(weights, splits, strict=True))
-    mean = np.concatenate([w_p, w_u]).mean()
-    if mean == 0:
-        raise InputError("TB012", "all rows to train on have a weight of zero.")
-    return w_p / mean, w_u / mean
+def _estimate_first(
+    net: str | nn.Module, samples: TwoSamples, options: FitOptions
+) -> AlphaEstimate:
+    """α by (TED)ⁿ: of the default table model, whose error is smaller; for other rows the net's."""
+    X_p, X_u = samples.X_p, samples.X_u
+    if not is_numbers(samples):
+        return fit_net(net, samples, options, TEDN).estimate
+    is_positive = np.arange(len(X_p) + len(X_u)) < len(X_p)
+    weight = None if samples.weights is None else np.concatenate(samples.weights)
+    table = TrainingTable(np.concatenate([X_p, X_u]), is_positive, weight)
+    return fit_table(table, replace(options, estimator=None, plan=None), TEDN).estimate
+
+
+def _hold_out(
+    samples: TwoSamples, scaler: StandardScaler | None, share: float, seed: int
+) -> tuple[TwoSamples, TwoSamples]:
+    """Rows to train on, with weights of mean 1 so that steps keep their size, and the others."""
+    rng = np.random.default_rng(seed)
+    inside_p, held_p = split_rows(n_rows(samples.X_p), rng, share=share)
+    inside_u, held_u = split_rows(n_rows(samples.X_u), rng, share=share)
+    X_p, X_u = scaled(samples.X_p, scaler), scaled(samples.X_u, scaler)
+    weights = None
+    if samples.weights is not None:
+        w_p, w_u = samples.weights[0][inside_p], samples.weights[1][inside_u]
+        mean = np.concatenate([w_p, w_u]).mean()
+        if mean == 0:
+            raise InputError("TB012", "all rows to train on have a weight of zero.")
+        weights = w_p / mean, w_u / mean
+    inside = TwoSamples(pick(X_p, inside_p), pick(X_u, inside_u), weights)
+    return inside, TwoSamples(pick(X_p, held_p), pick(X_u, held_u))
 
 
 def _kept(
@@ -180,7 +144,7 @@ def _kept(
 
 
 def _follow(
-    done: Sequence[Epoch], epochs: Iterator[Epoch], total: int, options: FitOptions, team: Alone
+    done: Sequence[Epoch], epochs: Iterator[Epoch], total: int, options: FitOptions, team: Team
 ) -> tuple[list[Epoch], tuple[Alarm, ...]]:
     """Take epochs until they have settled or time is up; a loss that diverges ends them."""
     history = list(done)
@@ -200,16 +164,16 @@ def _follow(
     return history, ()
 
 
-def is_numbers(X: Any) -> bool:
-    """Whether rows are a plain table of numbers."""
-    return isinstance(X, np.ndarray) and X.ndim == 2
+def is_numbers(samples: TwoSamples) -> bool:
+    """Whether rows are plain tables of numbers."""
+    return all(isinstance(X, np.ndarray) and X.ndim == 2 for X in (samples.X_p, samples.X_u))
 
 
-def fit_scaler(X_p: Any, X_u: Any) -> StandardScaler | None:
-    """The scale of a table of numbers, which the paper's nets expect; None for other rows."""
-    if not (is_numbers(X_p) and is_numbers(X_u)):
+def fit_scaler(samples: TwoSamples) -> StandardScaler | None:
+    """The scale of tables of numbers, which the paper's nets expect; None for other rows."""
+    if not is_numbers(samples):
         return None
-    return StandardScaler().fit(np.concatenate([X_p, X_u]))
+    return StandardScaler().fit(np.concatenate([samples.X_p, samples.X_u]))
 
 
 def scaled(X: Any, scaler: StandardScaler | None) -> Any:
@@ -223,4 +187,4 @@ def pick(X: Any, rows: RowNumbers) -> Any:
     """Some rows of an array, tensor, tuple or Dataset."""
     if isinstance(X, tuple):
         return tuple(pick(part, rows) for part in X)
-    return Subset(X, rows.tolist()) if isinstance(X, Dataset) else X[rows]
+    return torch.utils.data.Subset(X, rows.tolist()) if isinstance(X, Dataset) else X[rows]

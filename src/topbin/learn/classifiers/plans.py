@@ -17,13 +17,11 @@ class NetPlan:
 
     A warm start ends once PvU has run twice as long as it took to reach its lowest risk on
     held-out rows, or after half of `epochs`; the paper uses a number, `warm=100` for tables. The
-    other defaults are those of the paper: 200 epochs after that, batches of 200 P and 200 U, a
-    fifth of the rows held out. `optim` is a `topbin.learn.backends.optim.Optim`; None: the one of
-    the paper for the net. `augment` maps a batch of images to an altered one.
+    other defaults are those of the paper. `optim` is a `topbin.learn.Optim`; None: the one of the
+    paper for the net. `augment` maps a batch of images to an altered one.
 
-    `checkpoint` is a folder that keeps the net after every epoch: a fit that was killed continues
-    from there when it is called again with the same rows and parameters, and ends with the same
-    bits. Each fit has its own file there, which can be removed when the fit is done.
+    `checkpoint` is a folder that keeps the net after every epoch, one file per fit: a fit that was
+    killed continues from there when it is called again with the same rows and parameters.
     """
 
     epochs: int = 200
@@ -36,29 +34,19 @@ class NetPlan:
     checkpoint: str | None = None
 
     def warm_of(self, learner: Learner) -> int:
-        """Warm-start epochs before this learner, at most.
-
-        >>> from topbin.learn.registry import LEARNERS
-        >>> [NetPlan(epochs=20).warm_of(LEARNERS[name]) for name in ("tedn", "pvu")]
-        [10, 0]
-        """
+        """Warm-start epochs before this learner, at most."""
         most = self.epochs // 2 if self.warm is None else self.warm
         return most if learner.estimates_alpha else 0
 
 
 def is_net(estimator: Any) -> bool:
-    """Whether this is a net (an nn.Module or a net's name) rather than a scikit-learn classifier.
-
-    >>> is_net("uci-mlp"), is_net(None)
-    (True, False)
-    """
-    if estimator is None or isinstance(estimator, str):
-        return estimator is not None
+    """Whether this is a net (a module or a name) rather than a scikit-learn classifier."""
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(estimator, torch.nn.Module):
+    if isinstance(estimator, str) or (torch and isinstance(estimator, torch.nn.Module)):
         return True
     scores = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
-    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and scores):
+    usable = hasattr(estimator, "fit") and scores and not isinstance(estimator, type)
+    if not usable and estimator is not None:
         raise InputError(
             "TB013",
             f"estimator must be a scikit-learn classifier with predict_proba or "
@@ -67,27 +55,12 @@ def is_net(estimator: Any) -> bool:
     return False
 
 
-def no_net(estimator: Any, caller: str) -> None:
-    """Refuse a net where only a table model is meant."""
-    if is_net(estimator):
-        raise InputError(
-            "TB013",
-            f"{caller} cross-fits scikit-learn classifiers and takes no net; got {estimator!r}. "
-            "Pass a classifier, or use TEDnClassifier, which takes nets.",
-        )
-
-
 def check_plan(plan: Any, preset: str, *, net: bool) -> Any:
-    """The plan given, or that of the preset; a plan of the other backend is refused.
-
-    >>> check_plan(None, "fast", net=False).repeats
-    1
-    """
-    wanted = NetPlan if net else Plan
-    if plan is not None and not isinstance(plan, wanted):
+    """The plan given, or that of the preset; a plan of the other backend is refused."""
+    kind = NetPlan if net else Plan
+    if plan is not None and not isinstance(plan, kind):
         raise InputError(
-            "TB008",
-            f"plan must be a {wanted.__name__} or None for this estimator; got {plan!r}.",
+            "TB008", f"plan must be a {kind.__name__} or None for this estimator; got {plan!r}."
         )
     named = preset_plan(preset)
     if net and named is not None:

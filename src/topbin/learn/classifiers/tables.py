@@ -2,8 +2,6 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,16 +10,11 @@ from sklearn.utils.validation import validate_data
 
 from topbin.core.errors import InputError
 from topbin.data.batch import as_pandas
-from topbin.data.features import Features, fit_features
-from topbin.learn.classifiers.face import code_of
+from topbin.data.features import fit_features
 
 
 def is_table(X: Any) -> bool:
-    """Whether rows are a table (frame, sparse matrix, list, two-dimensional array), not tensors.
-
-    >>> is_table([[1, 2]]), is_table(np.zeros((4, 3, 8, 8)))
-    (True, False)
-    """
+    """Whether rows are a table (frame, sparse matrix, list, two-dimensional array), not tensors."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(X, torch.Tensor):
         return False
@@ -50,60 +43,54 @@ def read_table(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
     if reset:
         face.features_ = None
     if not (to_numbers and (kinds if reset else face.features_ is not None)):
-        return _check_columns(face, X, reset=reset, numbers=to_numbers or not kinds)
-    X = _check_columns(face, X, reset=reset, numbers=False)
+        return check_columns(face, X, reset=reset, numbers=to_numbers or not kinds)
+    X = check_columns(face, X, reset=reset, numbers=False)
     if not hasattr(X, "columns") and hasattr(face, "feature_names_in_"):
         from pandas import DataFrame
 
         X = DataFrame(X, columns=face.feature_names_in_)
     if reset:
         face.features_ = fit_features(X)
-        _warn_of_dropped(face, face.features_)
+        if dropped := face.features_.dropped:
+            reasons = " ".join(column.reason for column in dropped)
+            warnings.warn(
+                f"{type(face).__name__} does not read {len(dropped):,} of "
+                f"{face.n_features_in_:,} columns. {reasons}",
+                stacklevel=5,  # the line that called fit
+            )
     return face.features_.encode(X)
 
 
-def _warn_of_dropped(face: Any, features: Features) -> None:
-    if features.dropped:
-        reasons = " ".join(column.reason for column in features.dropped)
-        warnings.warn(
-            f"{type(face).__name__} does not read {len(features.dropped):,} of "
-            f"{face.n_features_in_:,} columns. {reasons}",
-            stacklevel=5,  # the line that called fit
-        )
-
-
-def _check_columns(face: Any, X: Any, *, reset: bool, numbers: bool) -> Any:
+def check_columns(face: Any, X: Any, *, reset: bool, numbers: bool = True) -> Any:
     """X as it came, or with `numbers` an array or sparse matrix; its columns noted or compared."""
     rules: dict[str, Any] = {"skip_check_array": True}
     if numbers:
         rules = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}
         rules["ensure_min_samples"] = 2 if reset else 1
-    with coded():
+    try:
         checked: Any = validate_data(face, X, reset=reset, **rules)
+    except ValueError as error:
+        raise InputError(_code_of(str(error)), str(error)) from error
     sparse = issparse(checked)
     if sparse and not np.isfinite(checked.data).all():
-        raise InputError("TB004", "X is sparse and holds NaN or infinity; replace these values.")
+        raise InputError("TB004", "X is sparse and has NaN or infinity; replace these values.")
     return checked
 
 
-@contextmanager
-def coded() -> Iterator[None]:
-    """Give the errors of scikit-learn's own checks one of our codes."""
-    try:
-        yield
-    except ValueError as error:
-        message = str(error)
-        other = "features, but" in message or "feature names" in message
-        raise InputError("TB109" if other else code_of(message), message) from error
+def _code_of(message: str) -> str:
+    """Which of our codes fits the message of one of scikit-learn's own checks."""
+    words = {
+        "TB109": ("features, but", "feature names"),
+        "TB004": ("infinity", "NaN"),
+        "TB001": ("minimum of",),
+        "TB006": ("convert", "numeric"),
+    }
+    found = (code for code, parts in words.items() if any(part in message for part in parts))
+    return next(found, "TB005")
 
 
 def stack(X_p: Any, X_u: Any) -> Any:
-    """One table from two samples, P's rows first; data frames become one pandas frame.
-
-    >>> stack([[1.0, 2.0]], [[3.0, 4.0]])
-    array([[1., 2.],
-           [3., 4.]])
-    """
+    """One table from two samples, P's rows first; data frames become one pandas frame."""
     frames = [hasattr(X, "columns") for X in (X_p, X_u)]
     if all(frames):
         return _stack_frames(as_pandas(X_p), as_pandas(X_u))

@@ -2,22 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from topbin.core.checks import look_up
 from topbin.core.errors import InputError
-from topbin.core.optional import require
+from topbin.learn.backends.needs_torch import nn, torch
 from topbin.learn.nets.allconv import allconv
 from topbin.learn.nets.augment import crop_and_flip
 from topbin.learn.nets.mlp import mlp, uci_mlp
 from topbin.learn.nets.resnet18 import resnet18
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
-else:
-    torch = require("torch", extra="torch", caller="topbin.learn.nets")
-    nn = torch.nn
 
 __all__ = ["NETS", "Net", "build_net", "crop_and_flip", "mlp", "resnet18", "allconv", "uci_mlp"]
 
@@ -26,7 +18,7 @@ __all__ = ["NETS", "Net", "build_net", "crop_and_flip", "mlp", "resnet18", "allc
 class Net:
     """How to build a net for rows of a shape, and the SGD learning rate of the paper for it."""
 
-    build: "Callable[..., nn.Module]"
+    build: Callable[..., nn.Module]
     lr: float
     images: bool = False
 
@@ -41,7 +33,7 @@ NETS = {
 
 def build_net(
     name: str, shape: Sequence[int], *, size: int | tuple[int, ...] | None = None, seed: int = 0
-) -> "nn.Module":
+) -> nn.Module:
     """A net with Xavier weights and zero biases; the caller's random state is left alone.
 
     `size` is its width (convolutions) or the widths of its hidden layers, if not the paper's.
@@ -67,7 +59,7 @@ def build_net(
     return net
 
 
-def _xavier(layer: "nn.Module") -> None:
+def _xavier(layer: nn.Module) -> None:
     if isinstance(layer, nn.Linear | nn.Conv2d):
         nn.init.xavier_uniform_(layer.weight)
         if layer.bias is not None:

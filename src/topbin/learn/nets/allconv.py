@@ -1,25 +1,15 @@
 """All-CNN-C of Springenberg et al. 2014, "Striving for Simplicity: The All Convolutional Net"."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from topbin.core.optional import require
-from topbin.learn.nets.conv import conv
-
-if TYPE_CHECKING:
-    from torch import nn
-else:
-    nn = require("torch.nn", extra="torch", caller="topbin.learn.nets")
+from topbin.learn.backends.needs_torch import nn
 
 
-def allconv(shape: Sequence[int], width: int = 96) -> "nn.Sequential":
+def allconv(shape: Sequence[int], width: int = 96) -> nn.Sequential:
     """Nine convolutions, no pooling but the last mean, two outputs; shape is (channels, h, w).
 
     Batch norm replaces the dropout of the original: the learning rate of 0.1 that Garg et al. use
     for convolutions needs normalized activations.
-
-    >>> sum(isinstance(layer, nn.Conv2d) for layer in allconv((3, 32, 32), width=4))
-    9
     """
     w, w2 = width, 2 * width
     return nn.Sequential(
@@ -37,6 +27,11 @@ def allconv(shape: Sequence[int], width: int = 96) -> "nn.Sequential":
     )
 
 
-def _layer(wide_in: int, wide_out: int, *, kernel: int = 3, stride: int = 1) -> "list[nn.Module]":
+def conv(wide_in: int, wide_out: int, *, kernel: int = 3, stride: int = 1) -> nn.Conv2d:
+    """A square kernel padded to keep the image's size, divided by the stride; no bias."""
+    return nn.Conv2d(wide_in, wide_out, kernel, stride, padding=kernel // 2, bias=False)
+
+
+def _layer(wide_in: int, wide_out: int, *, kernel: int = 3, stride: int = 1) -> list[nn.Module]:
     body = conv(wide_in, wide_out, kernel=kernel, stride=stride)
     return [body, nn.BatchNorm2d(wide_out), nn.ReLU()]

@@ -1,16 +1,9 @@
 """Random crop and horizontal flip on a batch of image tensors (Garg et al. 2021, appendix)."""
 
-from typing import TYPE_CHECKING
-
-from topbin.core.optional import require
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = require("torch", extra="torch", caller="topbin.learn.nets")
+from topbin.learn.backends.needs_torch import Tensor, torch
 
 
-def crop_and_flip(images: "torch.Tensor", padding: int = 4) -> "torch.Tensor":
+def crop_and_flip(images: Tensor, padding: int = 4) -> Tensor:
     """Shift each image by up to `padding` pixels, zeros coming in; mirror half of them.
 
     >>> crop_and_flip(torch.ones(2, 3, 8, 8)).shape

@@ -3,20 +3,11 @@
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING
 
-from topbin.core.optional import require
-
-if TYPE_CHECKING:
-    from torch import nn
-else:
-    nn = require("torch.nn", extra="torch", caller="topbin.learn.nets")
-
-PAPER_HIDDEN = (5000, 5000, 50)
-UCI_HIDDEN = (512, 512)
+from topbin.learn.backends.needs_torch import nn
 
 
-def mlp(shape: Sequence[int], hidden: Sequence[int] = PAPER_HIDDEN) -> "nn.Sequential":
+def mlp(shape: Sequence[int], hidden: Sequence[int] = (5000, 5000, 50)) -> nn.Sequential:
     """ReLU layers of the given widths over a flattened row of this shape, then two outputs.
 
     >>> [layer.out_features for layer in mlp((4,), (3, 5)) if isinstance(layer, nn.Linear)]
@@ -29,6 +20,6 @@ def mlp(shape: Sequence[int], hidden: Sequence[int] = PAPER_HIDDEN) -> "nn.Seque
     return nn.Sequential(*layers, nn.Linear(widths[-1], 2))
 
 
-def uci_mlp(shape: Sequence[int], hidden: Sequence[int] = UCI_HIDDEN) -> "nn.Sequential":
+def uci_mlp(shape: Sequence[int], hidden: Sequence[int] = (512, 512)) -> nn.Sequential:
     """The 512-512 net of the paper's tabular experiments."""
     return mlp(shape, hidden)

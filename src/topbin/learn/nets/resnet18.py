@@ -1,24 +1,13 @@
 """ResNet-18 of He et al. 2016, in its form for 32 × 32 images: a 3 × 3 stem and no max-pooling."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from topbin.core.optional import require
-from topbin.learn.nets.conv import conv
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-else:
-    nn = require("torch.nn", extra="torch", caller="topbin.learn.nets")
+from topbin.learn.backends.needs_torch import Tensor, nn
+from topbin.learn.nets.allconv import conv
 
 
-def resnet18(shape: Sequence[int], width: int = 64) -> "nn.Sequential":
-    """Four stages of two residual blocks, `width` to 8·width channels, two outputs.
-
-    >>> net = resnet18((3, 32, 32), width=16)
-    >>> round(sum(p.numel() for p in net.parameters()) / 1e6, 1)
-    0.7
-    """
+def resnet18(shape: Sequence[int], width: int = 64) -> nn.Sequential:
+    """Four stages of two residual blocks, `width` to 8·width channels, two outputs."""
     layers: list[nn.Module] = [conv(shape[0], width), nn.BatchNorm2d(width), nn.ReLU()]
     wide_in = width
     for wide_out, stride in ((width, 1), (2 * width, 2), (4 * width, 2), (8 * width, 2)):
@@ -45,6 +34,6 @@ class Block(nn.Module):
             project = conv(wide_in, wide_out, kernel=1, stride=stride)
             self.shortcut = nn.Sequential(project, nn.BatchNorm2d(wide_out))
 
-    def forward(self, x: "Tensor") -> "Tensor":
+    def forward(self, x: Tensor) -> Tensor:
         """relu(body(x) + shortcut(x))."""
         return nn.functional.relu(self.body(x) + self.shortcut(x))

@@ -1,0 +1,9 @@
+from .alpha import AlphaEstimator as AlphaEstimator
+from .dedpul import DEDPULClassifier as DEDPULClassifier
+from .elkan_noto import ElkanNotoClassifier as ElkanNotoClassifier
+from .plans import NetPlan as NetPlan
+from .tedn import TEDnClassifier as TEDnClassifier
+from .with_alpha import CVIRClassifier as CVIRClassifier
+from .with_alpha import NNPUClassifier as NNPUClassifier
+from .with_alpha import PvUClassifier as PvUClassifier
+from .with_alpha import UPUClassifier as UPUClassifier
