@@ -123,8 +123,8 @@ def _name(group: Any) -> str:
 
 def _plain(counted: Any, found: dict[Any, Any]) -> dict[str, Any]:
     shared = {"labels": counted.labels.note, "notes": list(counted.notes)}
-    if counted.by is None:
+    if counted.columns.by is None:
         estimate = found[None].to_dict()
         return {**estimate, **shared, "notes": [*estimate["notes"], *counted.notes]}
     groups = [{"group": _name(group), **e.to_dict()} for group, e in found.items()]
-    return {"by": counted.by, **shared, "groups": groups}
+    return {"by": counted.columns.by, **shared, "groups": groups}

@@ -226,13 +226,19 @@ def skipped(bad: Iterable[str]) -> list[str]:
     >>> skipped(["b.parquet", "a.parquet"])
     ['2 files skipped because they cannot be read: a.parquet, b.parquet']
     """
-    names = sorted(bad)
+    names = list(bad)
     if not names:
         return []
-    shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
-    many = f"{len(names):,} files" if len(names) > 1 else "1 file"
-    they = "they" if len(names) > 1 else "it"
-    return [f"{many} skipped because {they} cannot be read: {shown}"]
+    many = (
+        f"{len(names):,} files skipped because they" if names[1:] else "1 file skipped because it"
+    )
+    return [f"{many} cannot be read: {listed(names)}"]
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first names in alphabetical order."""
+    names = sorted(names)
+    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
 def _paths(source: SourceLike) -> list[str]:

@@ -214,7 +214,10 @@ def _draw_from_files(
 
 
 def _naming_files(folder: Path, sql: str | None) -> dict[str, Any]:
-    """The settings of a run, if they name the files that it was made from."""
+    """The settings of a run, if they name the files that it was made from.
+
+    A query in them is not run: TB113, unless the user gives one.
+    """
     settings = read_settings(folder)
     if not any(needed <= settings.keys() for needed in NEEDED):
         raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
@@ -224,7 +227,7 @@ def _naming_files(folder: Path, sql: str | None) -> dict[str, Any]:
             f'"{folder}" was made from a query, and a query in a folder is never run. If you '
             f"trust it, give it again: --sql {quote(str(settings['sql']))}",
         )
-    return settings | ({} if sql is None else {"sql": sql})
+    return settings if sql is None else {**settings, "sql": sql}
 
 
 def _check_unchanged(found: str, told: Mapping[str, Any]) -> None:
