@@ -3,7 +3,7 @@
 The hold-out of Garg et al. 2021, algorithm 3, costs a table a fifth of its rows. Here every row
 is held out once: for each outer fold the whole loop runs on the other folds only, ranks U by
 models of inner folds, and then scores the fold that it has not touched. Folds shared between
-rounds would leak (which rows were kept tells what their label was) and push α̂ down. A learner
+rounds would leak (which rows were kept reveals their labels) and push α̂ down. A learner
 that discards nothing needs no inner folds: its cross-fit is the ordinary one.
 """
 
@@ -73,10 +73,7 @@ class Ensemble:
     references: tuple[Floats, ...]
 
     def scores(self, X: Any) -> Floats:
-        """For each group the share of out-of-fold scores below a row's; the mean over groups.
-
-        Without out-of-fold scores it is the mean of the models' own scores.
-        """
+        """The mean over groups of the share of out-of-fold scores below, or of the plain score."""
         with threadpool_limits(limits=1 if is_small(X) else None):
             found = [mean_score(group, X) for group in self.groups]
         if self.references:
@@ -115,11 +112,7 @@ class CrossFit:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """An event of training: `done` of `total` steps, and the record of the last epoch.
-
-    >>> Progress(done=3, total=12).epoch is None
-    True
-    """
+    """An event of training: `done` of `total` steps, and the record of the last epoch."""
 
     done: int
     total: int
@@ -187,7 +180,7 @@ def crossfit(
                     done = next(runs)
                     if done.held_out.size and not keep_chains:
                         done = replace(done, models=())
-                    if is_whole(done, plan):
+                    if len(done.history) == plan.warm + plan.rounds:  # not cut short
                         memory[name] = done
                 chains.append(done)
                 if on_event is not None:
@@ -202,13 +195,8 @@ def is_small(X: Any) -> bool:
 
 
 def chain_name(learner: Learner, repeat: int, k: int) -> str:
-    """The name under which a memory holds a chain: the k-th of a repeat."""
+    """The name of a chain in a memory: the k-th of a repeat."""
     return f"{learner.name}-{repeat}-{k}"
-
-
-def is_whole(chain: Chain, plan: Plan) -> bool:
-    """Whether a chain has all its rounds, none cut off by a deadline."""
-    return len(chain.history) == plan.warm + plan.rounds
 
 
 def chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, RowNumbers]]:

@@ -78,15 +78,14 @@ def linear_model(X: Any) -> Any:
 
 
 def calibrated_model(X: Any, is_positive: Mask) -> Any:
-    """The default model with Platt's scaling, for methods that need probabilities.
+    """The default model with Platt's scaling, which a handful of rows cannot have.
 
-    Trees alone are too sure of themselves. A handful of rows cannot be calibrated; they get the
-    model without the scaling.
+    It is for methods that need probabilities: trees alone are too sure of themselves.
     """
     model = default_model(X)
     if min(is_positive.sum(), (~is_positive).sum()) < FEWEST_CALIBRATED:
         return model
-    if isinstance(model, Pipeline):  # around a pipeline the scaling would hold back row weights
+    if isinstance(model, Pipeline):  # around it, the scaling would not pass row weights on
         return make_pipeline(model[0], CalibratedClassifierCV(model[1], method="sigmoid", cv=3))
     return CalibratedClassifierCV(model, method="sigmoid", cv=3)
 
@@ -117,7 +116,7 @@ def coarse(X: Any, model: Any) -> Any:
 
 
 def _few_values(column: Any, count: int) -> Any:
-    """The nearest of `count` quantiles for each value, if there are more values than that."""
+    """The nearest of `count` quantiles for each value of a column with more values."""
     known = ~np.isnan(column)
     values = column[known]
     if np.unique(values).size <= count:

@@ -28,25 +28,14 @@ NEAR_ONE = 0.95  # an estimate this high would discard nearly all of U; it says 
 
 @dataclass(frozen=True, slots=True)
 class EpochLoss:
-    """The outcome of one epoch of training: mean loss, and error on P plus error on the kept U.
-
-    >>> EpochLoss(loss=0.6, training_error=0.1 + 0.2).loss
-    0.6
-    """
+    """The outcome of one epoch of training: mean loss, and error on P plus error on the kept U."""
 
     loss: float
     training_error: float
 
 
 class Backend(Protocol):
-    """A model that can score rows and improve itself by one epoch.
-
-    >>> class Fixed:      # a row's score is the row, and nothing is learned
-    ...     scores = staticmethod(np.asarray)
-    ...     epoch = staticmethod(lambda X_p, X_u, risk, kept=None: EpochLoss(0.5, 0.0))
-    >>> Fixed().epoch([1.0], [0.0], risk=None).loss
-    0.5
-    """
+    """A model that can score rows and improve itself by one epoch."""
 
     def scores(self, X: Any) -> Scores:
         """One logit per row, higher is more positive; nothing random, nothing learned."""
@@ -102,18 +91,14 @@ class SettleRule:
             return False
         errors = [e.training_error for e in last]
         alphas = [e.estimate.alpha for e in last if e.estimate is not None] or [0.0] * len(last)
-        moved = [
-            abs(np.mean(v[self.window :]) - np.mean(v[: self.window])) for v in (errors, alphas)
-        ]
-        return bool(moved[0] <= self.error and moved[1] <= self.alpha)
+        return self._moved(errors) <= self.error and self._moved(alphas) <= self.alpha
+
+    def _moved(self, values: list[float]) -> float:
+        return abs(float(np.mean(values[self.window :])) - float(np.mean(values[: self.window])))
 
 
 class Diverged(TopbinError, ArithmeticError):
-    """The loss is not finite; the model is as it was after the last good epoch.
-
-    >>> issubclass(Diverged, ArithmeticError)
-    True
-    """
+    """The loss is not finite; the model is as it was after the last good epoch."""
 
 
 def train(
@@ -127,22 +112,23 @@ def train(
     epochs: int,
     warm_start: int = 0,
     warm_stop: bool = False,
-    estimator: Callable[[Evidence], AlphaEstimate] = METHODS[TRACKED_BY].read,
+    estimator: Callable[[Evidence], AlphaEstimate] | None = None,
     settle: SettleRule = SettleRule(),  # noqa: B008  (frozen)
     least_kept: int = 10,
     done: Sequence[Epoch] = (),
 ) -> Iterator[Epoch]:
     """Run `warm_start` epochs of PvU, then `epochs` of the learner, yielding a record after each.
 
-    `holdout` is (P, U) rows kept from training; with it α̂ is estimated after every epoch. With
-    `warm_stop` the warm start ends once PvU `is_past_best_epoch`, and the learner has the rest.
-    `done` is the history of an interrupted run whose model state has been restored.
+    `holdout` is (P, U) rows kept from training; with it the `estimator` (None: BBE) estimates α
+    after every epoch. With `warm_stop` the warm start ends once PvU `is_past_best_epoch`. `done` is
+    the history of an interrupted run whose model state has been restored.
     """
     check_count(epochs, "epochs")
     check_count(warm_start, "warm_start", least=0)
     check_count(least_kept, "least_kept")
     _check_samples(X_p, X_u, holdout)
     _check_alpha(learner, alpha, holdout, warm_stop)
+    estimator = estimator or METHODS[TRACKED_BY].read
 
     def run() -> Iterator[Epoch]:
         history = list(done)
@@ -191,7 +177,7 @@ def _one_epoch(
 
 
 def is_past_best_epoch(history: Sequence[Epoch]) -> bool:
-    """Whether a warm start has run twice as long as it took to its lowest risk on the hold-out.
+    """Whether a warm start has run twice as long as to its lowest risk on held-out rows.
 
     From there on PvU memorizes: what it would learn about U are its labels.
 

@@ -1,7 +1,7 @@
 """nnPU: the non-negative risk of Kiryo, Niu, du Plessis and Sugiyama, NeurIPS 2017.
 
 uPU whose negative part L⁻(U) − α·L⁻(P), a mean of non-negative losses, must not fall below −β in
-any mini-batch; where it does, the step goes along −γ times that part (their algorithm 1).
+any mini-batch; where it does, the step follows −γ times that part (their algorithm 1).
 """
 
 from topbin.core.checks import check_above_zero, check_fraction

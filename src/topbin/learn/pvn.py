@@ -3,15 +3,17 @@
 The comparison of Garg et al. 2021, appendix "nnPU vs PN classification".
 """
 
+from dataclasses import replace
+
 from scipy.special import logit
 
-from topbin.learn.risk import Learner, Risk
+from topbin.learn.pvu import PVU
 
 # A balanced P-vs-N model has exp(logit) = p_p/p_n, and U has α against 1 − α of them.
-PVN = Learner(
+PVN = replace(
+    PVU,
     name="pvn",
     source="Garg et al. 2021, appendix",
-    risk=lambda _alpha: Risk(0.5, 0.0, 0.5),
     threshold=lambda alpha: -float(logit(alpha)),
     oracle=True,
 )

@@ -106,7 +106,7 @@ ALONE = Team(alone=True)
 def find_team(patience: float = PATIENCE) -> Team:
     """The processes that torchrun started, or those of a group that exists already.
 
-    A group is begun, with gloo, if the environment asks for more than one process.
+    A group is started, with gloo, if the environment asks for more than one process.
     """
     if not dist.is_available():
         return ALONE

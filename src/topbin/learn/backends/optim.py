@@ -76,7 +76,7 @@ class Optim:
 
 
 def default_optim(loss: Loss, net: str | None) -> Optim:
-    """The paper's optimizer for a loss and one of its nets; the gentlest one for a user's net.
+    """The paper's optimizer for a loss and one of its nets; a small rate for a user's net.
 
     >>> default_optim("logistic", "mlp").lr, default_optim("sigmoid", "mlp").name
     (0.05, 'adam')

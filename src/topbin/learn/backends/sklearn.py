@@ -26,7 +26,7 @@ class FoldedModels:
     """Copies of one classifier, each fitted without the rows of its own fold.
 
     `fold` gives each row's fold; rows with fold −1 belong to none and are scored by the mean of
-    all copies. With a single fold 0 there is one copy, which sees every row that is not −1.
+    all copies. With a single fold 0 one copy sees every row that is not −1.
     """
 
     def __init__(

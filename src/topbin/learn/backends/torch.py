@@ -1,7 +1,6 @@
 """The torch backend: any nn.Module, trained by the loop with the paper's optimizer settings.
 
-Settings of Garg et al. 2021, appendix: batches of 200 P and 200 U, SGD with momentum 0.9 and
-weight decay 5e-4; Adam with rate 1e-4 where the loss is the sigmoid.
+Garg et al. 2021, appendix: batches of 200 P and 200 U, and the settings in `backends/optim.py`.
 """
 
 from collections.abc import Callable, Iterator
@@ -55,13 +54,13 @@ class TorchBackend:
         device: str = "auto",
         mixed: bool | None = None,
         threads: int | None = None,
-        team: Team = ALONE,
+        team: Team | None = None,
         weights: tuple[Any, Any] | None = None,
     ) -> None:
         self.device = find_device(device)
-        self.team, self.weights, self.augment = team, weights, augment
+        self.team, self.weights, self.augment = team or ALONE, weights, augment
         self.net = deepcopy(net).to(self.device)
-        team.from_first(self.net.state_dict().values())
+        self.team.from_first(self.net.state_dict().values())
         self.optim = optim
         self.optimizer = optim.build(self.net, self.device)
         self.batch = check_count(batch, "batch")
@@ -214,7 +213,7 @@ def torch_backend(
     batch: int = 200,
     seed: int = 0,
     device: str = "auto",
-    team: Team = ALONE,
+    team: Team | None = None,
     weights: tuple[Any, Any] | None = None,
 ) -> TorchBackend:
     """A backend for a learner, with the paper's net and optimizer for rows like those of X.
@@ -238,7 +237,7 @@ def torch_backend(
 
 
 def name_for(net: str, shape: tuple[int, ...]) -> str:
-    """The name of the net that "auto" stands for."""
+    """The name of the net that "auto" means."""
     return {1: "uci-mlp", 3: "resnet18"}.get(len(shape), "mlp") if net == "auto" else net
 
 

@@ -121,8 +121,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         """Fit on the rows that are not known to be negative."""
         side, weight = is_positive[known], None if weight is None else weight[known]
         if self._net() is None:
-            rows = X if known.size == n_rows(X) else _safe_indexing(X, known)
-            table = TrainingTable(rows, side, weight)
+            table = self._table(X, is_positive, known, weight)
             return self._store(self._fit_table(table, options), X, known)
         from topbin.learn.classifiers.nets import pick
 
@@ -176,6 +175,11 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         """The α that the user knows, for the learners that take one."""
         alpha = getattr(self, "alpha", None)
         return None if alpha is None else check_fraction(alpha, "alpha")
+
+    @staticmethod
+    def _table(X: Any, is_positive: Mask, known: RowNumbers, weight: Any = None) -> TrainingTable:
+        rows = X if known.size == n_rows(X) else _safe_indexing(X, known)
+        return TrainingTable(rows, is_positive[known], weight)
 
     def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
         return self._learn(partial(fit_table, table, options))

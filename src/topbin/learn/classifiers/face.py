@@ -21,8 +21,7 @@ from topbin.core.labels import Labels, read_labels
 class PUEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """The parameters that mean the same in every estimator, each stated once.
 
-    The fields of a dataclass become the arguments of `__init__`, which only stores them, as
-    scikit-learn demands. A subclass states only what it adds.
+    The fields become the arguments of `__init__`, which only stores them, as scikit-learn demands.
     """
 
     method: str = CROSSFIT_METHOD

@@ -21,6 +21,8 @@ from topbin.learn.tedn import TEDN
 from topbin.mpe.estimate import add_alarms, estimate_alpha
 from topbin.mpe.registry import find_method
 
+Notes = tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingTable:
@@ -42,7 +44,7 @@ class TwoSamples:
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """How to fit, whatever the learner."""
+    """How to fit any learner."""
 
     estimator: Any = None
     plan: Any = None
@@ -74,7 +76,7 @@ def fit_table(
     table: TrainingTable, options: FitOptions, learner: Learner, alpha: float | None = None
 ) -> FittedModel:
     """Cross-fit a learner over a table; an α it needs and is not given is found by (TED)ⁿ first."""
-    notes: tuple[str, ...] = ()
+    notes: Notes = ()
     if learner.needs_alpha and alpha is None:
         alpha, notes = usable(fit_table(table, replace(options, confidence=None), TEDN).estimate)
     fit = run_crossfit(table, learner, options, alpha=alpha)
@@ -82,21 +84,14 @@ def fit_table(
 
 
 def from_crossfit(
-    fit: CrossFit,
-    is_positive: Mask,
-    read: Callable[[Evidence], AlphaEstimate],
-    *,
-    evidence: Evidence | None = None,
+    fit: CrossFit, is_positive: Mask, read: Callable[[Evidence], AlphaEstimate]
 ) -> FittedModel:
-    """What a finished cross-fit says, its α as `read` from the held-out scores.
-
-    `evidence` replaces its own where α was read elsewhere, say from many more rows.
-    """
-    own = Evidence(fit.scores[is_positive], fit.scores[~is_positive])
-    estimate = read(own)
-    posterior = fit_posterior(*own.scores, estimate.alpha)
+    """What a finished cross-fit says, its α as `read` from the held-out scores."""
+    evidence = Evidence(fit.scores[is_positive], fit.scores[~is_positive])
+    estimate = read(evidence)
+    posterior = fit_posterior(*evidence.scores, estimate.alpha)
     oof = posterior(fit.scores)
-    return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence or own, oof)
+    return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence, oof)
 
 
 def run_crossfit(
@@ -116,16 +111,12 @@ def run_crossfit(
         alpha=alpha, plan=plan_for(learner, table.X, options.plan), ranks=ranks,
         seed=options.seed, sample_weight=table.weight, n_jobs=options.n_jobs,
         deadline=options.deadline, new_rows=new_rows, keep_chains=keep_chains,
-        memory=options.memory,
-        on_event=options.on_event,
+        memory=options.memory, on_event=options.on_event,
     )  # fmt: skip
 
 
 def judge(
-    evidence: Evidence,
-    options: FitOptions,
-    alpha: float | None = None,
-    notes: tuple[str, ...] = (),
+    evidence: Evidence, options: FitOptions, alpha: float | None = None, notes: Notes = ()
 ) -> AlphaEstimate:
     """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
     if alpha is None:
@@ -143,7 +134,7 @@ def judge(
     return add_alarms(given, tails, options.confidence)
 
 
-def usable(estimate: AlphaEstimate) -> tuple[float, tuple[str, ...]]:
+def usable(estimate: AlphaEstimate) -> tuple[float, Notes]:
     """An estimate as a learner's α, inside (0, 1), and a note that says where it came from."""
     note = f"α was estimated first, by (TED)ⁿ with {estimate.method}"
     alpha = float(np.clip(estimate.alpha, 1 / (1 + estimate.n_u), NEAR_ONE))

@@ -3,7 +3,7 @@
 Imported only when a net is asked for, so that the plain install never needs torch.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
@@ -127,18 +127,14 @@ def _hold_out(
 
 
 def _kept(
-    folder: str | None,
-    backend: TorchBackend,
-    samples: Sequence[Any],
-    about: str,
-    run: Callable[..., Iterator[Epoch]],
+    folder: str | None, backend: TorchBackend, rows: Sequence[Any], about: str, run: Any
 ) -> tuple[tuple[Epoch, ...], Iterator[Epoch]]:
     """The epochs that an earlier, interrupted fit left in the folder, and those still to come."""
     if folder is None:
         return (), run()
     from topbin.learn.backends import checkpoint
 
-    path = checkpoint.path_in(folder, backend, samples, about)
+    path = checkpoint.path_in(folder, backend, rows, about)
     done = checkpoint.load(path, backend)
     return done, checkpoint.keep(path, backend, run(done=done), done)
 

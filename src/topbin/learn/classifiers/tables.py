@@ -1,5 +1,6 @@
 """Tables as models take them: frames encoded by `Features`, one table from two samples."""
 
+import re
 import sys
 import warnings
 from typing import Any
@@ -24,7 +25,7 @@ def is_table(X: Any) -> bool:
 
 
 def has_kinds(X: Any) -> bool:
-    """Whether columns can differ in kind: a data frame, or an array that holds strings."""
+    """Whether columns can differ in kind: a data frame, or an array of strings."""
     if hasattr(X, "columns"):
         return True
     kind = X.dtype.kind if isinstance(X, np.ndarray) else ""
@@ -79,14 +80,13 @@ def check_columns(face: Any, X: Any, *, reset: bool, numbers: bool = True) -> An
 
 def _code_of(message: str) -> str:
     """Which of our codes fits the message of one of scikit-learn's own checks."""
-    words = {
-        "TB109": ("features, but", "feature names"),
-        "TB004": ("infinity", "NaN"),
-        "TB001": ("minimum of",),
-        "TB006": ("convert", "numeric"),
+    codes = {
+        r"features, but|feature names": "TB109",
+        r"infinity|NaN": "TB004",
+        r"minimum of": "TB001",
+        r"convert|numeric": "TB006",
     }
-    found = (code for code, parts in words.items() if any(part in message for part in parts))
-    return next(found, "TB005")
+    return next((code for words, code in codes.items() if re.search(words, message)), "TB005")
 
 
 def stack(X_p: Any, X_u: Any) -> Any:

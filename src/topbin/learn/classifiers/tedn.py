@@ -4,8 +4,6 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
-from sklearn.utils import _safe_indexing
-
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
@@ -13,7 +11,6 @@ from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import (
     FitOptions,
     FittedModel,
-    TrainingTable,
     from_crossfit,
     judge,
     run_crossfit,
@@ -47,14 +44,9 @@ class TEDnClassifier(PUClassifier):
     memory: MutableMapping[str, Any] | None = None
 
     def crossfit(self, X: Any, y: Any, *, keep_chains: bool = False) -> CrossFit:
-        """Run the cross-fit of `fit` on a table and return it; `fit_from` makes a classifier of it.
-
-        With `keep_chains`, rows outside the table can be scored by the models of a single fold.
-        """
+        """Run the cross-fit of `fit` on a table; `fit_from` makes a classifier of it."""
         options = self._options()
-        X, is_positive, known = self._read_all(X, y)
-        rows = X if known.size == is_positive.size else _safe_indexing(X, known)
-        table = TrainingTable(rows, is_positive[known])
+        table = self._table(*self._read_all(X, y))
         return run_crossfit(table, self._learner(), options, keep_chains=keep_chains)
 
     def fit_from(
@@ -73,10 +65,8 @@ class TEDnClassifier(PUClassifier):
         """
         options = self._options()
         X, is_positive, known = self._read_all(X, y)
-        fitted = from_crossfit(
-            fit, is_positive[known], lambda own: estimate or judge(own, options), evidence=evidence
-        )
-        return self._store(fitted, X, known)
+        fitted = from_crossfit(fit, is_positive[known], lambda own: estimate or judge(own, options))
+        return self._store(replace(fitted, evidence=evidence or fitted.evidence), X, known)
 
     def _learner(self) -> Learner:
         return TEDN
