@@ -81,8 +81,10 @@ def _trees(value: Any, above: int | None) -> Iterator[tuple[Any, int]]:
             yield from _trees(item, handed if unchecked or _holds_tree(item) else None)
     elif isinstance(value, Mapping):
         items = value.values()
-    elif isinstance(value, list | tuple) or np.dtype("O") == getattr(value, "dtype", 0):
+    elif isinstance(value, list | tuple):
         items = value
+    elif isinstance(value, np.ndarray):
+        items = value.flat if value.dtype == object else ()
     elif hasattr(value, "__dict__") and type(value).__module__.startswith("sklearn."):
         items, above = vars(value).values(), None
     for item in items:
