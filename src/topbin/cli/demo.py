@@ -21,7 +21,7 @@ LABELED, LABEL = 100, "known_malignant"
 
 
 @click.command(cls=Verb)
-@option("--seed", group="Data", default=0, type=SEED, help="Which malignant tumours are labeled.")
+@option("--seed", group="Data", default=0, type=SEED, help="Which malignant tumors are labeled.")
 @option(
     "-o",
     "--output",
@@ -34,7 +34,7 @@ LABELED, LABEL = 100, "known_malignant"
 def demo(output: Path, seed: int, as_json: bool) -> None:
     """The main job on real data, with the truth shown beside.
 
-    569 breast tumours from scikit-learn, 212 of them malignant. We label 100 malignant ones, hide
+    569 breast tumors from scikit-learn, 212 of them malignant. We label 100 malignant ones, hide
     every other label, and ask how many of the 469 unlabeled are malignant.
 
     \b
@@ -44,7 +44,7 @@ def demo(output: Path, seed: int, as_json: bool) -> None:
     frame, truth = hide_labels(seed)
     show = screen(as_json)
     show.print(
-        f"{LABELED} known malignant tumours, {len(frame) - LABELED} unlabeled.", style="bold"
+        f"{LABELED} known malignant tumors, {len(frame) - LABELED} unlabeled.", style="bold"
     )
     rows = every_method(frame.drop(columns=LABEL).to_numpy(), frame[LABEL].to_numpy(), truth)
     show.print(as_table(rows, truth))
@@ -59,7 +59,7 @@ def demo(output: Path, seed: int, as_json: bool) -> None:
 
 
 def hide_labels(seed: int) -> tuple[Any, float]:
-    """A table in which 100 malignant tumours are marked, and the share hidden among the rest."""
+    """A table in which 100 malignant tumors are marked, and the share hidden among the rest."""
     from sklearn.datasets import load_breast_cancer
 
     frame = load_breast_cancer(as_frame=True).frame

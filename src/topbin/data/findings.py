@@ -90,7 +90,7 @@ def useless(column: Column) -> Finding | None:
 
 
 def unreadable(column: Column) -> Finding | None:
-    """Values of no kind that a model reads."""
+    """Values of a kind that no model reads."""
     if column.kind != "other":
         return None
     sentence = f'"{column.name}" holds lists, bytes, times or mixed values, which no model reads.'

@@ -66,7 +66,7 @@ def check_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> No
             more = f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
             raise InputError(
                 "TB103",
-                f'there is no column "{name}" in {where}.{nearest(name, known)} '
+                f'{where} has no column "{name}".{nearest(name, known)} '
                 f"The columns are {shown}{more}.",
             )
 

@@ -219,7 +219,7 @@ def _encode(
 ) -> Prepared:
     """Fit the features once and encode once.
 
-    Of a sample, categories and words are learned from other rows: one that a row of the sample
+    Of a sample, categories and words are learned from other rows: a category that a row of the sample
     brought along would be known in it and new in the rest, and one that only the sample brought
     would be new in the positives, which a model would notice.
     """

@@ -270,7 +270,7 @@ def _why_not(folder: Path, name: str) -> str:
         return f'"{folder}" is a file, not a run folder; the run comes first, then the files.'
     if os.path.exists(folder / SETTINGS):
         return (
-            f'the run in "{folder}" is not complete. Go on with the command that began it: '
+            f'the run in "{folder}" is not complete. Continue it with the command that began it: '
             f"topbin fit … -o {shlex.quote(str(folder))} --resume"
         )
     return f'"{folder}" is not a run folder: it has no {name}.'

@@ -1,7 +1,7 @@
 """The scikit-learn backend: an epoch is a refit; a row is scored by models that never saw it.
 
 The loop passes rows by their number in one table, so that it works with any table that scikit-learn
-can index, and so that the backend knows which of its models can score a row.
+can index, and so that the backend knows which of its models may score which row.
 """
 
 from collections.abc import Sequence

@@ -21,7 +21,7 @@ else:
 
 
 def pack_net(backend: TorchBackend, attached: Attachments) -> Any:
-    """What scores rows again: the net's name or class, a row's shape, the optimiser's settings."""
+    """What scores rows again: the net's name or class, a row's shape, the optimizer's settings."""
     prefix = f"net{sum(name.endswith('.rows') for name in attached.tensors)}."
     weights = {k: v.detach().cpu().contiguous() for k, v in backend.net.state_dict().items()}
     attached.tensors |= {prefix + name: value for name, value in weights.items()}
