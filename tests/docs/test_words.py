@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PLACES = ("src", "bench/src", "bench/scripts", "docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+PLACES = (
+    "src",
+    "bench/src",
+    "bench/scripts",
+    "docs",
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+)
 # Made from other files, which are checked themselves or hold results.
 MADE = {"docs/results.md", "docs/reference/api.md"}
 SUFFIXES = {".md", ".py", ".pyi", ".html", ".js", ".yml"}

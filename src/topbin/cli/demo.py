@@ -43,9 +43,7 @@ def demo(output: Path, seed: int, as_json: bool) -> None:
     """
     frame, truth = hide_labels(seed)
     show = screen(as_json)
-    show.print(
-        f"{LABELED} known malignant tumors, {len(frame) - LABELED} unlabeled.", style="bold"
-    )
+    show.print(f"{LABELED} known malignant tumors, {len(frame) - LABELED} unlabeled.", style="bold")
     rows = every_method(frame.drop(columns=LABEL).to_numpy(), frame[LABEL].to_numpy(), truth)
     show.print(as_table(rows, truth))
     result = fit(frame, LABEL, seed=seed)
