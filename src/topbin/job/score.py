@@ -82,8 +82,8 @@ def score_files(
     """Score files with the model of a run into a folder of parquet files.
 
     Each part of the input becomes one file: a run of row groups of a parquet file, or a whole file
-    of another format. Called again after it was stopped, it continues with the parts that have none;
-    called with more files, it scores these. `force` removes scores in the folder that belong to
+    of another format. Called again after it was stopped, it continues with the parts that have
+    none; called with more files, it scores these. `force` removes scores in the folder that belong to
     another job, which are otherwise TB104. `skip_bad` leaves out files that cannot be read, which
     are otherwise TB102.
     """
