@@ -89,14 +89,9 @@ def as_table(rows: list[dict[str, Any]], truth: float) -> Table:
     for column in ("method", "α", "95 % interval", "error", "seconds"):
         table.add_column(column, justify="left" if column == "method" else "right")
     for row in rows:
-        shown = "–" if row["interval"] is None else "{:.3f} – {:.3f}".format(*row["interval"])
-        table.add_row(
-            row["method"],
-            f"{row['alpha']:.3f}",
-            shown,
-            f"{row['error']:+.3f}",
-            f"{row['seconds']:.1f}",
-        )
+        interval = "–" if row["interval"] is None else "{:.3f} – {:.3f}".format(*row["interval"])
+        figures = f"{row['error']:+.3f}", f"{row['seconds']:.1f}"
+        table.add_row(row["method"], f"{row['alpha']:.3f}", interval, *figures)
     return table
 
 

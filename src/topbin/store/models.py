@@ -78,12 +78,10 @@ def _turned_inside_out(model: Any) -> InputError | None:
     last = model.steps[-1][1] if getattr(model, "steps", None) else None
     if not is_own(last, STORED):
         return None
-    name = type(last).__name__
-    return InputError(
-        "TB111",
-        f"a {type(model).__name__} that ends in {name} is not stored. Put the pipeline inside, "
-        f"{name}(make_pipeline(...)) with a classifier as its last step, and fit that.",
-    )
+    outer, name = type(model).__name__, type(last).__name__
+    inside = f"{name}(make_pipeline(...)) with a classifier as its last step, and fit that."
+    message = f"a {outer} that ends in {name} is not stored. Put the pipeline inside, {inside}"
+    return InputError("TB111", message)
 
 
 def load(folder: PathLike, *, net: Any = None) -> Any:
@@ -157,8 +155,8 @@ def _attached_files(attached: Attachments) -> dict[str, bytes]:
     if attached.boosters:
         contents[BOOSTERS] = _json(attached.boosters)
     if attached.tensors:
-        torch_file = require("safetensors.torch", extra="torch", caller="save")
-        contents[TENSORS] = torch_file.save(attached.tensors)
+        safetensors = require("safetensors.torch", extra="torch", caller="save")
+        contents[TENSORS] = safetensors.save(attached.tensors)
     return contents
 
 
@@ -255,5 +253,4 @@ def _arrays(content: bytes) -> dict[str, Any]:
 
 def _tensors(content: bytes) -> dict[str, Any]:
     require("torch", extra="torch", caller="load")
-    torch_file = require("safetensors.torch", extra="torch", caller="load")
-    return dict(torch_file.load(content))
+    return dict(require("safetensors.torch", extra="torch", caller="load").load(content))

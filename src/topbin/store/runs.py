@@ -146,8 +146,7 @@ def _sum_of(result: Mapping[str, Any]) -> str:
 
 def check_fits(path: Path, value: Any, schema: str) -> None:
     """Hold a value against its schema; TB114 names the first place that does not fit."""
-    wrong = misfit(value, schema)
-    if wrong is not None:
+    if (wrong := misfit(value, schema)) is not None:
         raise damaged(path, f"it does not fit its schema: {wrong}")
 
 
@@ -167,12 +166,10 @@ def read_events(path: Path) -> list[dict[str, Any]]:
     """All events; a last line that a kill tore is left out, a torn line before it is TB114."""
     if not os.path.lexists(path):
         return []
-    *lines, last = _read(path).split(b"\n")
-    events = [_event(line) for line in lines]
+    *events, last = map(_event, _read(path).split(b"\n"))
     if None in events:
-        line = events.index(None) + 1
-        raise InputError("TB114", f'line {line:,} of "{path}" is damaged.')
-    return [event for event in (*events, _event(last)) if event is not None]
+        raise InputError("TB114", f'line {events.index(None) + 1:,} of "{path}" is damaged.')
+    return [event for event in (*events, last) if event is not None]
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
@@ -249,8 +246,6 @@ def read_text(folder: Path, name: str) -> str:
     """A text file of a run folder; TB114 if there is none, or it cannot be read."""
     try:
         return _read(folder / name).decode()
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError("TB114", _why_not(folder, name)) from None
     except UnicodeDecodeError as error:
         raise InputError("TB114", f'"{folder / name}" cannot be read: {error}.') from error
 
@@ -259,7 +254,7 @@ def _read(path: Path) -> bytes:
     try:
         return read_file(path, MOST)
     except (FileNotFoundError, NotADirectoryError):
-        raise
+        raise InputError("TB114", _why_not(path.parent, path.name)) from None
     except OSError as error:
         reason = error.strerror or error
         raise InputError("TB114", f'"{path}" cannot be read: {reason}.') from error
