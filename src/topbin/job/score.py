@@ -83,9 +83,9 @@ def score_files(
 
     Each part of the input becomes one file: a run of row groups of a parquet file, or a whole file
     of another format. Called again after it was stopped, it continues with the parts that have
-    none; called with more files, it scores these. `force` removes scores in the folder that belong to
-    another job, which are otherwise TB104. `skip_bad` leaves out files that cannot be read, which
-    are otherwise TB102.
+    none; called with more files, it scores these. `force` removes scores in the folder that belong
+    to another job, which are otherwise TB104. `skip_bad` leaves out files that cannot be read,
+    which are otherwise TB102.
     """
     model, encoder, key = _read_lean(Path(run))
     with advising_to_skip(skip_bad):
