@@ -92,7 +92,6 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
     Rows are known by their number, so the file may have been sorted.
     """
     folder = Path(run)
-    frame = read_table(answers, columns=["row", ANSWER]).frame
     with lock(folder, wait=WAIT):
         result = read_result(folder)
         draws = [one for one in _draws(folder) if one["data"] == result["data"]["hash"]]
@@ -100,6 +99,7 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
             raise InputError(
                 "TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100'
             )
+        frame = read_table(answers, columns=["row", ANSWER]).frame
         stored = _draw_of(frame["row"].tolist(), draws, answers)
         given = frame.set_index("row")[ANSWER].loc[stored["row"]]
         sample = AuditSample.from_dict(dict(stored))
