@@ -28,10 +28,6 @@ WITHOUT_EXAMPLE = {
         "Backend", "CrossFit", "Diverged", "Epoch", "Pass", "Posterior", "Progress", "Settle",
         "crossfit", "mean_alpha", "train",
     },
-    "topbin.data": {
-        "Dropped", "Finding", "Pair", "Schema", "describe", "fit_features", "iter_chunks",
-        "read_pair", "read_table", "write_table",
-    },
     "topbin.store": {"load_encoder"},
 }  # fmt: skip
 
