@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import topbin as tb
 from topbin.cli import main
 from topbin.core.errors import InputError
-from topbin.data import parquet
+from topbin.data import batch
 from topbin.data import table as table_module
 from topbin.engines import Local
 from topbin.engines.outcome import Outcome
@@ -76,7 +76,7 @@ def test_alpha_is_counted_on_all_rows_but_the_drawn(result):
 def test_engine_and_parts_change_no_bit(result, files, tmp_path, monkeypatch):
     other = write(tmp_path / "in", table(), (10, 4000), group=333)
     monkeypatch.setattr(table_module, "PART_ROWS", 2000)
-    monkeypatch.setattr(parquet, "CHUNK_ROWS", 900)
+    monkeypatch.setattr(batch, "CHUNK_ROWS", 900)
     again = sampled(other, Local(threads=1), seed=7)
     assert again.evidence.tails == result.evidence.tails
     assert again.evidence.tails.cuts.tobytes() == result.evidence.tails.cuts.tobytes()

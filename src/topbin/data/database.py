@@ -14,10 +14,9 @@ from typing import Any
 import pandas as pd
 
 from topbin.core.errors import InputError
-from topbin.data.batch import Batch, Part, tidy_column
+from topbin.data.batch import Part, tidy_column
 from topbin.data.duck import (
     ANSWER,
-    CHUNK_ROWS,
     QUERY_SECONDS,
     DuckPart,
     connect,
@@ -52,20 +51,14 @@ class SqlitePart(Part):
 
     query: str
 
-    def batches(
-        self, columns: Sequence[str] | None = None, rows: int | None = None
-    ) -> Iterator[Batch]:
-        """Batches of at most `rows` rows."""
-        names = list(self.types if columns is None else columns)
-        kinds, place = kinds_of({name: self.types[name] for name in names}), self.first
-        chosen = ", ".join(identifier(name) for name in names)
+    def read(self, types: Types, rows: int) -> Iterator[Any]:
+        """Frames of at most `rows` rows."""
+        chosen = ", ".join(identifier(name) for name in types)
         with _sqlite(self.path, self.name, "TB102") as connection:
             cursor = _ask(connection, f"select {chosen} from {self.query}")
-            while block := _limited(connection, lambda: cursor.fetchmany(rows or CHUNK_ROWS)):
-                values = zip(names, zip(*block, strict=True), strict=True)
-                frame = pd.DataFrame({c: _column(v, kinds[c]) for c, v in values})
-                yield Batch(frame, kinds, self.name, first=place)
-                place += len(block)
+            while block := _limited(connection, lambda: cursor.fetchmany(rows)):
+                values = zip(kinds_of(types).items(), zip(*block, strict=True), strict=True)
+                yield pd.DataFrame({c: _column(v, kind) for (c, kind), v in values})
 
 
 def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckPart:

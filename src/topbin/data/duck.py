@@ -17,10 +17,9 @@ from weakref import WeakSet
 import duckdb
 
 from topbin.core.errors import InputError
-from topbin.data.batch import Batch, Part, tidy_column
+from topbin.data.batch import Part, tidy_column
 from topbin.data.schema import Types, kind_of, kinds_of
 
-CHUNK_ROWS = 100_000
 QUERY_SECONDS = 600.0  # for a query of the user, or a view in a database
 VECTOR = 2048  # rows that DuckDB moves at a time
 INFINITE = "lower(trim({c})) in ('infinity', '-infinity', '+infinity')"
@@ -203,19 +202,13 @@ class DuckPart(Part):
         with self.open() as connection:
             return int(connection.rows(f"select count(*) from {self.relation}")[0][0])
 
-    def batches(
-        self, columns: Sequence[str] | None = None, rows: int | None = None
-    ) -> Iterator[Batch]:
-        """Batches of at most about `rows` rows; memory does not grow with the file."""
-        types = {c: self.types[c] for c in (self.types if columns is None else columns)}
-        query = f"select {self.selected(types)} from {self.relation}"
-        kinds, done = kinds_of(types), 0
+    def read(self, types: Types, rows: int) -> Iterator[Any]:
+        """Frames of at most about `rows` rows; memory does not grow with the file."""
         with self.open() as connection:
-            for frame in connection.frames(query, rows or CHUNK_ROWS):
-                tidy = frame.assign(**{c: tidy_column(frame[c], kinds[c]) for c in frame})
-                line = None if self.first_line is None else self.first_line + done
-                yield Batch(tidy, kinds, self.name, first=self.first + done, line=line)
-                done += len(frame)
+            query = f"select {self.selected(types)} from {self.relation}"
+            for frame in connection.frames(query, rows):
+                kinds = kinds_of(types).items()
+                yield frame.assign(**{c: tidy_column(frame[c], kind) for c, kind in kinds})
 
     def selected(self, types: Types) -> str:
         """These columns in SQL, read as these types."""

@@ -16,10 +16,10 @@ from typing import Any
 
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.optional import require
-from topbin.data.batch import Batch, Part
-from topbin.data.duck import CHUNK_ROWS, Duck, DuckPart, open_relation, path_literal
+from topbin.data.batch import Part
+from topbin.data.duck import Duck, DuckPart, open_relation, path_literal
 from topbin.data.find import Format, is_address
-from topbin.data.schema import Types, check_names, kinds_of
+from topbin.data.schema import Types, check_names
 
 ENDINGS = (".parquet", ".pq")
 
@@ -43,19 +43,13 @@ class RowGroups(Part):
         """Runs of row groups of about `rows` rows."""
         return _row_groups(self.path, self.name, self.types, rows)
 
-    def batches(
-        self, columns: Sequence[str] | None = None, rows: int | None = None
-    ) -> Iterator[Batch]:
-        """Batches of at most `rows` rows, which hold Arrow rows."""
-        names = list(self.types if columns is None else columns)
-        kinds, place = kinds_of({name: self.types[name] for name in names}), self.first
+    def read(self, types: Types, rows: int) -> Iterator[Any]:
+        """Arrow rows, at most `rows` at a time."""
         remote = is_address(self.path)  # where many small reads are slow
         with _reading(self.name), _arrow().ParquetFile(self.path, pre_buffer=remote) as file:
-            for batch in file.iter_batches(
-                rows or CHUNK_ROWS, row_groups=list(self.groups), columns=names, use_threads=False
-            ):
-                yield Batch(batch, kinds, self.name, first=place)
-                place += batch.num_rows
+            yield from file.iter_batches(
+                rows, row_groups=list(self.groups), columns=list(types), use_threads=False
+            )
 
 
 def open_address(connection: Duck, path: str) -> RowGroups:

@@ -106,7 +106,7 @@ def merge_types(tables: Sequence[tuple[str, Types]], needed: Sequence[str] | Non
         for column, type_ in types.items():
             before = merged.get(column, type_)
             if needed is None or column in needed or _alike(before, type_):
-                merged[column] = _wider(before, type_, column, first, name, needed is None)
+                merged[column] = _wider(before, type_, column, first, name)
             else:
                 merged[column] = "VARCHAR"
     return merged
@@ -131,16 +131,11 @@ def _check_same_columns(
     if gaps:
         raise InputError(
             "TB106",
-            f"the tables have different columns: {'; '.join(gaps)}. "
-            + _advice("the others", needed is None),
+            f"the tables have different columns: {'; '.join(gaps)}. Make them equal.",
         )
 
 
-def _advice(what: str, may_drop: bool) -> str:
-    return f"Make them equal, or leave {what} out with --drop." if may_drop else "Make them equal."
-
-
-def _wider(a: str, b: str, column: str, first: str, second: str, may_drop: bool) -> str:
+def _wider(a: str, b: str, column: str, first: str, second: str) -> str:
     if a == b or kind_of(b) == "blank":
         return a
     if kind_of(a) == "blank":
@@ -149,6 +144,6 @@ def _wider(a: str, b: str, column: str, first: str, second: str, may_drop: bool)
         raise InputError(
             "TB106",
             f'column "{column}" is {kind_of(a)} ({a}) in {first} '
-            f"and {kind_of(b)} ({b}) in {second}. " + _advice("it", may_drop),
+            f"and {kind_of(b)} ({b}) in {second}. Make them equal.",
         )
     return {"number": "DOUBLE", "date": "TIMESTAMP"}.get(kind_of(a), a)
