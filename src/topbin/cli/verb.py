@@ -115,15 +115,15 @@ def _leave(number: int, _: Any) -> None:
 
 
 class Screen(Console):
-    """A console on which text from a file cannot act."""
+    """A console that shows control characters instead of sending them to the terminal."""
 
     def print(self, *objects: Any, **settings: Any) -> None:
-        """Print; signs that would steer the terminal are shown, not obeyed."""
+        """Print; control characters are shown as escapes."""
         super().print(*(visible(o) if isinstance(o, str) else o for o in objects), **settings)
 
 
 def visible(text: str) -> str:
-    """Text without signs that steer a terminal or turn the direction of writing.
+    """Text with control and text-direction characters as escapes.
 
     >>> print(visible("amount" + chr(27) + "[2J"))
     amount\\u001b[2J

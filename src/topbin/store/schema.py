@@ -21,7 +21,7 @@ def schema_of(name: str) -> Any:
 
 
 def read_json(text: str | bytes) -> Any:
-    """Strict JSON: no NaN, no infinities, no halves of characters; ValueError if it is not."""
+    """Strict JSON: no NaN, no infinities, no lone surrogates; ValueError if it is not."""
     try:
         value = json.loads(text, parse_constant=_no_number)
         json.dumps(value, ensure_ascii=False).encode()
@@ -41,7 +41,7 @@ def misfit(value: Any, name: str) -> str | None:
 
 
 def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is not a number of JSON")
+    raise ValueError(f"{word} is not allowed in JSON")
 
 
 def _misfits(value: Any, schema: Any, root: Any, at: str) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _is(value: Any, kinds: str | list[str]) -> bool:
 
 
 ANY = list(TYPES)
-# By word of a schema: the types that it judges, whether a value fits, and what is said if not.
+# For each keyword of a schema: the types that it applies to, the check, and the error text.
 RULES: Mapping[str, tuple[Any, Callable[[Any, Any], bool], str]] = {
     "type": (ANY, _is, "is not of type"),
     "const": (ANY, operator.eq, "is not"),

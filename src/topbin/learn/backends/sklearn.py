@@ -77,7 +77,7 @@ class FoldedModels:
     def _weights(
         self, rows: RowNumbers, is_positive: NDArray[np.bool_], risk: Risk
     ) -> dict[str, Floats]:
-        """Row weights with mean 1 that make a weighted fit minimize the risk, if fit takes any."""
+        """Row weights that make a weighted fit minimize the risk, if fit takes any."""
         name = weight_name(self.estimator)
         if name is None:
             return {}
@@ -129,14 +129,14 @@ def positive_scores(model: Any, X: Any) -> Floats:
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """A fresh copy; it, or the last step of a pipeline, draws from this seed."""
+    """A fresh copy; every `random_state` in it, at any depth, is this seed."""
     model = clone(estimator)
     named = {n: seed for n in model.get_params() if n.rpartition("__")[2] == "random_state"}
     return model.set_params(**named)
 
 
 def weight_name(estimator: Any) -> str | None:
-    """The name of row weights in `fit`, which a pipeline passes to its last step; None: none."""
+    """The name of row weights in `fit`, which a pipeline passes to its last step; None if there are none."""
     steps = getattr(estimator, "steps", None)
     if not steps:
         return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
