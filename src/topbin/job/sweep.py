@@ -1,8 +1,8 @@
 """One pass over all unlabeled rows with models that saw none of them: tails, and the best rows.
 
 The rows that trained the models are left out of the tails. Each other row is scored by the models
-of one fold, chosen by a hash of the row's place, just as a known positive is scored by the models of
-the fold that held it out. So models that never saw them score all positives, known or not.
+of one fold, chosen by a hash of the row's place, just as a known positive is scored by the models
+of the fold that held it out. So models that never saw them score all positives, known or not.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class Fold:
     known: Floats
 
     def place(self, z: Floats, *, own: bool = False) -> Floats:
-        """The rank of z among the held-out scores, between 0 and 1; between two scores z keeps its order.
+        """The rank of z among held-out scores, from 0 to 1; between two of them z keeps its order.
 
         Known positives are not among them, so a positive's place does not depend on whether it is
         known. With `own`, z are the scores of these rows, and each is compared with the others.

@@ -136,7 +136,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def weight_name(estimator: Any) -> str | None:
-    """The name of row weights in `fit`, which a pipeline passes to its last step; None if there are none."""
+    """The name of row weights in `fit`, in a pipeline that of its last step; None if none."""
     steps = getattr(estimator, "steps", None)
     if not steps:
         return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
