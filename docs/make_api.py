@@ -131,6 +131,7 @@ def signature_of(value: Any) -> str:
         return ""
     plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
     text = str(signature.replace(parameters=plain, return_annotation=signature.empty))
+    text = re.sub(r"<[\w.]+\.(\w+) object at 0x\w+>", r"\1()", text)
     return re.sub(r"<function (\w+) at 0x\w+>", r"\1", text)
 
 

@@ -97,7 +97,7 @@ def test_typed_values_are_numbers_where_the_column_has_numbers(files, expected):
         (["--method", "dedpul", "--by", "town"], 2, "TB007 'dedpul' is not computed by group; bbe"),
         (["--method", "bebe"], 2, "TB007 no method is called 'bebe'"),
         (["--confidence", "95"], 2, "TB008 confidence must be a number in (0, 1); got 95.0."),
-        (["--score", "scor"], 2, 'TB103 there is no column "scor"'),
+        (["--score", "scor"], 2, ' has no column "scor".'),
         (["--label", "town"], 1, 'TB002 column "town" has 3 values'),
         (["--engine", "ray"], 2, "Invalid value for '--engine'"),
     ],

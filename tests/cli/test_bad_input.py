@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from topbin.cli import main
 from topbin.core.atomic import lock
-from topbin.job import fit
 from topbin.learn import Plan
+from topbin.learn.defaults import PRESETS
 
 ROWS = 80
 
@@ -31,7 +31,7 @@ def frame():
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setitem(fit.__globals__["PRESETS"], "fast", Plan(outer=2, inner=2, repeats=1))
+    monkeypatch.setitem(PRESETS, "fast", Plan(outer=2, inner=2, repeats=1))
 
 
 def call(*arguments):
@@ -127,7 +127,7 @@ def strange(tmp_path_factory):
     table.loc[::3, "name"] = "@SUM(A1)"
     (folder / "t 1.csv").write_text("\ufeff" + table.to_csv(index=False), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(fit.__globals__["PRESETS"], "fast", Plan(outer=2, inner=2, repeats=1))
+        patch.setitem(PRESETS, "fast", Plan(outer=2, inner=2, repeats=1))
         done = fit_call(folder / "t 1.csv", folder / "run 1", "--id", "name")
     assert done.exit_code == 0, done.output
     return folder / "run 1"
@@ -235,7 +235,9 @@ def test_a_run_that_is_not_complete_is_said_to_be_one(tmp_path, verb):
     more = [tmp_path / "t.csv", "-o", tmp_path / "s.csv"] if verb == "score" else []
     done = call(verb, tmp_path, *more)
     assert done.exit_code == 1
-    assert done.stderr.startswith(f'TB114 the run in "{tmp_path}" is not complete. Go on with ')
+    assert done.stderr.startswith(
+        f'TB114 the run in "{tmp_path}" is not complete. Continue it with '
+    )
     assert "--resume" in done.stderr
 
 

@@ -76,7 +76,7 @@ def test_a_missing_file_and_a_missing_column_are_the_same_sentence_everywhere(ru
     found = roads(tmp_path / "t.csv", run, tmp_path / "out")
     said = {call(*given).stderr for name, given in found.items() if not name.startswith("score")}
     assert said == {
-        f'TB103 there is no column "known" in "{tmp_path}/t.csv". Did you mean "known_"? '
+        f'TB103 "{tmp_path}/t.csv" has no column "known". Did you mean "known_"? '
         'The columns are "x", "score", "known_".\n'
     }
 

@@ -139,5 +139,5 @@ def test_names_are_matched_without_case():
 
 def test_an_unknown_column_shows_what_there_is():
     known = [f"column_{i}" for i in range(20)]
-    with fails("TB103", 'no column "colum_3" in it', 'Did you mean "column_3"?', "and 12 more"):
+    with fails("TB103", 'it has no column "colum_3"', 'Did you mean "column_3"?', "and 12 more"):
         check_columns(["column_1", "colum_3"], known, "it")

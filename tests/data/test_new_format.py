@@ -1,39 +1,27 @@
 """A new input format is one file and one line in the table of formats; then every verb reads it."""
 
-from dataclasses import dataclass
-
 from score_files import scored, whole
 
 from topbin.data import read_table, table
-from topbin.data.duck import DuckPart, describe, path_literal
+from topbin.data.duck import open_relation, path_literal
 from topbin.data.find import Format
 from topbin.engines import Local, tails_from
 
 # The file of the format. Rows are lines of "name=value" pairs: score=0.5 label=1
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PairsPart(DuckPart):
-    """A file of pairs, which DuckDB reads as text."""
-
-    @property
-    def relation(self):
-        """The rows in SQL."""
-        line = f"(select content from read_text({path_literal(self.path)}))"
-        lines = (
-            f"(select unnest(string_split(trim(content, chr(10)), chr(10))) as line from {line})"
-        )
-        pair = "regexp_extract(line, '{0}=([^ ]*)', 1)::{1} as {0}"
-        return (
-            f"(select {pair.format('score', 'double')}, {pair.format('label', 'int')} from {lines})"
-        )
-
-
 def open_pairs(connection, path, name):
-    """What every format offers: a part that reads the whole file."""
-    part = PairsPart(path=path, name=name, own={}, types={})
-    types = describe(connection, part.relation)
-    return PairsPart(path=path, name=name, own=types, types=types)
+    """A file of pairs, which DuckDB reads as text."""
+    lines = "string_split(trim(content, chr(10)), chr(10))"
+    text = f"read_text({path_literal(path)})"
+    pair = "regexp_extract(line, '{0}=([^ ]*)', 1)::{1} as {0}"
+    columns = f"{pair.format('score', 'double')}, {pair.format('label', 'int')}"
+    return open_relation(
+        connection,
+        path,
+        name,
+        f"(select {columns} from (select unnest({lines}) as line from {text}))",
+    )
 
 
 # The line in the table of formats.

@@ -7,9 +7,15 @@ import sys
 import types
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from coded import fails
+from score_files import scored, whole
 
 import topbin as tb
+from topbin.data import table as tables
+from topbin.data import write_table
+from topbin.engines import Local, engine, tails_from
 from topbin.learn import registry as learners
 from topbin.mpe import registry as methods
 
@@ -20,6 +26,8 @@ ADDED = {  # by the worked examples
     "tests/mpe/test_half.py",
     "src/topbin/learn/double.py",
     "src/topbin/learn/nets/one_layer.py",
+    "src/topbin/data/stata.py",
+    "src/topbin/engines/serial.py",
 }
 
 
@@ -95,6 +103,37 @@ def test_a_net_is_a_file_and_a_line(monkeypatch):
     plan = tb.learn.NetPlan(epochs=1)
     rows = tests.torch.arange(80.0).reshape(20, 4).numpy()
     assert len(tb.PvUClassifier("one-layer", plan=plan).fit_pu(rows, -rows).history_) == 1
+
+
+def test_an_input_format_is_a_file_and_a_line(monkeypatch, tmp_path):
+    source, line = blocks("an input format")
+    module = as_module(monkeypatch, "topbin.data.stata", source)
+    added = vars(tables) | {"stata": module}
+    exec(line, added)
+    assert [f.name for f in added["FORMATS"]] == [*(f.name for f in tables.FORMATS), "stata"]
+    monkeypatch.setattr(tables, "FORMATS", added["FORMATS"])
+
+    rows = scored(300)
+    pd.DataFrame(rows).to_stata(tmp_path / "a.dta", write_index=False)
+    assert tb.data.read_table(tmp_path / "a.dta").frame["score"].tolist() == list(rows["score"])
+    found = tails_from(Local(), tmp_path / "a.dta", score="score", label="label")
+    assert found == whole(rows)
+    (tmp_path / "b.dta").write_text("not Stata")
+    with fails("TB102", 'b.dta" cannot be read'):
+        tb.data.read_table(tmp_path / "b.dta")
+
+
+def test_an_engine_is_a_file_and_a_line(monkeypatch, tmp_path):
+    source, line = blocks("an engine")
+    as_module(monkeypatch, "topbin.engines.serial", source)
+    added = eval("{" + line + "}", vars(engine))
+    monkeypatch.setitem(engine.ENGINES, "serial", added["serial"])
+
+    rows = scored(300)
+    write_table(tmp_path / "a.parquet", pd.DataFrame(rows))
+    with engine.open_engine("serial") as serial:
+        found = tails_from(serial, tmp_path / "a.parquet", score="score", label="label")
+    assert found == whole(rows)
 
 
 def test_the_paths_exist():

@@ -6,14 +6,22 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PLACES = ("docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+PLACES = (
+    "src",
+    "bench/src",
+    "bench/scripts",
+    "docs",
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+)
 # Made from other files, which are checked themselves or hold results.
 MADE = {"docs/results.md", "docs/reference/api.md"}
 SUFFIXES = {".md", ".py", ".pyi", ".html", ".js", ".yml"}
 EACH = "row|file|method|worker|part|cut|cell|group|epoch|event|parameter|session|face|verb"
 
 PHRASES = {  # what not to write: what to write
-    rf"\b(?:one|two|scores?|logit|bytes|ns|[kMG]B|samples|rows|line) a (?:{EACH})\b": "per row",
+    rf"\b(?:one|two|logit|bytes|ns|[kMG]B|samples|rows|line) a (?:{EACH})\b": "per row",
     rf"\bone \w+ a (?:{EACH})\b": "one … per …",
     r", for (?:it|they|unreadable|the loss)\b": "because",
     r"\bmend(?:s|ed|ing)?\b": "fix",
@@ -27,7 +35,7 @@ PHRASES = {  # what not to write: what to write
     r"\bstands? (?:among|there|under|alone|beside)\b": "is in …",
     r"\bmay I\b": "can I",
     r'\bthere is (?:no column )?"': 'the columns are "…"; "…" has no column "…"',
-    r"\bis no (?:number|negative|identifier)\b": "is not a …",
+    r"(?<!there )\bis no (?:number|negative|identifier)\b": "is not a …",
     r"\bof which nothing\b": "about which nothing",
     r"\bcheck_wishes\b|\bwith_doubts\b|\bpast_its_best\b": "a plain name",
     r"\bgo(?:es)? on (?:with|from|where)\b": "continue",
@@ -37,7 +45,7 @@ PHRASES = {  # what not to write: what to write
     r"(?:standard|minim|memor|normal|summar|optim)is(?:e|i)": "American spelling",
 }
 ALLOWED = re.compile(
-    r"comparis|\| .*0\.1\.0|^\| `(?:topbin|benchmarks)", re.M
+    r"comparis|\bcentre(?:=|:|\)| )|\| .*0\.1\.0|^\| `(?:topbin|benchmarks)", re.M
 )  # old names in tables
 
 

@@ -44,7 +44,7 @@ def test_scores_must_be_numbers_and_columns_must_be_there(tmp_path):
         InputError, match=r'TB006 column "label" of .* is a BIGINT\[\], not a value'
     ):
         tails_from(Idle(), tmp_path / "b.parquet", **COLUMNS)
-    with pytest.raises(InputError, match=r'TB103 there is no column "lable" .* mean "label"'):
+    with pytest.raises(InputError, match=r'TB103 .* has no column "lable".* mean "label"'):
         tails_from(Idle(), path, score="score", label="lable")
 
 

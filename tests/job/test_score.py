@@ -15,7 +15,7 @@ from claims import claims, fitted, read_all, small_run, write_claims
 from score_files import spoil
 
 from topbin.core.errors import InputError
-from topbin.data import duck, parquet, table, write_table
+from topbin.data import batch, parquet, table, write_table
 from topbin.engines import Local
 from topbin.job.score import Job, score_files, write_part
 
@@ -45,7 +45,7 @@ def scored_frame(folder):
 
 def test_every_row_has_the_probability_that_the_model_gives_it(run, files, tmp_path, monkeypatch):
     monkeypatch.setattr(table, "PART_ROWS", 200)
-    monkeypatch.setattr(parquet, "CHUNK_ROWS", 70)
+    monkeypatch.setattr(batch, "CHUNK_ROWS", 70)
     done = score_files(ENGINE, run, files, tmp_path / "out")
     assert (done.rows, done.files, done.before, done.notes) == (1200, 8, 0, ())
     assert (tmp_path / "out/_SUCCESS").exists()
@@ -94,9 +94,9 @@ def test_finished_parts_are_not_done_again_and_new_files_are_added(run, files, t
 SLOW = """
 import sys, time
 from topbin.job import score
-from topbin.data import parquet
+from topbin.data import batch
 from topbin.engines import Local
-parquet.CHUNK_ROWS = 50
+batch.CHUNK_ROWS = 50
 plain = score.Job.score
 def slow(job, batch, types):
     time.sleep(0.05)
@@ -122,7 +122,7 @@ def test_a_run_killed_in_the_middle_goes_on_to_the_same_bytes(run, tmp_path, mon
     assert 3 <= len(whole) < 12
     assert list(out.glob(".*.part"))
     assert not (out / "_SUCCESS").exists()
-    monkeypatch.setattr(parquet, "CHUNK_ROWS", 50)
+    monkeypatch.setattr(batch, "CHUNK_ROWS", 50)
     done = score_files(ENGINE, run, files, out)
     assert (done.rows, done.files, done.before) == (1200, 12, len(whole))
     assert not list(out.glob(".*"))
@@ -240,7 +240,7 @@ def test_no_rows_are_refused(run, tmp_path):
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_text_files_are_scored_whole_by_file(run, tmp_path, ending, monkeypatch):
-    monkeypatch.setattr(duck, "CHUNK_ROWS", 2048)
+    monkeypatch.setattr(batch, "CHUNK_ROWS", 2048)
     frame = claims(3000, seed=1)
     frame.loc[2900:, "case"] = np.nan  # whole numbers in the first batch, missing ones in the last
     frame["never"] = None

@@ -15,7 +15,6 @@ from whole_result import ESTIMATE, RESULT
 from topbin.core import Alarm
 from topbin.store.runs import (
     RunFolder,
-    append_event,
     check_result,
     open_run,
     read_events,
@@ -155,7 +154,7 @@ def test_events_survive_a_kill(tmp_path):
 
 def test_an_event_that_cannot_be_written(tmp_path):
     with fails("TB105", "cannot write"):
-        append_event(tmp_path / "no" / "e", {"event": 1})
+        RunFolder(tmp_path / "no").log({"event": 1})
 
 
 def test_folders_that_are_no_runs(tmp_path):

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
+from topbin.cli.verb import PASSED, Verb, json_option, option, screen, visible, write_json
 
 
 @click.command(cls=Verb)
@@ -105,12 +105,13 @@ def _table(by: str, found: dict[Any, Any]) -> Any:
 
     from topbin.core.defaults import RANGE_ONLY
 
-    table = Table(by, "α", "interval", "bound", "unlabeled", "positives", "alarms", box=None)
+    columns = "α", "interval", "bound", "unlabeled", "positives", "alarms"
+    table = Table(visible(by), *columns, box=None)
     for group, e in found.items():
         low, high = e.interval
         point = "a range only" if e.n_p < RANGE_ONLY else f"{e.alpha:.3f}"
         table.add_row(
-            _name(group), point, f"{low:.3f} to {high:.3f}", f"{e.upper_bound:.3f}",
+            visible(_name(group)), point, f"{low:.3f} to {high:.3f}", f"{e.upper_bound:.3f}",
             f"{e.n_u:,}", f"{e.n_p:,}", ", ".join(alarm.code for alarm in e.alarms),
         )  # fmt: skip
     return table
@@ -122,8 +123,8 @@ def _name(group: Any) -> str:
 
 def _plain(counted: Any, found: dict[Any, Any]) -> dict[str, Any]:
     shared = {"labels": counted.labels.note, "notes": list(counted.notes)}
-    if counted.by is None:
+    if counted.columns.by is None:
         estimate = found[None].to_dict()
         return {**estimate, **shared, "notes": [*estimate["notes"], *counted.notes]}
     groups = [{"group": _name(group), **e.to_dict()} for group, e in found.items()]
-    return {"by": counted.by, **shared, "groups": groups}
+    return {"by": counted.columns.by, **shared, "groups": groups}

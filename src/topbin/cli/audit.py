@@ -22,6 +22,11 @@ ANSWER = "is_positive"
 )
 @option("--seed", group="Draw", default=0, type=SEED, help="Of the draw.")
 @option(
+    "--sql",
+    group="Draw",
+    help="The query that the run was made from, if it was: a query in a folder is never run.",
+)
+@option(
     "--labels",
     group="Read back",
     type=click.Path(path_type=Path),
@@ -48,6 +53,7 @@ def audit(
     n: int,
     stratified: bool,
     seed: int,
+    sql: str | None,
     labels: Path | None,
     plan: float | None,
     output: Path | None,
@@ -78,7 +84,8 @@ def audit(
         found = judged.to_dict()
     else:
         path = output or run / "audit.csv"
-        drawn = job.draw_audit(run, n, path, stratified=stratified, seed=seed, force=force)
+        how_drawn: dict[str, Any] = {"stratified": stratified, "seed": seed, "sql": sql}
+        drawn = job.draw_audit(run, n, path, force=force, **how_drawn)
         how = "" if drawn.kind == "simple" else ", equally many from each group of similar scores"
         show.print(
             f"wrote           {path}: {drawn.n:,} random unlabeled rows{how}", soft_wrap=True

@@ -21,7 +21,7 @@ LABELED, LABEL = 100, "known_malignant"
 
 
 @click.command(cls=Verb)
-@option("--seed", group="Data", default=0, type=SEED, help="Which malignant tumours are labeled.")
+@option("--seed", group="Data", default=0, type=SEED, help="Which malignant tumors are labeled.")
 @option(
     "-o",
     "--output",
@@ -34,7 +34,7 @@ LABELED, LABEL = 100, "known_malignant"
 def demo(output: Path, seed: int, as_json: bool) -> None:
     """The main job on real data, with the truth shown beside.
 
-    569 breast tumours from scikit-learn, 212 of them malignant. We label 100 malignant ones, hide
+    569 breast tumors from scikit-learn, 212 of them malignant. We label 100 malignant ones, hide
     every other label, and ask how many of the 469 unlabeled are malignant.
 
     \b
@@ -43,9 +43,7 @@ def demo(output: Path, seed: int, as_json: bool) -> None:
     """
     frame, truth = hide_labels(seed)
     show = screen(as_json)
-    show.print(
-        f"{LABELED} known malignant tumours, {len(frame) - LABELED} unlabeled.", style="bold"
-    )
+    show.print(f"{LABELED} known malignant tumors, {len(frame) - LABELED} unlabeled.", style="bold")
     rows = every_method(frame.drop(columns=LABEL).to_numpy(), frame[LABEL].to_numpy(), truth)
     show.print(as_table(rows, truth))
     result = fit(frame, LABEL, seed=seed)
@@ -59,7 +57,7 @@ def demo(output: Path, seed: int, as_json: bool) -> None:
 
 
 def hide_labels(seed: int) -> tuple[Any, float]:
-    """A table in which 100 malignant tumours are marked, and the share hidden among the rest."""
+    """A table in which 100 malignant tumors are marked, and the share hidden among the rest."""
     from sklearn.datasets import load_breast_cancer
 
     frame = load_breast_cancer(as_frame=True).frame
@@ -91,14 +89,9 @@ def as_table(rows: list[dict[str, Any]], truth: float) -> Table:
     for column in ("method", "α", "95 % interval", "error", "seconds"):
         table.add_column(column, justify="left" if column == "method" else "right")
     for row in rows:
-        shown = "–" if row["interval"] is None else "{:.3f} – {:.3f}".format(*row["interval"])
-        table.add_row(
-            row["method"],
-            f"{row['alpha']:.3f}",
-            shown,
-            f"{row['error']:+.3f}",
-            f"{row['seconds']:.1f}",
-        )
+        interval = "–" if row["interval"] is None else "{:.3f} – {:.3f}".format(*row["interval"])
+        figures = f"{row['error']:+.3f}", f"{row['seconds']:.1f}"
+        table.add_row(row["method"], f"{row['alpha']:.3f}", interval, *figures)
     return table
 
 

@@ -64,7 +64,7 @@ from topbin.cli.verb import (
     help="The run folder.",
 )
 @option("--force", group="Output", is_flag=True, help="Start over in an existing run folder.")
-@option("--resume", group="Output", is_flag=True, help="Go on with a run that was stopped.")
+@option("--resume", group="Output", is_flag=True, help="Continue a run that was stopped.")
 @option("--quiet", group="Output", is_flag=True, help="Say nothing but errors.")
 @json_option
 def fit(

@@ -22,7 +22,7 @@ from topbin.cli.verb import Verb, json_option, option, screen, write_json
     help="File to write: .csv, .tsv, .parquet or .jsonl; with --engine, a folder.",
 )
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
-@engine_options("Score files in parts, into a folder; goes on where it was stopped.")
+@engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
 @json_option
 def score(

@@ -22,6 +22,7 @@ FAILED, WRONG_USE, PASSED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
 USE = {"TB007", "TB008", "TB103", "TB104"}
 ADVICE = re.compile(r"\b(positive|negative)=(?:'([^']*)'|([\w.-]+)),?")
+STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 SEED = click.IntRange(0, 2**31 - 1)
 EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong use, 3 the threshold that you set was exceeded."
 
@@ -71,7 +72,7 @@ class Verb(click.Command):
         except TopbinError as error:
             if ctx.meta.get("debug"):
                 raise
-            click.echo(_indented(as_options(str(error))), err=True)
+            click.echo(visible(_indented(as_options(str(error)))), err=True)
             ctx.exit(WRONG_USE if error.code in USE else FAILED)
         except BrokenPipeError:  # the reader of our output is gone
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
@@ -113,15 +114,32 @@ def _leave(number: int, _: Any) -> None:
     raise SystemExit(128 + number)
 
 
-def screen(as_json: bool = False, quiet: bool = False) -> Console:
+class Screen(Console):
+    """A console that shows control characters instead of sending them to the terminal."""
+
+    def print(self, *objects: Any, **settings: Any) -> None:
+        """Print; control characters are shown as escapes."""
+        super().print(*(visible(o) if isinstance(o, str) else o for o in objects), **settings)
+
+
+def visible(text: str) -> str:
+    """Text with control and text-direction characters as escapes.
+
+    >>> print(visible("amount" + chr(27) + "[2J"))
+    amount\\u001b[2J
+    """
+    return STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def screen(as_json: bool = False, quiet: bool = False) -> Screen:
     """Where people read: standard output, or standard error when that is for JSON."""
     # No markup: a column or a folder may be called [/b].
-    return Console(stderr=as_json, quiet=quiet, highlight=False, markup=False, soft_wrap=False)
+    return Screen(stderr=as_json, quiet=quiet, highlight=False, markup=False, soft_wrap=False)
 
 
 def write_json(value: Any) -> None:
     """One JSON document on standard output."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(visible(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)))
 
 
 def split_names(values: Sequence[str]) -> list[str]:

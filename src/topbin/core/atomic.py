@@ -25,6 +25,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
+PathLike = str | os.PathLike[str]
 LOCK = ".lock"
 PART = ".part"
 OWNER = re.compile(r"\.([0-9a-f]{8})-(\d{1,9})-[0-9a-f]{12}\.")
@@ -41,7 +42,7 @@ REASONS = {
 
 
 @contextmanager
-def new_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
+def new_file(path: PathLike, *, force: bool = False) -> Iterator[Path]:
     """Yield a path to write to; it becomes `path` when the block ends without an error.
 
     >>> import tempfile
@@ -51,49 +52,37 @@ def new_file(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[P
     >>> target.read_text(), len(list(target.parent.iterdir()))
     ('0.5', 1)
     """
-    with _new(path, force=force) as (part, target):
-        yield part
-        _flush(part)
-        os.replace(part, target)
-
-
-@contextmanager
-def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
-    """Yield an empty folder to fill; it becomes `path` when the block ends without an error.
-
-    With `force` an older folder is set aside first and removed last, so that at every moment
-    either the old or the new one is on the disk, whole.
-    """
-    with _new(path, force=force) as (part, target):
-        part.mkdir()
-        yield part
-        _flush_tree(part)
-        _swap(part, target)
-
-
-@contextmanager
-def _new(path: str | os.PathLike[str], *, force: bool) -> Iterator[tuple[Path, Path]]:
     target = Path(os.path.abspath(path))
     part = _beside(target)
     with write_errors(target):
         refuse_existing(target, force=force)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            yield part, target
+            yield part
+            for written in (*part.rglob("*"), part):
+                _flush(written)
+            _put(part, target)
             _flush(target.parent)
         finally:
             remove(part)
 
 
-def write_text(path: str | os.PathLike[str], text: str, *, force: bool = False) -> None:
-    """Write a UTF-8 text file atomically, with the line ends as given."""
-    write_bytes(path, text.encode(), force=force)
+@contextmanager
+def new_folder(path: PathLike, *, force: bool = False) -> Iterator[Path]:
+    """Yield an empty folder to fill; it becomes `path` when the block ends without an error.
 
-
-def write_bytes(path: str | os.PathLike[str], content: bytes, *, force: bool = False) -> None:
-    """Write a file atomically."""
+    With `force` an older folder is set aside first and removed last, so that at every moment
+    either the old or the new one is on the disk, whole.
+    """
     with new_file(path, force=force) as part:
-        part.write_bytes(content)
+        part.mkdir()
+        yield part
+
+
+def write_text(path: PathLike, text: str, *, force: bool = False) -> None:
+    """Write a UTF-8 text file atomically, with the line ends as given."""
+    with new_file(path, force=force) as part:
+        part.write_bytes(text.encode())
 
 
 def refuse_existing(path: Path, *, force: bool = False) -> None:
@@ -124,7 +113,7 @@ def write_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def lock(folder: str | os.PathLike[str], *, wait: float = 0.0) -> Iterator[None]:
+def lock(folder: PathLike, *, wait: float = 0.0) -> Iterator[None]:
     """Hold `folder` for this run; a second run into it is refused with TB107 after `wait` seconds.
 
     The operating system drops the lock when the process ends, however it ends, so a killed run
@@ -197,21 +186,20 @@ def _is_alive(process: int) -> bool:
         return True  # there, asking with a signal would end the process
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
+    except OSError as error:
+        return error.errno != errno.ESRCH
     return True
 
 
-def _swap(part: Path, target: Path) -> None:
+def _put(part: Path, target: Path) -> None:
     old = _beside(target)
-    if target.exists():
-        os.replace(target, old)
+    if part.is_dir() and target.exists():
+        os.replace(target, old)  # only files are replaced in one step
     try:
         os.replace(part, target)
     except OSError:
-        os.replace(old, target)
+        if old.exists():
+            os.replace(old, target)
         raise
     remove(old)
 
@@ -222,13 +210,6 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def _flush_tree(folder: Path) -> None:
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            _flush(Path(parent) / name)
-        _flush(Path(parent))
 
 
 def _flush(path: Path) -> None:

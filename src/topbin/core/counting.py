@@ -44,19 +44,18 @@ def merge(scores_p: Scores, scores_u: Scores) -> Merged | None:
     n_p, n_u = scores_p.size, scores_u.size
     if n_p + n_u < FEW or n_u >= SPARSE * n_p or _tied(scores_p):
         return None
-    high = _merge_side(scores_p, scores_u, n_p + n_u, negative=False)
-    if high is None or high.rows == n_p + n_u:
-        return high and high.counts
-    low = _merge_side(scores_p, scores_u, n_p + n_u - high.rows, negative=True)
-    if low is None or low.rows + high.rows < n_p + n_u:  # NaN is on neither side
+    high, seen = _merge_side(scores_p, scores_u, n_p + n_u, negative=False)
+    if high is None or seen == n_p + n_u:
+        return high
+    low, rest = _merge_side(scores_p, scores_u, n_p + n_u - seen, negative=True)
+    if low is None or seen + rest < n_p + n_u:  # NaN is on neither side
         return None
     # Below zero, sizes were counted: a score is at or above a cut unless its size is larger.
-    (cuts, above_p, above_u), rest = low.counts, high.counts
-    larger_p = np.append(above_p[1:], 0)[: cuts.size]
+    larger_p = np.append(low.above_p[1:], 0)[: low.cuts.size]
     return Merged(
-        np.append(-cuts[::-1], rest.cuts),
-        np.append(n_p - larger_p[::-1], rest.above_p),
-        np.append(n_u - above_u[::-1], rest.above_u),
+        np.append(-low.cuts[::-1], high.cuts),
+        np.append(n_p - larger_p[::-1], high.above_p),
+        np.append(n_u - low.above_u[::-1], high.above_u),
     )
 
 
@@ -90,13 +89,12 @@ def _tied(scores: Scores) -> bool:
     return np.unique(some).size < TIED * some.size
 
 
-class _Side(NamedTuple):
-    rows: int
-    counts: Merged
+def _merge_side(
+    scores_p: Scores, scores_u: Scores, most: int, *, negative: bool
+) -> tuple[Merged | None, int]:
+    """Count the sizes of the scores on one side of zero, and say how many rows are there.
 
-
-def _merge_side(scores_p: Scores, scores_u: Scores, most: int, *, negative: bool) -> _Side | None:
-    """Count the sizes of the scores on one side of zero; None if one of them is infinite.
+    The counts are None if a score is infinite.
 
     Sizes of finite floats are ordered like their bits, and their sign bit is free for the label.
     Of equal sizes the positives come first, so that equal unlabeled scores count as above; below
@@ -118,9 +116,9 @@ def _merge_side(scores_p: Scores, scores_u: Scores, most: int, *, negative: bool
     codes.sort()
     infinite = int(kind.type(np.inf).view(codes.dtype)) << 1
     if rows and codes[-1] >= infinite:
-        return None
+        return None, rows
     cuts, above_p, above_u = _scan(codes, n_p, codes.dtype.type(negative))
-    return _Side(rows, Merged(cuts.view(kind).astype(scores_p.dtype), above_p, above_u))
+    return Merged(cuts.view(kind).astype(scores_p.dtype), above_p, above_u), rows
 
 
 def _scan(

@@ -17,29 +17,19 @@ from topbin.core.tails import Tails
 class Evidence:
     """Two samples as an estimate sees them: held-out scores, their tails, or features.
 
-    Attributes
-    ----------
-    scores_p, scores_u
-        Scores of positives and of unlabeled rows by models that did not train on them; None where
-        only counts exist.
-    share_p
-        For methods that read probabilities: the share of positives in the data that trained the
-        scorer. None means the share in these two samples.
-    counted
-        Tails that were counted elsewhere, for example over files larger than memory.
-    X_p, X_u
-        Features of both samples, for methods that read no scores.
-
     >>> evidence = Evidence.of([1.0, 2.0], [0.0, 1.5, 3.0])
     >>> evidence.tails.ratio.round(3), evidence.tails is evidence.tails
     (array([0.667, 0.667]), True)
     """
 
+    # By models that did not train on these rows; None where only counts exist.
     scores_p: Scores | None = None
     scores_u: Scores | None = None
+    # For methods that read probabilities: the share of positives in the data that trained the
+    # scorer. None means the share in these two samples.
     share_p: float | None = None
-    counted: Tails | None = None
-    X_p: Any = None
+    counted: Tails | None = None  # counted elsewhere, for example over files larger than memory
+    X_p: Any = None  # features, for methods that read no scores
     X_u: Any = None
 
     @classmethod

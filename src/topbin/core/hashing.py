@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Bits = NDArray[np.uint64]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio, the step of SplitMix64
-CELLS = 1_000_000  # hashed at a time, so that a long table costs no second copy of itself
+CELLS = 100_000  # hashed at a time, so that temporaries stay in the cache
 
 
 def splitmix64(bits: Bits) -> Bits:
@@ -22,6 +22,19 @@ def splitmix64(bits: Bits) -> Bits:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     return bits ^ (bits >> np.uint64(31))
+
+
+def mix(places: NDArray[np.int64], seed: int, stream: int = 0) -> Bits:
+    """Random-looking 64-bit numbers that depend on nothing but place, seed and stream.
+
+    Places of rows run through the files in their order. So what is drawn by them depends neither on
+    how the files are cut into parts, nor on the engine.
+
+    >>> mix(np.array([0, 1]), seed=0) == mix(np.array([0, 1]), seed=0)
+    array([ True,  True])
+    """
+    start = (int(GOLDEN) * (1 + seed) + 0xD1B54A32D192ED03 * stream) & 0xFFFFFFFFFFFFFFFF
+    return splitmix64(places.astype(np.uint64) * GOLDEN + np.uint64(start))
 
 
 def row_keys(X: Any) -> Bits:
@@ -41,12 +54,17 @@ def row_keys(X: Any) -> Bits:
 
 
 def _keys(X: Any, salt: Bits) -> Bits:
+    if isinstance(X, np.ndarray):
+        return np.asarray(_hashes(X, salt).sum(axis=1, dtype=np.uint64))
     part = sp.csr_array(X)
     part.sum_duplicates()
-    values = np.where(np.isnan(part.data), np.nan, part.data).astype(np.float64)  # one NaN of many
-    hashes = splitmix64(values.view(np.uint64) ^ salt[part.indices])
-    sums = np.append(np.uint64(0), np.cumsum(np.where(values == 0, np.uint64(0), hashes)))
+    sums = np.append(np.uint64(0), np.cumsum(_hashes(part.data, salt[part.indices])))
     return np.asarray(sums[part.indptr[1:]] - sums[part.indptr[:-1]], np.uint64)
+
+
+def _hashes(values: Any, salt: Bits) -> Bits:
+    values = np.where(np.isnan(values), np.nan, values).astype(np.float64)  # one NaN of many
+    return np.where(values == 0, np.uint64(0), splitmix64(values.view(np.uint64) ^ salt))
 
 
 @dataclass(frozen=True, slots=True)

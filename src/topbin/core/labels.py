@@ -235,7 +235,7 @@ def spells(word: Any, value: Any) -> bool:
 
 
 def _own_value(counts: Mapping[Any, int], wanted: Any, role: str) -> Any:
-    """The value itself, else one of the same spelling, else one that is spelled alike."""
+    """The exact value, else one with the same text, else one that differs only in case or type."""
     if wanted is None or wanted in counts:
         return wanted
     alike = [value for value in counts if spells(wanted, value)]

@@ -21,7 +21,8 @@ def from_plain(kind: Any, value: Any) -> Any:
         hints = get_type_hints(kind)
         return kind(**{name: from_plain(hints.get(name), item) for name, item in value.items()})  # type: ignore[operator]
     if origin in (Union, UnionType):
-        return from_plain(_fitting(get_args(kind), value), value)
+        kinds = get_args(kind)  # None, if it is a member, is meant for None alone
+        return from_plain(NoneType if value is None and NoneType in kinds else kinds[0], value)
     if origin is tuple and isinstance(value, list | tuple):
         kinds = get_args(kind)
         kinds = kinds[:1] * len(value) if kinds[-1] is Ellipsis else kinds
@@ -31,8 +32,3 @@ def from_plain(kind: Any, value: Any) -> Any:
     if not (value in get_args(kind) if origin is Literal else plain and not truth):
         raise TypeError(f"{value!r:.80} is not of type {getattr(kind, '__name__', kind)}")
     return value
-
-
-def _fitting(kinds: tuple[Any, ...], value: Any) -> Any:
-    """The member of a union that this value is meant for: None for None, else another."""
-    return NoneType if value is None and NoneType in kinds else kinds[0]

@@ -5,9 +5,8 @@ from .features import Features as Features
 from .features import fit_features as fit_features
 from .findings import Finding as Finding
 from .findings import check_table as check_table
-from .table import Pair as Pair
 from .table import Table as Table
+from .table import open_pair as open_pair
 from .table import open_table as open_table
-from .table import read_pair as read_pair
 from .table import read_table as read_table
 from .write import write_table as write_table

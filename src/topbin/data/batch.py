@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -20,12 +20,15 @@ from topbin.core.checks import Scores
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.labels import Coded
 from topbin.core.optional import require
+from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kind_of, kinds_of
 from topbin.data.schema import WHOLE as WHOLE_TYPES
-from topbin.data.schema import Kind, Types, check_columns, kind_of
 
+Names = Sequence[str] | None
 Places = NDArray[np.int64]
+CHUNK_ROWS = 100_000
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
 EXACT = 2**53  # larger whole numbers are not floats
+FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
 TEXT = pd.Series(["a"]).dtype  # `str` in pandas 3, object before
 BYTE = 256
 WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -66,17 +69,24 @@ class Batch:
         if not frame.columns.is_unique:
             twice = frame.columns[frame.columns.duplicated()][0]
             raise InputError("TB115", f'{name} has the column "{twice}" twice. Rename one of them.')
+        if not len(frame):
+            raise InputError("TB001", f"{name} has columns but no rows.")
         kinds = {column: _kind(frame[column]) for column in frame}
-        return cls(tidy_frame(frame, kinds), kinds, name).check_rows()
+        return cls(tidy_frame(frame, kinds), kinds, name)
+
+    @property
+    def is_tidy(self) -> bool:
+        """Whether the rows are in a pandas frame already."""
+        return isinstance(self.data, pd.DataFrame)
 
     @cached_property
     def frame(self) -> pd.DataFrame:
         """The rows as a pandas frame, each column in the form of its kind."""
-        if isinstance(self.data, pd.DataFrame):
-            return self.data
+        if self.is_tidy:
+            return cast("pd.DataFrame", self.data)
         # Without its metadata: pandas would make some columns an index.
         plain = self.data.select(list(self.kinds)).replace_schema_metadata(None)
-        return tidy_frame(plain.to_pandas(), self.kinds)
+        return tidy_frame(plain.to_pandas(date_as_object=False), self.kinds)
 
     @property
     def rows(self) -> int:
@@ -88,12 +98,6 @@ class Batch:
         """The place of each row among all rows of the table."""
         return np.arange(self.first, self.first + self.rows) if self.picked is None else self.picked
 
-    def check_rows(self) -> "Batch":
-        """This batch, or TB001 if it has no row."""
-        if not self.rows:
-            raise InputError("TB001", f"{self.name} has columns but no rows.")
-        return self
-
     def column(self, name: str) -> pd.Series:
         """One column; TB103 with the nearest name if it is not there."""
         check_columns([name], list(self.kinds), self.name)
@@ -103,20 +107,13 @@ class Batch:
         """Some of the columns, in this order."""
         check_columns(columns, list(self.kinds), self.name)
         kinds = {column: self.kinds[column] for column in columns}
-        is_frame = isinstance(self.data, pd.DataFrame)
-        data = self.data[list(columns)] if is_frame else self.data.select(list(columns))
+        data = self.data[list(columns)] if self.is_tidy else self.data.select(list(columns))
         return replace(self, data=data, kinds=kinds)
-
-    def drop(self, columns: Sequence[str]) -> "Batch":
-        """The batch without these columns; TB103 if one is not there."""
-        check_columns(columns, list(self.kinds), self.name)
-        return self.select([column for column in self.kinds if column not in columns])
 
     def take(self, index: Any) -> "Batch":
         """Some of the rows, by position or mask, in this order."""
         rows = np.arange(self.rows)[index]
-        is_frame = isinstance(self.data, pd.DataFrame)
-        data = self.data.iloc[rows].reset_index(drop=True) if is_frame else self.data.take(rows)
+        data = self.data.iloc[rows].reset_index(drop=True) if self.is_tidy else self.data.take(rows)
         return replace(self, data=data, picked=self.places[rows])
 
     def __add__(self, other: "Batch") -> "Batch":
@@ -125,13 +122,13 @@ class Batch:
 
     def coded(self, column: str) -> Coded:
         """A column as codes, for counting."""
-        if isinstance(self.data, pd.DataFrame):
-            return _code_series(self.data[column])
+        if self.is_tidy or self.kinds[column] == "date":
+            return _code_series(self.frame[column])
         return _code_arrow(self.data.column(column))
 
     def numbers(self, column: str, dtype: type[np.floating[Any]] = np.float64) -> Scores:
         """A column as floats, NaN where a value is missing; TB102 names a value that is none."""
-        if isinstance(self.data, pd.DataFrame):
+        if self.is_tidy:
             is_text = self.kinds[column] in ("string", "other")
             values = self._worded(column) if is_text else self.data[column]
             return np.asarray(values.to_numpy(dtype, na_value=np.nan))
@@ -142,7 +139,7 @@ class Batch:
 
     def to_arrow(self, types: Types) -> Any:
         """The rows as Arrow has them; rows of a pandas frame get these types."""
-        if not isinstance(self.data, pd.DataFrame):
+        if not self.is_tidy:
             return self.data
         arrow = require("pyarrow", extra="dask", caller="writing rows with Arrow")
         fields = [(column, _arrow_type(arrow, types[column])) for column in self.kinds]
@@ -176,7 +173,8 @@ class Part:
     """Some rows of a table; small, so that it can be sent to another machine and read there.
 
     `types` are the columns and what they are read as, `first` is the place of the first row among
-    all rows of the table, and `size` the number of rows, where it is known.
+    all rows of the table, and `size` the number of rows, where it is known. `first_line` is the
+    line of the first row, in text files; `database` the path again, of a database.
     """
 
     path: str
@@ -185,24 +183,55 @@ class Part:
     first: int = 0
     size: int | None = None
     groups: tuple[int, ...] = ()  # of a parquet file; none means the whole file
+    first_line: int | None = None
+    database: str = ""
 
-    first_line: ClassVar[int | None] = None  # the line of the first row, in text files
+    def read_as(self, types: Types) -> "Part":
+        """The same rows, with their columns read as these types."""
+        return replace(self, types={c: type_ for c, type_ in types.items() if c in self.types})
 
     def count(self) -> int:
         """How many rows there are."""
-        if self.size is None:
-            raise NotImplementedError
+        assert self.size is not None
         return self.size
 
     def cut(self, rows: int) -> Sequence["Part"]:
         """Smaller parts of about `rows` rows, for engines; this one if it cannot be cut."""
         return [self]
 
-    def batches(
-        self, columns: Sequence[str] | None = None, rows: int | None = None
-    ) -> Iterator[Batch]:
-        """The rows in order, in batches of at most about `rows` rows."""
+    def read(self, types: Types, rows: int) -> Iterator[Any]:
+        """The rows in order, at most about `rows` at a time: tidy frames, or Arrow rows.
+
+        This is what a format has to say about its files.
+        """
         raise NotImplementedError
+
+    def batches(self, columns: Names = None, rows: int | None = None) -> Iterator[Batch]:
+        """The rows in order, in batches of at most about `rows` rows."""
+        types = {c: self.types[c] for c in (self.types if columns is None else columns)}
+        kinds, done = kinds_of(types), 0
+        for data in self.read(types, rows or CHUNK_ROWS):
+            line = None if self.first_line is None else self.first_line + done
+            yield Batch(data, kinds, self.name, first=self.first + done, line=line)
+            done += len(data)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FramePart(Part):
+    """The rows of a tidy frame in memory, which are one batch."""
+
+    data: pd.DataFrame
+
+    @classmethod
+    def of(cls, frame: Any, *, name: str = "the frame", path: str = "") -> "FramePart":
+        """All rows of a pandas, polars or arrow frame."""
+        batch = Batch.from_frame(frame, name=name)
+        types = {column: TYPICAL[kind] for column, kind in batch.kinds.items()}
+        return cls(path=path, name=name, types=types, size=batch.rows, data=batch.frame)
+
+    def read(self, types: Types, rows: int) -> Iterator[Any]:
+        """All rows at once."""
+        yield self.data[list(types)]
 
 
 def join(batches: Sequence[Batch]) -> Batch:
@@ -210,11 +239,16 @@ def join(batches: Sequence[Batch]) -> Batch:
     first, *others = batches
     if not others:
         return first
-    if any(isinstance(batch.data, pd.DataFrame) for batch in batches):
+    if any(batch.is_tidy for batch in batches):
         data = pd.concat([batch.frame for batch in batches], ignore_index=True)
     else:
         arrow = require("pyarrow", extra="dask", caller="rows of parquet files")
-        tables = [_as_table(arrow, batch.data) for batch in batches]
+        tables = (
+            batch.data
+            if isinstance(batch.data, arrow.Table)
+            else arrow.Table.from_batches([batch.data])
+            for batch in batches
+        )
         data = arrow.concat_tables(tables, promote_options="permissive")
     return replace(first, data=data, picked=np.concatenate([batch.places for batch in batches]))
 
@@ -227,10 +261,6 @@ def _arrow_type(arrow: Any, type_: str) -> Any:
         "boolean": arrow.bool_(),
         "date": arrow.timestamp("us"),
     }.get(kind_of(type_), arrow.string())
-
-
-def _as_table(arrow: Any, data: Any) -> Any:
-    return data if isinstance(data, arrow.Table) else arrow.Table.from_batches([data])
 
 
 def tidy_frame(frame: pd.DataFrame, kinds: dict[str, Kind]) -> pd.DataFrame:
@@ -308,8 +338,11 @@ def _moments(column: pd.Series) -> NDArray[np.datetime64]:
     """Dates and times without zone, in microseconds, which reach from year 1 to year 9999."""
     if pd.api.types.infer_dtype(column, skipna=True) == "string":
         column = pd.to_datetime(column, format="ISO8601")
-    if column.dtype.kind == "M" and getattr(column.dtype, "tz", None) is None:
-        return np.asarray(column.to_numpy(), "datetime64[us]")
+    if column.dtype.kind == "M":
+        moments = (column if column.dt.tz is None else column.dt.tz_convert(None)).to_numpy()
+        days = moments.astype("datetime64[D]")
+        finite = np.where((days >= FIRST) & (days <= LAST), moments, np.datetime64("NaT"))
+        return finite.astype("datetime64[us]")
     return np.array([None if pd.isna(v) else _without_zone(v) for v in column], "datetime64[us]")
 
 
@@ -335,9 +368,11 @@ def _row_hashes(column: pd.Series, kind: Kind) -> NDArray[np.uint64]:
 
 def _code_series(column: pd.Series) -> Coded:
     if column.dtype.kind in "iu" and len(column):
-        found = _short_range(column.to_numpy())
-        if found is not None:
-            return found
+        whole = column.to_numpy()
+        low, high = int(whole.min()), int(whole.max())
+        if high - low < BYTE:  # whole numbers in a short range are their own codes
+            codes = (whole - whole.dtype.type(low)).astype(np.uint8)
+            return Coded(list(range(low, high + 1)), codes)
     codes, values = column.factorize()
     if column.dtype.kind == "M" and (values == values.normalize()).all():
         values = values.date  # a day reads like one, as in a file of Arrow dates
@@ -345,27 +380,11 @@ def _code_series(column: pd.Series) -> Coded:
 
 
 def _code_arrow(column: Any) -> Coded:
-    if str(column.type) in WHOLE and len(column) and not column.null_count:
-        found = _short_range(column.to_numpy(zero_copy_only=False))
-        if found is not None:
-            return found
+    if str(column.type) in WHOLE and not column.null_count:
+        return _code_series(pd.Series(column.to_numpy(zero_copy_only=False), copy=False))
     column = column.dictionary_encode()
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return Coded.from_codes(codes, column.dictionary.to_pylist())
-
-
-def _short_range(whole: NDArray[Any]) -> Coded | None:
-    """Whole numbers in a short range are their own codes; None if the range is not short.
-
-    >>> _short_range(np.array([-1, 1, 1]))
-    Coded(values=[-1, 0, 1], codes=array([0, 2, 2], dtype=uint8))
-    """
-    low, high = int(whole.min()), int(whole.max())
-    if high - low >= BYTE:
-        return None
-    if low:
-        whole = whole - whole.dtype.type(low)
-    return Coded(list(range(low, high + 1)), whole.astype(np.uint8))
 
 
 def _number(word: Any) -> float | None:

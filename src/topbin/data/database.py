@@ -5,7 +5,7 @@ that is an ISO date in every row is a date, because SQLite has no other way to s
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +14,16 @@ from typing import Any
 import pandas as pd
 
 from topbin.core.errors import InputError
-from topbin.data.batch import Batch, Part, tidy_column
+from topbin.data.batch import Part, tidy_column
 from topbin.data.duck import (
-    CHUNK_ROWS,
+    ANSWER,
+    QUERY_SECONDS,
     DuckPart,
-    as_relation,
     connect,
-    describe,
     duck_errors,
     failed,
     identifier,
+    run_limited,
 )
 from topbin.data.find import Format
 from topbin.data.schema import SHOWN, Kind, Types, kinds_of
@@ -37,20 +37,12 @@ COUNTS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DuckTable(DuckPart):
-    """A table of a DuckDB database, or a query over one."""
-
-    query: str
-
-    @property
-    def relation(self) -> str:
-        """The rows in SQL."""
-        return self.query
-
-    def explain(self, words: str) -> str:
-        """What is wrong, from DuckDB's words."""
-        return failed(self.name, self.code, words)
+READING = {  # what SQLite may do
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_RECURSIVE,
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,37 +51,28 @@ class SqlitePart(Part):
 
     query: str
 
-    def batches(
-        self, columns: Sequence[str] | None = None, rows: int | None = None
-    ) -> Iterator[Batch]:
-        """Batches of at most `rows` rows."""
-        names = list(self.types if columns is None else columns)
-        kinds, place = kinds_of({name: self.types[name] for name in names}), self.first
-        chosen = ", ".join(identifier(name) for name in names)
+    def read(self, types: Types, rows: int) -> Iterator[Any]:
+        """Frames of at most `rows` rows."""
+        chosen = ", ".join(identifier(name) for name in types)
         with _sqlite(self.path, self.name, "TB102") as connection:
-            cursor = connection.execute(f"select {chosen} from {self.query}")
-            while block := cursor.fetchmany(rows or CHUNK_ROWS):
-                values = zip(names, zip(*block, strict=True), strict=True)
-                frame = pd.DataFrame({c: _column(v, kinds[c]) for c, v in values})
-                yield Batch(frame, kinds, self.name, first=place)
-                place += len(block)
+            cursor = _ask(connection, f"select {chosen} from {self.query}")
+            while block := _limited(connection, lambda: cursor.fetchmany(rows)):
+                values = zip(kinds_of(types).items(), zip(*block, strict=True), strict=True)
+                yield pd.DataFrame({c: _column(v, kind) for (c, kind), v in values})
 
 
-def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckTable:
+def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckPart:
     """The only table of a database, or the rows of a query."""
     with (
         duck_errors(lambda words: f"{name} cannot be opened: {words}"),
-        connect(path) as connection,
+        connect(database=path, seconds=QUERY_SECONDS) as connection,
     ):
         listing = "select table_name from information_schema.tables where table_schema = 'main'"
-        names = [row[0] for row in connection.execute(listing).fetchall()]
-        code = "TB102" if sql is None else "TB113"
-        query = identifier(_only_table(name, names)) if sql is None else as_relation(sql)
-        with duck_errors(lambda words: failed(name, code, words), code):
-            types = describe(connection, query)
-    return DuckTable(
-        path=path, name=name, own=types, types=types, database=path, code=code, query=query
-    )
+        tables = [row[0] for row in connection.rows(listing)]
+    relation = ANSWER if sql is not None else identifier(_only_table(name, tables))
+    return DuckPart(
+        path=path, name=name, database=path, relation=relation, query=sql, own={}, types={}
+    ).described()
 
 
 def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqlitePart:
@@ -98,10 +81,11 @@ def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqliteP
         listing = "select name from sqlite_master where type in ('table', 'view')"
         listed = [found for (found,) in connection.execute(listing)]
     tables = [table for table in listed if not table.startswith("sqlite_")]
-    query = identifier(_only_table(name, tables)) if sql is None else as_relation(sql)
+    asked = f"(\n{(sql or '').strip().rstrip(';')}\n)"
+    query = asked if sql is not None else identifier(_only_table(name, tables))
     with _sqlite(path, name, "TB102" if sql is None else "TB113") as connection:
         types, rows = _types(connection, query)
-    return SqlitePart(path=path, name=name, types=types, query=query, size=rows)
+    return SqlitePart(path=path, name=name, types=types, query=query, size=rows, database=path)
 
 
 def _only_table(name: str, tables: Sequence[str]) -> str:
@@ -117,17 +101,26 @@ def _only_table(name: str, tables: Sequence[str]) -> str:
 
 
 def _types(connection: sqlite3.Connection, query: str) -> tuple[Types, int]:
-    described = connection.execute(f"select * from {query} limit 0").description
-    columns = [column[0] for column in described]
-    (rows,) = connection.execute(f"select count(*) from {query}").fetchone()
+    columns = [
+        column[0] for column in _ask(connection, f"select * from {query} limit 0").description
+    ]
+    (rows,) = _ask(connection, f"select count(*) from {query}").fetchone()
     types: Types = {}
     for start in range(0, len(columns), BATCH):
         batch = columns[start : start + BATCH]
         asked = ", ".join(COUNTS.format(c=identifier(column)) for column in batch)
-        counts = connection.execute(f"select {asked} from {query}").fetchone()
+        counts = _ask(connection, f"select {asked} from {query}").fetchone()
         for i, column in enumerate(batch):
             types[column] = _type(*(count or 0 for count in counts[5 * i : 5 * i + 5]))
     return types, rows
+
+
+def _ask(connection: sqlite3.Connection, query: str) -> Any:
+    return _limited(connection, lambda: connection.execute(query))
+
+
+def _limited(connection: sqlite3.Connection, call: Callable[[], Any]) -> Any:
+    return run_limited(call, connection.interrupt, QUERY_SECONDS)
 
 
 def _type(filled: int, integers: int, reals: int, texts: int, dates: int) -> str:
@@ -149,11 +142,18 @@ def _column(values: Sequence[Any], kind: Kind) -> pd.Series:
     return pd.Series([None if v is None else str(v) for v in values], dtype=object)
 
 
+def _may(action: int, *_: Any) -> int:
+    return sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY
+
+
 @contextmanager
 def _sqlite(path: str, name: str, code: str) -> Iterator[sqlite3.Connection]:
+    """A connection that can only read this file, whatever the query or a view in the file says."""
     address = Path(path).absolute().as_uri() + "?mode=ro"
     try:
-        with closing(sqlite3.connect(address, uri=True)) as connection:
+        with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as connection:
+            connection.execute("pragma trusted_schema = off")
+            connection.set_authorizer(_may)
             yield connection
     except sqlite3.Error as error:
         raise InputError(code, failed(name, code, f"{error}.")) from error

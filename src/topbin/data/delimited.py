@@ -15,9 +15,9 @@ from typing import IO, Any
 import duckdb
 
 from topbin.core.errors import InputError
-from topbin.data.duck import DuckPart, identifier, literal, path_literal
+from topbin.data.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
 from topbin.data.find import Format, open_bytes
-from topbin.data.schema import Types
+from topbin.data.schema import Types, check_names
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
 SAMPLE_ROWS = 20_480  # what DuckDB's sniffer looks at
@@ -30,8 +30,10 @@ NO_CODE = "(not starts_with({c}, '0') or {c} = '0' or starts_with({c}, '0.'))"
 FITS = {
     "BIGINT": f"try_cast({{c}} as BIGINT) is not null and not contains({{c}}, '.') and {NO_CODE}",
     "DOUBLE": f"try_cast({{c}} as DOUBLE) is not null and {NO_CODE}",
-    "DATE": "try_strptime({c}, {date}) is not null",
-    "TIMESTAMP": "coalesce(try_strptime({c}, {timestamp}), try_cast({c} as TIMESTAMP)) is not null",
+    # A format reads "infinity" as 1900-01-01; without one it is infinite, and therefore missing.
+    "DATE": f"try_strptime({{c}}, {{date}}) is not null and not {INFINITE}",
+    "TIMESTAMP": "coalesce(try_strptime({c}, {timestamp}), try_cast({c} as TIMESTAMP)) is not null"
+    f" and not ({{has_format}} and {INFINITE})",
     "TIMESTAMP WITH TIME ZONE": "try_cast({c} as TIMESTAMPTZ) is not null",
     "TIME": "try_cast({c} as TIME) is not null",
     "BOOLEAN": "lower({c}) in ('true', 'false')",  # DuckDB 2 would also take yes/no and t/f
@@ -51,12 +53,11 @@ class Delimited(DuckPart):
     delimiter: str
     date_format: str
     timestamp_format: str | None
-    first_line = 2
 
-    @property
-    def relation(self) -> str:
-        """The rows in SQL, parsed into the types that are asked for."""
-        return self.parsed({**self.own, **self.types})
+    def read_as(self, types: Types) -> "Delimited":
+        """The same rows, parsed into these types."""
+        here = {c: type_ for c, type_ in types.items() if c in self.own}
+        return replace(self, types=here, relation=self.parsed({**self.own, **here}))
 
     def parsed(self, types: Types) -> str:
         """The SQL that reads it with these types."""
@@ -75,18 +76,17 @@ class Delimited(DuckPart):
         return complaint(self.path, self.name, self.delimiter, words)
 
 
-def _open(connection: Any, path: str, name: str, *, tabs: bool) -> Delimited:
+def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
     """Settle dialect, names, types and row count of a file, or raise TB102 with what is wrong."""
     delimiter, header = _header(path, name, tabs)
     try:
-        sniffed = _sniff(connection, path, delimiter)
-        guessed = {column["name"]: column["type"] for column in sniffed["Columns"]}
+        columns, date_format, stamp_format = _sniff(connection, path, delimiter)
+        guessed = {column["name"]: column["type"] for column in columns}
         if len(guessed) != len(header):
             raise InputError("TB102", complaint(path, name, delimiter, "the header is not clear."))
         file = Delimited(
-            path=path, name=name, own=guessed, types=guessed, delimiter=delimiter,
-            date_format=sniffed["DateFormat"] or ISO_DATE,
-            timestamp_format=sniffed["TimestampFormat"],
+            path=path, name=name, own=guessed, types=guessed, delimiter=delimiter, relation="",
+            date_format=date_format or ISO_DATE, timestamp_format=stamp_format, first_line=2,
         )  # fmt: skip
         return _settle(connection, file)
     except duckdb.Error as error:
@@ -132,12 +132,7 @@ def _check_header(file: str, header: list[str]) -> None:
             f"{file} has {len(header):,} columns; a csv may have {MAX_COLUMNS:,}. "
             "Write it as parquet, or pass a sparse matrix to a classifier in Python.",
         )
-    seen: dict[str, str] = {}
-    for name in (name.strip() for name in header if name.strip()):
-        if name.casefold() in seen:
-            same = "twice" if seen[name.casefold()] == name else "in two spellings of case"
-            raise InputError("TB115", f'{file} has the column "{name}" {same}. Rename one of them.')
-        seen[name.casefold()] = name
+    check_names(file, header)
     if all(_is_fraction(name) for name in header):
         raise InputError(
             "TB102",
@@ -153,15 +148,14 @@ def _is_fraction(text: str) -> bool:
         return False
 
 
-def _sniff(connection: Any, path: str, delimiter: str) -> dict[str, Any]:
-    result = connection.execute(
-        f"select * from sniff_csv({path_literal(path)}, {_dialect(delimiter)})"
-    )
-    names = [column[0] for column in result.description]
-    return dict(zip(names, result.fetchone(), strict=True))
+def _sniff(connection: Duck, path: str, delimiter: str) -> Any:
+    """Columns with their types, the format of dates, the format of times."""
+    asked = "select Columns, DateFormat, TimestampFormat from sniff_csv"
+    (found,) = connection.rows(f"{asked}({path_literal(path)}, {_dialect(delimiter)})")
+    return found
 
 
-def _settle(connection: Any, file: Delimited) -> Delimited:
+def _settle(connection: Duck, file: Delimited) -> Delimited:
     """One pass over the text: does every value fit the type that the sample suggested?"""
     text = file.parsed(dict.fromkeys(file.types, "VARCHAR"))
     whole = _has_few_lines(file)
@@ -169,7 +163,7 @@ def _settle(connection: Any, file: Delimited) -> Delimited:
     doubtful = {
         column: WIDER.get(kind, (kind,))
         for column, kind in types.items()
-        if kind == "BOOLEAN" or not whole
+        if not whole or kind in ("BOOLEAN", "DATE", "TIMESTAMP")
     }
     checks = [
         f"count({identifier(column)})" if kind is None else _fits(file, column, kind)
@@ -177,30 +171,33 @@ def _settle(connection: Any, file: Delimited) -> Delimited:
         for kind in (None, *kinds)
     ]
     query = f"select {', '.join(['count(*)', *checks])} from {text}"
-    counts = iter(connection.execute(query).fetchone())
+    counts = iter(connection.rows(query)[0])
     rows = int(next(counts))
     for column, kinds in doubtful.items():
         filled = next(counts)
         fitting = [kind for kind in kinds if next(counts) == filled]
         types[column] = "BLANK" if not filled else (fitting or ["VARCHAR"])[0]
-    return replace(file, own=types, types=types, size=rows)
+    return replace(file, own=types, types=types, size=rows).read_as(types)
 
 
-def _blank(connection: Any, text: str, types: dict[str, str]) -> list[str]:
+def _blank(connection: Duck, text: str, types: dict[str, str]) -> list[str]:
     """Columns without a value in the sample, which the sniffer can only call text."""
     unsure = [column for column, kind in types.items() if kind == "VARCHAR"]
     if not unsure:
         return []
     counts = ", ".join(f"count({identifier(column)})" for column in unsure)
     sample = f"(select * from {text} limit {SAMPLE_ROWS})"
-    filled = connection.execute(f"select {counts} from {sample}").fetchone()
+    (filled,) = connection.rows(f"select {counts} from {sample}")
     return [column for column, count in zip(unsure, filled, strict=True) if not count]
 
 
 def _fits(file: Delimited, column: str, kind: str) -> str:
-    date = literal(file.date_format)
-    stamp = literal(file.timestamp_format or ISO_DATE)
-    test = FITS.get(kind, "true").format(c=identifier(column), date=date, timestamp=stamp)
+    test = FITS.get(kind, "true").format(
+        c=identifier(column),
+        date=literal(file.date_format),
+        timestamp=literal(file.timestamp_format or ISO_DATE),
+        has_format=file.timestamp_format is not None,
+    )
     return f"count(*) filter ({test})"
 
 

@@ -1,23 +1,139 @@
-"""What DuckDB reads: csv, json and parquet files, its own databases, and queries over them."""
+"""DuckDB, which reads csv, json and parquet files, its own databases, and queries over them.
+
+A connection reaches the user's own files and nothing else, and its settings are locked before any
+SQL runs: neither a query nor a view in a received database can read or write another file.
+"""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from glob import escape
+from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import duckdb
 
 from topbin.core.errors import InputError
-from topbin.data.batch import Batch, Part, tidy_column
+from topbin.data.batch import Part, tidy_column
 from topbin.data.schema import Types, kind_of, kinds_of
 
-CHUNK_ROWS = 100_000
+QUERY_SECONDS = 600.0  # for a query of the user, or a view in a database
 VECTOR = 2048  # rows that DuckDB moves at a time
+INFINITE = "lower(trim({c})) in ('infinity', '-infinity', '+infinity')"
+ANSWER = "topbin_answer"  # the name of a query's rows
 UNKNOWN = re.compile(r"Table with name .* does not exist")
 CALLED_DATA = 'The rows of a file are called data: --sql "select * from data"'
+CONFIG: dict[str, Any] = {  # nothing is fetched from a network, and no stored password is read
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_persistent_secrets": False,
+}
+LOCK = (
+    "set global TimeZone='UTC'; set global python_enable_replacements=false; "
+    "set enable_progress_bar=false; set enable_external_access=false; set lock_configuration=true"
+)
 Explain = Callable[[str], str]
+
+
+class Duck:
+    """A locked connection; its queries end at Ctrl-C, or after `seconds`."""
+
+    def __init__(self, raw: Any, seconds: float | None) -> None:
+        self.raw, self.seconds = raw, seconds
+
+    def rows(self, query: str) -> list[Any]:
+        """All rows of a short answer."""
+        return list(self._run(lambda: self.raw.execute(query).fetchall()))
+
+    def frames(self, query: str, rows: int) -> Iterator[Any]:
+        """The rows of any answer, in frames of at most about `rows` rows."""
+        result = self._run(lambda: self.raw.execute(query))
+        while len(frame := self._run(lambda: result.fetch_df_chunk(max(1, rows // VECTOR)))):
+            yield frame
+
+    def describe(self, relation: str) -> Types:
+        """The columns of a relation and their types."""
+        listed = self.rows(f"describe select * from {relation}")
+        return {column: type_ for column, type_, *_ in listed}
+
+    def _run(self, call: Callable[[], Any]) -> Any:
+        return run_limited(call, self.raw.interrupt, self.seconds)
+
+
+def run_limited(call: Callable[[], Any], stop: Callable[[], None], seconds: float | None) -> Any:
+    """Call a database in another thread, because it does not hear Ctrl-C while it works."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(call)
+        try:
+            wait([future], seconds)
+        finally:
+            late = not future.done()
+            while not future.done():
+                stop()
+                wait([future], 0.1)
+    if late:
+        raise InputError(
+            "TB113",
+            f"the query took more than {seconds:g} s. Write its rows to a parquet file with your "
+            "database first, and use that file.",
+        )
+    return future.result()
+
+
+OPENING = Lock()
+OPEN: WeakSet[Duck] = WeakSet()
+
+
+@contextmanager
+def connect(
+    paths: Iterable[str] = (),
+    *,
+    folder: str = "",
+    database: str = "",
+    threads: int | None = None,
+    seconds: float | None = None,
+) -> Iterator[Duck]:
+    """A locked connection that reaches these files, this folder, or this database (to read it).
+
+    Every connection of the package is opened here.
+    """
+    config = CONFIG | ({} if threads is None else {"threads": threads})
+    with duckdb.connect(database or ":memory:", bool(database), config) as raw:
+        # Connections to one database share its settings, which may be locked already.
+        with OPENING:
+            (is_locked,) = raw.execute("select current_setting('lock_configuration')").fetchall()
+            if not is_locked[0]:
+                raw.execute(f"set allowed_paths={_listed(paths)}")
+                raw.execute(f"set allowed_directories={_listed([folder] if folder else [])}")
+                raw.execute(LOCK)
+        duck = Duck(raw, seconds)
+        OPEN.add(duck)
+        yield duck
+
+
+def _listed(paths: Iterable[str]) -> str:
+    """A list in SQL: each name, and each as a pattern that fits this name only."""
+    return f"[{', '.join(literal(name) for path in paths for name in {path, escape(path)})}]"
+
+
+def interrupt() -> None:
+    """End all queries that run in this process, because the user gave up."""
+    for duck in list(OPEN):
+        duck.raw.interrupt()
+
+
+@contextmanager
+def duck_errors(explain: Explain, code: str = "TB102") -> Iterator[None]:
+    """DuckDB's errors as coded ones; `explain` makes a sentence of DuckDB's words."""
+    try:
+        yield
+    except (duckdb.Error, UnicodeDecodeError, OSError) as error:
+        # Without the query that DuckDB points into.
+        words = " ".join(str(error).partition("\n\nLINE ")[0].split())
+        raise InputError(code, explain(words)) from error
 
 
 def literal(text: str) -> str:
@@ -43,57 +159,37 @@ def path_literal(path: str) -> str:
     return literal(escape(path))
 
 
-@contextmanager
-def connect(database: str = ":memory:", threads: int | None = None) -> Iterator[Any]:
-    """A connection that is closed at the end; a database file is opened for reading only."""
-    # No extension is ever fetched from a network: what the plain install brings must do.
-    config: Any = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    config |= {} if threads is None else {"threads": threads}
-    with duckdb.connect(database, read_only=database != ":memory:", config=config) as connection:
-        connection.execute("set TimeZone='UTC'; set enable_progress_bar=false")
-        yield connection
-
-
-@contextmanager
-def duck_errors(explain: Explain, code: str = "TB102") -> Iterator[None]:
-    """DuckDB's errors as coded ones; `explain` makes a sentence of DuckDB's words."""
-    try:
-        yield
-    except (duckdb.Error, UnicodeDecodeError, OSError) as error:
-        # Without the query that DuckDB points into.
-        words = " ".join(str(error).partition("\n\nLINE ")[0].split())
-        raise InputError(code, explain(words)) from error
-
-
-def describe(connection: Any, relation: str) -> Types:
-    """The columns of a relation and their types."""
-    listed = connection.execute(f"describe select * from {relation}").fetchall()
-    return {column: type_ for column, type_, *_ in listed}
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DuckPart(Part):
-    """Rows that DuckDB reads; each format gives with `relation` the SQL that reads its file.
+    """Rows that DuckDB reads: `relation` is the SQL that gives them.
 
-    `own` are the types that the relation has, `types` those that columns are to be read as.
+    `own` are the types that the relation has, `types` those that columns are to be read as. `query`
+    is the user's own SQL, if the rows are the answer to it.
     """
 
+    relation: str
     own: Types
+    query: str | None = None
     threads: int | None = None
-    database: str = ":memory:"
-    code: str = "TB102"
 
     @property
-    def relation(self) -> str:
-        """The rows in SQL."""
-        raise NotImplementedError
+    def code(self) -> str:
+        """The code of an error: of a query, or of a file."""
+        return "TB102" if self.query is None else "TB113"
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that DuckDB may read."""
+        return [self.path]
 
     def explain(self, words: str) -> str:
         """What is wrong, from DuckDB's words."""
-        return f"{self.name} cannot be read: {words}"
+        return failed(self.name, self.code, words)
 
-    def prepare(self, connection: Any) -> None:
-        """Whatever the relation needs in a new connection."""
+    def prepare(self, connection: Duck) -> None:
+        """Give the answer to the query its name."""
+        if self.query is not None:
+            connection.rows(f"create temp view {ANSWER} as {one_select(self.query)}")
 
     def cut(self, rows: int) -> Sequence[Part]:
         """This part, read by one thread, because an engine reads several parts at once."""
@@ -103,38 +199,39 @@ class DuckPart(Part):
         """How many rows there are."""
         if self.size is not None:
             return self.size
-        with self._open() as connection:
-            query = f"select count(*) from {self.relation}"
-            return int(connection.execute(query).fetchone()[0])
+        with self.open() as connection:
+            return int(connection.rows(f"select count(*) from {self.relation}")[0][0])
 
-    def batches(
-        self, columns: Sequence[str] | None = None, rows: int | None = None
-    ) -> Iterator[Batch]:
-        """Batches of at most about `rows` rows; memory does not grow with the file."""
-        types = {c: self.types[c] for c in (self.types if columns is None else columns)}
-        chosen = self.selected(types)
-        vectors = max(1, (rows or CHUNK_ROWS) // VECTOR)
-        kinds, done = kinds_of(types), 0
-        with self._open() as connection:
-            result = connection.execute(f"select {chosen} from {self.relation}")
-            while len(frame := result.fetch_df_chunk(vectors)):
-                tidy = frame.assign(**{c: tidy_column(frame[c], kinds[c]) for c in frame})
-                line = None if self.first_line is None else self.first_line + done
-                yield Batch(tidy, kinds, self.name, first=self.first + done, line=line)
-                done += len(frame)
+    def read(self, types: Types, rows: int) -> Iterator[Any]:
+        """Frames of at most about `rows` rows; memory does not grow with the file."""
+        with self.open() as connection:
+            query = f"select {self.selected(types)} from {self.relation}"
+            for frame in connection.frames(query, rows):
+                kinds = kinds_of(types).items()
+                yield frame.assign(**{c: tidy_column(frame[c], kind) for c, kind in kinds})
 
     def selected(self, types: Types) -> str:
         """These columns in SQL, read as these types."""
         return ", ".join(_selected(column, self.own[column], types[column]) for column in types)
 
     @contextmanager
-    def _open(self) -> Iterator[Any]:
+    def open(self) -> Iterator[Duck]:
+        """A connection in which the relation is known."""
+        limit = QUERY_SECONDS if self.database or self.query is not None else None
         with (
             duck_errors(self.explain, self.code),
-            connect(self.database, self.threads) as connection,
+            connect(
+                self.paths, database=self.database, threads=self.threads, seconds=limit
+            ) as connection,
         ):
             self.prepare(connection)
             yield connection
+
+    def described(self) -> "DuckPart":
+        """The same part with the types that its rows have."""
+        with self.open() as connection:
+            types = connection.describe(self.relation)
+        return replace(self, own=types, types=types)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -142,27 +239,27 @@ class Joined(DuckPart):
     """Several files as one relation, or a query over files, in which their rows are `data`."""
 
     files: tuple[DuckPart, ...]
-    query: str | None = None
 
     @property
-    def relation(self) -> str:
-        """The rows in SQL."""
-        return "data" if self.query is None else self.query
+    def paths(self) -> list[str]:
+        """The files that DuckDB may read."""
+        return [file.path for file in self.files]
 
-    def prepare(self, connection: Any) -> None:
+    def prepare(self, connection: Duck) -> None:
         """Give the rows of all files their name; a query sees the columns as they are."""
         reads = (
             f"select {'*' if self.query else file.selected(file.types)} from {file.relation}"
             for file in self.files
         )
-        connection.execute(f"create view data as {' union all by name '.join(reads)}")
+        connection.rows(f"create view data as {' union all by name '.join(reads)}")
+        super().prepare(connection)
 
     def explain(self, words: str) -> str:
         """What is wrong, from the first file in which something is."""
         if self.query is not None:
             if UNKNOWN.search(words):
                 words = f"{words.partition(' Did you mean')[0]} {CALLED_DATA}"
-            return failed(self.name, self.code, words)
+            return super().explain(words)
         said = [file.explain("") for file in self.files]
         shown = [text for text in said if not text.endswith("cannot be read: ")]
         return shown[0] if shown else said[0] + words
@@ -172,19 +269,35 @@ def join_files(
     files: tuple[DuckPart, ...], name: str, types: Types, query: str | None = None
 ) -> Joined:
     """Several files as one, or a query over them."""
-    code = "TB102" if query is None else "TB113"
+    relation = "data" if query is None else ANSWER
     return Joined(
-        path=files[0].path, name=name, own=types, types=types, files=files, query=query, code=code
-    )
+        path=files[0].path, name=name, own=types, types=types, files=files, query=query,
+        relation=relation,
+    )  # fmt: skip
 
 
-def as_relation(sql: str) -> str:
-    """A query as a relation of another query.
+def open_relation(connection: Duck, path: str, name: str, relation: str) -> DuckPart:
+    """A file that DuckDB reads with this SQL, or TB102 if it cannot."""
+    part = DuckPart(path=path, name=name, relation=relation, own={}, types={})
+    with duck_errors(part.explain):
+        types = connection.describe(relation)
+    return replace(part, own=types, types=types)
 
-    >>> as_relation("select 1;")
-    '(\\nselect 1\\n)'
+
+def one_select(sql: str) -> str:
+    """The same SQL, if DuckDB reads it as exactly one SELECT; a duckdb.Error if it does not.
+
+    >>> one_select("select 1")
+    'select 1'
+    >>> one_select("select 1; drop table t")
+    Traceback (most recent call last):
+    _duckdb.Error: a query must be one SELECT; this is SELECT, DROP.
     """
-    return f"(\n{sql.strip().rstrip(';')}\n)"
+    kinds = [statement.type for statement in duckdb.extract_statements(sql)]
+    if kinds != [duckdb.StatementType.SELECT]:
+        found = ", ".join(kind.name for kind in kinds) or "empty"
+        raise duckdb.Error(f"a query must be one SELECT; this is {found}.")
+    return sql
 
 
 def failed(name: str, code: str, words: str) -> str:

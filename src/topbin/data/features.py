@@ -73,10 +73,24 @@ class Feature:
             return [f"{self.name} {part}" for part in parts[self.kind]]
         return [self.name, *(f"{self.name} hash {i}" for i in range(self.hashes))]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The fields that this feature uses."""
+        return {key: v for key, v in asdict(self).items() if v not in ((), None, False)}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "Feature":
+        """The inverse of `to_dict`, after a trip through JSON."""
+        fields: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
+        return cls(**fields)
+
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A column that no model sees, and why."""
+    """A column that no model sees, and why.
+
+    >>> fit_features({"age": [31, 47], "town": ["Ulm", "Ulm"]}).dropped
+    (Dropped(name='town', reason='"town" is the same in every row.'),)
+    """
 
     name: str
     reason: str
@@ -120,7 +134,8 @@ class Features:
         columns = as_columns(table)
         self.check(columns.table)
         if self.sparse:
-            return hstack([_sparse(f, columns[f.name]) for f in self.features], format="csr")
+            parts = ((f, columns[f.name]) for f in self.features)
+            return hstack([SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts], format="csr")
         return np.column_stack([x for f in self.features for x in numbers(f, columns[f.name])])
 
     def check(self, table: Batch) -> None:
@@ -129,25 +144,16 @@ class Features:
             _check_kind(feature, table)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON, without the fields that a feature does not use."""
-        features = [
-            {key: value for key, value in asdict(feature).items() if value not in ((), None, False)}
-            for feature in self.features
-        ]
+        """Plain values, ready for JSON."""
+        features = [feature.to_dict() for feature in self.features]
         return {"features": features, "dropped": [asdict(column) for column in self.dropped]}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Features":
         """The inverse of `to_dict`, after a trip through JSON; TB110 if the values are damaged."""
         try:
-            features: list[dict[str, Any]] = [
-                {key: tuple(v) if isinstance(v, list) else v for key, v in feature.items()}
-                for feature in stored["features"]
-            ]
-            return cls(
-                tuple(Feature(**feature) for feature in features),
-                tuple(Dropped(**column) for column in stored["dropped"]),
-            )
+            features = tuple(Feature.from_dict(feature) for feature in stored["features"])
+            return cls(features, tuple(Dropped(**column) for column in stored["dropped"]))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError("TB110", f"the stored encoder is damaged: {error!r}.") from error
 
@@ -173,6 +179,9 @@ def fit_features(
     `exclude` names columns that are not features (label, id); `text` those to read as words.
     Columns that are constant, or look like an identifier or free text, are dropped unless `keep`
     names them. `table` is what `Features.encode` takes.
+
+    >>> fit_features({"day": ["2020-02-03", "2020-05-01"], "paid": [1, 0]}).names
+    ['day year', 'day month', 'day weekday', 'day days', 'paid']
     """
     columns = as_columns(table)
     kinds, where = columns.table.kinds, columns.table.name
@@ -326,10 +335,6 @@ def _hours(moments: NDArray[np.datetime64]) -> Floats:
     """Hours since midnight."""
     since: Floats = (moments - moments.astype("datetime64[D]")) / np.timedelta64(1, "h")
     return since
-
-
-def _sparse(feature: Feature, column: Column) -> Any:
-    return SPARSE.get(feature.kind, _scaled)(feature, column)
 
 
 def _scaled(feature: Feature, column: Column) -> Any:

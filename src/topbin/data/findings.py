@@ -32,7 +32,11 @@ ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|rowid|row_number)($
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something to know about a table: a code, the column it is about, a figure, a sentence."""
+    """Something to know about a table: a code, the column it is about, a figure, a sentence.
+
+    >>> check_table({"town": ["Bern"] * 4, "age": [3, 1, 3, 1]}, [1, 1, 0, 0])[0].code
+    'constant'
+    """
 
     code: str
     column: str | None
@@ -90,7 +94,7 @@ def useless(column: Column) -> Finding | None:
 
 
 def unreadable(column: Column) -> Finding | None:
-    """Values of no kind that a model reads."""
+    """Values of a kind that no model reads."""
     if column.kind != "other":
         return None
     sentence = f'"{column.name}" holds lists, bytes, times or mixed values, which no model reads.'

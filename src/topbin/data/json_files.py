@@ -1,38 +1,37 @@
 """Json files: an array of objects, or one object per line."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from topbin.core.errors import InputError
-from topbin.data.duck import DuckPart, describe, duck_errors, literal, path_literal
+from topbin.data.duck import (
+    INFINITE,
+    Duck,
+    DuckPart,
+    identifier,
+    literal,
+    open_relation,
+    path_literal,
+)
 from topbin.data.find import Format
+from topbin.data.schema import kinds_of
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class JsonPart(DuckPart):
-    """A json file as a table."""
-
-    layout: str
-    first_line = 1
-
-    @property
-    def relation(self) -> str:
-        """The rows in SQL."""
-        return _relation(self.path, self.layout)
-
-
-def _relation(path: str, layout: str) -> str:
-    options = f"format={literal(layout)}, sample_size=-1, hive_partitioning=false"
-    return f"read_json({path_literal(path)}, {options})"
-
-
-def _open(connection: Any, path: str, name: str, layout: str) -> JsonPart:
-    with duck_errors(lambda words: f"{name} cannot be read: {words}"):
-        types = describe(connection, _relation(path, layout))
-    if list(types) == ["json"]:
+def _open(connection: Duck, path: str, name: str, layout: str) -> DuckPart:
+    file = f"{path_literal(path)}, format={literal(layout)}, hive_partitioning=false"
+    part = open_relation(connection, path, name, f"read_json({file}, sample_size=-1)")
+    if list(part.own) == ["json"]:
         raise InputError("TB102", f"{name} does not hold JSON objects, one per row.")
-    return JsonPart(path=path, name=name, own=types, types=types, layout=layout)
+    dates = [column for column, kind in kinds_of(part.own).items() if kind == "date"]
+    texts = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in dates)
+    for column in dates:  # DuckDB reads "infinity" in one as 1900-01-01
+        test = INFINITE.format(c=identifier(column))
+        query = f"select 1 from read_json({file}, columns={{{texts}}}) where {test} limit 1"
+        if connection.rows(query):
+            raise InputError(
+                "TB102", f'{name} has a date without end in the column "{column}". Leave it blank.'
+            )
+    return replace(part, first_line=1)
 
 
 FORMATS = (

@@ -16,10 +16,10 @@ from typing import Any
 
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.optional import require
-from topbin.data.batch import Batch, Part
-from topbin.data.duck import CHUNK_ROWS, DuckPart, describe, duck_errors, path_literal
+from topbin.data.batch import Part
+from topbin.data.duck import Duck, DuckPart, open_relation, path_literal
 from topbin.data.find import Format, is_address
-from topbin.data.schema import Types, kinds_of
+from topbin.data.schema import Types, check_names
 
 ENDINGS = (".parquet", ".pq")
 
@@ -27,11 +27,6 @@ ENDINGS = (".parquet", ".pq")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ParquetFile(DuckPart):
     """A parquet file on the disk."""
-
-    @property
-    def relation(self) -> str:
-        """The rows in SQL; a folder called x=1 does not make a column x."""
-        return _relation(self.path)
 
     def cut(self, rows: int) -> Sequence[Part]:
         """Runs of row groups, where Arrow is installed."""
@@ -48,27 +43,22 @@ class RowGroups(Part):
         """Runs of row groups of about `rows` rows."""
         return _row_groups(self.path, self.name, self.types, rows)
 
-    def batches(
-        self, columns: Sequence[str] | None = None, rows: int | None = None
-    ) -> Iterator[Batch]:
-        """Batches of at most `rows` rows, which hold Arrow rows."""
-        names = list(self.types if columns is None else columns)
-        kinds, place = kinds_of({name: self.types[name] for name in names}), self.first
+    def read(self, types: Types, rows: int) -> Iterator[Any]:
+        """Arrow rows, at most `rows` at a time."""
         remote = is_address(self.path)  # where many small reads are slow
         with _reading(self.name), _arrow().ParquetFile(self.path, pre_buffer=remote) as file:
-            for batch in file.iter_batches(
-                rows or CHUNK_ROWS, row_groups=list(self.groups), columns=names, use_threads=False
-            ):
-                yield Batch(batch, kinds, self.name, first=place)
-                place += batch.num_rows
+            yield from file.iter_batches(
+                rows, row_groups=list(self.groups), columns=list(types), use_threads=False
+            )
 
 
-def open_address(connection: Any, path: str) -> RowGroups:
+def open_address(connection: Duck, path: str) -> RowGroups:
     """A parquet file behind an address, with its types in DuckDB's words."""
     name = f'"{path}"'
     with _reading(name), _arrow().ParquetFile(path) as file:
-        described = connection.from_arrow(file.schema_arrow.empty_table())
-        types = dict(zip(described.columns, map(str, described.types), strict=True))
+        check_names(name, file.schema_arrow.names)
+        connection.raw.register("empty", file.schema_arrow.empty_table())
+        types = connection.describe("empty")
         groups, rows = tuple(range(file.num_row_groups)), file.metadata.num_rows
     return RowGroups(path=path, name=name, types=types, groups=groups, size=rows)
 
@@ -104,14 +94,32 @@ def stamp(path: str) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
 
 
-def _relation(path: str) -> str:
-    return f"read_parquet({path_literal(path)}, hive_partitioning=false)"
+def _open(connection: Duck, path: str, name: str) -> ParquetFile:
+    # A folder called x=1 must not make a column x.
+    relation = f"read_parquet({path_literal(path)}, hive_partitioning=false)"
+    part = open_relation(connection, path, name, relation)
+    listed = connection.rows(f"select name, num_children from parquet_schema({path_literal(path)})")
+    check_names(name, _top_level(listed))
+    return ParquetFile(path=path, name=name, relation=relation, own=part.own, types=part.own)
 
 
-def _open(connection: Any, path: str, name: str) -> ParquetFile:
-    with duck_errors(lambda words: f"{name} cannot be read: {words}"):
-        types = describe(connection, _relation(path))
-    return ParquetFile(path=path, name=name, own=types, types=types)
+def _top_level(listed: Sequence[tuple[str, int | None]]) -> list[str]:
+    """The names of the columns; the schema lists each with its children below it.
+
+    >>> _top_level([("schema", 2), ("place", 2), ("x", None), ("y", None), ("id", None)])
+    ['place', 'id']
+    """
+    names: list[str] = []
+    below: list[int] = []  # how many children of each open level are still to come
+    for name, children in listed:
+        if len(below) == 1:
+            names.append(name)
+        if below:
+            below[-1] -= 1
+        below.append(children or 0)
+        while below and not below[-1]:
+            below.pop()
+    return names
 
 
 def _row_groups(path: str, name: str, types: Types, rows: int) -> list[RowGroups]:

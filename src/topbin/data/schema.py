@@ -66,9 +66,26 @@ def check_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> No
             more = f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
             raise InputError(
                 "TB103",
-                f'there is no column "{name}" in {where}.{nearest(name, known)} '
+                f'{where} has no column "{name}".{nearest(name, known)} '
                 f"The columns are {shown}{more}.",
             )
+
+
+def check_names(where: str, names: Iterable[str]) -> None:
+    """Raise TB115 if two columns have the same name, or names that differ only in case.
+
+    >>> check_names("the file", ["id", "ID"])
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB115 the file has the column "ID" in two spellings...
+    """
+    seen: dict[str, str] = {}
+    for name in (name.strip() for name in names if name.strip()):
+        if name.casefold() in seen:
+            same = "twice" if seen[name.casefold()] == name else "in two spellings of case"
+            raise InputError(
+                "TB115", f'{where} has the column "{name}" {same}. Rename one of them.'
+            )
+        seen[name.casefold()] = name
 
 
 def merge_types(tables: Sequence[tuple[str, Types]], needed: Sequence[str] | None = None) -> Types:
@@ -89,7 +106,7 @@ def merge_types(tables: Sequence[tuple[str, Types]], needed: Sequence[str] | Non
         for column, type_ in types.items():
             before = merged.get(column, type_)
             if needed is None or column in needed or _alike(before, type_):
-                merged[column] = _wider(before, type_, column, first, name, needed is None)
+                merged[column] = _wider(before, type_, column, first, name)
             else:
                 merged[column] = "VARCHAR"
     return merged
@@ -114,16 +131,11 @@ def _check_same_columns(
     if gaps:
         raise InputError(
             "TB106",
-            f"the tables have different columns: {'; '.join(gaps)}. "
-            + _advice("the others", needed is None),
+            f"the tables have different columns: {'; '.join(gaps)}. Make them equal.",
         )
 
 
-def _advice(what: str, may_drop: bool) -> str:
-    return f"Make them equal, or leave {what} out with --drop." if may_drop else "Make them equal."
-
-
-def _wider(a: str, b: str, column: str, first: str, second: str, may_drop: bool) -> str:
+def _wider(a: str, b: str, column: str, first: str, second: str) -> str:
     if a == b or kind_of(b) == "blank":
         return a
     if kind_of(a) == "blank":
@@ -132,6 +144,6 @@ def _wider(a: str, b: str, column: str, first: str, second: str, may_drop: bool)
         raise InputError(
             "TB106",
             f'column "{column}" is {kind_of(a)} ({a}) in {first} '
-            f"and {kind_of(b)} ({b}) in {second}. " + _advice("it", may_drop),
+            f"and {kind_of(b)} ({b}) in {second}. Make them equal.",
         )
     return {"number": "DOUBLE", "date": "TIMESTAMP"}.get(kind_of(a), a)

@@ -10,23 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from topbin.core.errors import InputError
 from topbin.data import database, delimited, json_files, parquet
-from topbin.data.batch import Batch, Part, join, not_a_table, tidy_frame
-from topbin.data.database import DuckTable, SqlitePart
-from topbin.data.duck import (
-    DuckPart,
-    as_relation,
-    connect,
-    describe,
-    duck_errors,
-    join_files,
-)
+from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
+from topbin.data.duck import Duck, DuckPart, connect, join_files
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
-from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of, merge_types
+from topbin.data.schema import Kind, Types, check_columns, kinds_of, merge_types
 
 FORMATS: tuple[Format, ...] = (
     *delimited.FORMATS,
@@ -46,8 +35,8 @@ class Table:
 
     >>> import pandas as pd
     >>> table = open_table(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}))
-    >>> table.kinds, table.rows
-    ({'age': 'number', 'town': 'string'}, 2)
+    >>> [batch.frame["age"].tolist() for batch in table.batches(["age"])]
+    [[31, 47]]
     """
 
     name: str
@@ -72,11 +61,7 @@ class Table:
 
     def read_as(self, types: Types) -> "Table":
         """The same rows with these columns, in this order, as these types."""
-        files = [
-            replace(file, types={c: type_ for c, type_ in types.items() if c in file.types})
-            for file in self.files
-        ]
-        return replace(self, types=types, files=tuple(files))
+        return replace(self, types=types, files=tuple(file.read_as(types) for file in self.files))
 
     def parts(self, rows: int | None = None) -> list[Part]:
         """Parts for an engine, of about `rows` rows where a file can be cut."""
@@ -95,9 +80,7 @@ class Table:
             raise InputError("TB001", f"{self.name} has columns but no rows.")
         return placed
 
-    def batches(
-        self, columns: Sequence[str] | None = None, rows: int | None = None
-    ) -> Iterator[Batch]:
+    def batches(self, columns: Names = None, rows: int | None = None) -> Iterator[Batch]:
         """The rows in order, in batches of at most about `rows` rows.
 
         Memory does not grow with the table. A column that one of the files lacks is blank there.
@@ -112,7 +95,7 @@ class Table:
                 yield replace(full, first=first)
                 first += batch.rows
 
-    def whole(self, columns: Sequence[str] | None = None) -> Batch:
+    def whole(self, columns: Names = None) -> Batch:
         """All rows at once; TB001 if there are none."""
         batches = list(self.batches(columns))
         if not batches:
@@ -133,25 +116,12 @@ class Table:
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FramePart(Part):
-    """The rows of a frame in memory, which are one batch."""
-
-    batch: Batch
-
-    def batches(
-        self, columns: Sequence[str] | None = None, rows: int | None = None
-    ) -> Iterator[Batch]:
-        """All rows at once."""
-        yield self.batch if columns is None else self.batch.select(columns)
-
-
 def open_table(
     source: Any,
     *,
     sql: str | None = None,
-    columns: Sequence[str] | None = None,
-    needed: Sequence[str] | None = None,
+    columns: Names = None,
+    needed: Names = None,
     skip_bad: bool = False,
 ) -> Table:
     """Open a path, a glob pattern, a list of these, an address, or a frame; read no rows yet.
@@ -169,66 +139,50 @@ def open_table(
         With several files: the columns that must match, if not all must.
     skip_bad
         Leave out files that cannot be read, which are otherwise TB102.
+
+    >>> import pandas as pd
+    >>> table = open_table(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}))
+    >>> table.kinds, table.rows
+    ({'age': 'number', 'town': 'string'}, 2)
     """
     if not isinstance(source, str | os.PathLike | Sequence):
-        table = _open_frame(source)
+        part = FramePart.of(source)
+        table = Table(part.name, part.types, (part,))
     else:
         paths = _paths(source)
-        with connect() as connection:
+        with connect(map(os.path.abspath, paths)) as connection:
             files, bad = _open_files(connection, paths, sql, skip_bad)
             matching = columns if needed is None and sql is None else needed
             types = merge_types([(file.name, file.types) for file in files], matching)
             table = Table(_listed(paths), types, tuple(files), bad).read_as(types)
-            if sql is not None and not isinstance(files[0], DuckTable | SqlitePart):
-                table = _query(connection, table, sql)
+        if sql is not None and not files[0].database:
+            table = _query(table, sql)
     table.check(columns or ())
     return table if columns is None else table.read_as({c: table.types[c] for c in columns})
 
 
-def read_table(
-    source: Any, *, sql: str | None = None, columns: Sequence[str] | None = None
-) -> Batch:
-    """Read all rows of a source, or raise a coded error; parameters as in `open_table`."""
+def read_table(source: Any, *, sql: str | None = None, columns: Names = None) -> Batch:
+    """Read all rows of a source, or raise a coded error; parameters as in `open_table`.
+
+    >>> import pandas as pd
+    >>> read_table(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}), columns=["age"]).rows
+    2
+    """
     return open_table(source, sql=sql, columns=columns).whole()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pair:
-    """Known positives and unlabeled rows with the same columns, from two places."""
+def open_pair(positives: Any, unlabeled: Any) -> tuple[Table, Table]:
+    """Open known positives and unlabeled rows, to be read as the same columns and types.
 
-    positives: Batch
-    unlabeled: Batch
-    shared_ids: int | None = None
+    TB106 if their columns differ, other than in order.
 
-    def stack(self) -> tuple[Batch, NDArray[np.bool_]]:
-        """Both as one batch, positives first, and which rows are positive."""
-        both = join([self.positives, self.unlabeled])
-        name = f"{self.positives.name} with {self.unlabeled.name}"
-        return replace(both, name=name, picked=None), np.arange(both.rows) < self.positives.rows
-
-
-def read_pair(
-    positives: Any, unlabeled: Any, *, drop: Sequence[str] = (), id: str | None = None
-) -> Pair:
-    """Read two tables with the same columns (in any order) and compatible types.
-
-    Differences are TB106 before a row is read. `drop` names columns to leave out of both; with
-    `id`, `shared_ids` is the number of unlabeled rows that have the id of a positive.
+    >>> import pandas as pd
+    >>> two = open_pair(pd.DataFrame({"x": [1], "y": [2]}), pd.DataFrame({"y": [3], "x": [4]}))
+    >>> [list(table.types) for table in two]
+    [['x', 'y'], ['x', 'y']]
     """
-    p, u = open_pair(positives, unlabeled, drop)
-    if id is not None:
-        p.check([id])
-    two = p.whole(), u.whole()
-    shared = None if id is None else int(two[1].frame[id].isin(two[0].frame[id].dropna()).sum())
-    return Pair(*two, shared)
-
-
-def open_pair(positives: Any, unlabeled: Any, drop: Sequence[str] = ()) -> tuple[Table, Table]:
-    """Open two tables with the same columns, to be read as the same types; TB106 if they differ."""
     p, u = open_table(positives), open_table(unlabeled)
-    check_columns(drop, [*p.types, *u.types], f"{p.name} or {u.name}")
-    kept = [{c: type_ for c, type_ in table.types.items() if c not in drop} for table in (p, u)]
-    types = merge_types([(p.name, kept[0]), (u.name, kept[1])])
+    types = merge_types([(p.name, p.types), (u.name, u.types)])
     return p.read_as(types), u.read_as(types)
 
 
@@ -238,13 +192,19 @@ def skipped(bad: Iterable[str]) -> list[str]:
     >>> skipped(["b.parquet", "a.parquet"])
     ['2 files skipped because they cannot be read: a.parquet, b.parquet']
     """
-    names = sorted(bad)
+    names = list(bad)
     if not names:
         return []
-    shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
-    many = f"{len(names):,} files" if len(names) > 1 else "1 file"
-    they = "they" if len(names) > 1 else "it"
-    return [f"{many} skipped because {they} cannot be read: {shown}"]
+    many = (
+        f"{len(names):,} files skipped because they" if names[1:] else "1 file skipped because it"
+    )
+    return [f"{many} cannot be read: {listed(names)}"]
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first names in alphabetical order."""
+    names = sorted(names)
+    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
 def _paths(source: SourceLike) -> list[str]:
@@ -273,7 +233,7 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 def _open_files(
-    connection: Any, paths: Sequence[str], sql: str | None, skip_bad: bool
+    connection: Duck, paths: Sequence[str], sql: str | None, skip_bad: bool
 ) -> tuple[list[Part], dict[str, InputError]]:
     """The files that can be opened, and the errors of the others."""
     files: list[Part] = []
@@ -290,7 +250,7 @@ def _open_files(
     return files, bad
 
 
-def _open_file(connection: Any, path: str, sql: str | None, *, alone: bool) -> Part:
+def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> Part:
     if is_address(path):
         return parquet.open_address(connection, path)
     format_ = format_of(path, FORMATS)
@@ -304,20 +264,10 @@ def _open_file(connection: Any, path: str, sql: str | None, *, alone: bool) -> P
     return part
 
 
-def _query(connection: Any, table: Table, sql: str) -> Table:
+def _query(table: Table, sql: str) -> Table:
     """The rows of a query over files."""
     files = tuple(file for file in table.files if isinstance(file, DuckPart))
     if len(files) < len(table.files):
         raise InputError("TB113", f"{table.name}: a query reads files on the disk only.")
-    part = join_files(files, table.name, table.types, as_relation(sql))
-    with duck_errors(part.explain, part.code):
-        part.prepare(connection)
-        types = describe(connection, part.relation)
-    return replace(table, types=types, files=(replace(part, own=types, types=types),))
-
-
-def _open_frame(frame: Any) -> Table:
-    batch = Batch.from_frame(frame)
-    types = {column: TYPICAL[kind] for column, kind in batch.kinds.items()}
-    part = FramePart(path="", name=batch.name, types=types, size=batch.rows, batch=batch)
-    return Table(batch.name, types, (part,))
+    part = join_files(files, table.name, table.types, sql).described()
+    return replace(table, types=part.types, files=(part,))

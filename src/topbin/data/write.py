@@ -14,11 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import duckdb
 import pandas as pd
 
 from topbin.core.atomic import PART, new_file, remove_stale
 from topbin.core.errors import FileError, InputError
-from topbin.data.duck import literal
+from topbin.data.duck import connect, literal
 
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
@@ -119,21 +120,20 @@ def _is_plain(dtype: Any) -> bool:
 
 def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> int:
     """One parquet file per frame, then one file of all: a column gets the widest type of any."""
-    import duckdb
-
     rows = 0
     try:
-        with _stage(part) as stage, duckdb.connect() as connection:
-            connection.execute("set enable_progress_bar=false")
+        with _stage(part) as stage, connect(folder=stage) as connection:
             for i, frame in enumerate(frames):
-                connection.register("frame", frame)
-                piece = literal(str(Path(stage) / f"{i:09d}.parquet"))
-                connection.execute(f"copy (select * from frame) to {piece} (format parquet)")
+                connection.raw.register("frame", frame)
+                piece = literal(f"{stage}/{i:09d}.parquet")
+                connection.rows(f"copy (select * from frame) to {piece} (format parquet)")
                 rows += len(frame)
             pieces = literal(escape(stage) + "/*.parquet")
             how = "union_by_name=true, hive_partitioning=false"
+            whole = Path(stage) / "whole"
             rows_in = f"(select * from read_parquet({pieces}, {how}))"
-            connection.execute(f"copy {rows_in} to {literal(str(part))} ({options})")
+            connection.rows(f"copy {rows_in} to {literal(str(whole))} ({options})")
+            whole.replace(part)
     except duckdb.Error as error:
         words = str(error).partition("\n")[0]
         raise FileError("TB105", f"the rows cannot be written: {words}") from error

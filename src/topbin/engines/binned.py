@@ -6,7 +6,7 @@ serve scores in memory read them back as that many cells' middles.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,7 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.labels import LabelValues
 from topbin.core.tails import Counts, Tails
-from topbin.data.batch import Part
-from topbin.engines.count import Chunk, Columns, Counted, Cuts, count_above_cuts
+from topbin.engines.count import Chunk, Columns, Counted, Cuts, total_over
 from topbin.engines.engine import Engine
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
@@ -42,21 +41,15 @@ class Ends:
     @classmethod
     def of(cls, scores: Scores) -> "Ends":
         """The ends of these scores."""
-        inner = (scores > 0) & (scores < 1)
-        return cls(
-            float(scores.min(initial=np.inf)),
-            float(scores.max(initial=-np.inf)),
-            float(scores.min(initial=np.inf, where=inner)),
-            float(scores.max(initial=-np.inf, where=inner)),
-        )
+        inner = scores[(scores > 0) & (scores < 1)]
+        low, inner_low = (float(some.min(initial=np.inf)) for some in (scores, inner))
+        high, inner_high = (float(some.max(initial=-np.inf)) for some in (scores, inner))
+        return cls(low, high, inner_low, inner_high)
 
     def __add__(self, other: "Ends") -> "Ends":
-        return Ends(
-            min(self.low, other.low),
-            max(self.high, other.high),
-            min(self.inner_low, other.inner_low),
-            max(self.inner_high, other.inner_high),
-        )
+        low, inner_low = min(self.low, other.low), min(self.inner_low, other.inner_low)
+        high, inner_high = max(self.high, other.high), max(self.inner_high, other.inner_high)
+        return Ends(low, high, inner_low, inner_high)
 
     def cells(self) -> tuple[Floats, Floats]:
         """The lower edge of each cell, ascending, and its middle; the last one is a point.
@@ -89,6 +82,7 @@ class Span:
 
     columns: Columns
     labels: LabelValues
+    nothing: ClassVar = Ends()
 
     def __call__(self, chunk: Chunk) -> Ends:
         """The ends of the unlabeled scores of a chunk."""
@@ -135,12 +129,12 @@ class Binned:
 
 def bin_scores(engine: Engine, counted: Counted) -> Binned:
     """Two more passes over what was counted: the ends of the scores, then the cells."""
-    if counted.by is not None:
+    if counted.columns.by is not None:
         raise InputError(
             "TB007", "methods that read every score are not computed by group; use bbe or bbe_cp."
         )
     tails, labels = counted.tails[None], counted.labels
-    ends = engine.total(_ends, counted.parts, Span(counted.columns, labels))
+    ends = total_over(engine, counted.parts, Span(counted.columns, labels))
     edges, middles = (ends + Ends.of(tails.cuts)).cells()
     # Edges that are equal in float32 are one cell, with the last middle of them.
     cast = edges.astype(counted.columns.dtype)
@@ -148,14 +142,10 @@ def bin_scores(engine: Engine, counted: Counted) -> Binned:
     cast, middles = cast[last], middles[last]
     blank = np.zeros(cast.size, np.int64)
     cuts = Cuts(counted.columns, labels, {None: Tails(cast, blank, blank, 0, 0)})
-    above = count_above_cuts(engine, counted.parts, cuts)[None]
+    above = total_over(engine, counted.parts, cuts)[None]
     if above[0] != tails.n_u:
         raise InputError("TB102", "the files changed while they were read. Count them again.")
     return Binned(cast, middles, -np.diff(np.append(above[:-1], 0)), tails)
-
-
-def _ends(span: Span, part: Part) -> Ends:
-    return sum((span(chunk) for chunk in span.columns.chunks(part)), Ends())
 
 
 def _spread(values: Any, counts: Counts) -> Any:

@@ -4,11 +4,11 @@ The first pass collects what is small: label values with their counts, the score
 rows that cannot be used. The cuts go to every part; the second pass brings counts back, which add.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import eq
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.tails import Tails
 from topbin.data.batch import Batch, Part
 from topbin.data.find import SourceLike
-from topbin.data.table import SHOWN, Table, open_table, skipped
+from topbin.data.table import Table, listed, open_table, skipped
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import advising_to_skip, total_of
 from topbin.engines.thin import cost, thin
@@ -94,8 +94,8 @@ class Chunk:
 class Counted:
     """Tails, by group if one was asked for, and what was noticed while counting.
 
-    Without `by` there is one group, called None. `distinct` says how many cuts a group had before
-    they were thinned; `parts` and `columns` what was read.
+    Without a column of groups there is one group, called None. `distinct` says how many cuts a
+    group had before they were thinned; `parts` and `columns` what was read.
     """
 
     tails: dict[Any, Tails]
@@ -103,20 +103,43 @@ class Counted:
     parts: tuple[Part, ...]
     columns: Columns
     distinct: Mapping[Any, int]
-    by: str | None = None
     notes: tuple[str, ...] = ()
 
     def estimates(
         self, method: str = DEFAULT_METHOD, confidence: float | None = CONFIDENCE
     ) -> dict[Any, AlphaEstimate]:
         """α of each group, by the same functions that read tails counted in memory."""
-        return {group: self._estimate(group, method, confidence) for group in self.tails}
+        found = {}
+        for group, tails in self.tails.items():
+            estimate = estimate_alpha(tails, method=method, confidence=confidence)
+            costs = cost(tails, self.distinct[group], method)
+            found[group] = replace(estimate, notes=(*estimate.notes, *costs))
+        return found
 
-    def _estimate(self, group: Any, method: str, confidence: float | None) -> AlphaEstimate:
-        tails = self.tails[group]
-        found = estimate_alpha(tails, method=method, confidence=confidence)
-        costs = cost(tails, self.distinct[group], method)
-        return replace(found, notes=(*found.notes, *costs))
+
+class Sums(dict[Any, Any]):
+    """Values by name, which add name by name.
+
+    >>> Sums(a=1, b=2) + Sums(b=3)
+    {'a': 1, 'b': 5}
+    """
+
+    def __add__(self, other: Mapping[Any, Any]) -> "Sums":
+        return Sums(self | {k: self[k] + v if k in self else v for k, v in other.items()})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What the first pass brings back from a part; parts add."""
+
+    labels: Sums = field(default_factory=Sums)
+    scores_p: Sums = field(default_factory=Sums)  # by group, each a tuple of arrays
+    rows: int = 0
+    unusable: int = 0
+
+    def __add__(self, other: "Seen") -> "Seen":
+        labels, scores_p = self.labels + other.labels, self.scores_p + other.scores_p
+        return Seen(labels, scores_p, self.rows + other.rows, self.unusable + other.unusable)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,50 +148,22 @@ class Look:
 
     columns: Columns
     is_positive: Callable[[Any], bool]
+    nothing: ClassVar = Seen()
 
-    def __call__(self, chunk: Chunk) -> "Seen":
+    def __call__(self, chunk: Chunk) -> Seen:
         """Labels, positive scores and unusable rows of a chunk."""
         usable = np.isfinite(chunk.scores)
         unusable = usable.size - int(np.count_nonzero(usable))
         if unusable:
             chunk = chunk.at(usable)
         is_p = np.flatnonzero(chunk.labels.where(self.is_positive))
-        scores_p: dict[Any, tuple[Scores, ...]]
-        scores_p = {group: (scores,) for group, scores in chunk.by_group(is_p)}
-        return Seen(chunk.labels.counts(), scores_p, usable.size, unusable)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """What the first pass brings back from a part; parts add."""
-
-    labels: dict[Any, int] = field(default_factory=dict)
-    scores_p: dict[Any, tuple[Scores, ...]] = field(default_factory=dict)
-    rows: int = 0
-    unusable: int = 0
-
-    def __add__(self, other: "Seen") -> "Seen":
-        return Seen(
-            _merged(self.labels, other.labels),
-            _merged(self.scores_p, other.scores_p),
-            self.rows + other.rows,
-            self.unusable + other.unusable,
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tally:
-    """What the second pass brings back: rows above each cut, then all of them."""
-
-    above: dict[Any, Counts] = field(default_factory=dict)
-
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(_merged(self.above, other.above))
+        scores_p = Sums({group: (scores,) for group, scores in chunk.by_group(is_p)})
+        return Seen(Sums(chunk.labels.counts()), scores_p, usable.size, unusable)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cuts:
-    """What the second pass needs in every part.
+    """What the second pass counts in every part: rows above each cut of a group, then all of them.
 
     Without a label column all rows count, and the positives among them are taken off the sum.
     """
@@ -176,14 +171,15 @@ class Cuts:
     columns: Columns
     labels: LabelValues
     tails: dict[Any, Tails]
+    nothing: ClassVar = Sums()
 
-    def __call__(self, chunk: Chunk) -> Tally:
+    def __call__(self, chunk: Chunk) -> Sums:
         """Count the usable unlabeled rows of a chunk at the cuts of their groups."""
         usable = np.isfinite(chunk.scores)
         if self.columns.label is not None:
             usable &= self.labels.is_unlabeled(chunk.labels)
         groups = chunk.by_group(slice(None) if usable.all() else usable)
-        return Tally({group: self._counts(group, scores) for group, scores in groups})
+        return Sums({group: self._counts(group, scores) for group, scores in groups})
 
     def _counts(self, group: Any, scores: Scores) -> Counts:
         """A group without positives has no cuts; its rows are counted all the same."""
@@ -205,23 +201,11 @@ def tails_from(
 ) -> Tails:
     """Tails of the scores in files of any format that topbin reads, counted by an engine.
 
-    Equal, bit for bit, to `Tails.from_scores` on all rows at once. `estimate_alpha` reads it.
-
-    Parameters
-    ----------
-    source
-        A path, a glob pattern, or a list of these.
-    score, label
-        The columns of scores and of labels; `positive` and `negative` as in `read_labels`.
-    drop_nan
-        Leave out rows whose score is missing, NaN or infinite, which are otherwise TB004.
-    skip_bad
-        Leave out files that cannot be read, which are otherwise TB102.
+    Equal, bit for bit, to `Tails.from_scores` on all rows at once. `estimate_alpha` reads it. The
+    parameters are those of `count_from`.
     """
-    counted = count_from(
-        engine, source, score=score, label=label, positive=positive, negative=negative,
-        drop_nan=drop_nan, skip_bad=skip_bad,
-    )  # fmt: skip
+    roles = {"score": score, "label": label, "positive": positive, "negative": negative}
+    counted = count_from(engine, source, **roles, drop_nan=drop_nan, skip_bad=skip_bad)
     return counted.tails[None]
 
 
@@ -237,12 +221,24 @@ def count_from(
     drop_nan: bool = False,
     skip_bad: bool = False,
 ) -> Counted:
-    """The same with what was noticed, and with tails for every value of the column `by`."""
-    names = [name for name in (score, label, by) if name is not None]
+    """Tails of the scores in files, for every value of the column `by`, and what was noticed.
+
+    Parameters
+    ----------
+    source
+        A path, a glob pattern, or a list of these.
+    score, label
+        The columns of scores and of labels; `positive` and `negative` as in `read_labels`.
+    drop_nan
+        Leave out rows whose score is missing, NaN or infinite, which are otherwise TB004.
+    skip_bad
+        Leave out files that cannot be read, which are otherwise TB102.
+    """
+    columns = Columns(score, label, by)
     with advising_to_skip(skip_bad):
-        table = open_table(source, columns=list(dict.fromkeys(names)), skip_bad=skip_bad)
+        table = open_table(source, columns=columns.names, skip_bad=skip_bad)
         _check_kinds(table, score)
-        columns = Columns(score, label, by, wide=table.types[score] != "FLOAT")
+        columns = replace(columns, wide=table.types[score] != "FLOAT")
         # A guess, which is mostly right and saves a pass over the labels.
         look = Look(columns, partial(spells, 1 if positive is None else positive))
         parts = table.parts(PART_ROWS)
@@ -255,19 +251,17 @@ def count_from(
         exact = Look(columns, partial(eq, labels.positive))
         seen, _ = _first_pass(engine, parts, exact, skip_bad=False)
     full = {group: Tails.of_positives(np.concatenate(s)) for group, s in seen.scores_p.items()}
-    of_positives = {group: thin(tails) for group, tails in full.items()}
-    above = _second_pass(engine, parts, Cuts(columns, labels, of_positives))
+    of_p = {group: thin(tails) for group, tails in full.items()}
+    above = _second_pass(engine, parts, Cuts(columns, labels, of_p))
     tails = {
-        group: _with(of_positives[group], above[group])
-        for group in sorted(of_positives, key=str)
-        if group in above
+        group: replace(of_p[group], above_u=above[group][:-1], n_u=int(above[group][-1]))
+        for group in sorted(of_p.keys() & above.keys(), key=str)
     }
-    alone = [*(of_positives.keys() ^ above.keys())]
     if not tails:
         raise InputError("TB003", f"no group of {by!r} has both positives and unlabeled rows.")
-    notes = (*skipped([*table.bad, *bad]), *_dropped(seen), *_left_out(alone), *_many(tails))
+    notes = *skipped([*table.bad, *bad]), *_notes(seen, of_p.keys() ^ above.keys(), len(tails))
     distinct = {group: full[group].cuts.size for group in tails}
-    return Counted(tails, labels, tuple(parts), columns, distinct, by, notes)
+    return Counted(tails, labels, tuple(parts), columns, distinct, notes)
 
 
 def _check_kinds(table: Table, score: str) -> None:
@@ -300,7 +294,7 @@ def _first_pass(
         parts = [part for part in parts if part.path not in bad]
         if not parts:
             raise InputError("TB001", "no file that can be read has rows.")
-        outcome = total_of(engine, look_at, parts, look)
+        outcome = total_of(engine, _over_chunks, parts, look)
         if not outcome.bad:
             return outcome.value, bad
         if not skip_bad:
@@ -317,49 +311,25 @@ def _second_pass(engine: Engine, parts: list[Part], cuts: Cuts) -> dict[Any, Cou
     two_kinds = not cuts.labels.n_n
     if two_kinds:
         cuts = replace(cuts, columns=replace(cuts.columns, label=None))
-    above = count_above_cuts(engine, parts, cuts)
+    above = total_over(engine, parts, cuts)
     if two_kinds:
-        above = {group: counts - _own(cuts.tails.get(group)) for group, counts in above.items()}
+        own = {group: np.append(t.above_p, t.n_p) for group, t in cuts.tails.items()}
+        above = {group: counts - own.get(group, 0) for group, counts in above.items()}
     if cuts.labels.n_u != sum(int(counts[-1]) for counts in above.values()):
         raise InputError("TB102", "the files changed while they were read. Count them again.")
     return {group: counts for group, counts in above.items() if counts[-1]}
 
 
-def _own(tails: Tails | None) -> Counts | int:
-    """The positives above each cut, then all of them; a group without any takes off nothing."""
-    return 0 if tails is None else np.append(tails.above_p, tails.n_p)
-
-
-def look_at(look: Look, part: Part) -> Seen:
-    """What the first pass sees in a part."""
-    return sum((look(chunk) for chunk in look.columns.chunks(part)), Seen())
-
-
-def count_above_cuts(engine: Engine, parts: Sequence[Part], cuts: Cuts) -> dict[Any, Counts]:
-    """Count the unlabeled rows of all parts at the cuts of their groups."""
-    outcome = total_of(engine, _count_part, parts, cuts)
+def total_over(engine: Engine, parts: Sequence[Part], task: Any) -> Any:
+    """The sum of what a task finds in the chunks of all parts."""
+    outcome = total_of(engine, _over_chunks, parts, task)
     if outcome.bad:
         raise outcome.first_error()
-    tally: Tally = outcome.value
-    return tally.above
+    return outcome.value
 
 
-def _count_part(cuts: Cuts, part: Part) -> Tally:
-    return sum((cuts(chunk) for chunk in cuts.columns.chunks(part)), Tally())
-
-
-def _merged(ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Both, added where both have a value.
-
-    >>> _merged({"a": 1, "b": 2}, {"b": 3})
-    {'a': 1, 'b': 5}
-    """
-    sums = {key: ours[key] + value if key in ours else value for key, value in theirs.items()}
-    return {**ours, **sums}
-
-
-def _with(tails: Tails, counts: Counts) -> Tails:
-    return replace(tails, above_u=counts[:-1], n_u=int(counts[-1]))
+def _over_chunks(task: Any, part: Part) -> Any:
+    return sum((task(chunk) for chunk in task.columns.chunks(part)), task.nothing)
 
 
 def _check_usable(seen: Seen, drop_nan: bool) -> None:
@@ -371,32 +341,15 @@ def _check_usable(seen: Seen, drop_nan: bool) -> None:
         )
 
 
-def _dropped(seen: Seen) -> list[str]:
-    if not seen.unusable:
-        return []
-    return [f"{seen.unusable:,} of {seen.rows:,} rows were left out: no finite score"]
-
-
-def _left_out(alone: list[Any]) -> list[str]:
-    if not alone:
-        return []
-    why = "without positives or without unlabeled rows"
-    return [f"{_some(len(alone), 'group')} left out, {why}: {_listed(alone)}"]
-
-
-def _many(tails: Mapping[Any, Tails]) -> list[str]:
-    if len(tails) == 1:
-        return []
-    return [
-        f"{len(tails):,} groups: each interval misses with its own probability, so some will; to "
-        f"cover all at once ask for a confidence of 1 − (1 − confidence)/{len(tails)}"
-    ]
-
-
-def _some(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def _listed(names: Any) -> str:
-    names = sorted("blank" if name is None else str(name) for name in names)
-    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+def _notes(seen: Seen, alone: Collection[Any], groups: int) -> Iterator[str]:
+    if seen.unusable:
+        yield f"{seen.unusable:,} of {seen.rows:,} rows were left out: no finite score"
+    if alone:
+        many = f"{len(alone):,} group{'' if len(alone) == 1 else 's'} left out"
+        names = listed("blank" if group is None else str(group) for group in alone)
+        yield f"{many}, without positives or without unlabeled rows: {names}"
+    if groups > 1:
+        yield (
+            f"{groups:,} groups: each interval misses with its own probability, so some will; to "
+            f"cover all at once ask for a confidence of 1 − (1 − confidence)/{groups}"
+        )

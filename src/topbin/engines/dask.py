@@ -6,9 +6,7 @@ from typing import Any, Self
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.engines.engine import BRANCH, Part, Shared, Sum, added
-
-REACH_SECONDS = 5
+from topbin.engines.engine import BRANCH, REACH_SECONDS, Part, Shared, Sum, added
 
 
 class Dask:

@@ -14,6 +14,7 @@ Shared = TypeVar("Shared")
 Part = TypeVar("Part")
 Sum = TypeVar("Sum")
 
+REACH_SECONDS = 5
 BRANCH = 16  # sums that are added at a time, so that no machine receives all of them
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Self
 
 from topbin.core.checks import check_count
+from topbin.data.duck import interrupt
 from topbin.engines.engine import Part, Shared, Sum, added
 
 
@@ -27,6 +28,9 @@ class Local:
         pool = ThreadPoolExecutor(self.threads)
         try:
             found: Sum = added(list(pool.map(partial(task, shared), parts)))
+        except KeyboardInterrupt:
+            interrupt()  # threads do not hear it
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
         return found

@@ -8,7 +8,7 @@ from typing import Self
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.engines.engine import Part, Shared, Sum, added
+from topbin.engines.engine import REACH_SECONDS, Part, Shared, Sum, added
 
 DEPTH = 2
 QUIET = {
@@ -16,9 +16,6 @@ QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
-
-
-REACH_SECONDS = 5
 
 
 class Spark:

@@ -99,11 +99,8 @@ def alpha_error(alpha: Any, truth: float) -> float:
     0.25
     """
     value = alpha.alpha if isinstance(alpha, AlphaEstimate) else alpha
-    found, true = (
-        check_fraction(number, name, low_open=False, high_open=False)
-        for number, name in ((value, "alpha"), (truth, "truth"))
-    )
-    return abs(found - true)
+    closed = {"low_open": False, "high_open": False}
+    return abs(check_fraction(value, "alpha", **closed) - check_fraction(truth, "truth", **closed))
 
 
 def _pair(y: Any, scores: Any, *, unit: bool = False) -> tuple[Truth, Scores]:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from topbin.core.atomic import lock, refuse_existing, write_text
@@ -57,9 +58,12 @@ def draw_audit(
     stratified: bool = False,
     seed: int = 0,
     force: bool = False,
+    sql: str | None = None,
 ) -> AuditSample:
     """Write n random unlabeled rows, with an empty column for the answer; return the draw.
 
+    A run that was made from a query needs the query again, as `sql`: a folder may come from
+    someone else, so no query in one is ever run.
     The rows are in random order and carry no score, so that whoever labels them is blind to it.
     Every draw of a run is kept, so that any of the files can come back, also when two audits of a
     run are drawn at once or one of them is killed.
@@ -69,7 +73,7 @@ def draw_audit(
     with lock(folder, wait=WAIT):
         before = _draws(folder)
         source = _draw_from_files if "sample" in result["data"] else _draw_from_rows
-        sample, frame = source(folder, result["data"], n, stratified, seed)
+        sample, frame = source(folder, result["data"], n, stratified, seed, sql)
         rows = frame.pop("row").tolist()
         frame = in_front(frame, {"row": rows, ANSWER: ""})
         frame[unused(ABOUT, frame)] = [f"{HOW[sample.kind]} {NOTE}"] + [""] * (sample.n - 1)
@@ -88,7 +92,6 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
     Rows are known by their number, so the file may have been sorted.
     """
     folder = Path(run)
-    frame = read_table(answers, columns=["row", ANSWER]).frame
     with lock(folder, wait=WAIT):
         result = read_result(folder)
         draws = [one for one in _draws(folder) if one["data"] == result["data"]["hash"]]
@@ -96,6 +99,7 @@ def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
             raise InputError(
                 "TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100'
             )
+        frame = read_table(answers, columns=["row", ANSWER]).frame
         stored = _draw_of(frame["row"].tolist(), draws, answers)
         given = frame.set_index("row")[ANSWER].loc[stored["row"]]
         sample = AuditSample.from_dict(dict(stored))
@@ -166,13 +170,13 @@ def _draw_of(
 
 
 def _draw_from_rows(
-    folder: Path, told: Mapping[str, Any], n: int, stratified: bool, seed: int
+    folder: Path, told: Mapping[str, Any], n: int, stratified: bool, seed: int, sql: str | None
 ) -> tuple[AuditSample, Any]:
     """The draw and its rows with their numbers, from all unlabeled rows in memory."""
     if os.path.lexists(folder / ROWS):
         frame = read_stored(folder, ROWS)
     else:
-        data = from_settings(_naming_files(folder))
+        data = from_settings(_naming_files(folder, sql))
         _check_unchanged(data.hash, told)
         frame = unlabeled_rows(data)
     if stratified:
@@ -186,7 +190,7 @@ def _draw_from_rows(
 
 
 def _draw_from_files(
-    folder: Path, told: Mapping[str, Any], n: int, stratified: bool, seed: int
+    folder: Path, told: Mapping[str, Any], n: int, stratified: bool, seed: int, sql: str | None
 ) -> tuple[AuditSample, Any]:
     """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
 
@@ -199,7 +203,7 @@ def _draw_from_files(
             "--stratified (stratified=True).",
         )
     sample = draw(told["n_u"], n, seed=seed)
-    settings, rows, engine = _naming_files(folder), told["sample"]["rows"], Local()
+    settings, rows, engine = _naming_files(folder, sql), told["sample"]["rows"], Local()
     source = settings.get("unlabeled") or settings["source"]
     table = open_labeled(source, told["label"], positives=settings.get("positives"))
     counted = count_labels(engine, table, settings.get("positive"), settings.get("negative"))
@@ -209,12 +213,21 @@ def _draw_from_files(
     return replace(sample, rows=drawn.places), numbered(drawn, told["label"])
 
 
-def _naming_files(folder: Path) -> dict[str, Any]:
-    """The settings of a run, if they name the files that it was made from."""
+def _naming_files(folder: Path, sql: str | None) -> dict[str, Any]:
+    """The settings of a run, if they name the files that it was made from.
+
+    A query in them is not run: TB113, unless the user gives one.
+    """
     settings = read_settings(folder)
     if not any(needed <= settings.keys() for needed in NEEDED):
         raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
-    return settings
+    if "sql" in settings and sql is None:
+        raise InputError(
+            "TB113",
+            f'"{folder}" was made from a query, and a query in a folder is never run. If you '
+            f"trust it, give it again: --sql {quote(str(settings['sql']))}",
+        )
+    return settings if sql is None else {**settings, "sql": sql}
 
 
 def _check_unchanged(found: str, told: Mapping[str, Any]) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core.hashing import mix
 from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
 from topbin.data.batch import Batch, Part, Places, join
-from topbin.data.rows import mix
 from topbin.data.table import Table, open_pair, open_table
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total_of

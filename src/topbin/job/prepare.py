@@ -219,9 +219,8 @@ def _encode(
 ) -> Prepared:
     """Fit the features once and encode once.
 
-    Of a sample, categories and words are learned from other rows: one that a row of the sample
-    brought along would be known in it and new in the rest, and one that only the sample brought
-    would be new in the positives, which a model would notice.
+    For a sample, categories and words are learned from other rows. A category that comes from a
+    row of the sample would be known there and new everywhere else, and a model would notice.
     """
     label = named.get("label")
     if id is not None:

@@ -82,10 +82,10 @@ def score_files(
     """Score files with the model of a run into a folder of parquet files.
 
     Each part of the input becomes one file: a run of row groups of a parquet file, or a whole file
-    of another format. Called again after it was stopped, it goes on with the parts that have none;
-    called with more files, it scores these. `force` removes scores in the folder that belong to
-    another job, which are otherwise TB104. `skip_bad` leaves out files that cannot be read, which
-    are otherwise TB102.
+    of another format. Called again after it was stopped, it continues with the parts that have
+    none; called with more files, it scores these. `force` removes scores in the folder that belong
+    to another job, which are otherwise TB104. `skip_bad` leaves out files that cannot be read,
+    which are otherwise TB102.
     """
     model, encoder, key = _read_lean(Path(run))
     with advising_to_skip(skip_bad):
@@ -109,7 +109,7 @@ def score_files(
 
 
 def write_part(job: Job, part: Part) -> int:
-    """Score a part into its file and return the number of rows."""
+    """Write the scores of one part to its file; return the number of rows."""
     target = job.target(part)
     if target.exists():
         return part.count()  # by a worker that was given up on but finished later

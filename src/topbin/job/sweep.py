@@ -1,8 +1,8 @@
 """One pass over all unlabeled rows with models that saw none of them: tails, and the best rows.
 
 The rows that trained the models are left out of the tails. Each other row is scored by the models
-of a fold that the hash of its place names, just as a known positive is scored by the models of the
-fold that held it out. So all positives, known or not, are scored by models that never saw them.
+of one fold, chosen by a hash of the row's place, just as a known positive is scored by the models
+of the fold that held it out. So models that never saw them score all positives, known or not.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from scipy.special import expit
 
 from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
+from topbin.core.hashing import mix
 from topbin.core.labels import Mask
 from topbin.core.shares import share_below
 from topbin.core.tails import Counts, Tails
 from topbin.data.batch import Batch, Part, Places
 from topbin.data.features import Features
-from topbin.data.rows import mix
 from topbin.engines.engine import Engine
 from topbin.engines.thin import cost, thin
 from topbin.job.draw import Roles, total
@@ -42,7 +42,7 @@ class Fold:
     known: Floats
 
     def place(self, z: Floats, *, own: bool = False) -> Floats:
-        """How many of the held-out rows score less, and between two of them the order of z.
+        """The rank of z among held-out scores, from 0 to 1; between two of them z keeps its order.
 
         Known positives are not among them, so a positive's place does not depend on whether it is
         known. With `own`, z are the scores of these rows, and each is compared with the others.
@@ -126,7 +126,7 @@ class Swept:
         return Swept(self.above + other.above, self.n_u + other.n_u, best)
 
     def tails(self, cuts: Tails, n_u: int) -> Tails:
-        """The tails of all rows that were to be counted; TB102 if there were not as many."""
+        """The tails of all n_u rows; TB102 if another number of rows was counted."""
         if self.n_u != n_u:
             raise InputError("TB102", "the files changed while they were read. Fit them again.")
         return replace(cuts, above_u=self.above, n_u=n_u)

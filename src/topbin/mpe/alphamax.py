@@ -36,12 +36,10 @@ def alphamax(scores_p: Any, scores_u: Any, *, bins: int | None = None) -> AlphaE
         the largest  (f(t + π/20) − 2 f(t) + f(t − π/20)) / (f(t) + c)  over t = arcsin √α.
 
     c = 2 (K − 1)(1/n_p + 1/n_u) is twice the f(1) that noise makes if U is P. If f(1) is below
-    the 95 % point of that noise, the histograms do not separate U from P, and α = 1.
-
-    The authors fit lines over α and take c as 1 % of f's range. But f is infinitely steep in α at
-    1, which makes a false elbow there, and 1 % is noise in one sample and not in another. Our
+    the 95 % point of that noise, the histograms do not separate U from P, and α = 1. (The authors
+    fit lines over α, in which f is infinitely steep at 1, and take c as 1 % of f's range.) The
     K = `bins` bins (by default the cube root of the smaller sample, at least 4) contain equal
-    shares of P and U together, each sample weighing one half, so only the order of scores matters.
+    shares of P and U together, so only the order of scores matters.
 
     On 2,000 + 2,000 rows of Gaussians 4σ apart the error is below .04, but up to .12 at α = .95.
     Between .976 and 1 no elbow is visible.

@@ -53,13 +53,9 @@ def deviation(
 
 
 def cut_deviations(tails: Tails, alpha: float | Shares) -> Shares:
-    """The deviation at every cut."""
+    """The deviation at every cut, in the last axis; α may be an array."""
+    alpha = np.asarray(alpha)[..., None]
     return deviation(tails.above_p, tails.above_u, tails.n_p, tails.n_u, alpha)
-
-
-def least_deviation(tails: Tails, alpha: Shares) -> Shares:
-    """For each α in question, the deviation at the cut that speaks most against it."""
-    return np.asarray(cut_deviations(tails, alpha[:, None]).min(axis=1))
 
 
 def knots(n_u: int) -> Shares:
@@ -84,8 +80,7 @@ def worst_shortfalls(n_p: int, n_u: int, alpha: float) -> Shares:
     rings *= alpha / rings.sum(axis=1, keepdims=True)
     rings[:, -1] = 1 - rings[:, :-1].sum(axis=1)
     above_u = np.cumsum(rng.multinomial(n_u, rings)[:, :-1], axis=1)
-    shortfalls = -deviation(ranks, above_u, n_p, n_u, alpha).min(axis=1)
-    draws = np.sort(shortfalls)
+    draws = np.sort(-deviation(ranks, above_u, n_p, n_u, alpha).min(axis=1))
     draws.setflags(write=False)
     return draws
 

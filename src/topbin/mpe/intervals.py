@@ -27,7 +27,6 @@ from topbin.mpe.calibration import (
     critical_shortfall,
     cut_deviations,
     knots,
-    least_deviation,
 )
 
 # The shortfall that finds the bin that decides. It is the same at every confidence, and above the
@@ -171,7 +170,7 @@ def _clearly_below_all_bounds(tails: Tails, alpha: float) -> bool:
     if alpha == 0 or tails.n_p < 20 or alpha * tails.n_u < 1:
         return alpha == 0
     read = at_ranks(tails, calibrated_ranks(tails.n_p))
-    return bool(least_deviation(read, np.array([alpha]))[0] >= -0.5)
+    return bool(cut_deviations(read, alpha).min() >= -0.5)
 
 
 def _largest_accepted(tails: Tails, usual: float, critical_at: Callable[[float], float]) -> float:
@@ -186,7 +185,7 @@ def _largest_accepted(tails: Tails, usual: float, critical_at: Callable[[float],
     def critical(knot: int) -> float:
         return critical_at(float(grid[knot]))
 
-    least = least_deviation(read, grid)
+    least = cut_deviations(read, grid).min(axis=1)
     knot = int(np.count_nonzero(least >= -usual)) - 1
     while knot >= 0 and least[knot] < -critical(knot):
         knot -= 1
@@ -198,7 +197,8 @@ def _largest_accepted(tails: Tails, usual: float, critical_at: Callable[[float],
     between = np.log([low or high / 2, high]), [critical(max(knot, 0)), critical(knot + 1)]
     for _ in range(ROUNDS):
         trial = np.linspace(low, high, SPLIT + 1)[1:]
-        refused = least_deviation(read, trial) < -np.interp(np.log(trial), *between)
+        allowed = -np.interp(np.log(trial), *between)
+        refused = cut_deviations(read, trial).min(axis=1) < allowed
         first = int(np.argmax(np.append(refused[:-1], True)))
         low, high = (float(trial[first - 1]) if first else low), float(trial[first])
     return low

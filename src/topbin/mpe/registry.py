@@ -37,43 +37,26 @@ ERRS: dict[Bias, str] = {
 class Method:
     """An estimator, what it reads, and how people see it.
 
-    Attributes
-    ----------
-    estimate
-        The function. It takes what `needs` says: tails; two samples of scores; two samples of
-        probabilities of being labeled, and `share_p`; or two tables of features.
-    source
-        Where the method comes from.
-    label, color
-        How tables and figures show it.
-    errs, why
-        Which way it errs, and the sentence that says so.
-    cuts
-        Of tails, which cuts decide its answer: "all"; "best", the one with the smallest bound of
-        BBE; or "ranks", those of the geometric ranks (`mpe.bbe_cp.geometric_ranks`). Thinned tails
-        that keep these give the same answer.
-    bracket
-        From tails at some of the cuts, the smallest and the largest answer that all cuts can give.
-    compared
-        Whether a result shows it beside the main method, if it reads tails or scores.
-    referee
-        Whether an estimate that differs much from it raises the alarm `methods-disagree`.
-
     >>> METHODS["bbe"].read(Evidence.of([1.0] * 9, [1.0, 0.0])).alpha
     0.5
     """
 
+    # Takes what `needs` says: tails; two samples of scores; two samples of probabilities of being
+    # labeled, and `share_p`; or two tables of features.
     estimate: Callable[..., AlphaEstimate]
     needs: Needs
-    source: str
-    label: str = ""
+    source: str  # where the method comes from
+    label: str = ""  # how tables and figures show it
     color: str = "#333333"
     errs: Bias = "either"
-    why: str = ""
+    why: str = ""  # the sentence that says which way it errs
+    # Of tails, which cuts decide the answer: all; the one with the smallest bound of BBE; or those
+    # of the geometric ranks (`mpe.bbe_cp`). Thinned tails that keep these give the same answer.
     cuts: Cuts = "all"
+    # From tails at some of the cuts, the smallest and the largest answer that all cuts can give.
     bracket: Callable[[Tails], tuple[float, float]] | None = None
-    compared: bool = True
-    referee: bool = False
+    compared: bool = True  # shown beside the main method, if it reads tails or scores
+    referee: bool = False  # an estimate that differs much from it raises `methods-disagree`
 
     def read(self, evidence: Evidence, **settings: Any) -> AlphaEstimate:
         """Apply the method, with settings of its own; nothing else in the package applies one.

@@ -21,10 +21,9 @@ import hashlib
 import json
 import os
 import platform
-import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
@@ -33,7 +32,7 @@ from typing import Any
 import numpy as np
 
 import topbin
-from topbin.core.atomic import new_folder
+from topbin.core.atomic import PathLike, new_folder
 from topbin.core.errors import InputError, TopbinError
 from topbin.core.optional import require
 from topbin.store.folder import LIMIT, read_file
@@ -51,12 +50,9 @@ SKOPS = "parts.skops"  # scikit-learn models of format 1
 OF_A_RUN = ("run.toml", "result.json")
 FILES = (MODEL, ARRAYS, BOOSTERS, TENSORS, ENCODER, SKOPS)
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "torch")
-SUM_LINE = re.compile(r"([0-9a-f]{64})  ([a-z]+\.[a-z]+)")
 
 
-def save(
-    model: Any, folder: str | os.PathLike[str], *, encoder: Any = None, force: bool = False
-) -> None:
+def save(model: Any, folder: PathLike, *, encoder: Any = None, force: bool = False) -> None:
     """Save a fitted classifier or `AlphaEstimator` as a folder, all of it or nothing.
 
     `encoder` is the `topbin.data.Features` that made the model's matrix. A model that holds a type
@@ -64,15 +60,10 @@ def save(
     """
     if not is_own(model, STORED):
         raise _turned_inside_out(model) or refused(name_of(model))
+    about = {"format": FORMAT, "topbin": topbin.__version__, "class": type(model).__name__}
     attached = Attachments()
-    description = {
-        "format": FORMAT,
-        "topbin": topbin.__version__,
-        "class": type(model).__name__,
-        "versions": _versions(),
-        "model": pack(model, attached),
-    }
-    contents = {MODEL: _json(description), **_attached_files(attached)}
+    about |= {"versions": _versions(), "model": pack(model, attached)}
+    contents = {MODEL: _json(about), **_attached_files(attached)}
     if encoder is not None:
         contents[ENCODER] = _json(encoder.to_dict())
     with new_folder(folder, force=force) as part:
@@ -87,15 +78,13 @@ def _turned_inside_out(model: Any) -> InputError | None:
     last = model.steps[-1][1] if getattr(model, "steps", None) else None
     if not is_own(last, STORED):
         return None
-    name = type(last).__name__
-    return InputError(
-        "TB111",
-        f"a {type(model).__name__} that ends in {name} is not stored. Put the pipeline inside, "
-        f"{name}(make_pipeline(...)) with a classifier as its last step, and fit that.",
-    )
+    outer, name = type(model).__name__, type(last).__name__
+    inside = f"{name}(make_pipeline(...)) with a classifier as its last step, and fit that."
+    message = f"a {outer} that ends in {name} is not stored. Put the pipeline inside, {inside}"
+    return InputError("TB111", message)
 
 
-def load(folder: str | os.PathLike[str], *, net: Any = None) -> Any:
+def load(folder: PathLike, *, net: Any = None) -> Any:
     """Load a model folder; `net` is needed if it was trained with a net of your own.
 
     Of a run folder, a `Scorer` comes back: `load("run1").score(new)` does what `topbin score` does.
@@ -108,39 +97,36 @@ def load(folder: str | os.PathLike[str], *, net: Any = None) -> Any:
         from topbin.store.scorer import read_scorer
 
         return read_scorer(path, net=net)
-    contents = _verified(path)
-    description = _description(path, contents)
-    with reading(folder, description):
+    contents, about = _open(path)
+    with reading(folder, about):
         attached = Attachments(
             arrays=_arrays(contents[ARRAYS]) if ARRAYS in contents else {},
             boosters=json.loads(contents.get(BOOSTERS, b"[]")),
             tensors=_tensors(contents[TENSORS]) if TENSORS in contents else {},
             net=net,
         )
-        model = unpack(description["model"], attached)
+        model = unpack(about["model"], attached)
         if not is_own(model, STORED):
-            raise InputError("TB110", f'"{path / MODEL}" holds no model.')
+            raise _damaged(path / MODEL, "holds no model.")
         return model
 
 
-def load_encoder(folder: str | os.PathLike[str]) -> Any:
+def load_encoder(folder: PathLike) -> Any:
     """The `Features` saved with a model, or None if the model was fitted without one."""
     from topbin.data.features import Features
 
-    contents = _verified(Path(folder))
-    description = _description(Path(folder), contents)
+    contents, about = _open(Path(folder))
     if ENCODER not in contents:
         return None
-    with reading(folder, description):
+    with reading(folder, about):
         return Features.from_dict(json.loads(contents[ENCODER]))
 
 
-def inspect_model(folder: str | os.PathLike[str]) -> dict[str, Any]:
+def inspect_model(folder: PathLike) -> dict[str, Any]:
     """What a model folder says of itself, without building anything from it."""
-    contents = _verified(Path(folder))
-    description = _description(Path(folder), contents)
-    known = {key: description.get(key) for key in ("class", "topbin", "format", "versions")}
-    return {**known, "files": {name: len(content) for name, content in contents.items()}}
+    contents, about = _open(Path(folder))
+    shown = {key: about[key] for key in ("class", "topbin", "format", "versions")}
+    return {**shown, "files": {name: len(content) for name, content in contents.items()}}
 
 
 def _json(value: Any) -> bytes:
@@ -155,10 +141,8 @@ def versions_of(packages: Sequence[str]) -> dict[str, str]:
     """The versions of those packages that are installed."""
     found = {}
     for package in packages:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     return found
 
 
@@ -171,56 +155,24 @@ def _attached_files(attached: Attachments) -> dict[str, bytes]:
     if attached.boosters:
         contents[BOOSTERS] = _json(attached.boosters)
     if attached.tensors:
-        torch_file = require("safetensors.torch", extra="torch", caller="save")
-        contents[TENSORS] = torch_file.save(attached.tensors)
+        safetensors = require("safetensors.torch", extra="torch", caller="save")
+        contents[TENSORS] = safetensors.save(attached.tensors)
     return contents
 
 
-def _verified(folder: Path) -> dict[str, bytes]:
-    """The files that SHA256SUMS names, if each is one of ours and is as it was written."""
-    lines = _read(folder, SUMS).decode("ascii", errors="replace").splitlines()
-    contents = {}
-    for line in lines:
-        match = SUM_LINE.fullmatch(line)
-        if match is None or match[2] not in FILES:
-            raise InputError(
-                "TB110",
-                f'"{folder / SUMS}" names a file that does not belong to a model: {line!r}.',
-            )
-        contents[match[2]] = _read(folder, match[2])
-        if hashlib.sha256(contents[match[2]]).hexdigest() != match[1]:
-            raise InputError(
-                "TB110",
-                f'"{folder / match[2]}" is not as it was saved: it was cut short or changed. '
-                "Copy the folder again, or save the model again.",
-            )
-    if MODEL not in contents:
-        raise InputError("TB110", f'"{folder}" is not a model folder: {SUMS} names no {MODEL}.')
-    return contents
-
-
-def _read(folder: Path, name: str) -> bytes:
+def _open(folder: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """The checked files of a folder, and what its description says, if we can read such a model."""
+    contents = _verified(folder)
     try:
-        return read_file(folder / name)
-    except FileNotFoundError:
-        there = os.path.exists(folder)
-        what, code = (f"it has no {name}", "TB110") if there else ("there is no folder", "TB101")
-        raise InputError(code, f'"{folder}" is not a model folder: {what}.') from None
-    except OSError as error:
-        raise InputError("TB110", f'"{folder / name}" cannot be read: {error.strerror}.') from error
-
-
-def _description(folder: Path, contents: dict[str, bytes]) -> dict[str, Any]:
-    try:
-        description = read_json(contents[MODEL])
-        format_, class_ = description["format"], str(description["class"])
-        description = {"topbin": None, **description, "versions": dict(description["versions"])}
+        about = read_json(contents[MODEL])
+        format_, class_ = about["format"], str(about["class"])
+        about = {"topbin": None, **about, "versions": dict(about["versions"])}
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError("TB110", f'"{folder / MODEL}" is damaged: {error!r}.') from error
+        raise _damaged(folder / MODEL, f"is damaged: {error!r}.") from error
     if format_ not in READ or isinstance(format_, bool):
         raise InputError(
             "TB112",
-            f'"{folder}" was saved by topbin {description.get("topbin")} in format {format_}; this '
+            f'"{folder}" was saved by topbin {about["topbin"]} in format {format_}; this '
             f"is topbin {topbin.__version__}, which reads format {FORMAT}. Load it with the "
             "version that saved it, or fit again.",
         )
@@ -232,13 +184,46 @@ def _description(folder: Path, contents: dict[str, bytes]) -> dict[str, Any]:
         )
     if class_ not in STORED:
         raise refused(repr(class_))
-    return description
+    return contents, about
+
+
+def _verified(folder: Path) -> dict[str, bytes]:
+    """The files that SHA256SUMS names, if each is one of ours and is as it was written."""
+    contents = {}
+    for line in _read(folder, SUMS).decode("ascii", errors="replace").splitlines():
+        digest, _, name = line.partition("  ")
+        if name not in FILES:
+            raise _damaged(folder / SUMS, f"names what is no part of a model: {line!r}.")
+        contents[name] = _read(folder, name)
+        if hashlib.sha256(contents[name]).hexdigest() != digest:
+            raise _damaged(
+                folder / name,
+                "is not as it was saved: it was cut short or changed. "
+                "Copy the folder again, or save the model again.",
+            )
+    if MODEL not in contents:
+        raise _damaged(folder, f"is not a model folder: {SUMS} names no {MODEL}.")
+    return contents
+
+
+def _read(folder: Path, name: str) -> bytes:
+    try:
+        return read_file(folder / name)
+    except FileNotFoundError:
+        if os.path.exists(folder):
+            raise _damaged(folder, f"is not a model folder: it has no {name}.") from None
+        message = f'"{folder}" is not a model folder: there is no folder.'
+        raise InputError("TB101", message) from None
+    except OSError as error:
+        raise _damaged(folder / name, f"cannot be read: {error.strerror}.") from error
+
+
+def _damaged(path: PathLike, what: str) -> InputError:
+    return InputError("TB110", f'"{os.fspath(path)}" {what}')
 
 
 @contextmanager
-def reading(
-    folder: str | os.PathLike[str], description: Mapping[str, Any] | None = None
-) -> Iterator[None]:
+def reading(folder: PathLike, about: Mapping[str, Any] | None = None) -> Iterator[None]:
     """One sentence for whatever goes wrong with stored values, with versions that may be the cause.
 
     Decoders of foreign files raise errors of many kinds; all of them mean the same here.
@@ -248,14 +233,12 @@ def reading(
     except TopbinError:
         raise
     except Exception as error:
-        saved, now = (description or {}).get("versions", {}), _versions()
-        other = [
-            f"{k} {v} (here {now.get(k, 'none')})" for k, v in saved.items() if now.get(k) != v
-        ]
-        cause = f" It was saved with {', '.join(other)}, which may be why." if other else ""
-        raise InputError(
-            "TB110", f'"{folder}" cannot be loaded: {type(error).__name__}: {error}.{cause}'
-        ) from error
+        now, why = _versions(), f"cannot be loaded: {type(error).__name__}: {error}."
+        saved = about["versions"].items() if about else ()
+        other = [f"{k} {v} (here {now.get(k, 'none')})" for k, v in saved if now.get(k) != v]
+        if other:
+            why += f" It was saved with {', '.join(other)}, which may be why."
+        raise _damaged(folder, why) from error
 
 
 def _arrays(content: bytes) -> dict[str, Any]:
@@ -263,15 +246,11 @@ def _arrays(content: bytes) -> dict[str, Any]:
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if sum(info.file_size for info in archive.infolist()) > LIMIT:
             raise InputError("TB110", f"{ARRAYS} unpacks to more than {LIMIT:,} bytes.")
-        return {
-            name.removesuffix(".npy"): np.lib.format.read_array(
-                BytesIO(archive.read(name)), allow_pickle=False
-            )
-            for name in archive.namelist()
-        }
+        files = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
+    read = np.lib.format.read_array
+    return {name: read(BytesIO(file), allow_pickle=False) for name, file in files.items()}
 
 
 def _tensors(content: bytes) -> dict[str, Any]:
     require("torch", extra="torch", caller="load")
-    torch_file = require("safetensors.torch", extra="torch", caller="load")
-    return dict(torch_file.load(content))
+    return dict(require("safetensors.torch", extra="torch", caller="load").load(content))

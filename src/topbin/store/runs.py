@@ -10,7 +10,7 @@ import json
 import os
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +20,16 @@ import topbin
 from topbin.core.atomic import (
     LOCK,
     PART,
+    PathLike,
     lock,
+    new_file,
     refuse_existing,
     remove,
     remove_parts,
-    write_bytes,
     write_errors,
     write_text,
 )
-from topbin.core.errors import InputError, MissingExtra, TopbinError
+from topbin.core.errors import InputError, MissingExtra
 from topbin.store.folder import read_file
 from topbin.store.plain import plain, to_json, to_toml
 from topbin.store.schema import misfit, read_json
@@ -51,7 +52,12 @@ class RunFolder:
 
     def log(self, event: Mapping[str, Any]) -> None:
         """Append one event; it is on the disk when this returns."""
-        append_event(self.folder / EVENTS, event)
+        path = self.folder / EVENTS
+        line = json.dumps(plain(event), ensure_ascii=False, allow_nan=False) + "\n"
+        with write_errors(path), path.open("ab") as handle:
+            handle.write(line.encode())
+            handle.flush()
+            os.fsync(handle.fileno())
 
     def events(self) -> list[dict[str, Any]]:
         """Everything logged so far, also before a kill."""
@@ -64,11 +70,7 @@ class RunFolder:
 
 @contextmanager
 def open_run(
-    folder: str | os.PathLike[str],
-    settings: Mapping[str, Any],
-    *,
-    force: bool = False,
-    resume: bool = False,
+    folder: PathLike, settings: Mapping[str, Any], *, force: bool = False, resume: bool = False
 ) -> Iterator[RunFolder]:
     """Start a run in a new folder, start over in an old one (`force`), or go on (`resume`).
 
@@ -85,12 +87,11 @@ def open_run(
     with lock(path):
         if resume:
             _same_settings(path, settings)
-            write_text(path / SETTINGS, to_toml(settings), force=True)
             remove_parts(path)
             _cut_torn_line(path / EVENTS)
         else:
             _make_room(path, force=force)
-            write_text(path / SETTINGS, to_toml(settings), force=True)
+        write_text(path / SETTINGS, to_toml(settings), force=True)
         try:
             yield RunFolder(path, resume)
         except (InputError, MissingExtra):
@@ -98,41 +99,39 @@ def open_run(
             raise
 
 
-def read_settings(folder: str | os.PathLike[str]) -> dict[str, Any]:
+def read_settings(folder: PathLike) -> dict[str, Any]:
     """What a run was asked to do."""
-    text = read_text(Path(folder), SETTINGS)
-    try:
-        settings = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise damaged(Path(folder) / SETTINGS, str(error)) from error
-    check_fits(Path(folder) / SETTINGS, settings, "settings-1")
-    return settings
+    return _parsed(Path(folder), SETTINGS, tomllib.loads, "settings-1")
 
 
-def read_result(folder: str | os.PathLike[str]) -> dict[str, Any]:
+def read_result(folder: PathLike) -> dict[str, Any]:
     """What a run found; TB112 if it was written in a form that this version does not know.
 
     A file that does not fit its schema, or not its own sum, is damaged: TB114.
     """
-    path = Path(folder) / RESULT
+    result = _parsed(Path(folder), RESULT, read_json, "result-1")
+    if result.pop("sum", None) not in (None, _sum_of(result)):
+        raise damaged(Path(folder) / RESULT, "it is not as it was written: its sum differs")
+    return result
+
+
+def _parsed(folder: Path, name: str, parse: Callable[[str], Any], schema: str) -> dict[str, Any]:
+    """A file of a run, read and held against its schema."""
+    text, path = read_text(folder, name), folder / name
     try:
-        result = read_json(read_text(Path(folder), RESULT))
-        schema = result["schema"]
-    except TopbinError:
-        raise
-    except (ValueError, KeyError, TypeError) as error:
+        value = parse(text)
+        form = value["schema"] if name == RESULT else SCHEMA
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise damaged(path, repr(error)) from error
-    if schema != SCHEMA:
+    if form != SCHEMA:
         raise InputError(
             "TB112",
-            f'"{folder}/{RESULT}" has the form {schema!r} of topbin '
-            f"{result.get('topbin', '?')}; this is topbin {topbin.__version__}, which reads "
+            f'"{path}" has the form {form!r} of topbin '
+            f"{value.get('topbin', '?')}; this is topbin {topbin.__version__}, which reads "
             f"{SCHEMA!r}. Use the version that wrote it, or run again.",
         )
-    check_fits(path, result, "result-1")
-    if result.pop("sum", None) not in (None, _sum_of(result)):
-        raise damaged(path, "it is not as it was written: its sum differs")
-    return dict(result)
+    check_fits(path, value, schema)
+    return dict(value)
 
 
 def write_result(folder: Path, result: Mapping[str, Any]) -> None:
@@ -147,8 +146,7 @@ def _sum_of(result: Mapping[str, Any]) -> str:
 
 def check_fits(path: Path, value: Any, schema: str) -> None:
     """Hold a value against its schema; TB114 names the first place that does not fit."""
-    wrong = misfit(value, schema)
-    if wrong is not None:
+    if (wrong := misfit(value, schema)) is not None:
         raise damaged(path, f"it does not fit its schema: {wrong}")
 
 
@@ -164,25 +162,14 @@ def damaged(path: Path, why: str) -> InputError:
     )
 
 
-def append_event(path: Path, event: Mapping[str, Any]) -> None:
-    """Append one line of JSON and flush it to the disk."""
-    line = json.dumps(plain(event), ensure_ascii=False, allow_nan=False) + "\n"
-    with write_errors(path), path.open("ab") as handle:
-        handle.write(line.encode())
-        handle.flush()
-        os.fsync(handle.fileno())
-
-
 def read_events(path: Path) -> list[dict[str, Any]]:
     """All events; a last line that a kill tore is left out, a torn line before it is TB114."""
     if not os.path.lexists(path):
         return []
-    *lines, last = _read(path).split(b"\n")
-    events = [_event(line) for line in lines]
+    *events, last = map(_event, _read(path).split(b"\n"))
     if None in events:
-        line = events.index(None) + 1
-        raise InputError("TB114", f'line {line:,} of "{path}" is damaged.')
-    return [event for event in (*events, _event(last)) if event is not None]
+        raise InputError("TB114", f'line {events.index(None) + 1:,} of "{path}" is damaged.')
+    return [event for event in (*events, last) if event is not None]
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
@@ -197,7 +184,8 @@ def _cut_torn_line(path: Path) -> None:
     """Remove what follows the last line end, so that the next event begins a line."""
     if os.path.lexists(path):
         whole, end, _ = _read(path).rpartition(b"\n")
-        write_bytes(path, whole + end, force=True)
+        with new_file(path, force=True) as part:
+            part.write_bytes(whole + end)
 
 
 def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
@@ -224,11 +212,9 @@ def check_room(path: Path, *, force: bool) -> None:
         return
     there = {p.name for p in path.iterdir() if p.name != LOCK and p.suffix != PART}
     if there and SETTINGS not in there:
-        raise InputError(
-            "TB104",
-            f'the folder "{path}" holds other files ({", ".join(sorted(there)[:3])}). '
-            "Choose a new name for the run.",
-        )
+        some = ", ".join(sorted(there)[:3])
+        message = f'the folder "{path}" holds other files ({some}). Choose a new name for the run.'
+        raise InputError("TB104", message)
     if there:
         refuse_existing(path, force=force)
 
@@ -260,8 +246,6 @@ def read_text(folder: Path, name: str) -> str:
     """A text file of a run folder; TB114 if there is none, or it cannot be read."""
     try:
         return _read(folder / name).decode()
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError("TB114", _why_not(folder, name)) from None
     except UnicodeDecodeError as error:
         raise InputError("TB114", f'"{folder / name}" cannot be read: {error}.') from error
 
@@ -270,7 +254,7 @@ def _read(path: Path) -> bytes:
     try:
         return read_file(path, MOST)
     except (FileNotFoundError, NotADirectoryError):
-        raise
+        raise InputError("TB114", _why_not(path.parent, path.name)) from None
     except OSError as error:
         reason = error.strerror or error
         raise InputError("TB114", f'"{path}" cannot be read: {reason}.') from error
@@ -281,7 +265,7 @@ def _why_not(folder: Path, name: str) -> str:
         return f'"{folder}" is a file, not a run folder; the run comes first, then the files.'
     if os.path.exists(folder / SETTINGS):
         return (
-            f'the run in "{folder}" is not complete. Go on with the command that began it: '
+            f'the run in "{folder}" is not complete. Continue it with the command that began it: '
             f"topbin fit … -o {shlex.quote(str(folder))} --resume"
         )
     return f'"{folder}" is not a run folder: it has no {name}.'

@@ -42,9 +42,8 @@ def read_scorer(run: Path, *, net: Any = None) -> Scorer:
     read_result(run)
     model, encoder = load(run / MODEL, net=net), load_encoder(run / MODEL)
     if encoder is None:
-        raise InputError(
-            "TB110", f'"{run / MODEL}" has no encoder.json, which the model of a run has.'
-        )
+        message = f'"{run / MODEL}" has no encoder.json, which the model of a run has.'
+        raise InputError("TB110", message)
     model.features_ = None  # earlier versions saved one, and names, for a matrix encoded before
     vars(model).pop("feature_names_in_", None)
     return Scorer(model, encoder)

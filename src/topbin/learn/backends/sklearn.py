@@ -1,7 +1,7 @@
 """The scikit-learn backend: an epoch is a refit; a row is scored by models that never saw it.
 
 The loop passes rows by their number in one table, so that it works with any table that scikit-learn
-can index, and so that the backend knows which of its models can score a row.
+can index, and so that the backend knows which of its models may score which row.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ class FoldedModels:
     def _weights(
         self, rows: RowNumbers, is_positive: NDArray[np.bool_], risk: Risk
     ) -> dict[str, Floats]:
-        """Row weights with mean 1 that make a weighted fit minimize the risk, if fit takes any."""
+        """Row weights that make a weighted fit minimize the risk, if fit takes any."""
         name = weight_name(self.estimator)
         if name is None:
             return {}
@@ -129,14 +129,14 @@ def positive_scores(model: Any, X: Any) -> Floats:
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """A fresh copy; it, or the last step of a pipeline, draws from this seed."""
+    """A fresh copy; every `random_state` in it, at any depth, is this seed."""
     model = clone(estimator)
     named = {n: seed for n in model.get_params() if n.rpartition("__")[2] == "random_state"}
     return model.set_params(**named)
 
 
 def weight_name(estimator: Any) -> str | None:
-    """The name of row weights in `fit`, which a pipeline passes to its last step; None: none."""
+    """The name of row weights in `fit`, in a pipeline that of its last step; None if none."""
     steps = getattr(estimator, "steps", None)
     if not steps:
         return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None

@@ -9,14 +9,8 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import check_count, check_fraction
 from topbin.core.estimate import AlphaEstimate
-from topbin.mpe.features.samples import (
-    TwoSamples,
-    compress,
-    read_samples,
-    standardize,
-    subsample,
-    unit_range,
-)
+from topbin.mpe.features import samples
+from topbin.mpe.features.samples import TwoSamples
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.intp]
@@ -42,16 +36,14 @@ def tice(
 
     In any subset of the feature space the share of labeled rows among all rows is at most c, and
     it is c where no negative falls. So every subset gives a lower bound of c, by Chebyshev's
-    inequality at confidence 1 − δ, and a tree that keeps splitting towards labeled rows finds
+    inequality at confidence 1 − δ, and a tree that keeps splitting toward labeled rows finds
     good subsets. The tree grows on one fifth of the rows and is read on the other four; c is the
     mean over the five choices of the largest bound. A first round takes the variance of c = ½, a
     second that of the first round's c.
 
-    The paper assumes one table in which each positive is labeled with probability c. Two
-    samples drawn separately (case-control) obey the same equation: a subset has n_p p(A) labeled
-    and at least α n_u p(A) other rows, so the labeled share is at most n_p / (n_p + α n_u). Both
-    views therefore give the same α = (n_p / n_u)(1 − c)/c, the share among the UNLABELED; only
-    the paper's own class prior, the share among all rows, would mean something else here.
+    The paper draws one table in which each positive is labeled with probability c. Two samples
+    drawn separately obey the same equation, because a subset A has n_p p(A) labeled and at least
+    α n_u p(A) other rows. Either way α = (n_p / n_u)(1 − c)/c is the share among the UNLABELED.
 
     Because c is a lower bound, α̂ is too high: by 0.05 to 0.15 on Gaussians 4σ apart with 1,000
     to 10,000 rows per sample. With a few hundred the paper's δ is so lax that the largest of many
@@ -67,11 +59,11 @@ def tice(
     check_count(max_splits, "max_splits")
     if delta is not None:
         check_fraction(delta, "delta")
-    whole = read_samples(X_p, X_u)
-    pair = subsample(whole, max_rows, random_state)
+    whole = samples.read_samples(X_p, X_u)
+    pair = samples.subsample(whole, max_rows, random_state)
     if pair.n_columns > n_components:
-        pair = standardize(pair)
-    pair = unit_range(compress(pair, n_components, random_state))
+        pair = samples.standardize(pair)
+    pair = samples.unit_range(samples.compress(pair, n_components, random_state))
     c = label_frequency(pair, delta=delta, max_splits=max_splits, random_state=random_state)
     n_p, n_u = pair.p.shape[0], pair.u.shape[0]
     return AlphaEstimate(
@@ -90,7 +82,8 @@ def label_frequency(
     quarters = np.digitize(pair.both, BORDERS).astype(np.int32)
     labeled = np.arange(len(quarters)) < len(pair.p)
     sizes = len(pair.p), len(pair.u)
-    fold = np.concatenate([_folds(n, [random_state, i]) for i, n in enumerate(sizes)])
+    draws = [np.random.default_rng([random_state, i]).permutation(n) for i, n in enumerate(sizes)]
+    fold = np.concatenate(draws) % FOLDS
     c = 0.5
     for _ in range(ROUNDS):
         bounds = []
@@ -146,10 +139,6 @@ def best_bound(
             key = (-float(promise[q]), -int(grow_labeled[q]), next(ticket))
             heappush(queue, (*key, inside, columns))
     return float(best)
-
-
-def _folds(rows: int, seed: list[int]) -> NDArray[np.intp]:
-    return np.random.default_rng(seed).permutation(rows) % FOLDS
 
 
 def _cell_codes(quarters: NDArray[np.int32], labeled: Mask, read: Mask) -> NDArray[np.int32]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from topbin.core.errors import InputError
-from topbin.store.safe.trees import check_children, check_each_once, check_range, forged
+from topbin.store.safe.trees import check_range, check_splits, forged, require_that
 
 INT = r"-?\d{1,10}"
 FLOAT = r"-?(?:\d+(?:\.\d+)?(?:e[+-]\d+)?|inf|nan)"
@@ -33,23 +33,13 @@ HEADER = re.compile(
     rf"feature_infos=(?P<infos>{_some(TOKEN)})\ntree_sizes=(?P<sizes>{_some(INT)})\n\n",
     re.ASCII,
 )
-# The lines of a tree, in order: how an item is spelled, and whether there is one per inner node
-# (-1) or per leaf (0); None is any number, checked apart.
-LINES: tuple[tuple[str, str, int | None], ...] = (
-    ("split_feature", INT, -1),
-    ("split_gain", FLOAT, -1),
-    ("threshold", FLOAT, -1),
-    ("decision_type", INT, -1),
-    ("left_child", INT, -1),
-    ("right_child", INT, -1),
-    ("leaf_value", FLOAT, 0),
-    ("leaf_weight", FLOAT, 0),
-    ("leaf_count", INT, 0),
-    ("internal_value", FLOAT, -1),
-    ("internal_weight", FLOAT, -1),
-    ("internal_count", INT, -1),
-)
-CATEGORIES = (("cat_boundaries", INT, None), ("cat_threshold", INT, None))
+# The lists of a tree in order, one item per leaf (`leaf_…`) or per inner node, and those of whole
+# numbers. A tree with categories has two more, of any length.
+LISTS = ["split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child"]
+LISTS += [f"{at}_{what}" for at in ("leaf", "internal") for what in ("value", "weight", "count")]
+CATEGORIES = ["cat_boundaries", "cat_threshold"]
+WHOLE = {"split_feature", "decision_type", "left_child", "right_child", *CATEGORIES}
+WHOLE |= {"leaf_count", "internal_count"}
 LAST = re.compile(rf"is_linear=0\nshrinkage={FLOAT}\n\n\n")
 
 
@@ -67,18 +57,13 @@ def trees_only(text: str) -> str:
             raise forged(f"it has {columns:,} columns, and its {name} differ in length")
     data, start = text.encode(), len(header[0].encode())  # sizes are in bytes
     for number, size in enumerate(map(int, header["sizes"].split())):
-        _check_tree(_ascii(data[start : start + max(size, 0)]), number, columns)
+        # What is not ASCII becomes a character that no line may have.
+        block = data[start : start + max(size, 0)].decode("ascii", errors="replace")
+        _check_tree(block, number, columns)
         start += size
-    if not data[start:].startswith(END.encode()):
-        raise forged("its trees are not where its header says")
+    ends = data[start:].startswith(END.encode())
+    require_that(ends, "its trees are not where its header says")
     return data[:start].decode() + END
-
-
-def _ascii(block: bytes) -> str:
-    try:
-        return block.decode("ascii")
-    except UnicodeDecodeError as error:
-        raise forged("a tree holds something else than numbers") from error
 
 
 def _check_tree(block: str, number: int, columns: int) -> None:
@@ -86,41 +71,35 @@ def _check_tree(block: str, number: int, columns: int) -> None:
     if head is None or not 1 <= int(head[1]) <= MOST_LEAVES:
         raise forged("a tree is not where its header says")
     leaves, n_cat = int(head[1]), int(head[2])
-    lines = LINES + (CATEGORIES if n_cat else ())
     lists, rest = {}, block[head.end() :]
-    for name, item, per in lines:
-        found = re.match(rf"{name}=({_some(item)})\n", rest)
+    for name in LISTS + (CATEGORIES if n_cat else []):
+        found = re.match(rf"{name}=({_some(INT if name in WHOLE else FLOAT)})\n", rest)
         if found is None:
             raise forged(f"its line {name} is missing or spelled in another way")
         lists[name], rest = found[1].split(), rest[found.end() :]
-        # A tree of one leaf states its value, and other figures or not.
-        optional = leaves == 1 and name in ("leaf_weight", "leaf_count")
-        if (
-            per is not None
-            and len(lists[name]) != leaves + per
-            and not (optional and not lists[name])
-        ):
-            raise forged(f"its lists differ in length: {name} has {len(lists[name]):,} items")
-    if not LAST.fullmatch(rest):
-        raise forged("its leaves are linear models, or its last lines are others")
+        due = {leaves if name.startswith("leaf_") else leaves - 1}
+        if leaves == 1 and name in ("leaf_weight", "leaf_count"):
+            due.add(0)  # a tree of one leaf states its value, and other figures or not
+        fits = name in CATEGORIES or len(lists[name]) in due
+        require_that(fits, f"its lists differ in length: {name} has {len(lists[name]):,} items")
+    require_that(LAST.fullmatch(rest), "its leaves are linear models, or its last lines are others")
     _check_positions(lists, leaves, columns, n_cat)
 
 
 def _check_positions(lists: dict[str, list[str]], leaves: int, columns: int, n_cat: int) -> None:
-    whole = {name: _ints(lists[name]) for name, item, _ in LINES + CATEGORIES
-             if item == INT and name in lists}  # fmt: skip
-    at = np.arange(leaves - 1)
-    for side in ("left_child", "right_child"):
-        is_leaf = whole[side] < 0  # a leaf is stored as −1 − its number
-        check_range(-1 - whole[side][is_leaf], 0, leaves)
-        check_children(at[~is_leaf], whole[side][~is_leaf], leaves - 1)
-    check_each_once(np.concatenate([whole["left_child"], whole["right_child"]]))
-    check_range(whole["split_feature"], 0, columns)
+    whole = {name: _ints(items) for name, items in lists.items() if name in WHOLE}
+    sides = [whole[side] for side in ("left_child", "right_child")]
+    for side in sides:
+        check_range(side, -leaves, leaves - 1)  # a leaf is stored as −1 − its number
+    # The leaves are counted on behind the inner nodes.
+    sides = [np.where(side < 0, leaves - 2 - side, side) for side in sides]
+    features = whole["split_feature"]
+    check_splits(np.arange(leaves - 1), sides, 2 * leaves - 1, features, columns)
     check_range(whole["decision_type"], 0, 12)
     is_category = whole["decision_type"] % 2 == 1
     places = [text for text, chosen in zip(lists["threshold"], is_category, strict=True) if chosen]
-    if not all(re.fullmatch(INT, place) for place in places):
-        raise forged("the place of a set of categories is not a whole number")
+    spelled = all(re.fullmatch(INT, place) for place in places)
+    require_that(spelled, "the place of a set of categories is not a whole number")
     _check_categories(_ints(places), whole, n_cat)
 
 
@@ -129,8 +108,7 @@ def _check_categories(places: Any, whole: dict[str, Any], n_cat: int) -> None:
     if n_cat:
         bounds, words = whole["cat_boundaries"], whole["cat_threshold"]
         fits = bounds.size == n_cat + 1 and bounds[0] == 0 and bounds[-1] == words.size
-        if not fits or (np.diff(bounds) < 0).any():
-            raise forged("its category lists do not fit")
+        require_that(fits and (np.diff(bounds) >= 0).all(), "its category lists do not fit")
         check_range(words, 0, 2**32)
 
 

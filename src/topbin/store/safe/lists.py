@@ -6,106 +6,66 @@ fitted positions, or whose positions `topbin.store.safe.trees` checks. Support v
 KDTree and BallTree are not here: their compiled code trusts counts that nobody checks.
 """
 
-VALUES = {
-    "Alarm": "topbin.core.estimate",
-    "AlphaEstimate": "topbin.core.estimate",
-    "Evidence": "topbin.core.evidence",
-    "Tails": "topbin.core.tails",
-    "Posterior": "topbin.learn.posterior",
-    "Epoch": "topbin.learn.loop",
-    "Chain": "topbin.learn.crossfit",
-    "Plan": "topbin.learn.crossfit",
-    "Ensemble": "topbin.learn.crossfit",
-    "Features": "topbin.data.features",
-    "Feature": "topbin.data.features",
-    "Dropped": "topbin.data.features",
-    "Code": "topbin.data.features",  # a Feature, as earlier versions stored it
-    "NetPlan": "topbin.learn.classifiers.plans",
-    "NetModel": "topbin.learn.classifiers.nets",
-    "Optim": "topbin.learn.backends.optim",
-}
-FACES = {
-    "AlphaEstimator": "topbin.learn.classifiers.alpha",
-    "CVIRClassifier": "topbin.learn.classifiers",
-    "DEDPULClassifier": "topbin.learn.classifiers",
-    "ElkanNotoClassifier": "topbin.learn.classifiers",
-    "NNPUClassifier": "topbin.learn.classifiers",
-    "PvUClassifier": "topbin.learn.classifiers",
-    "TEDnClassifier": "topbin.learn.classifiers",
-    "UPUClassifier": "topbin.learn.classifiers",
-}
-SKLEARN = {
-    "AdaBoostClassifier": "sklearn.ensemble",
-    "BaggingClassifier": "sklearn.ensemble",
-    "BernoulliNB": "sklearn.naive_bayes",
-    "CalibratedClassifierCV": "sklearn.calibration",
-    "ColumnTransformer": "sklearn.compose",
-    "ComplementNB": "sklearn.naive_bayes",
-    "ConstantKernel": "sklearn.gaussian_process.kernels",
-    "DecisionTreeClassifier": "sklearn.tree",
-    "DecisionTreeRegressor": "sklearn.tree",
-    "DummyClassifier": "sklearn.dummy",
-    "ExtraTreeClassifier": "sklearn.tree",
-    "ExtraTreesClassifier": "sklearn.ensemble",
-    "FeatureUnion": "sklearn.pipeline",
-    "FunctionTransformer": "sklearn.preprocessing",
-    "GaussianNB": "sklearn.naive_bayes",
-    "GaussianProcessClassifier": "sklearn.gaussian_process",
-    "GradientBoostingClassifier": "sklearn.ensemble",
-    "HistGradientBoostingClassifier": "sklearn.ensemble",
-    "IsotonicRegression": "sklearn.isotonic",
-    "KBinsDiscretizer": "sklearn.preprocessing",
-    "KFold": "sklearn.model_selection",
-    "KNeighborsClassifier": "sklearn.neighbors",
-    "LabelBinarizer": "sklearn.preprocessing",
-    "LabelEncoder": "sklearn.preprocessing",
-    "LinearDiscriminantAnalysis": "sklearn.discriminant_analysis",
-    "LinearSVC": "sklearn.svm",
-    "LogisticRegression": "sklearn.linear_model",
-    "MLPClassifier": "sklearn.neural_network",
-    "Matern": "sklearn.gaussian_process.kernels",
-    "MaxAbsScaler": "sklearn.preprocessing",
-    "MinMaxScaler": "sklearn.preprocessing",
-    "MultinomialNB": "sklearn.naive_bayes",
-    "Normalizer": "sklearn.preprocessing",
-    "OneHotEncoder": "sklearn.preprocessing",
-    "OrdinalEncoder": "sklearn.preprocessing",
-    "PCA": "sklearn.decomposition",
-    "Pipeline": "sklearn.pipeline",
-    "PolynomialFeatures": "sklearn.preprocessing",
-    "Product": "sklearn.gaussian_process.kernels",
-    "QuadraticDiscriminantAnalysis": "sklearn.discriminant_analysis",
-    "QuantileTransformer": "sklearn.preprocessing",
-    "RBF": "sklearn.gaussian_process.kernels",
-    "RandomForestClassifier": "sklearn.ensemble",
-    "RidgeClassifier": "sklearn.linear_model",
-    "RobustScaler": "sklearn.preprocessing",
-    "SGDClassifier": "sklearn.linear_model",
-    "SelectKBest": "sklearn.feature_selection",
-    "SelectPercentile": "sklearn.feature_selection",
-    "SimpleImputer": "sklearn.impute",
-    "StandardScaler": "sklearn.preprocessing",
-    "StratifiedKFold": "sklearn.model_selection",
-    "Sum": "sklearn.gaussian_process.kernels",
-    "TfidfTransformer": "sklearn.feature_extraction.text",
-    "TreePredictor": "sklearn.ensemble._hist_gradient_boosting.predictor",
-    "TruncatedSVD": "sklearn.decomposition",
-    "VarianceThreshold": "sklearn.feature_selection",
-    "VotingClassifier": "sklearn.ensemble",
-    "WhiteKernel": "sklearn.gaussian_process.kernels",
-    "_BinMapper": "sklearn.ensemble._hist_gradient_boosting.binning",
-    "_BinaryGaussianProcessClassifierLaplace": "sklearn.gaussian_process._gpc",
-    "_CalibratedClassifier": "sklearn.calibration",
-    "_SigmoidCalibration": "sklearn.calibration",
-}
-# Built again from their name alone.
-NAMED = {
-    "ExponentialLoss": "sklearn._loss.loss",
-    "HalfBinomialLoss": "sklearn._loss.loss",
-}
-FUNCTIONS = {
-    "chi2": "sklearn.feature_selection",
-    "f_classif": "sklearn.feature_selection",
-}
+
+def _modules(text: str) -> dict[str, str]:
+    """Class names with their modules, from lines of a module and its classes.
+
+    >>> _modules("sklearn.svm: LinearSVC")
+    {'LinearSVC': 'sklearn.svm'}
+    """
+    lines = (line.split(":") for line in text.strip().splitlines())
+    return {name: module.strip() for module, names in lines for name in names.split()}
+
+
+# `Code` is a Feature, as earlier versions stored it.
+VALUES = _modules("""
+    topbin.core.estimate: Alarm AlphaEstimate
+    topbin.core.evidence: Evidence
+    topbin.core.tails: Tails
+    topbin.learn.posterior: Posterior
+    topbin.learn.loop: Epoch
+    topbin.learn.crossfit: Chain Plan Ensemble
+    topbin.data.features: Features Feature Dropped Code
+    topbin.learn.classifiers.plans: NetPlan
+    topbin.learn.classifiers.nets: NetModel
+    topbin.learn.backends.optim: Optim
+""")
+FACES = _modules("""
+    topbin.learn.classifiers.alpha: AlphaEstimator
+    topbin.learn.classifiers: CVIRClassifier DEDPULClassifier ElkanNotoClassifier NNPUClassifier
+    topbin.learn.classifiers: PvUClassifier TEDnClassifier UPUClassifier
+""")
+SKLEARN = _modules("""
+    sklearn.calibration: CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration
+    sklearn.compose: ColumnTransformer
+    sklearn.decomposition: PCA TruncatedSVD
+    sklearn.discriminant_analysis: LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis
+    sklearn.dummy: DummyClassifier
+    sklearn.ensemble: AdaBoostClassifier BaggingClassifier ExtraTreesClassifier VotingClassifier
+    sklearn.ensemble: GradientBoostingClassifier HistGradientBoostingClassifier
+    sklearn.ensemble: RandomForestClassifier
+    sklearn.ensemble._hist_gradient_boosting.binning: _BinMapper
+    sklearn.ensemble._hist_gradient_boosting.predictor: TreePredictor
+    sklearn.feature_extraction.text: TfidfTransformer
+    sklearn.feature_selection: SelectKBest SelectPercentile VarianceThreshold
+    sklearn.gaussian_process: GaussianProcessClassifier
+    sklearn.gaussian_process._gpc: _BinaryGaussianProcessClassifierLaplace
+    sklearn.gaussian_process.kernels: ConstantKernel Matern Product RBF Sum WhiteKernel
+    sklearn.impute: SimpleImputer
+    sklearn.isotonic: IsotonicRegression
+    sklearn.linear_model: LogisticRegression RidgeClassifier SGDClassifier
+    sklearn.model_selection: KFold StratifiedKFold
+    sklearn.naive_bayes: BernoulliNB ComplementNB GaussianNB MultinomialNB
+    sklearn.neighbors: KNeighborsClassifier
+    sklearn.neural_network: MLPClassifier
+    sklearn.pipeline: FeatureUnion Pipeline
+    sklearn.preprocessing: FunctionTransformer KBinsDiscretizer LabelBinarizer LabelEncoder
+    sklearn.preprocessing: MaxAbsScaler MinMaxScaler Normalizer OneHotEncoder OrdinalEncoder
+    sklearn.preprocessing: PolynomialFeatures QuantileTransformer RobustScaler StandardScaler
+    sklearn.svm: LinearSVC
+    sklearn.tree: DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier
+""")
+NAMED = _modules("sklearn._loss.loss: ExponentialLoss HalfBinomialLoss")  # built by name alone
+FUNCTIONS = _modules("sklearn.feature_selection: chi2 f_classif")
 # Attributes that only a fit that goes on would need; they hold compiled objects.
 NOT_KEPT = frozenset({"_loss_function_", "_optimizer"})

@@ -21,7 +21,7 @@ else:
 
 
 def pack_net(backend: TorchBackend, attached: Attachments) -> Any:
-    """What scores rows again: the net's name or class, a row's shape, the optimiser's settings."""
+    """What scores rows again: the net's name or class, a row's shape, the optimizer's settings."""
     prefix = f"net{sum(name.endswith('.rows') for name in attached.tensors)}."
     weights = {k: v.detach().cpu().contiguous() for k, v in backend.net.state_dict().items()}
     attached.tensors |= {prefix + name: value for name, value in weights.items()}
@@ -47,24 +47,15 @@ def unpack_net(content: Any, attached: Attachments) -> TorchBackend:
     }
     net = unpack(content["net"], attached)
     if isinstance(net, str):
-        _check_shapes(net, shape, weights)
-    backend = torch_backend(
-        PVU,
-        torch.zeros(1, *shape),
-        net=net,
-        optim=unpack(content["optim"], attached),
-        batch=content["batch"],
-    )
+        # First into a net that has shapes but no memory, because a forged shape can ask for any.
+        with torch.device("meta"):
+            _load(build_net(name_for(net, shape), shape), weights)
+    optim, row = unpack(content["optim"], attached), torch.zeros(1, *shape)
+    backend = torch_backend(PVU, row, net=net, optim=optim, batch=content["batch"])
     _load(backend.net, weights)
     backend.mixed = bool(content["mixed"]) and backend.device.type == "cuda"
     backend.row_shape = shape or None
     return backend
-
-
-def _check_shapes(net: str, shape: tuple[int, ...], weights: "dict[str, torch.Tensor]") -> None:
-    """Compare with a net that has shapes but no memory, because a forged shape can ask for any."""
-    with torch.device("meta"):
-        _load(build_net(name_for(net, shape), shape), weights)
 
 
 def _load(net: Any, weights: "dict[str, torch.Tensor]") -> None:
@@ -73,7 +64,5 @@ def _load(net: Any, weights: "dict[str, torch.Tensor]") -> None:
             warnings.simplefilter("ignore")  # a net without memory copies nothing, and says so
             net.load_state_dict(weights)
     except RuntimeError as error:
-        words = " ".join(str(error).split())
-        raise InputError(
-            "TB110", f"the stored weights are of another net: {words[:300]}"
-        ) from error
+        words = f"the stored weights are of another net: {' '.join(str(error).split())}"
+        raise InputError("TB110", words[:340]) from error

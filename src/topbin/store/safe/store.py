@@ -6,8 +6,9 @@ object of scikit-learn is stored as its name and its attributes, and built from 
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -30,8 +31,6 @@ BACKEND = "topbin.learn.backends.torch.TorchBackend"
 SPARSE = ("csr_array", "csc_array", "csr_matrix", "csc_matrix")
 THREADS = ("n_jobs", "nthread", "nthreads", "num_thread", "num_threads")
 MOST_THREADS = 1024
-Random = np.random.RandomState | np.random.Generator
-FITTED = re.compile(r"[a-z]\w*")
 
 
 @dataclass(slots=True)
@@ -44,6 +43,15 @@ class Attachments:
     net: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Which values it is for, how one becomes JSON, and the way back."""
+
+    fits: Callable[[Any], bool]
+    pack: Callable[[Any, Attachments], Any]
+    unpack: Callable[[Any, Attachments], Any]
+
+
 def pack(value: Any, attached: Attachments) -> Any:
     """`value` as JSON; what JSON cannot hold is put into `attached`.
 
@@ -54,9 +62,9 @@ def pack(value: Any, attached: Attachments) -> Any:
         return value
     if isinstance(value, list):
         return [pack(item, attached) for item in value]
-    for kind, fits, packer in PACKERS:
-        if fits(value):
-            return {kind: packer(value, attached)}
+    for kind, rule in RULES.items():
+        if rule.fits(value):
+            return {kind: rule.pack(value, attached)}
     raise refused(name_of(value))
 
 
@@ -66,10 +74,8 @@ def unpack(node: Any, attached: Attachments) -> Any:
         return [unpack(item, attached) for item in node]
     if not isinstance(node, dict):
         return node
-    if len(node) == 1:
-        ((kind, content),) = node.items()
-        if kind in UNPACKERS:
-            return UNPACKERS[kind](content, attached)
+    if len(node) == 1 and (kind := next(iter(node))) in RULES:
+        return RULES[kind].unpack(node[kind], attached)
     raise InputError(
         "TB110", f"the model folder holds a value of an unknown kind: {list(node)[:3]}."
     )
@@ -93,112 +99,7 @@ def name_of(value: Any) -> str:
 def is_own(value: Any, table: Mapping[str, str]) -> bool:
     """Whether a value's class is the one this table names, not a namesake."""
     room = table.get(type(value).__name__)
-    module = type(value).__module__
-    return room is not None and (module == room or module.startswith(room + "."))
-
-
-def _pack_value(value: Any, attached: Attachments) -> Any:
-    packed = {f.name: _pack_field(getattr(value, f.name), attached) for f in fields(value)}
-    return [type(value).__name__, packed]
-
-
-def _pack_field(value: Any, attached: Attachments) -> Any:
-    # A callback or an augmentation belongs to the program that fits, not to the model it attached.
-    is_function = callable(value) and hasattr(value, "__code__")
-    return None if is_function else pack(value, attached)
-
-
-def _pack_face(face: Any, attached: Attachments) -> Any:
-    params = face.get_params(deep=False)
-    attached.net = params.get("estimator")
-    fitted = {name: value for name, value in vars(face).items() if name not in params}
-    return [
-        type(face).__name__,
-        {name: _pack_field(_kept(name, value), attached) for name, value in params.items()},
-        {name: pack(value, attached) for name, value in fitted.items()},
-    ]
-
-
-def _kept(name: str, value: Any) -> Any:
-    return None if name == "memory" else value  # it serves the fit, and may be large
-
-
-def _pack_array(array: NDArray[Any], attached: Attachments) -> Any:
-    if array.dtype == object:
-        return {"objects": [pack(item, attached) for item in array.ravel()], "shape": array.shape}
-    attached.arrays[f"a{len(attached.arrays)}"] = array
-    return f"a{len(attached.arrays) - 1}"
-
-
-def _pack_scalar(value: Any, attached: Attachments) -> Any:
-    return [value.dtype.str, pack(value.item(), attached)]
-
-
-def _pack_dict(value: Mapping[Any, Any], attached: Attachments) -> Any:
-    return [[pack(key, attached), pack(item, attached)] for key, item in value.items()]
-
-
-def _pack_object(value: Any, attached: Attachments) -> Any:
-    state = value.__getstate__() or {}
-    kept = {k: v for k, v in state.items() if k not in NOT_KEPT and k != "_sklearn_version"}
-    packed = _pack_dict(kept, attached)
-    try:
-        check_model(value)
-    except InputError as error:
-        raise refused(f"{name_of(value)} ({error.message})") from error
-    return [type(value).__name__, packed]
-
-
-def _pack_tree(tree: Tree, attached: Attachments) -> Any:
-    state = tree.__getstate__()
-    arrays = [pack(state[name], attached) for name in ("nodes", "values")]
-    return [tree.n_features, int(tree.max_n_classes), int(state["max_depth"]), *arrays]
-
-
-def _pack_sparse(value: Any, attached: Attachments) -> Any:
-    if type(value).__name__ not in SPARSE:
-        raise refused(name_of(value))
-    arrays = [pack(getattr(value, name), attached) for name in ("data", "indices", "indptr")]
-    return [type(value).__name__, list(value.shape), *arrays]
-
-
-def _pack_random(value: Any, attached: Attachments) -> Any:
-    if isinstance(value, np.random.Generator):
-        return pack(value.bit_generator.state, attached)
-    return pack(value.get_state(legacy=False), attached)
-
-
-def _pack_lightgbm(model: Any, attached: Attachments) -> Any:
-    state = dict(vars(model))
-    booster = state.pop("_Booster", None)
-    best = None
-    if booster is not None:
-        if booster.pandas_categorical:
-            raise refused(f"{LIGHTGBM} with categories of pandas")
-        attached.boosters.append(trees_only(booster.model_to_string(num_iteration=-1)))
-        best = booster.best_iteration
-    place = None if booster is None else len(attached.boosters) - 1
-    return [_pack_dict(state, attached), place, best]
-
-
-def _pack_net(backend: Any, attached: Attachments) -> Any:
-    from topbin.store.safe.nets import pack_net
-
-    return pack_net(backend, attached)
-
-
-def _is_module(value: Any) -> bool:
-    return any(base.__module__ == "torch.nn.modules.module" for base in type(value).__mro__)
-
-
-def _is_function(value: Any) -> bool:
-    name = getattr(value, "__name__", None)
-    return name in FUNCTIONS and value is _built(FUNCTIONS, name)
-
-
-def _is_dtype(value: Any) -> bool:
-    is_type = isinstance(value, type) and issubclass(value, np.number | np.bool_)
-    return is_type or (isinstance(value, np.dtype) and value.kind in "biuf")
+    return room is not None and f"{type(value).__module__}.".startswith(f"{room}.")
 
 
 def _built(table: Mapping[str, str], name: Any) -> Any:
@@ -207,21 +108,71 @@ def _built(table: Mapping[str, str], name: Any) -> Any:
     return getattr(import_module(table[name]), name)
 
 
+def _check_names(kind: type, names: Iterable[Any], spelling: str = r".*") -> None:
+    """Refuse attributes that would stand in the place of a method."""
+    for name in names:
+        spelled = isinstance(name, str) and re.fullmatch(spelling, name)
+        if not spelled or callable(getattr(kind, name, None)):
+            raise InputError("TB110", f"{kind.__name__} has no attribute {name!r} to store.")
+
+
+def _check_threads(values: Mapping[Any, Any]) -> None:
+    """Refuse more threads than any machine has; starting them would end the process."""
+    for name in THREADS:
+        if isinstance(found := values.get(name), int | float) and abs(found) > MOST_THREADS:
+            raise InputError("TB110", f"the model folder asks for {name} = {found}.")
+
+
+def _pairs(values: Mapping[Any, Any]) -> list[Any]:
+    return [list(pair) for pair in values.items()]
+
+
+def _from_pairs(pairs: Any) -> dict[Any, Any]:
+    found = dict(pairs)
+    _check_threads(found)
+    return found
+
+
+def _pack_fields(values: Mapping[str, Any], attached: Attachments) -> dict[str, Any]:
+    # A callback or an augmentation belongs to the program that fits, not to the model.
+    kept = {k: None if hasattr(v, "__code__") else v for k, v in values.items()}
+    return {name: pack(value, attached) for name, value in kept.items()}
+
+
+def _unpack_fields(nodes: Mapping[str, Any], attached: Attachments) -> dict[str, Any]:
+    return {name: unpack(node, attached) for name, node in nodes.items()}
+
+
+def _pack_value(value: Any, attached: Attachments) -> Any:
+    values = {f.name: getattr(value, f.name) for f in fields(value)}
+    return [type(value).__name__, _pack_fields(values, attached)]
+
+
 def _unpack_value(content: Any, attached: Attachments) -> Any:
     name, packed = content
-    return _built(VALUES, name)(**{key: unpack(node, attached) for key, node in packed.items()})
+    return _built(VALUES, name)(**_unpack_fields(packed, attached))
+
+
+def _pack_face(face: Any, attached: Attachments) -> Any:
+    params = face.get_params(deep=False)
+    attached.net = params.get("estimator")
+    fitted = {name: value for name, value in vars(face).items() if name not in params}
+    if "memory" in params:
+        params["memory"] = None  # it serves the fit, and may be large
+    return [
+        type(face).__name__,
+        _pack_fields(params, attached),
+        {name: pack(value, attached) for name, value in fitted.items()},
+    ]
 
 
 def _unpack_face(content: Any, attached: Attachments) -> Any:
     name, params, fitted = content
-    given = {key: unpack(node, attached) for key, node in params.items()}
+    given = _unpack_fields(params, attached)
     _check_threads(given)
     face = _built(FACES, name)(**given)
-    values = {key: unpack(node, attached) for key, node in fitted.items()}
-    for key in values:
-        if not FITTED.fullmatch(key) or callable(getattr(type(face), key, None)):
-            raise InputError("TB110", f"{name} has no fitted value of the name {key!r}.")
-    vars(face).update(_renamed(values))
+    _check_names(type(face), fitted, r"[a-z]\w*")
+    vars(face).update(_renamed(_unpack_fields(fitted, attached)))
     return face
 
 
@@ -235,46 +186,22 @@ def _renamed(fitted: dict[str, Any]) -> dict[str, Any]:
     return fitted
 
 
-def _unpack_array(content: Any, attached: Attachments) -> Any:
-    if isinstance(content, str):
-        return attached.arrays[content]
-    array = np.empty(len(content["objects"]), object)
-    array[:] = [unpack(node, attached) for node in content["objects"]]
-    return array.reshape(content["shape"])
-
-
-def _unpack_scalar(content: Any, attached: Attachments) -> Any:
-    return np.dtype(content[0]).type(unpack(content[1], attached))
-
-
-def _unpack_dict(content: Any, attached: Attachments) -> Any:
-    found = {unpack(key, attached): unpack(item, attached) for key, item in content}
-    _check_threads(found)
-    return found
-
-
-def _check_threads(values: Mapping[Any, Any]) -> None:
-    """Refuse more threads than any machine has; starting them would end the process."""
-    for name in THREADS:
-        if isinstance(found := values.get(name), int | float) and abs(found) > MOST_THREADS:
-            raise InputError("TB110", f"the model folder asks for {name} = {found}.")
-
-
-def _unpack_lightgbm(content: Any, attached: Attachments) -> Any:
-    lightgbm = require("lightgbm", extra="boost", caller="a saved LightGBM model")
-    state, place, best = content
-    model = lightgbm.LGBMClassifier()
-    vars(model).update(_state(type(model), state, attached))
-    if place is not None:
-        model._Booster = load_booster(attached.boosters[place], lightgbm)
-        model._Booster.best_iteration = int(best)
-    return model
+def _pack_object(value: Any, attached: Attachments) -> Any:
+    state = value.__getstate__() or {}
+    kept = {k: v for k, v in state.items() if k not in NOT_KEPT and k != "_sklearn_version"}
+    packed = pack(_pairs(kept), attached)
+    try:
+        check_model(value)
+    except InputError as error:
+        raise refused(f"{name_of(value)} ({error.message})") from error
+    return [type(value).__name__, packed]
 
 
 def _unpack_object(content: Any, attached: Attachments) -> Any:
     name, packed = content
     model = object.__new__(_built(SKLEARN, name))  # its state is all that it holds
-    state = _state(type(model), packed, attached)
+    state = _from_pairs(unpack(packed, attached))
+    _check_names(type(model), state)
     if hasattr(model, "__setstate__"):
         # The versions are kept once for the whole folder, and named there when loading fails.
         model.__setstate__({**state, "_sklearn_version": sklearn.__version__})
@@ -284,69 +211,36 @@ def _unpack_object(content: Any, attached: Attachments) -> Any:
     return model
 
 
-def _state(kind: type, packed: Any, attached: Attachments) -> dict[str, Any]:
-    """Attributes of an object, none of which can stand in the place of a method."""
-    state: dict[str, Any] = _unpack_dict(packed, attached)
-    for name in state:
-        if not isinstance(name, str) or callable(getattr(kind, name, None)):
-            raise InputError("TB110", f"{kind.__name__} has no attribute {name!r} to store.")
-    return state
+def _pack_lightgbm(model: Any, attached: Attachments) -> Any:
+    state = dict(vars(model))
+    booster = state.pop("_Booster", None)
+    place = best = None
+    if booster is not None:
+        if booster.pandas_categorical:
+            raise refused(f"{LIGHTGBM} with categories of pandas")
+        place, best = len(attached.boosters), booster.best_iteration
+        attached.boosters.append(trees_only(booster.model_to_string(num_iteration=-1)))
+    return [pack(_pairs(state), attached), place, best]
 
 
-def _unpack_tree(content: Any, attached: Attachments) -> Tree:
-    n_features, n_classes, max_depth, nodes, values = content
-    arrays = unpack(nodes, attached), unpack(values, attached)
-    return build_tree(n_features, n_classes, max_depth, *arrays)
+def _unpack_lightgbm(content: Any, attached: Attachments) -> Any:
+    lightgbm = require("lightgbm", extra="boost", caller="a saved LightGBM model")
+    packed, place, best = content
+    state, model = _from_pairs(unpack(packed, attached)), lightgbm.LGBMClassifier()
+    _check_names(type(model), state)
+    vars(model).update(state)
+    if place is not None:
+        model._Booster = load_booster(attached.boosters[place], lightgbm)
+        model._Booster.best_iteration = int(best)
+    return model
 
 
-def _unpack_sparse(content: Any, attached: Attachments) -> Any:
-    name, (rows, columns), *arrays = content
-    if name not in SPARSE:
-        raise refused(repr(name))
-    data, indices, indptr = (unpack(array, attached) for array in arrays)
-    matrix = getattr(sparse, name)((data, indices, indptr), shape=(int(rows), int(columns)))
-    matrix.check_format(full_check=True)  # every index inside, and every row where it says
-    return matrix
+def _nets() -> Any:
+    return import_module("topbin.store.safe.nets")  # needs torch
 
 
-def _unpack_random(content: Any, attached: Attachments) -> Any:
-    state = unpack(content, attached)
-    if state["bit_generator"] == "PCG64":
-        generator = np.random.Generator(np.random.PCG64(0))
-        generator.bit_generator.state = state
-        return generator
-    inner = state["state"]
-    if inner["key"].shape != (624,) or not 0 <= int(inner["pos"]) <= 624:
-        raise InputError("TB110", "the state of the random numbers is damaged.")
-    numbers = np.random.RandomState(0)
-    numbers.set_state(state)
-    return numbers
-
-
-def _pack_tuple(value: tuple[Any, ...], attached: Attachments) -> Any:
-    return pack(list(value), attached)
-
-
-def _pack_slice(value: slice, attached: Attachments) -> Any:
-    return pack([value.start, value.stop, value.step], attached)
-
-
-def _pack_dtype(value: Any, _: Attachments) -> Any:
-    return [isinstance(value, type), np.dtype(value).str]
-
-
-def _unpack_dtype(content: Any, _: Attachments) -> Any:
-    is_type, name = content
-    found = np.dtype(str(name))
-    if not _is_dtype(found):
-        raise refused(repr(name))
-    return found.type if is_type else found
-
-
-def _unpack_net(content: Any, attached: Attachments) -> Any:
-    from topbin.store.safe.nets import unpack_net
-
-    return unpack_net(content, attached)
+def _is_module(value: Any) -> bool:
+    return any(base.__module__ == "torch.nn.modules.module" for base in type(value).__mro__)
 
 
 def _unpack_module(content: Any, attached: Attachments) -> Any:
@@ -359,44 +253,128 @@ def _unpack_module(content: Any, attached: Attachments) -> Any:
     return attached.net
 
 
-PACKERS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any, Attachments], Any]], ...] = (
-    ("$float", lambda value: type(value) is float, lambda value, _: repr(value)),
-    ("$tuple", lambda value: type(value) is tuple, _pack_tuple),
-    ("$dict", lambda value: isinstance(value, dict), _pack_dict),
-    ("$array", lambda value: type(value) is np.ndarray, _pack_array),
-    ("$scalar", lambda value: isinstance(value, np.generic), _pack_scalar),
-    ("$value", lambda value: is_dataclass(value) and is_own(value, VALUES), _pack_value),
-    ("$face", lambda value: is_own(value, FACES), _pack_face),
-    ("$backend", lambda value: name_of(value) == BACKEND, _pack_net),
-    ("$module", _is_module, lambda value, _: name_of(value)),
-    ("$lightgbm", lambda value: name_of(value) == LIGHTGBM, _pack_lightgbm),
-    ("$object", lambda value: is_own(value, SKLEARN), _pack_object),
-    ("$tree", lambda value: type(value) is Tree, _pack_tree),
-    ("$sparse", sparse.issparse, _pack_sparse),
-    ("$random", lambda value: isinstance(value, Random), _pack_random),
-    ("$named", lambda value: is_own(value, NAMED), lambda value, _: type(value).__name__),
-    ("$function", _is_function, lambda value, _: value.__name__),
-    ("$dtype", _is_dtype, _pack_dtype),
-    ("$slice", lambda value: type(value) is slice, _pack_slice),
-)
-UNPACKERS: dict[str, Callable[[Any, Attachments], Any]] = {
-    "$float": lambda content, _: float(content),
-    "$tuple": lambda content, attached: tuple(unpack(content, attached)),
-    "$dict": _unpack_dict,
-    "$array": _unpack_array,
-    "$scalar": _unpack_scalar,
-    "$value": _unpack_value,
-    "$face": _unpack_face,
-    "$backend": _unpack_net,
-    "$module": _unpack_module,
-    "$lightgbm": _unpack_lightgbm,
-    "$object": _unpack_object,
-    "$simple": _unpack_object,  # its name in format 1
-    "$tree": _unpack_tree,
-    "$sparse": _unpack_sparse,
-    "$random": _unpack_random,
-    "$named": lambda content, _: _built(NAMED, content)(),
-    "$function": lambda content, _: _built(FUNCTIONS, content),
-    "$dtype": _unpack_dtype,
-    "$slice": lambda content, attached: slice(*unpack(content, attached)),
+def _pack_array(array: NDArray[Any], attached: Attachments) -> Any:
+    if array.dtype == object:
+        return {"objects": pack(list(array.ravel()), attached), "shape": array.shape}
+    name = f"a{len(attached.arrays)}"
+    attached.arrays[name] = array
+    return name
+
+
+def _unpack_array(content: Any, attached: Attachments) -> Any:
+    if isinstance(content, str):
+        return attached.arrays[content]
+    array = np.empty(len(content["objects"]), object)
+    array[:] = unpack(content["objects"], attached)
+    return array.reshape(content["shape"])
+
+
+def _tree_parts(tree: Tree) -> list[Any]:
+    state = tree.__getstate__()
+    sizes = tree.n_features, tree.max_n_classes, state["max_depth"]
+    return [*map(int, sizes), state["nodes"], state["values"]]
+
+
+def _sparse_parts(value: Any) -> list[Any]:
+    if type(value).__name__ not in SPARSE:
+        raise refused(name_of(value))
+    return [type(value).__name__, list(value.shape), value.data, value.indices, value.indptr]
+
+
+def _sparse(parts: Any) -> Any:
+    name, (rows, columns), *arrays = parts
+    if name not in SPARSE:
+        raise refused(repr(name))
+    matrix = getattr(sparse, name)(tuple(arrays), shape=(int(rows), int(columns)))
+    matrix.check_format(full_check=True)  # every index inside, and every row where it says
+    return matrix
+
+
+def _random_parts(value: Any) -> Any:
+    is_new = isinstance(value, np.random.Generator)
+    return value.bit_generator.state if is_new else value.get_state(legacy=False)
+
+
+def _random(state: Any) -> Any:
+    if state["bit_generator"] == "PCG64":
+        generator = np.random.Generator(np.random.PCG64(0))
+        generator.bit_generator.state = state
+        return generator
+    inner = state["state"]
+    if inner["key"].shape != (624,) or not 0 <= int(inner["pos"]) <= 624:
+        raise InputError("TB110", "the state of the random numbers is damaged.")
+    numbers = np.random.RandomState(0)
+    numbers.set_state(state)
+    return numbers
+
+
+def _is_function(value: Any) -> bool:
+    name = getattr(value, "__name__", None)
+    return name in FUNCTIONS and value is _built(FUNCTIONS, name)
+
+
+def _is_dtype(value: Any) -> bool:
+    is_type = isinstance(value, type) and issubclass(value, np.number | np.bool_)
+    return is_type or (isinstance(value, np.dtype) and value.kind in "biuf")
+
+
+def _dtype(parts: Any) -> Any:
+    is_type, name = parts
+    found = np.dtype(str(name))
+    if not _is_dtype(found):
+        raise refused(repr(name))
+    return found.type if is_type else found
+
+
+def _of_type(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: type(value) in kinds
+
+
+def _parts(fits: Callable[[Any], bool], split: Any, join: Callable[[Any], Any]) -> Rule:
+    """A rule for values that are made of parts, which have rules of their own."""
+    return Rule(
+        fits,
+        lambda value, attached: pack(split(value), attached),
+        lambda content, attached: join(unpack(content, attached)),
+    )
+
+
+RULES = {
+    "$float": _parts(_of_type(float), repr, float),
+    "$tuple": _parts(_of_type(tuple), list, tuple),
+    "$dict": _parts(lambda value: isinstance(value, dict), _pairs, _from_pairs),
+    "$array": Rule(_of_type(np.ndarray), _pack_array, _unpack_array),
+    "$scalar": _parts(
+        lambda value: isinstance(value, np.generic),
+        lambda value: [value.dtype.str, value.item()],
+        lambda parts: np.dtype(parts[0]).type(parts[1]),
+    ),
+    "$value": Rule(partial(is_own, table=VALUES), _pack_value, _unpack_value),
+    "$face": Rule(partial(is_own, table=FACES), _pack_face, _unpack_face),
+    "$backend": Rule(
+        lambda value: name_of(value) == BACKEND,
+        lambda value, attached: _nets().pack_net(value, attached),
+        lambda content, attached: _nets().unpack_net(content, attached),
+    ),
+    "$module": Rule(_is_module, lambda value, _: name_of(value), _unpack_module),
+    "$lightgbm": Rule(lambda value: name_of(value) == LIGHTGBM, _pack_lightgbm, _unpack_lightgbm),
+    "$object": Rule(partial(is_own, table=SKLEARN), _pack_object, _unpack_object),
+    "$tree": _parts(_of_type(Tree), _tree_parts, lambda parts: build_tree(*parts)),
+    "$sparse": _parts(sparse.issparse, _sparse_parts, _sparse),
+    "$random": _parts(_of_type(np.random.RandomState, np.random.Generator), _random_parts, _random),
+    "$named": _parts(
+        partial(is_own, table=NAMED),
+        lambda value: type(value).__name__,
+        lambda name: _built(NAMED, name)(),
+    ),
+    "$function": _parts(_is_function, lambda value: value.__name__, partial(_built, FUNCTIONS)),
+    "$dtype": _parts(
+        _is_dtype, lambda value: [isinstance(value, type), np.dtype(value).str], _dtype
+    ),
+    "$slice": _parts(
+        _of_type(slice),
+        lambda value: [value.start, value.stop, value.step],
+        lambda parts: slice(*parts),
+    ),
 }
+RULES["$simple"] = RULES["$object"]  # its name in format 1

@@ -7,11 +7,10 @@ position must lie inside the tree and the table, every node but the first must b
 exactly one earlier node, and all arrays must have the shapes that the compiled code expects.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import BaseEnsemble
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
@@ -19,8 +18,6 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.tree._tree import NODE_DTYPE, Tree
 
 from topbin.core.errors import InputError
-
-Ints = NDArray[np.int64]
 
 
 def forged(what: str) -> InputError:
@@ -36,30 +33,23 @@ def require_that(fits: Any, what: str) -> None:
 
 def build_tree(n_features: int, n_classes: int, max_depth: int, nodes: Any, values: Any) -> Tree:
     """A scikit-learn tree of one output from its arrays, each checked before the tree exists."""
-    require_that(
-        isinstance(n_classes, int) and 1 <= n_classes <= 2, "it is not a tree for two classes"
-    )
-    require_that(
-        isinstance(nodes, np.ndarray) and nodes.dtype == NODE_DTYPE and nodes.ndim == 1,
-        "its nodes have another form",
-    )
-    require_that(
-        isinstance(values, np.ndarray)
-        and values.dtype == np.float64
-        and values.shape == (nodes.size, 1, n_classes),
-        "its values do not fit its nodes",
-    )
-    tree = Tree(int(n_features), np.array([n_classes], np.intp), 1)
+    require_that(n_classes in (1, 2), "it is not a tree for two classes")
+    _require_array(nodes, NODE_DTYPE, (...,), "its nodes have another form")
+    shape = (nodes.size, 1, n_classes)
+    _require_array(values, np.float64, shape, "its values do not fit its nodes")
     nodes, values = np.ascontiguousarray(nodes), np.ascontiguousarray(values)
     state = {"max_depth": int(max_depth), "node_count": nodes.size}
     _check_nodes(nodes, int(n_features), state["max_depth"])
+    tree = Tree(int(n_features), np.array([n_classes], np.intp), 1)
     tree.__setstate__({**state, "nodes": nodes, "values": values})
     return tree
 
 
 def check_model(model: Any) -> None:
     """Raise TB110 if compiled code would follow a number of this fitted model out of its arrays."""
-    CHECKS.get(type(model).__name__, lambda _: None)(model)
+    for fitted, check in CHECKS.get(type(model).__name__, {}).items():
+        if hasattr(model, fitted):
+            check(model)
     if isinstance(model, BaseEnsemble) or any(map(_holds_tree, vars(model).values())):
         check_trees(model)
 
@@ -77,6 +67,7 @@ def check_trees(parts: Any) -> None:
 
 def _trees(value: Any, above: int | None) -> Iterator[tuple[Any, int]]:
     """Every tree below `value`, with the number of columns it may split on."""
+    items: Iterable[Any] = ()
     if isinstance(value, Tree | TreePredictor):
         if above is None:
             raise forged("nothing says how many columns it has")
@@ -89,16 +80,15 @@ def _trees(value: Any, above: int | None) -> Iterator[tuple[Any, int]]:
         for item in vars(value).values():
             yield from _trees(item, handed if unchecked or _holds_tree(item) else None)
     elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _trees(item, above)
-    elif isinstance(value, list | tuple) or (
-        isinstance(value, np.ndarray) and value.dtype == object
-    ):
-        for item in value:
-            yield from _trees(item, above)
+        items = value.values()
+    elif isinstance(value, list | tuple):
+        items = value
+    elif isinstance(value, np.ndarray):
+        items = value.flat if value.dtype == object else ()
     elif hasattr(value, "__dict__") and type(value).__module__.startswith("sklearn."):
-        for item in vars(value).values():
-            yield from _trees(item, None)
+        items, above = vars(value).values(), None
+    for item in items:
+        yield from _trees(item, above)
 
 
 def _holds_tree(value: Any) -> bool:
@@ -112,10 +102,7 @@ def _check_nodes(nodes: Any, columns: int, max_depth: int) -> None:
     require_that(nodes.size, "it has no nodes")
     inner = np.flatnonzero(nodes["left_child"] != -1)
     left, right = nodes["left_child"][inner], nodes["right_child"][inner]
-    check_children(inner, left, nodes.size)
-    check_children(inner, right, nodes.size)
-    check_range(nodes["feature"][inner], 0, columns)
-    check_each_once(np.concatenate([left, right]))
+    check_splits(inner, (left, right), nodes.size, nodes["feature"][inner], columns)
     # Walks allocate as many places as the tree says that it is deep.
     depth = [0] * nodes.size
     for parent, a, b in zip(inner.tolist(), left.tolist(), right.tolist(), strict=True):
@@ -125,88 +112,54 @@ def _check_nodes(nodes: Any, columns: int, max_depth: int) -> None:
 
 def _check_predictor(tree: TreePredictor, columns: int) -> None:
     nodes = tree.nodes
-    require_that(
-        isinstance(nodes, np.ndarray)
-        and nodes.dtype == PREDICTOR_RECORD_DTYPE
-        and nodes.ndim == 1
-        and nodes.size,
-        "its nodes have another form",
-    )
+    _require_array(nodes, PREDICTOR_RECORD_DTYPE, (...,), "its nodes have another form")
+    require_that(nodes.size, "it has no nodes")
     inner = np.flatnonzero(nodes["is_leaf"] == 0)
-    children = [nodes[side][inner].astype(np.int64) for side in ("left", "right")]
-    for side in children:
-        check_children(inner, side, nodes.size)
-    check_each_once(np.concatenate(children))
-    check_range(nodes["feature_idx"][inner].astype(np.int64), 0, columns)
-    by_category = nodes[inner][nodes["is_categorical"][inner] != 0]
+    at = {name: nodes[name][inner].astype(np.int64) for name in nodes.dtype.names}
+    check_splits(inner, (at["left"], at["right"]), nodes.size, at["feature_idx"], columns)
     for bitsets in (tree.raw_left_cat_bitsets, tree.binned_left_cat_bitsets):
-        _check_bitsets(bitsets)
-        check_range(by_category["bitset_idx"].astype(np.int64), 0, len(bitsets))
-
-
-def _check_bitsets(bitsets: Any) -> None:
-    fits = isinstance(bitsets, np.ndarray) and bitsets.ndim == 2 and bitsets.shape[1] == 8
-    require_that(fits and bitsets.dtype == np.uint32, "its sets of categories have another form")
+        _require_array(bitsets, np.uint32, (..., 8), "its sets of categories have another form")
+        check_range(at["bitset_idx"][at["is_categorical"] != 0], 0, len(bitsets))
 
 
 def _check_histogram_boosting(model: Any) -> None:
-    if not hasattr(model, "_predictors"):
-        return
     require_that(not getattr(model, "_in_fit", False), "it is in the middle of a fit")
     require_that(
         getattr(model, "_preprocessor", None) is None,
         "it changes its columns by itself, which topbin does not check",
     )
-    categorical = model._bin_mapper.is_categorical_
-    require_that(
-        isinstance(categorical, np.ndarray) and categorical.shape == (model.n_features_in_,),
-        "its columns do not fit",
-    )
+    categorical, shape = model._bin_mapper.is_categorical_, (model.n_features_in_,)
+    _require_array(categorical, np.uint8, shape, "its columns do not fit")
 
 
 def _check_boosting(model: Any) -> None:
-    if not hasattr(model, "estimators_"):
-        return
-    trees = model.estimators_
-    require_that(
-        isinstance(trees, np.ndarray) and trees.ndim == 2 and trees.shape[1] == 1,
-        "there is more than one tree per round",
-    )
-    require_that(model.n_trees_per_iteration_ == 1, "there is more than one tree per round")
-    require_that(
-        all(type(tree).__name__ == "DecisionTreeRegressor" for tree in trees.flat)
-        and all(isinstance(getattr(tree, "tree_", None), Tree) for tree in trees.flat),
-        "a round holds something else than a tree",
-    )
+    trees, several = model.estimators_, "there is more than one tree per round"
+    _require_array(trees, object, (..., 1), several)
+    require_that(model.n_trees_per_iteration_ == 1, several)
+    for tree in trees.flat:
+        fits = type(tree).__name__ == "DecisionTreeRegressor" and hasattr(tree, "tree_")
+        require_that(fits and type(tree.tree_) is Tree, "a round holds something else than a tree")
 
 
 def _check_neighbors(model: Any) -> None:
-    if not hasattr(model, "_fit_method"):
-        return
     require_that(model._fit_method == "brute" and model._tree is None, "it is not searched by rows")
-    rows, classes = model._fit_X, model._y
-    require_that(rows.ndim == 2 and rows.shape[1] == model.n_features_in_, "its columns do not fit")
-    require_that(
-        isinstance(classes, np.ndarray)
-        and classes.dtype == np.intp
-        and classes.shape == (rows.shape[0],)
-        and model.n_samples_fit_ == rows.shape[0]
-        and isinstance(model.n_neighbors, int)
-        and 0 < model.n_neighbors <= rows.shape[0],
-        "its rows and classes do not fit",
-    )
-    check_range(classes, 0, len(model.classes_))
+    (rows, columns), unfit = model._fit_X.shape, "its rows and classes do not fit"
+    require_that(columns == model.n_features_in_, "its columns do not fit")
+    _require_array(model._y, np.intp, (rows,), unfit)
+    neighbors = model.n_neighbors
+    require_that(isinstance(neighbors, int) and 0 < neighbors <= rows, unfit)
+    require_that(model.n_samples_fit_ == rows, unfit)
+    check_range(model._y, 0, len(model.classes_))
 
 
-def check_children(parents: Any, children: Any, nodes: int) -> None:
-    """Each child is a node that comes after its parent."""
-    check_range(children, 0, nodes)
-    require_that((children > parents).all(), "a child comes before its parent")
-
-
-def check_each_once(children: Any) -> None:
-    """No node has two parents."""
-    require_that(np.unique(children).size == children.size, "a node has two parents")
+def check_splits(parents: Any, sides: Any, nodes: int, features: Any, columns: int) -> None:
+    """Each split reads a column; each child comes after its parent, and has no other."""
+    for children in sides:
+        check_range(children, 0, nodes)
+        require_that((children > parents).all(), "a child comes before its parent")
+    check_range(features, 0, columns)
+    every = np.concatenate(sides)
+    require_that(np.unique(every).size == every.size, "a node has two parents")
 
 
 def check_range(places: Any, low: int, high: int) -> None:
@@ -217,8 +170,16 @@ def check_range(places: Any, low: int, high: int) -> None:
         )
 
 
-CHECKS: dict[str, Callable[[Any], None]] = {
-    "GradientBoostingClassifier": _check_boosting,
-    "HistGradientBoostingClassifier": _check_histogram_boosting,
-    "KNeighborsClassifier": _check_neighbors,
+def _require_array(array: Any, dtype: Any, shape: tuple[Any, ...], what: str) -> None:
+    """TB110 unless it is an array of this type and shape, where `...` is any size."""
+    fits = isinstance(array, np.ndarray) and array.dtype == dtype and array.ndim == len(shape)
+    sizes = zip(shape, array.shape, strict=True) if fits else ()
+    require_that(fits and all(asked is ... or asked == size for asked, size in sizes), what)
+
+
+# By class: an attribute that only a fitted model has, and the check of such a model.
+CHECKS: dict[str, dict[str, Callable[[Any], None]]] = {
+    "GradientBoostingClassifier": {"estimators_": _check_boosting},
+    "HistGradientBoostingClassifier": {"_predictors": _check_histogram_boosting},
+    "KNeighborsClassifier": {"_fit_method": _check_neighbors},
 }
