@@ -193,7 +193,8 @@ def _verified(folder: Path) -> dict[str, bytes]:
     for line in _read(folder, SUMS).decode("ascii", errors="replace").splitlines():
         digest, _, name = line.partition("  ")
         if name not in FILES:
-            raise _damaged(folder / SUMS, f"names what is no part of a model: {line!r}.")
+            said = f"names a file that does not belong to a model: {line!r}."
+            raise _damaged(folder / SUMS, said)
         contents[name] = _read(folder, name)
         if hashlib.sha256(contents[name]).hexdigest() != digest:
             raise _damaged(
