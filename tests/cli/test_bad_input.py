@@ -235,7 +235,9 @@ def test_a_run_that_is_not_complete_is_said_to_be_one(tmp_path, verb):
     more = [tmp_path / "t.csv", "-o", tmp_path / "s.csv"] if verb == "score" else []
     done = call(verb, tmp_path, *more)
     assert done.exit_code == 1
-    assert done.stderr.startswith(f'TB114 the run in "{tmp_path}" is not complete. Continue it with ')
+    assert done.stderr.startswith(
+        f'TB114 the run in "{tmp_path}" is not complete. Continue it with '
+    )
     assert "--resume" in done.stderr
 
 
