@@ -39,8 +39,7 @@ ENDS = {"cli/fit", "job/files", "show/page"}
 BESIDE = {f"mpe/{name}" for name in METHODS if name != CROSSFIT_METHOD}
 CROSSED = {
     "cli/fit",
-    "job/prepare", "job/draw", "data/table", "data/delimited", "data/duck", "data/batch",
-    "data/features",
+    "job/prepare", "job/draw", "data/table", "data/delimited", "data/batch", "data/features",
     "job/fit", "learn/classifiers/tedn", "learn/classifiers/base", "learn/classifiers/face",
     "learn/classifiers/fitting", "learn/crossfit",
     "mpe/estimate", "mpe/registry", "mpe/bbe",
