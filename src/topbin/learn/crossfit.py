@@ -17,8 +17,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from topbin.core.errors import InputError
-from topbin.core.evidence import Evidence
+from topbin.core import Evidence, InputError
 from topbin.core.labels import Mask
 from topbin.core.shares import share_below
 from topbin.learn.backends.sklearn import FoldedModels, mean_score

@@ -11,10 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from topbin.core import Alarm, AlphaEstimate, Evidence, InputError, TopbinError
 from topbin.core.checks import Scores, check_count, check_fraction
-from topbin.core.errors import InputError, TopbinError
-from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.evidence import Evidence
 from topbin.learn.pvu import PVU
 from topbin.learn.risk import Learner, Risk, mean_risk
 from topbin.learn.select import RowNumbers, keep_lowest, n_rows

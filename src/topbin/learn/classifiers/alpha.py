@@ -5,10 +5,9 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import check_count
 from topbin.core.defaults import CROSSFIT_METHOD
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.evidence import Evidence
 from topbin.core.hashing import find_twins
 from topbin.learn.classifiers.elkan_noto import natural_pvu
 from topbin.learn.classifiers.face import PUEstimator, check_weight

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from topbin.core.errors import InputError
-from topbin.core.evidence import Evidence
+from topbin.core import Evidence, InputError
 from topbin.learn.backends.sklearn import seeded, weight_name
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit

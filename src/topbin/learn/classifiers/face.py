@@ -11,10 +11,9 @@ from sklearn.utils import check_random_state, estimator_html_repr
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
+from topbin.core import InputError, Labels, read_labels
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
-from topbin.core.errors import InputError
-from topbin.core.labels import Labels, read_labels
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core import AlphaEstimate, Evidence
 from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.evidence import Evidence
 from topbin.core.labels import Mask
 from topbin.learn.crossfit import CrossFit, Progress, crossfit
 from topbin.learn.defaults import coarse, default_model, plan_for

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from topbin.core.errors import InputError
-from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.evidence import Evidence
+from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
 from topbin.learn.backends.distributed import ALONE, Team, find_team
 from topbin.learn.backends.needs_torch import Dataset, nn, torch
 from topbin.learn.backends.torch import TorchBackend, torch_backend

@@ -4,9 +4,7 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
-from topbin.core.evidence import Evidence
+from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import (
     FitOptions,
