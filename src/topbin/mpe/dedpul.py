@@ -170,8 +170,7 @@ def _rolling_median(ratio: Floats, reach: int) -> Floats:
 
 def _level_ties(scores: Scores, ratio: Floats) -> Floats:
     """Give equal scores the mean of their ratios, which rise."""
-    first = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1]]))
-    size = np.diff(np.append(first, scores.size))
+    _, first, size = np.unique(scores, return_index=True, return_counts=True)
     level = np.maximum.accumulate(np.add.reduceat(ratio, first) / size)  # against rounding
     return np.repeat(level, size)
 

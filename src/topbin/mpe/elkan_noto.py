@@ -14,11 +14,7 @@ Variant = Literal["e1", "e2", "e3"]
 
 
 def elkan_noto(
-    scores_p: Any,
-    scores_u: Any,
-    *,
-    share_p: float | None = None,
-    variant: Variant = "e1",
+    scores_p: Any, scores_u: Any, *, share_p: float | None = None, variant: Variant = "e1"
 ) -> AlphaEstimate:
     """Estimate α from c, the share of the positives that carry a label.
 
@@ -40,8 +36,7 @@ def elkan_noto(
     >>> found.alpha  # half of the positives are labeled, .2 of all rows; .2 of the other .8 are not
     0.25
     """
-    g_p = _probabilities(scores_p, "scores_p")
-    g_u = _probabilities(scores_u, "scores_u")
+    g_p, g_u = _probabilities(scores_p, "scores_p"), _probabilities(scores_u, "scores_u")
     share = g_p.size / (g_p.size + g_u.size) if share_p is None else share_p
     rho = check_fraction(share, "share_p")
     c = _labeled_share(g_p, g_u, rho, variant)
@@ -49,10 +44,8 @@ def elkan_noto(
     notes = [f"c = {c:.4g} by {variant}, for a scorer trained on {100 * rho:.3g} % positives"]
     if alpha > 1:
         notes += [f"α came out as {alpha:.3g} and was cut to 1: the scores are not calibrated"]
-    alpha = min(1.0, alpha)
-    return AlphaEstimate(
-        alpha=alpha, n_p=g_p.size, n_u=g_u.size, method="elkan_noto", notes=tuple(notes)
-    )
+    n_p, n_u, alpha = g_p.size, g_u.size, min(1.0, alpha)
+    return AlphaEstimate(alpha=alpha, n_p=n_p, n_u=n_u, method="elkan_noto", notes=tuple(notes))
 
 
 def _labeled_share(g_p: Scores, g_u: Scores, rho: float, variant: Variant) -> float:

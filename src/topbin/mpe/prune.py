@@ -5,8 +5,9 @@ of b above it, so its bound (Garg et al. 2021, algorithm 1) is at least what the
 That rules out almost all cuts without counting at them.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from topbin.core import InputError, Tails
 from topbin.core.checks import Scores, check_scores
 from topbin.core.counting import SPARSE, Counts
 from topbin.core.defaults import DELTA, GAMMA
+from topbin.core.tails import Shares
 from topbin.mpe.bbe import upper_confidence
 
 FEW = 1 << 17  # rows below which full tails are as quick
-FIRST, SPLIT = 256, 4  # cells to begin with, and parts that a surviving cell is split in
+FIRST, SPLIT = 64, 4  # runs to begin with, and parts that a surviving run is split in
+SAFETY = 1 + 1e-9  # covers the rounding of a bound; it only keeps more runs
 
 
 def thin_tails(
@@ -46,8 +49,9 @@ def thin_tails(
     wanted = _check_ranks(ranks, scores_p.size)
     if scores_p.size + scores_u.size < FEW or scores_u.size >= SPARSE * scores_p.size:
         return Tails.from_scores(scores_p, scores_u)
-    ranked = Ranked.of(scores_p, scores_u)
-    return ranked.tails_at(np.append(scores_p.size - wanted, _best(ranked, delta, gamma)))
+    p, u = _ranked(scores_p, "scores_p"), _ranked(scores_u, "scores_u")
+    places = p.size - np.append(wanted, _best(p, u, delta, gamma).above_p)
+    return _tails_at(p, u, np.unique(np.searchsorted(p, p[places])))
 
 
 def best_cut(scores_p: Scores, scores_u: Scores) -> Tails:
@@ -56,55 +60,67 @@ def best_cut(scores_p: Scores, scores_u: Scores) -> Tails:
     >>> best_cut(np.ones(1000), np.repeat([1.0, 0.0], 500)).above_u
     array([500])
     """
-    ranked = Ranked.of(check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u"))
-    return ranked.tails_at(np.array([_best(ranked, DELTA, GAMMA)]))
+    return _best(_ranked(scores_p, "scores_p"), _ranked(scores_u, "scores_u"), DELTA, GAMMA)
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """Both samples in ascending order, known to be finite."""
+def lowest_cut(
+    size: int,
+    tails_at: Callable[[Counts], Tails],
+    next_cut: Callable[[Counts], Counts],
+    bound: Callable[[Tails], Shares],
+) -> Tails:
+    """Tails at the one cut with the smallest bound among all; of equal ones the lowest.
 
-    scores_p: Scores
-    scores_u: Scores
-
-    @classmethod
-    def of(cls, scores_p: Scores, scores_u: Scores) -> "Ranked":
-        """Sort both samples; the ends show whether all scores are finite."""
-        ranked_p, ranked_u = np.sort(scores_p), np.sort(scores_u)
-        for scores, name in ((ranked_p, "scores_p"), (ranked_u, "scores_u")):
-            if not np.isfinite(scores[[0, -1]]).all():
-                check_scores(scores, name)
-        return cls(ranked_p, ranked_u)
-
-    def tails_at(self, places: Counts) -> Tails:
-        """The cuts that the positives at these places have as scores."""
-        starts = np.unique(np.searchsorted(self.scores_p, self.scores_p[places]))
-        cuts = self.scores_p[starts] + 0.0  # −0.0 becomes the 0.0 it equals, as in full tails
-        n_p, n_u = self.scores_p.size, self.scores_u.size
-        return Tails(cuts, n_p - starts, n_u - np.searchsorted(self.scores_u, cuts), n_p, n_u)
-
-
-def _best(ranked: Ranked, delta: float, gamma: float) -> int:
-    """Where the cut with the smallest bound begins among the positives; of equal ones the lowest.
-
-    A cell contains the positives between one known cut and the next. As long as it may hide a
-    bound as small as the smallest known, it is split.
+    A cut is known by its place, below `size`: `tails_at` counts at some places, `next_cut` gives
+    the places of the next cuts. Runs of cuts whose floor is above the smallest bound seen are
+    dropped, the others split, until none is left.
     """
-    size = ranked.scores_p.size
-    tails = ranked.tails_at(np.linspace(0, size - 1, FIRST).astype(np.int64))
-    while True:
-        bounds = upper_confidence(tails, delta=delta, gamma=gamma)
-        starts = size - tails.above_p
-        stops = np.searchsorted(ranked.scores_p, tails.cuts, side="right")  # ends of the ties
-        inside = np.append(starts[1:], size) - stops
-        cell = np.flatnonzero(inside)
-        best_u = np.append(tails.above_u[1:], 0)[cell]
-        ideal = Tails(tails.cuts[cell], size - stops[cell], best_u, tails.n_p, tails.n_u)
-        cell = cell[upper_confidence(ideal, delta=delta, gamma=gamma) <= bounds.min()]
-        if cell.size == 0:
-            return int(starts[np.argmin(bounds)])
-        split = stops[cell, None] + inside[cell, None] * np.arange(SPLIT) // SPLIT
-        tails = ranked.tails_at(np.append(starts, split.ravel()))
+    best, lowest = 0, np.inf
+    first, last = _split(np.array([0]), np.array([size - 1]), FIRST)
+    while first.size:
+        bounds = bound(tails_at(first))
+        at = int(np.argmin(bounds))
+        if (bounds[at], first[at]) < (lowest, best):
+            best, lowest = int(first[at]), float(bounds[at])
+        first, last = _split(next_cut(first), last, SPLIT)
+        floor = bound(replace(tails_at(first), above_u=tails_at(last).above_u))
+        alive = floor <= lowest * SAFETY
+        first, last = first[alive], last[alive]
+    return tails_at(np.array([best]))
+
+
+def _split(first: Counts, last: Counts, parts: int) -> tuple[Counts, Counts]:
+    """Cut each run into up to so many runs of nearly equal length; empty ones are dropped.
+
+    >>> _split(np.array([0, 5]), np.array([1, 4]), 16)
+    (array([0, 1]), array([0, 1]))
+    """
+    edges = first[:, None] + (last + 1 - first)[:, None] * np.arange(parts + 1) // parts
+    starts, ends = edges[:, :-1], edges[:, 1:] - 1
+    filled = ends >= starts
+    return starts[filled], ends[filled]
+
+
+def _best(p: Scores, u: Scores, delta: float, gamma: float) -> Tails:
+    return lowest_cut(
+        p.size,
+        tails_at=partial(_tails_at, p, u),
+        next_cut=lambda places: np.searchsorted(p, p[places], side="right"),
+        bound=partial(upper_confidence, delta=delta, gamma=gamma),
+    )
+
+
+def _ranked(scores: Scores, name: str) -> Scores:
+    """The scores in ascending order; the ends show whether all are finite."""
+    ranked = np.sort(check_scores(scores, name, finite=False))
+    return ranked if np.isfinite(ranked[[0, -1]]).all() else check_scores(ranked, name)
+
+
+def _tails_at(p: Scores, u: Scores, places: Counts) -> Tails:
+    """The cuts that the positives at these places have as scores."""
+    starts = np.searchsorted(p, p[places])
+    cuts = p[starts] + 0.0  # −0.0 becomes the 0.0 it equals, as in full tails
+    return Tails(cuts, p.size - starts, u.size - np.searchsorted(u, cuts), p.size, u.size)
 
 
 def _check_ranks(ranks: Iterable[int], n_p: int) -> Counts:

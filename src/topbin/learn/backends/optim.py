@@ -28,11 +28,8 @@ def mean_losses(
     `weights` multiply the losses of the rows of P and of U.
     """
     of = LOSSES[loss]
-    terms = of(z_p), of(-z_p), of(-z_u)
-    if weights is not None:
-        w_p, w_u = weights
-        terms = terms[0] * w_p, terms[1] * w_p, terms[2] * w_u
-    return terms[0].mean(), terms[1].mean(), terms[2].mean()
+    w_p, w_u = weights or (1, 1)
+    return (of(z_p) * w_p).mean(), (of(-z_p) * w_p).mean(), (of(-z_u) * w_u).mean()
 
 
 def logit_of(out: Any, n: int) -> Tensor:

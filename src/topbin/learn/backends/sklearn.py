@@ -62,7 +62,10 @@ class FoldedModels:
         folds = range(int(self.fold.max()) + 1)
         self.models = tuple(self._fit(X_p, rows_u, risk, k, len(folds)) for k in folds)
         self._scores = self._score_all()
-        return self._judge(X_p, rows_u, risk=risk)
+        z_p, z_u = self._scores[X_p], self._scores[rows_u]
+        if hasattr(self.models[0], "predict_proba"):
+            z_p, z_u = (logit(np.clip(p, FEWEST, 1 - FEWEST)) for p in (z_p, z_u))
+        return EpochLoss(mean_risk(risk, z_p, z_u), float((z_p <= 0).mean() + (z_u > 0).mean()))
 
     def _fit(self, rows_p: RowNumbers, rows_u: RowNumbers, risk: Risk, k: int, folds: int) -> Any:
         p, u = (rows[self.fold[rows] != k] if folds > 1 else rows for rows in (rows_p, rows_u))
@@ -95,17 +98,10 @@ class FoldedModels:
             scores[outside] += score_rows(model, self.X, outside) / len(self.models)
         return scores
 
-    def _judge(self, *rows: RowNumbers, risk: Risk) -> EpochLoss:
-        z_p, z_u = (self._scores[each] for each in rows)
-        if hasattr(self.models[0], "predict_proba"):
-            z_p, z_u = (logit(np.clip(p, FEWEST, 1 - FEWEST)) for p in (z_p, z_u))
-        return EpochLoss(mean_risk(risk, z_p, z_u), float((z_p <= 0).mean() + (z_u > 0).mean()))
-
 
 def mean_score(models: Sequence[Any], X: Any) -> Floats:
     """The mean score of these models, for rows that none of them has seen."""
-    scores: Floats = np.mean([positive_scores(model, X) for model in models], axis=0)
-    return scores
+    return np.asarray(np.mean([positive_scores(model, X) for model in models], axis=0), np.float64)
 
 
 def score_rows(model: Any, X: Any, rows: RowNumbers) -> Floats:

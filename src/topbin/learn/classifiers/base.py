@@ -131,9 +131,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the kind that the classifier was fitted with."""
-        called = (self._proba(X) > 0.5).astype(int)
-        labels: NDArray[Any] = self.classes_[called]
-        return labels
+        return np.asarray(self.classes_[(self._proba(X) > 0.5).astype(int)])
 
     def predict_proba(self, X: Any) -> Floats:
         """p(not positive | x) and p(positive | x) of rows drawn as the unlabeled were."""

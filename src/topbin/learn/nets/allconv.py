@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 from topbin.learn.backends.needs_torch import nn
 
+# Of each layer: its width in multiples of `width`, its kernel and its stride.
+_LAYERS = ((1, 3, 1), (1, 3, 1), (1, 3, 2), (2, 3, 1), (2, 3, 1), (2, 3, 2), (2, 3, 1), (2, 1, 1))
+
 
 def allconv(shape: Sequence[int], width: int = 96) -> nn.Sequential:
     """Nine convolutions, no pooling but the last mean, two outputs; shape is (channels, h, w).
@@ -11,27 +14,17 @@ def allconv(shape: Sequence[int], width: int = 96) -> nn.Sequential:
     Batch norm replaces the dropout of the original: the learning rate of 0.1 that Garg et al. use
     for convolutions needs normalized activations.
     """
-    w, w2 = width, 2 * width
-    return nn.Sequential(
-        *_layer(shape[0], w),
-        *_layer(w, w),
-        *_layer(w, w, stride=2),
-        *_layer(w, w2),
-        *_layer(w2, w2),
-        *_layer(w2, w2, stride=2),
-        *_layer(w2, w2),
-        *_layer(w2, w2, kernel=1),
-        nn.Conv2d(w2, 2, kernel_size=1),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-    )
+    layers: list[nn.Module] = []
+    wide_in = shape[0]
+    for times, kernel, stride in _LAYERS:
+        wide_out = times * width
+        body = conv(wide_in, wide_out, kernel=kernel, stride=stride)
+        layers += [body, nn.BatchNorm2d(wide_out), nn.ReLU()]
+        wide_in = wide_out
+    head = [nn.Conv2d(wide_in, 2, kernel_size=1), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+    return nn.Sequential(*layers, *head)
 
 
 def conv(wide_in: int, wide_out: int, *, kernel: int = 3, stride: int = 1) -> nn.Conv2d:
     """A square kernel padded to keep the image's size, divided by the stride; no bias."""
     return nn.Conv2d(wide_in, wide_out, kernel, stride, padding=kernel // 2, bias=False)
-
-
-def _layer(wide_in: int, wide_out: int, *, kernel: int = 3, stride: int = 1) -> list[nn.Module]:
-    body = conv(wide_in, wide_out, kernel=kernel, stride=stride)
-    return [body, nn.BatchNorm2d(wide_out), nn.ReLU()]

@@ -39,9 +39,7 @@ def km1(
     >>> round(found.alpha, 2)
     0.25
     """
-    return hull_curve(
-        X_p, X_u, max_rows=max_rows, n_components=n_components, random_state=random_state
-    ).km1()
+    return hull_curve(X_p, X_u, max_rows, n_components, random_state).km1()
 
 
 def km2(
@@ -55,13 +53,11 @@ def km2(
     >>> round(found.alpha, 2)
     0.25
     """
-    return hull_curve(
-        X_p, X_u, max_rows=max_rows, n_components=n_components, random_state=random_state
-    ).km2()
+    return hull_curve(X_p, X_u, max_rows, n_components, random_state).km2()
 
 
 def hull_curve(
-    X_p: Any, X_u: Any, *, max_rows: int = 1000, n_components: int = 50, random_state: int = 0
+    X_p: Any, X_u: Any, max_rows: int = 1000, n_components: int = 50, random_state: int = 0
 ) -> "HullCurve":
     """The curve both methods read; asked for both, it solves what they share once."""
     whole = read_samples(X_p, X_u)
@@ -138,16 +134,12 @@ class HullCurve:
     def _read(
         self, method: str, threshold: float, is_steep: Callable[[float], bool]
     ) -> AlphaEstimate:
-        alpha, alarm = 1.0, _INDISTINGUISHABLE
+        alpha, alarms = 1.0, (_INDISTINGUISHABLE,)
         if not self._is_flat:
-            alpha, alarm = self.crossing(threshold), _STEEP_START
+            alpha = self.crossing(threshold)
+            alarms = (_STEEP_START,) if is_steep(alpha) else ()
         return AlphaEstimate(
-            alpha=alpha,
-            n_p=self.n_p,
-            n_u=self.n_u,
-            method=method,
-            alarms=(alarm,) if self._is_flat or is_steep(alpha) else (),
-            notes=self.notes,
+            alpha=alpha, n_p=self.n_p, n_u=self.n_u, method=method, alarms=alarms, notes=self.notes
         )
 
 

@@ -61,18 +61,14 @@ def tice(
         check_fraction(delta, "delta")
     whole = samples.read_samples(X_p, X_u)
     pair = samples.subsample(whole, max_rows, random_state)
-    if pair.n_columns > n_components:
+    if pair.p.shape[1] > n_components:
         pair = samples.standardize(pair)
     pair = samples.unit_range(samples.compress(pair, n_components, random_state))
     c = label_frequency(pair, delta=delta, max_splits=max_splits, random_state=random_state)
     n_p, n_u = pair.p.shape[0], pair.u.shape[0]
-    return AlphaEstimate(
-        alpha=min(1.0, max(0.0, (n_p / n_u) * (1 - c) / c)),
-        n_p=whole.p.shape[0],
-        n_u=whole.u.shape[0],
-        method="tice",
-        notes=pair.notes,
-    )
+    alpha = min(1.0, max(0.0, (n_p / n_u) * (1 - c) / c))
+    n_p, n_u = whole.p.shape[0], whole.u.shape[0]
+    return AlphaEstimate(alpha=alpha, n_p=n_p, n_u=n_u, method="tice", notes=pair.notes)
 
 
 def label_frequency(
