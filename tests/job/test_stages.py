@@ -87,7 +87,11 @@ def test_a_job_goes_on_from_any_number_of_steps_to_the_same_bits(tmp_path, fast)
 def test_steps_that_are_there_are_not_done_again(fast, monkeypatch):
     done = {}
     tb.fit(prepared(), preset="fast", memory=done)
-    monkeypatch.setattr(sys.modules["topbin.learn.crossfit"], "run_chain", None)
+
+    def again(*_, **__):
+        pytest.fail("a step was done again")
+
+    monkeypatch.setattr(sys.modules["topbin.learn.crossfit"], "run_chain", again)
     tb.fit(prepared(), preset="fast", memory=done)
 
 

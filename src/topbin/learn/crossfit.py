@@ -7,11 +7,13 @@ rounds would leak (which rows were kept reveals their labels) and push α̂ down
 that discards nothing needs no inner folds: its cross-fit is the ordinary one.
 """
 
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
 from math import inf
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -140,12 +142,11 @@ def crossfit(
 
     A row's score is its rank within its fold, averaged over repeats; without `ranks` it is the
     score of the models. `deadline` is a reading of `time.monotonic`: after it no repeat or round
-    begins that is not needed to score every row. Without `new_rows` the chains on all rows are
-    omitted, and only the scores of these rows are known.
+    begins that is not needed to score every row. Without `new_rows` no model for them is made.
 
     Chains that `memory` has, by their `chain_name`, are taken from it; others are put there,
-    except those that the deadline cut short. Models of a chain that held rows out are dropped
-    once these are scored, unless `keep_chains` asks for them.
+    except those that the deadline cut short. Models of chains that held rows out are dropped,
+    unless `keep_chains` asks for them.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from topbin.learn import find_learner
@@ -155,37 +156,61 @@ def crossfit(
     >>> bool(fit.scores[is_positive].min() > fit.scores[~is_positive].max())
     True
     """
-    memory = {} if memory is None else memory
+    run = partial(
+        run_chain, estimator, X, is_positive, learner, alpha=alpha, plan=plan,
+        sample_weight=sample_weight, deadline=deadline, keep_models=keep_chains,
+    )  # fmt: skip
+    jobs = list(jobs_of(is_positive, learner, plan, seed, new_rows))
     chains: list[Chain] = []
-    for repeat in range(plan.repeats):
-        jobs = list(chains_of(is_positive, plan, seed + 1000 * repeat))[: None if new_rows else -1]
-        names = [chain_name(learner, repeat, k) for k in range(len(jobs))]
-        known = [memory.get(name) for name in names]
-        if keep_chains:
-            known = [chain if chain and chain.models else None for chain in known]
-        if repeat and None in known and monotonic() > deadline:
-            break
-        with threadpool_limits(limits=1 if is_small(X) else None):
-            runs = Parallel(n_jobs=n_jobs, return_as="generator")(
-                delayed(run_chain)(
-                    estimator, X, is_positive, learner, held_out, repeat,
-                    alpha=alpha, plan=plan, seed=s, sample_weight=sample_weight, deadline=deadline,
-                )
-                for (s, held_out), done in zip(jobs, known, strict=True)
-                if done is None
-            )  # fmt: skip
-            for name, done in zip(names, known, strict=True):
-                if done is None:
-                    done = next(runs)
-                    if done.held_out.size and not keep_chains:
-                        done = replace(done, models=())
-                    if len(done.history) == plan.warm + plan.rounds:  # not cut short
-                        memory[name] = done
-                chains.append(done)
-                if on_event is not None:
-                    on_event(Progress(len(chains), plan.repeats * len(jobs), done.history[-1]))
+    with threadpool_limits(limits=1 if is_small(X) else None):
+        for chain in _run_jobs(jobs, run, {} if memory is None else memory, n_jobs):
+            chains.append(chain)
+            if on_event is not None:
+                on_event(Progress(len(chains), len(jobs), chain.history[-1]))
     found = _gather(chains, is_positive, ranks=ranks)
     return replace(found, chains=tuple(chains)) if keep_chains else found
+
+
+class Job(NamedTuple):
+    """A chain that is to be run: its name in a memory, and what is its own."""
+
+    name: str
+    repeat: int
+    seed: int
+    held_out: RowNumbers
+
+
+def jobs_of(
+    is_positive: Mask, learner: Learner, plan: Plan, seed: int, new_rows: bool
+) -> Iterator[Job]:
+    """In each repeat one chain for each outer fold and, for new rows, one that holds none out."""
+    for repeat in range(plan.repeats):
+        start = seed + 1000 * repeat
+        for k, (_, held_out) in enumerate(stratified_folds(is_positive, plan.outer, start)):
+            yield Job(chain_name(learner, repeat, k), repeat, start + 10 * (k + 1), held_out)
+        if new_rows:
+            yield Job(chain_name(learner, repeat, k + 1), repeat, start, np.zeros(0, np.intp))
+
+
+def _run_jobs(
+    jobs: Iterable[Job], run: "partial[Chain]", memory: MutableMapping[str, Any], n_jobs: int | None
+) -> Iterator[Chain]:
+    """The chains in order, repeat by repeat: those in memory, and those that are run now."""
+    plan, deadline, keep_models = (run.keywords[k] for k in ("plan", "deadline", "keep_models"))
+    for repeat, group in groupby(jobs, key=lambda job: job.repeat):
+        known = [(job, memory.get(job.name)) for job in group]
+        if keep_models:
+            known = [(job, done if done and done.models else None) for job, done in known]
+        missing = [job for job, done in known if done is None]
+        if repeat and missing and monotonic() > deadline:
+            return
+        tasks = (delayed(run)(job.held_out, job.repeat, seed=job.seed) for job in missing)
+        runs = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+        for job, done in known:
+            chain = next(runs) if done is None else done
+            if done is None and len(chain.history) == plan.warm + plan.rounds:  # not cut short
+                memory[job.name] = chain
+            yield chain
 
 
 def is_small(X: Any) -> bool:
@@ -196,13 +221,6 @@ def is_small(X: Any) -> bool:
 def chain_name(learner: Learner, repeat: int, k: int) -> str:
     """The name of a chain in a memory: the k-th of a repeat."""
     return f"{learner.name}-{repeat}-{k}"
-
-
-def chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, RowNumbers]]:
-    """A seed and the rows held out, for each outer fold and then for none."""
-    for k, (_, held_out) in enumerate(stratified_folds(is_positive, plan.outer, seed)):
-        yield seed + 10 * (k + 1), held_out
-    yield seed, np.zeros(0, np.intp)
 
 
 def run_chain(
@@ -218,6 +236,7 @@ def run_chain(
     seed: int,
     sample_weight: Floats | None,
     deadline: float,
+    keep_models: bool = True,
 ) -> Chain:
     """The whole loop on the rows that are not held out; each round scores those that are."""
     fold = inner_folds(is_positive, held_out, plan.inner, seed)
@@ -233,7 +252,7 @@ def run_chain(
     ):  # fmt: skip
         history.append(epoch)
         scores.append(model.scores(held_out))
-        models.extend(model.models)
+        models.extend(model.models if keep_models or not held_out.size else ())
         if monotonic() > deadline:
             break
     return Chain(repeat, held_out, tuple(scores), tuple(models), tuple(history))
@@ -256,23 +275,16 @@ def least_kept(n_u: int) -> int:
 
 
 def _gather(chains: Sequence[Chain], is_positive: Mask, *, ranks: bool) -> CrossFit:
-    repeats = range(1 + chains[-1].repeat)
-    raw, ranked = (np.zeros((len(repeats), is_positive.size)) for _ in range(2))
-    groups: dict[int, tuple[Any, ...]] = {}
-    for chain in chains:
-        if not chain.held_out.size:
-            groups[chain.repeat] = chain.models
-            continue
-        score = chain.mean_scores
-        raw[chain.repeat, chain.held_out] = score
-        ranked[chain.repeat, chain.held_out] = share_below(score, np.sort(score))
-    references = tuple(np.sort(scores) for scores in raw) if ranks else ()
-    ensemble = Ensemble(tuple(groups[repeat] for repeat in repeats if repeat in groups), references)
-    scores = (ranked if ranks else raw).mean(axis=0)
     outer = [chain for chain in chains if chain.held_out.size]
+    raw, ranked = np.zeros((2, 1 + chains[-1].repeat, is_positive.size))
+    for chain in outer:
+        own, score = (chain.repeat, chain.held_out), chain.mean_scores
+        raw[own], ranked[own] = score, share_below(score, np.sort(score))
+    references = tuple(np.sort(scores) for scores in raw) if ranks else ()
+    groups = tuple(chain.models for chain in chains if not chain.held_out.size)
     rounds = range(min(len(chain.history) for chain in outer))
     history = tuple(_mean_epoch(outer, t, is_positive) for t in rounds)
-    return CrossFit(scores, ensemble, history)
+    return CrossFit((ranked if ranks else raw).mean(axis=0), Ensemble(groups, references), history)
 
 
 def _mean_epoch(outer: Sequence[Chain], t: int, is_positive: Mask) -> Epoch:
