@@ -20,14 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from topbin.core.checks import check_above_zero, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask, read_labels
+from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.face import PUEstimator, check_weight, classes_of
-from topbin.learn.classifiers.fitting import (
-    FitOptions,
-    FittedModel,
-    TrainingTable,
-    TwoSamples,
-    fit_table,
-)
+from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, TwoSamples
 from topbin.learn.classifiers.plans import check_plan, is_net
 from topbin.learn.classifiers.tables import is_table, read_table, stack
 from topbin.learn.crossfit import Progress
@@ -180,7 +175,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         return TrainingTable(rows, is_positive[known], weight)
 
     def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
-        return self._learn(partial(fit_table, table, options))
+        return self._learn(partial(fitting.fit_table, table, options))
 
     def _fit_two(self, samples: TwoSamples, options: FitOptions) -> FittedModel:
         from topbin.learn.classifiers.nets import fit_net

@@ -16,15 +16,8 @@ from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
 from topbin.learn.backends.distributed import ALONE, Team, find_team
 from topbin.learn.backends.needs_torch import Dataset, nn, torch
 from topbin.learn.backends.torch import TorchBackend, torch_backend
-from topbin.learn.classifiers.fitting import (
-    FitOptions,
-    FittedModel,
-    TrainingTable,
-    TwoSamples,
-    fit_table,
-    judge,
-    usable,
-)
+from topbin.learn.classifiers import fitting
+from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, TwoSamples
 from topbin.learn.classifiers.plans import NetPlan
 from topbin.learn.crossfit import Progress
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, train
@@ -62,7 +55,8 @@ def fit_net(
     """
     notes: tuple[str, ...] = ()
     if learner.needs_alpha and alpha is None:
-        alpha, notes = usable(_estimate_first(net, samples, replace(options, confidence=None)))
+        first = _estimate_first(net, samples, replace(options, confidence=None))
+        alpha, notes = fitting.usable(first)
     plan, team = options.plan or NetPlan(), find_team()
     scaler = fit_scaler(samples) if isinstance(net, str) else None
     inside, held = _hold_out(samples, scaler, plan.holdout, options.seed)
@@ -83,7 +77,7 @@ def fit_net(
     scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held.X_p, held.X_u))
     evidence = Evidence(scores_p, scores_u)
     backend.team, backend.weights = ALONE, None
-    estimate = judge(evidence, options, alpha, notes)
+    estimate = fitting.judge(evidence, options, alpha, notes)
     if learner.estimates_alpha and options.method == TRACKED_BY:
         estimate = estimate.moved_to(mean_alpha(history))
         estimate = replace(estimate, notes=(*estimate.notes, STEADY))
@@ -102,7 +96,7 @@ def _estimate_first(
     is_positive = np.arange(len(X_p) + len(X_u)) < len(X_p)
     weight = None if samples.weights is None else np.concatenate(samples.weights)
     table = TrainingTable(np.concatenate([X_p, X_u]), is_positive, weight)
-    return fit_table(table, replace(options, estimator=None, plan=None), TEDN).estimate
+    return fitting.fit_table(table, replace(options, estimator=None, plan=None), TEDN).estimate
 
 
 def _hold_out(

@@ -5,15 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 from topbin.core import AlphaEstimate, Evidence, InputError
+from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import (
-    FitOptions,
-    FittedModel,
-    from_crossfit,
-    judge,
-    run_crossfit,
-    usable,
-)
+from topbin.learn.classifiers.fitting import FitOptions, FittedModel
 from topbin.learn.crossfit import CrossFit
 from topbin.learn.cvir import CVIR
 from topbin.learn.risk import Learner
@@ -45,7 +39,7 @@ class TEDnClassifier(PUClassifier):
         """Run the cross-fit of `fit` on a table; `fit_from` makes a classifier of it."""
         options = self._options()
         table = self._table(*self._read_all(X, y))
-        return run_crossfit(table, self._learner(), options, keep_chains=keep_chains)
+        return fitting.run_crossfit(table, self._learner(), options, keep_chains=keep_chains)
 
     def fit_from(
         self,
@@ -63,7 +57,9 @@ class TEDnClassifier(PUClassifier):
         """
         options = self._options()
         X, is_positive, known = self._read_all(X, y)
-        fitted = from_crossfit(fit, is_positive[known], lambda own: estimate or judge(own, options))
+        fitted = fitting.from_crossfit(
+            fit, is_positive[known], lambda own: estimate or fitting.judge(own, options)
+        )
         return self._store(replace(fitted, evidence=evidence or fitted.evidence), X, known)
 
     def _learner(self) -> Learner:
@@ -78,7 +74,7 @@ class TEDnClassifier(PUClassifier):
         first = super()._learn(fit)
         if self.refit is None:
             return first
-        alpha, _ = usable(first.estimate)
+        alpha, _ = fitting.usable(first.estimate)
         second = fit(CVIR, alpha)
         history = (*first.history, *second.history)
         return replace(second, estimate=first.estimate, history=history)

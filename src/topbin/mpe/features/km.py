@@ -7,7 +7,7 @@ threshold, and km1 and km2 differ in the threshold only.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -134,13 +134,12 @@ class HullCurve:
     def _read(
         self, method: str, threshold: float, is_steep: Callable[[float], bool]
     ) -> AlphaEstimate:
-        alpha, alarms = 1.0, (_INDISTINGUISHABLE,)
+        alpha, alarms = 1.0, [_INDISTINGUISHABLE]
         if not self._is_flat:
             alpha = self.crossing(threshold)
-            alarms = (_STEEP_START,) if is_steep(alpha) else ()
-        return AlphaEstimate(
-            alpha=alpha, n_p=self.n_p, n_u=self.n_u, method=method, alarms=alarms, notes=self.notes
-        )
+            alarms = [_STEEP_START] if is_steep(alpha) else []
+        found = AlphaEstimate(alpha=alpha, n_p=self.n_p, n_u=self.n_u, method=method)
+        return replace(found, alarms=tuple(alarms), notes=self.notes)
 
 
 _INDISTINGUISHABLE = Alarm(
