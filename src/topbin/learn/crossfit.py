@@ -107,8 +107,7 @@ class CrossFit:
     def folds(self) -> tuple[tuple[Chain, ...], ...]:
         """For each repeat, the chains that held rows out, in the order of the folds."""
         outer = [chain for chain in self.chains if chain.held_out.size]
-        repeats = range(1 + max((chain.repeat for chain in outer), default=-1))
-        return tuple(tuple(c for c in outer if c.repeat == repeat) for repeat in repeats)
+        return tuple(tuple(own) for _, own in groupby(outer, key=lambda chain: chain.repeat))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,20 +241,18 @@ def run_chain(
     fold = inner_folds(is_positive, held_out, plan.inner, seed)
     model = FoldedModels(estimator, X, fold, seed=seed, sample_weight=sample_weight)
     rows_p, rows_u = (np.flatnonzero((fold >= 0) & side) for side in (is_positive, ~is_positive))
-    history: list[Epoch] = []
-    scores: list[Floats] = []
-    models: list[Any] = []
+    rounds = []
     for epoch in train(
         model, learner, rows_p, rows_u,
         alpha=alpha, holdout=(rows_p, rows_u) if plan.inner > 1 else None, epochs=plan.rounds,
         warm_start=plan.warm, least_kept=least_kept(rows_u.size),
     ):  # fmt: skip
-        history.append(epoch)
-        scores.append(model.scores(held_out))
-        models.extend(model.models if keep_models or not held_out.size else ())
+        rounds.append((epoch, model.scores(held_out), model.models))
         if monotonic() > deadline:
             break
-    return Chain(repeat, held_out, tuple(scores), tuple(models), tuple(history))
+    history, scores, models = zip(*rounds, strict=True)
+    kept = sum(models, ()) if keep_models or not held_out.size else ()
+    return Chain(repeat, held_out, scores, kept, history)
 
 
 def inner_folds(is_positive: Mask, held_out: RowNumbers, folds: int, seed: int) -> RowNumbers:

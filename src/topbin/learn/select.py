@@ -13,6 +13,7 @@ from topbin.core.labels import Mask
 
 Floats = NDArray[np.float64]
 RowNumbers = NDArray[np.intp]
+Split = tuple[RowNumbers, RowNumbers]  # to train on, and held out
 
 
 def keep_lowest(scores_u: Any, alpha: float, *, least: int = 1) -> RowNumbers:
@@ -30,9 +31,7 @@ def keep_lowest(scores_u: Any, alpha: float, *, least: int = 1) -> RowNumbers:
     return np.sort(np.argsort(scores, kind="stable")[:n_kept])
 
 
-def split_rows(
-    n: int, rng: np.random.Generator, *, share: float = 0.2
-) -> tuple[RowNumbers, RowNumbers]:
+def split_rows(n: int, rng: np.random.Generator, *, share: float = 0.2) -> Split:
     """Rows to train on, at least one, and a random share of n rows held out, at least one."""
     check_fraction(share, "share")
     if check_count(n, "n", least=0) < 2:
@@ -42,9 +41,7 @@ def split_rows(
     return np.sort(order[n_out:]), np.sort(order[:n_out])
 
 
-def stratified_folds(
-    is_positive: Mask, folds: int, seed: int
-) -> Iterator[tuple[RowNumbers, RowNumbers]]:
+def stratified_folds(is_positive: Mask, folds: int, seed: int) -> Iterator[Split]:
     """Rows to train on and rows held out, per fold; fewer folds where a side has fewer rows."""
     n_p = int(is_positive.sum())
     folds = min(folds, n_p, is_positive.size - n_p)

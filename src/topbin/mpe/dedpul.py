@@ -210,14 +210,10 @@ def _largest_root(ratio: Floats) -> float | None:
 
 def _sharpest_bend(ratio: Floats) -> float:
     alphas = np.arange(STEPS + 1) / STEPS
-    gap = alphas - _mean_posterior(ratio, alphas)
+    # The mean of min(1, α r) for a sorted ratio, of which the first `free` are not cut to 1.
+    free = np.searchsorted(ratio, 1 / np.maximum(alphas, np.finfo(float).tiny))
+    total = np.concatenate([[0.0], np.cumsum(ratio)])
+    gap = alphas - (alphas * total[free] + ratio.size - free) / ratio.size
     bend = np.where(gap[1:-1] < FAR, np.diff(gap, 2), 0.0)
     # Without a bend no posterior is cut off at 1 before α is.
     return float(alphas[1 + np.argmax(bend)]) if bend.max() > ROUNDING else 1.0
-
-
-def _mean_posterior(ratio: Floats, alphas: Floats) -> Floats:
-    """Mean of min(1, α r) for a sorted ratio."""
-    total = np.concatenate([[0.0], np.cumsum(ratio)])
-    free = np.searchsorted(ratio, 1 / np.maximum(alphas, np.finfo(float).tiny))
-    return np.asarray((alphas * total[free] + ratio.size - free) / ratio.size)

@@ -108,7 +108,13 @@ def load(path: Path | str, model: TorchBackend) -> tuple[Epoch, ...]:
     before = model.state()
     try:
         settings, plain, history = (json.loads(header[k]) for k in ("settings", "plain", "history"))
-        _check_settings(path, settings, model)
+        for name, value in _settings(model).items():
+            if settings.get(name) != value:
+                raise InputError(
+                    "TB017",
+                    f"{path} was trained with {name} = {settings.get(name)}; now it is {value}. "
+                    "Resume with the same settings, or start again at another path.",
+                )
         epochs: tuple[Epoch, ...] = from_plain(tuple[Epoch, ...], history)
         state = _state(path, model, tensors, plain)
         model.restore(state)
@@ -154,13 +160,3 @@ def _state(
 def _settings(model: TorchBackend) -> dict[str, Any]:
     """What must not change between a run and its resumption."""
     return {"optim": asdict(model.optim), "batch": model.batch, "accumulate": model.accumulate}
-
-
-def _check_settings(path: Path | str, saved: dict[str, Any], model: TorchBackend) -> None:
-    for name, value in _settings(model).items():
-        if saved.get(name) != value:
-            raise InputError(
-                "TB017",
-                f"{path} was trained with {name} = {saved.get(name)}; now it is {value}. "
-                "Resume with the same settings, or start again at another path.",
-            )

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from topbin.core.errors import InputError
+from topbin.core.labels import Mask
 from topbin.learn.loop import EpochLoss
 from topbin.learn.risk import Risk, mean_risk
 from topbin.learn.select import Floats, RowNumbers
@@ -33,7 +33,7 @@ class FoldedModels:
         self,
         estimator: Any,
         X: Any,
-        fold: NDArray[np.intp],
+        fold: RowNumbers,
         *,
         seed: int = 0,
         sample_weight: Floats | None = None,
@@ -77,9 +77,7 @@ class FoldedModels:
         X, weights = _safe_indexing(self.X, rows), self._weights(rows, is_positive, risk)
         return model.fit(X, is_positive.astype(int), **weights)
 
-    def _weights(
-        self, rows: RowNumbers, is_positive: NDArray[np.bool_], risk: Risk
-    ) -> dict[str, Floats]:
+    def _weights(self, rows: RowNumbers, is_positive: Mask, risk: Risk) -> dict[str, Floats]:
         """Row weights that make a weighted fit minimize the risk, if fit takes any."""
         name = weight_name(self.estimator)
         if name is None:

@@ -18,13 +18,13 @@ def allconv(shape: Sequence[int], width: int = 96) -> nn.Sequential:
     wide_in = shape[0]
     for times, kernel, stride in _LAYERS:
         wide_out = times * width
-        body = conv(wide_in, wide_out, kernel=kernel, stride=stride)
-        layers += [body, nn.BatchNorm2d(wide_out), nn.ReLU()]
+        layers += [*conv(wide_in, wide_out, kernel=kernel, stride=stride), nn.ReLU()]
         wide_in = wide_out
     head = [nn.Conv2d(wide_in, 2, kernel_size=1), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
     return nn.Sequential(*layers, *head)
 
 
-def conv(wide_in: int, wide_out: int, *, kernel: int = 3, stride: int = 1) -> nn.Conv2d:
-    """A square kernel padded to keep the image's size, divided by the stride; no bias."""
-    return nn.Conv2d(wide_in, wide_out, kernel, stride, padding=kernel // 2, bias=False)
+def conv(wide_in: int, wide_out: int, *, kernel: int = 3, stride: int = 1) -> list[nn.Module]:
+    """A square kernel padded to keep the image's size, divided by the stride; then batch norm."""
+    body = nn.Conv2d(wide_in, wide_out, kernel, stride, padding=kernel // 2, bias=False)
+    return [body, nn.BatchNorm2d(wide_out)]

@@ -8,7 +8,7 @@ from topbin.learn.nets.allconv import conv
 
 def resnet18(shape: Sequence[int], width: int = 64) -> nn.Sequential:
     """Four stages of two residual blocks, `width` to 8·width channels, two outputs."""
-    layers: list[nn.Module] = [conv(shape[0], width), nn.BatchNorm2d(width), nn.ReLU()]
+    layers: list[nn.Module] = [*conv(shape[0], width), nn.ReLU()]
     wide_in = width
     for wide_out, stride in ((width, 1), (2 * width, 2), (4 * width, 2), (8 * width, 2)):
         layers += [Block(wide_in, wide_out, stride), Block(wide_out, wide_out, 1)]
@@ -22,17 +22,11 @@ class Block(nn.Module):
 
     def __init__(self, wide_in: int, wide_out: int, stride: int) -> None:
         super().__init__()
-        self.body = nn.Sequential(
-            conv(wide_in, wide_out, stride=stride),
-            nn.BatchNorm2d(wide_out),
-            nn.ReLU(),
-            conv(wide_out, wide_out),
-            nn.BatchNorm2d(wide_out),
-        )
+        first, second = conv(wide_in, wide_out, stride=stride), conv(wide_out, wide_out)
+        self.body = nn.Sequential(*first, nn.ReLU(), *second)
         self.shortcut: nn.Module = nn.Identity()
         if stride != 1 or wide_in != wide_out:
-            project = conv(wide_in, wide_out, kernel=1, stride=stride)
-            self.shortcut = nn.Sequential(project, nn.BatchNorm2d(wide_out))
+            self.shortcut = nn.Sequential(*conv(wide_in, wide_out, kernel=1, stride=stride))
 
     def forward(self, x: Tensor) -> Tensor:
         """relu(body(x) + shortcut(x))."""

@@ -111,13 +111,14 @@ def best_bound(
     """
     codes = _cell_codes(quarters, labeled, read)
     best, fewest, ticket = labeled[read].sum() / max(1, read.sum()), 1.0, count()
-    every_column = np.ones(quarters.shape[1], bool)
-    queue = [(0.0, 0, next(ticket), np.arange(len(quarters)), every_column)]
+    n, width = quarters.shape
+    queue = [(0.0, 0, next(ticket), np.arange(n), np.ones(width, bool))]
     for _ in range(max_splits):
         if not queue:
             break
         *_, rows, columns = heappop(queue)
-        tables = _count(codes[rows])
+        # Rows by column, read or not, labeled or not, and quarter.
+        tables = np.bincount(codes[rows].ravel(), minlength=16 * width).reshape(width, 2, 2, 4)
         columns = columns & (tables[:, 1, 1].max(axis=1) >= fewest)
         column = _purest_column(tables[:, 0], columns)
         if column is None or np.count_nonzero(tables[column, 1].sum(axis=0)) == 1:
@@ -142,12 +143,6 @@ def _cell_codes(quarters: NDArray[np.int32], labeled: Mask, read: Mask) -> NDArr
     columns = 16 * np.arange(quarters.shape[1], dtype=np.int32)
     kind = (8 * read + 4 * labeled).astype(np.int32)
     return np.asarray(quarters + kind[:, None] + columns, np.int32)
-
-
-def _count(codes: NDArray[np.int32]) -> Counts:
-    """Rows by column, read or not, labeled or not, and quarter."""
-    columns = codes.shape[1]
-    return np.bincount(codes.ravel(), minlength=16 * columns).reshape(columns, 2, 2, 4)
 
 
 def _purest_column(tables: Counts, columns: Mask) -> int | None:
