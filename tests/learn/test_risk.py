@@ -121,3 +121,9 @@ def test_unknown_learner():
 def test_mean_risk_refuses_bad_scores():
     with pytest.raises(InputError, match="TB004 scores_u"):
         mean_risk(Risk(0.5, 0, 0.5), [1.0], [np.nan])
+
+
+@pytest.mark.parametrize("loss", ["hinge", None, ["sigmoid"]])
+def test_a_loss_is_one_of_two(loss):
+    with pytest.raises(InputError, match='TB008 loss must be "sigmoid" or "logistic"; got'):
+        nnpu(loss=loss)

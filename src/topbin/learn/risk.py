@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from topbin.core.checks import check_scores
+from topbin.core.errors import InputError
 
 Loss = Literal["logistic", "sigmoid"]
 
@@ -85,6 +86,10 @@ class Learner:
     needs_alpha: bool = False
     estimates_alpha: bool = False
     oracle: bool = False
+
+    def __post_init__(self) -> None:
+        if self.loss not in [*LOSSES]:
+            raise InputError("TB008", f'loss must be "sigmoid" or "logistic"; got {self.loss!r}.')
 
     def at(self, alpha: float | None) -> Risk:
         """The risk at this α, with this learner's loss; α can be None where it is not needed."""

@@ -49,16 +49,12 @@ def elkan_noto(
 
 
 def _labeled_share(g_p: Scores, g_u: Scores, rho: float, variant: Variant) -> float:
-    if variant == "e1":
-        c = float(g_p.mean())
-    elif variant == "e2":
-        labeled = rho * float(g_p.mean())
-        total = labeled + (1 - rho) * float(g_u.mean())
-        c = labeled / total if total else 0.0
-    elif variant == "e3":
-        c = max(float(g_p[-1]), float(g_u[-1]))
-    else:
+    mean_p, labeled = float(g_p.mean()), rho * float(g_p.mean())
+    total = labeled + (1 - rho) * float(g_u.mean())
+    ways = {"e1": mean_p, "e2": labeled / (total or 1.0), "e3": float(max(g_p[-1], g_u[-1]))}
+    if variant not in [*ways]:
         raise InputError("TB008", f"variant must be 'e1', 'e2' or 'e3'; got {variant!r}.")
+    c = ways[variant]
     if c == 0:
         raise InputError(
             "TB009",

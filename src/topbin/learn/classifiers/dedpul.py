@@ -1,7 +1,4 @@
-"""DEDPULClassifier: the posterior of DEDPUL, over any model.
-
-Ivanov, "DEDPUL: Difference-of-Estimated-Densities-based Positive-Unlabeled Learning", ICMLA 2020.
-"""
+"""DEDPULClassifier: the posterior of DEDPUL (see `topbin.mpe.dedpul`) over any model."""
 
 from dataclasses import dataclass, field, replace
 

@@ -1,8 +1,7 @@
 """ElkanNotoClassifier: the two classifiers of Elkan & Noto, KDD 2008, over any model.
 
-"Learning classifiers from only positive and unlabeled data": from g(x), the probability that a row
-like x is labeled, and c, the labeled share of the positives. The paper's f(x) = g(x)/c is for all
-rows; probabilities here are for the unlabeled ones.
+They start from g(x), the probability that a row like x is labeled, and c, the labeled share of the
+positives. The paper's f(x) = g(x)/c is for all rows; probabilities here are for the unlabeled ones.
 """
 
 from collections.abc import Callable

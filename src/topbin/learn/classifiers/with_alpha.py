@@ -4,7 +4,6 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from topbin.core.errors import InputError
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.cvir import cvir
 from topbin.learn.nnpu import nnpu
@@ -68,7 +67,7 @@ class UPUClassifier(PUClassifier):
     loss: Loss = "sigmoid"
 
     def _learner(self) -> Learner:
-        return replace(UPU, loss=check_loss(self.loss))
+        return replace(UPU, loss=self.loss)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -83,11 +82,4 @@ class NNPUClassifier(UPUClassifier):
     gamma: float = 1.0
 
     def _learner(self) -> Learner:
-        return nnpu(beta=self.beta, gamma=self.gamma, loss=check_loss(self.loss))
-
-
-def check_loss(loss: Loss) -> Loss:
-    """The loss, if it is one of the two."""
-    if loss not in ("sigmoid", "logistic"):
-        raise InputError("TB008", f'loss must be "sigmoid" or "logistic"; got {loss!r}.')
-    return loss
+        return nnpu(beta=self.beta, gamma=self.gamma, loss=self.loss)
