@@ -19,8 +19,9 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.labels import LabelValues
 from topbin.core.tails import Counts, Tails
-from topbin.engines.count import Chunk, Columns, Counted, Cuts, total_over
+from topbin.engines.count import Chunk, Columns, Counted, Cuts, over_chunks
 from topbin.engines.engine import Engine
+from topbin.engines.outcome import total
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
 
@@ -134,7 +135,7 @@ def bin_scores(engine: Engine, counted: Counted) -> Binned:
             "TB007", "methods that read every score are not computed by group; use bbe or bbe_cp."
         )
     tails, labels = counted.tails[None], counted.labels
-    ends = total_over(engine, counted.parts, Span(counted.columns, labels))
+    ends = total(engine, over_chunks, counted.parts, Span(counted.columns, labels))
     edges, middles = (ends + Ends.of(tails.cuts)).cells()
     # Edges that are equal in float32 are one cell, with the last middle of them.
     cast = edges.astype(counted.columns.dtype)
@@ -142,7 +143,7 @@ def bin_scores(engine: Engine, counted: Counted) -> Binned:
     cast, middles = cast[last], middles[last]
     blank = np.zeros(cast.size, np.int64)
     cuts = Cuts(counted.columns, labels, {None: Tails(cast, blank, blank, 0, 0)})
-    above = total_over(engine, counted.parts, cuts)[None]
+    above = total(engine, over_chunks, counted.parts, cuts)[None]
     if above[0] != tails.n_u:
         raise InputError("TB102", "the files changed while they were read. Count them again.")
     return Binned(cast, middles, -np.diff(np.append(above[:-1], 0)), tails)
@@ -154,8 +155,8 @@ def _spread(values: Any, counts: Counts) -> Any:
     >>> _spread(np.array([1.0, 2.0]), np.array([1, 3]))
     array([1., 2., 2., 2.])
     """
-    total = int(counts.sum())
-    if total <= ROWS:
+    rows = int(counts.sum())
+    if rows <= ROWS:
         return np.repeat(values, counts)
-    wanted = ((np.arange(ROWS) + 0.5) * (total / ROWS)).astype(np.int64)
+    wanted = ((np.arange(ROWS) + 0.5) * (rows / ROWS)).astype(np.int64)
     return values[np.searchsorted(np.cumsum(counts), wanted, side="right")]

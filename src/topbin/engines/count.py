@@ -4,7 +4,7 @@ The first pass collects what is small: label values with their counts, the score
 rows that cannot be used. The cuts go to every part; the second pass brings counts back, which add.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import eq
@@ -19,11 +19,11 @@ from topbin.core.errors import InputError, TopbinError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.tails import Tails
-from topbin.data.batch import Batch, Part
+from topbin.data.batch import Part
 from topbin.data.find import SourceLike
 from topbin.data.table import Table, listed, open_table, skipped
 from topbin.engines.engine import Engine
-from topbin.engines.outcome import advising_to_skip, total_of
+from topbin.engines.outcome import advising_to_skip, total, total_of
 from topbin.engines.thin import cost, thin
 from topbin.mpe.estimate import estimate_alpha
 
@@ -54,13 +54,10 @@ class Columns:
 
     def chunks(self, part: Part) -> Iterator["Chunk"]:
         """The rows of a part."""
-        return (self.chunk(batch) for batch in part.batches(self.names, CHUNK_ROWS))
-
-    def chunk(self, batch: Batch) -> "Chunk":
-        """The rows of a batch."""
         roles = {"labels": self.label, "groups": self.by}
-        coded = {role: batch.coded(name) for role, name in roles.items() if name is not None}
-        return Chunk(batch.numbers(self.score, self.dtype), **coded)
+        for batch in part.batches(self.names, CHUNK_ROWS):
+            coded = {role: batch.coded(name) for role, name in roles.items() if name is not None}
+            yield Chunk(batch.numbers(self.score, self.dtype), **coded)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,16 +75,17 @@ class Chunk:
 
     def by_group(self, index: Any) -> Iterator[tuple[Any, Scores]]:
         """The scores of these rows by group; without a column of groups, one group called None."""
-        scores, groups = self.scores[index], None if self.groups is None else self.groups.at(index)
-        if groups is None and scores.size:
-            yield None, scores
-        if groups is None or not scores.size:
+        scores = self.scores[index]
+        if not scores.size:
             return
-        order = np.argsort(groups.codes, kind="stable")
-        ranked = groups.codes[order]
-        starts = np.flatnonzero(ranked[1:] != ranked[:-1]) + 1
+        if self.groups is None:
+            yield None, scores
+            return
+        codes = self.groups.codes[index]
+        order = np.argsort(codes, kind="stable")
+        starts = np.flatnonzero(np.diff(codes[order])) + 1
         for rows in np.split(order, starts):
-            yield groups.values[groups.codes[rows[0]]], scores[rows]
+            yield self.groups.values[codes[rows[0]]], scores[rows]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,26 +239,21 @@ def count_from(
         columns = replace(columns, wide=table.types[score] != "FLOAT")
         # A guess, which is mostly right and saves a pass over the labels.
         look = Look(columns, partial(spells, 1 if positive is None else positive))
-        parts = table.parts(PART_ROWS)
-        seen, bad = _first_pass(engine, parts, look, skip_bad)
-    parts = [part for part in parts if part.path not in bad]
+        parts, seen, bad = _first_pass(engine, table.parts(PART_ROWS), look, skip_bad)
     _check_usable(seen, drop_nan)
     roles = {"positive": positive, "negative": negative}
     labels = resolve_labels(seen.labels, **roles, name=f'column "{label}"')
     if [value for value in seen.labels if look.is_positive(value)] != [labels.positive]:
-        exact = Look(columns, partial(eq, labels.positive))
-        seen, _ = _first_pass(engine, parts, exact, skip_bad=False)
+        seen = total(engine, over_chunks, parts, Look(columns, partial(eq, labels.positive)))
     full = {group: Tails.of_positives(np.concatenate(s)) for group, s in seen.scores_p.items()}
     of_p = {group: thin(tails) for group, tails in full.items()}
     above = _second_pass(engine, parts, Cuts(columns, labels, of_p))
-    tails = {
-        group: replace(of_p[group], above_u=above[group][:-1], n_u=int(above[group][-1]))
-        for group in sorted(of_p.keys() & above.keys(), key=str)
-    }
-    if not tails:
+    both = sorted(of_p.keys() & above.keys(), key=str)
+    if not both:
         raise InputError("TB003", f"no group of {by!r} has both positives and unlabeled rows.")
-    notes = *skipped([*table.bad, *bad]), *_notes(seen, of_p.keys() ^ above.keys(), len(tails))
-    distinct = {group: full[group].cuts.size for group in tails}
+    tails = {k: replace(of_p[k], above_u=above[k][:-1], n_u=int(above[k][-1])) for k in both}
+    notes = *skipped([*table.bad, *bad]), *_notes(seen, of_p.keys() ^ above.keys(), len(both))
+    distinct = {group: full[group].cuts.size for group in both}
     return Counted(tails, labels, tuple(parts), columns, distinct, notes)
 
 
@@ -284,8 +277,8 @@ def _check_kinds(table: Table, score: str) -> None:
 
 def _first_pass(
     engine: Engine, parts: list[Part], look: Look, skip_bad: bool
-) -> tuple[Seen, dict[str, TopbinError]]:
-    """What was seen in the parts that can be read, and the errors of the other files.
+) -> tuple[list[Part], Seen, dict[str, TopbinError]]:
+    """The parts that can be read, what was seen in them, and the errors of the other files.
 
     Of a file with a broken part nothing may count, so the others are then looked at again.
     """
@@ -294,9 +287,9 @@ def _first_pass(
         parts = [part for part in parts if part.path not in bad]
         if not parts:
             raise InputError("TB001", "no file that can be read has rows.")
-        outcome = total_of(engine, _over_chunks, parts, look)
+        outcome = total_of(engine, over_chunks, parts, look)
         if not outcome.bad:
-            return outcome.value, bad
+            return parts, outcome.value, bad
         if not skip_bad:
             raise outcome.first_error()
         bad |= outcome.bad
@@ -311,7 +304,7 @@ def _second_pass(engine: Engine, parts: list[Part], cuts: Cuts) -> dict[Any, Cou
     two_kinds = not cuts.labels.n_n
     if two_kinds:
         cuts = replace(cuts, columns=replace(cuts.columns, label=None))
-    above = total_over(engine, parts, cuts)
+    above = total(engine, over_chunks, parts, cuts)
     if two_kinds:
         own = {group: np.append(t.above_p, t.n_p) for group, t in cuts.tails.items()}
         above = {group: counts - own.get(group, 0) for group, counts in above.items()}
@@ -320,15 +313,8 @@ def _second_pass(engine: Engine, parts: list[Part], cuts: Cuts) -> dict[Any, Cou
     return {group: counts for group, counts in above.items() if counts[-1]}
 
 
-def total_over(engine: Engine, parts: Sequence[Part], task: Any) -> Any:
-    """The sum of what a task finds in the chunks of all parts."""
-    outcome = total_of(engine, _over_chunks, parts, task)
-    if outcome.bad:
-        raise outcome.first_error()
-    return outcome.value
-
-
-def _over_chunks(task: Any, part: Part) -> Any:
+def over_chunks(task: Any, part: Part) -> Any:
+    """The sum of what a task finds in the chunks of a part."""
     return sum((task(chunk) for chunk in task.columns.chunks(part)), task.nothing)
 
 

@@ -1,8 +1,7 @@
 """The Dask engine: parts on the workers of a cluster, sums added in a tree (extra `dask`)."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Self
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
@@ -33,27 +32,21 @@ class Dask:
     ) -> Sum:
         """The sum of `task(shared, part)` over the cluster."""
         # Submitted, not scattered: a scattered value is lost with the workers that hold it.
-        value = self._client.submit(_same, shared, pure=False)
+        value = self._client.submit(lambda given: given, shared, pure=False)
         sums = [self._client.submit(task, value, part, pure=False) for part in parts]
         while len(sums) > 1:
             groups = [sums[i : i + BRANCH] for i in range(0, len(sums), BRANCH)]
             sums = [self._client.submit(added, group, pure=False) for group in groups]
-        with self._giving_up():
-            found: Sum = sums[0].result()
-        return found
-
-    @contextmanager
-    def _giving_up(self) -> Iterator[None]:
-        """Raise a coded error if no worker could compute a part."""
         lost = self._distributed.KilledWorker, self._distributed.client.FutureCancelledError
         try:
-            yield
+            found: Sum = sums[0].result()
         except lost as error:
             raise InputError(
                 "TB402",
                 f"Dask gave up: {error}. A worker that dies repeatedly is often out of "
                 "memory; see its log.",
             ) from error
+        return found
 
     def __enter__(self) -> Self:
         return self
@@ -61,7 +54,3 @@ class Dask:
     def __exit__(self, *error: object) -> None:
         """Leave the cluster; end it if it was started here."""
         self._client.close()
-
-
-def _same(value: Any) -> Any:
-    return value

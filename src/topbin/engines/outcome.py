@@ -42,6 +42,16 @@ def total_of(
     return engine.total(_guarded, parts, (task, shared))
 
 
+def total(
+    engine: Engine, task: Callable[[Any, Part], Any], parts: Sequence[Part], shared: Any
+) -> Any:
+    """The sum over all parts, or the error of the first file that has one."""
+    found = total_of(engine, task, parts, shared)
+    if found.bad:
+        raise found.first_error()
+    return found.value
+
+
 def _guarded(given: tuple[Callable[[Any, Part], Any], Any], part: Part) -> Outcome:
     task, shared = given
     try:
