@@ -31,8 +31,8 @@ from topbin.mpe.alarms import shared_rows
 
 SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
-# Findings that the encoder already names among the columns it leaves out.
 NAMES = ("positives", "unlabeled", "source")  # settings that name files
+# Findings that the encoder already names among the columns it leaves out.
 DROPPED_ANYWAY = {"constant", "identifier", "free-text"}
 
 
@@ -92,11 +92,6 @@ class Prepared:
     def unlabeled_rows(self) -> Any:
         """Positions of the unlabeled rows in the table."""
         return np.flatnonzero(self.labels.is_unlabeled)
-
-    @property
-    def row_numbers(self) -> Any:
-        """Numbers of the unlabeled rows, from 1, in the table or the files they come from."""
-        return self.table.places[self.unlabeled_rows] + 1
 
     @property
     def n_u(self) -> int:

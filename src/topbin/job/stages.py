@@ -71,11 +71,10 @@ def close_stages(run: RunFolder) -> None:
 
 def key_of(data: Prepared, settings: Mapping[str, Any]) -> str:
     """A name for all that determines a step."""
+    fixed = {key: value for key, value in settings.items() if key not in MAY_CHANGE}
     made_of = {
         "rows": data.hash,
-        "settings": json.loads(
-            to_json({key: value for key, value in settings.items() if key not in MAY_CHANGE})
-        ),
+        "settings": json.loads(to_json(fixed)),
         "topbin": topbin.__version__,
         "python": platform.python_version(),
         "packages": packages(),

@@ -26,11 +26,7 @@ class HistoryDisplay(Display):
     @classmethod
     def from_estimator(cls, classifier: Any) -> "HistoryDisplay":
         """The picture of a fitted classifier's `history_`."""
-        records = []
-        for e in classifier.history_:
-            alpha = e.alpha if e.estimate is None else e.estimate.alpha
-            records.append({"epoch": e.epoch, "loss": e.loss, "alpha": alpha})
-        return cls.from_history(records)
+        return cls.from_history([record(epoch) for epoch in classifier.history_])
 
     @classmethod
     def from_history(cls, history: Sequence[dict[str, Any]]) -> "HistoryDisplay":
@@ -60,3 +56,15 @@ class HistoryDisplay(Display):
         ax.set(xlabel="epoch or round", ylabel="value", title=title, ylim=(0, None))
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.tick_params(colors=CHOSEN)
+
+
+def record(epoch: Any) -> dict[str, Any]:
+    """An epoch of a fitted classifier's `history_` as result.json keeps it."""
+    return {
+        "epoch": epoch.epoch,
+        "phase": epoch.phase,
+        "loss": epoch.loss,
+        "training_error": epoch.training_error,
+        "alpha": epoch.alpha if epoch.estimate is None else epoch.estimate.alpha,
+        "kept": epoch.n_kept,
+    }
