@@ -93,9 +93,8 @@ def as_table(rows: list[dict[str, Any]], truth: float) -> Table:
 def draw(classifier: Any, output: Path) -> list[Path]:
     """Both pictures, as files."""
     matplotlib.use("Agg")
-    paths = [output / "top_bin.png", output / "scores.png"]
-    displays: tuple[Any, ...] = (TopBinDisplay, ScoreDisplay)
-    for display, path in zip(displays, paths, strict=True):
-        with new_file(path, force=True) as part:
+    displays: dict[str, Any] = {"top_bin.png": TopBinDisplay, "scores.png": ScoreDisplay}
+    for name, display in displays.items():
+        with new_file(output / name, force=True) as part:
             display.from_estimator(classifier).plot().figure_.savefig(part, dpi=150, format="png")
-    return paths
+    return [output / name for name in displays]

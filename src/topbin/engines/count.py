@@ -34,23 +34,18 @@ UNREAD = Coded([], np.zeros(0, np.uint8))
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns to read; scores are float64 if `wide`, else float32."""
+    """The columns to read, and what scores are read as."""
 
     score: str
     label: str | None
     by: str | None = None
-    wide: bool = True
+    dtype: type[np.floating[Any]] = np.float64
 
     @property
     def names(self) -> list[str]:
         """The columns to read, each once."""
         named = (self.score, self.label, self.by)
         return list(dict.fromkeys(name for name in named if name is not None))
-
-    @property
-    def dtype(self) -> type[np.floating[Any]]:
-        """What scores are read as."""
-        return np.float64 if self.wide else np.float32
 
     def chunks(self, part: Part) -> Iterator["Chunk"]:
         """The rows of a part."""
@@ -236,7 +231,8 @@ def count_from(
     with advising_to_skip(skip_bad):
         table = open_table(source, columns=columns.names, skip_bad=skip_bad)
         _check_kinds(table, score)
-        columns = replace(columns, wide=table.types[score] != "FLOAT")
+        if table.types[score] == "FLOAT":
+            columns = replace(columns, dtype=np.float32)
         # A guess, which is mostly right and saves a pass over the labels.
         look = Look(columns, partial(spells, 1 if positive is None else positive))
         parts, seen, bad = _first_pass(engine, table.parts(PART_ROWS), look, skip_bad)

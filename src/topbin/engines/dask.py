@@ -1,14 +1,14 @@
 """The Dask engine: parts on the workers of a cluster, sums added in a tree (extra `dask`)."""
 
 from collections.abc import Callable, Sequence
-from typing import Self
+from contextlib import AbstractContextManager
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.engines.engine import BRANCH, REACH_SECONDS, Part, Shared, Sum, added
 
 
-class Dask:
+class Dask(AbstractContextManager["Dask"]):
     """A cluster at `address`, or one of processes of this machine, started and ended here.
 
     If a worker dies, its parts, and the value that they share, are computed again on another one.
@@ -47,9 +47,6 @@ class Dask:
                 "memory; see its log.",
             ) from error
         return found
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         """Leave the cluster; end it if it was started here."""

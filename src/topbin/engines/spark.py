@@ -3,9 +3,9 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from operator import add
 from socket import create_connection
-from typing import Self
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
@@ -19,7 +19,7 @@ QUIET = {
 }
 
 
-class Spark:
+class Spark(AbstractContextManager["Spark"]):
     """A cluster whose master is `address`, or `local[*]`; a session that already runs is used.
 
     Spark computes a part that failed again, up to `spark.task.maxFailures` times.
@@ -59,9 +59,6 @@ class Spark:
         finally:
             value.unpersist()
         return found
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         """End the session if it was started here."""

@@ -79,7 +79,7 @@ def fit(
     if not isinstance(source, Prepared):
         rows = sample_of({"sample": sample, "engine": engine})
         named = {"positives": positives, "positive": positive, "negative": negative, "id": id}
-        how = {"sample": rows, "engine": engine, "seed": seed}
+        how: dict[str, Any] = {"sample": rows, "engine": engine, "seed": seed}
         source = prepare(source, label, **named, drop=drop, text=text, **how)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     steps = {} if memory is None else memory

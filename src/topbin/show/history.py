@@ -13,7 +13,7 @@ from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, Display
 
 @dataclass
 class HistoryDisplay(Display):
-    """How the estimate settled while the model learned.
+    """How the estimate settled while the model learned; one row per epoch and model.
 
     >>> HistoryDisplay.from_history([{"epoch": 1, "loss": 0.7, "alpha": 0.5}]).frame()["alpha"][0]
     np.float64(0.5)
@@ -33,15 +33,10 @@ class HistoryDisplay(Display):
         """From records with `epoch`, `loss` and `alpha`, as in result.json."""
         if not history:
             raise InputError("TB001", "the history is empty; fit a classifier first.")
-        loss, alpha = (
-            np.array([np.nan if e[key] is None else e[key] for e in history], np.float64)
-            for key in ("loss", "alpha")
-        )
-        return cls(np.array([e["epoch"] for e in history]), loss, alpha)
-
-    def columns(self) -> dict[str, Any]:
-        """One row per epoch and model."""
-        return {"epoch": self.epoch, "loss": self.loss, "alpha": self.alpha}
+        epoch = np.array([e["epoch"] for e in history])
+        # None, where there is no loss or no estimate, becomes NaN.
+        loss, alpha = (np.array([e[k] for e in history], np.float64) for k in ("loss", "alpha"))
+        return cls(epoch, loss, alpha)
 
     def draw(self, ax: Any) -> None:
         """The mean of all models, and from the lowest to the highest."""
