@@ -37,12 +37,11 @@ def _run_lines(found: Mapping[str, Any]) -> list[str]:
     from topbin.core.estimate import AlphaEstimate
 
     data, picked = found["data"], found["candidates"]
+    among = {"n_u": data["n_u"], "negatives": data.get("n_n", 0)}
     lines = [
         f"data            {', '.join(data['source'])}: {data['rows']:,} rows, {data['hash']}",
         f"labels          {data['label_note']}",
-        AlphaEstimate.from_dict(found["estimate"]).summary(
-            n_u=data["n_u"], negatives=data.get("n_n", 0)
-        ),
+        AlphaEstimate.from_dict(found["estimate"]).summary(**among),
         f"agreement       {found['agreement']}",
         f"candidates      {picked['rows']:,} rows in {picked['file']}",
     ]

@@ -65,13 +65,9 @@ class Verb(click.Command):
         kwargs.setdefault("epilog", EXIT_CODES)
         super().__init__(*args, **kwargs)
         self.help = examples_first(self.help or "")
-        self.params.append(
-            Grouped(
-                ["--debug"], is_flag=True, expose_value=False, is_eager=True, group="Output",
-                help="Show the traceback of an error.",
-                callback=lambda ctx, _, value: ctx.meta.update(debug=value),
-            )
-        )  # fmt: skip
+        debug: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
+        debug["callback"] = lambda ctx, _, value: ctx.meta.update(debug=value)
+        option("--debug", group="Output", help="Show the traceback of an error.", **debug)(self)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; say what went wrong in its own words."""

@@ -6,7 +6,8 @@ serve scores in memory read them back as that many cells' middles.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.labels import LabelValues
 from topbin.core.tails import Counts, Tails
-from topbin.engines.count import Chunk, Columns, Counted, Cuts, over_chunks
+from topbin.engines.count import Chunk, Counted, Sums, Task, count_cuts, over_chunks
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total
 from topbin.mpe.estimate import add_alarms
@@ -77,20 +78,6 @@ class Ends:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """What the pass for the ends needs in every part."""
-
-    columns: Columns
-    labels: LabelValues
-    nothing: ClassVar = Ends()
-
-    def __call__(self, chunk: Chunk) -> Ends:
-        """The ends of the unlabeled scores of a chunk."""
-        usable = np.isfinite(chunk.scores) & self.labels.is_unlabeled(chunk.labels)
-        return Ends.of(chunk.scores[usable])
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Binned:
     """The cells' lower edges and middles, their unlabeled scores, and the exact tails."""
@@ -134,19 +121,23 @@ def bin_scores(engine: Engine, counted: Counted) -> Binned:
         raise InputError(
             "TB007", "methods that read every score are not computed by group; use bbe or bbe_cp."
         )
-    tails, labels = counted.tails[None], counted.labels
-    ends = total(engine, over_chunks, counted.parts, Span(counted.columns, labels))
-    edges, middles = (ends + Ends.of(tails.cuts)).cells()
+    tails, columns, labels = counted.tails[None], counted.columns, counted.labels
+    task = Task(columns, partial(_ends, labels), Ends.of(tails.cuts))
+    edges, middles = total(engine, over_chunks, counted.parts, task).cells()
     # Edges that are equal in float32 are one cell, with the last middle of them.
-    cast = edges.astype(counted.columns.dtype)
+    cast = edges.astype(columns.dtype)
     last = np.append(cast[1:] != cast[:-1], True)
     cast, middles = cast[last], middles[last]
-    blank = np.zeros(cast.size, np.int64)
-    cuts = Cuts(counted.columns, labels, {None: Tails(cast, blank, blank, 0, 0)})
-    above = total(engine, over_chunks, counted.parts, cuts)[None]
+    task = Task(columns, partial(count_cuts, {None: cast}, labels), Sums())
+    above = total(engine, over_chunks, counted.parts, task)[None]
     if above[0] != tails.n_u:
         raise InputError("TB102", "the files changed while they were read. Count them again.")
     return Binned(cast, middles, -np.diff(np.append(above[:-1], 0)), tails)
+
+
+def _ends(labels: LabelValues, chunk: Chunk) -> Ends:
+    """The ends of the unlabeled scores of a chunk."""
+    return Ends.of(chunk.scores[np.isfinite(chunk.scores) & labels.is_unlabeled(chunk.labels)])
 
 
 def _spread(values: Any, counts: Counts) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import eq
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -110,6 +110,14 @@ class Counted:
         return found
 
 
+class Task(NamedTuple):
+    """What a pass does: the columns to read, how to read a chunk, and what no chunk gives."""
+
+    columns: Columns
+    read: Callable[[Chunk], Any]
+    nothing: Any
+
+
 class Sums(dict[Any, Any]):
     """Values by name, which add name by name.
 
@@ -135,50 +143,31 @@ class Seen:
         return Seen(labels, scores_p, self.rows + other.rows, self.unusable + other.unusable)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Look:
-    """What the first pass looks for in every part: the scores of rows with such labels."""
-
-    columns: Columns
-    is_positive: Callable[[Any], bool]
-    nothing: ClassVar = Seen()
-
-    def __call__(self, chunk: Chunk) -> Seen:
-        """Labels, positive scores and unusable rows of a chunk."""
-        usable = np.isfinite(chunk.scores)
-        unusable = usable.size - int(np.count_nonzero(usable))
-        if unusable:
-            chunk = chunk.at(usable)
-        is_p = np.flatnonzero(chunk.labels.where(self.is_positive))
-        scores_p = Sums({group: (scores,) for group, scores in chunk.by_group(is_p)})
-        return Seen(Sums(chunk.labels.counts()), scores_p, usable.size, unusable)
+def see(is_positive: Callable[[Any], bool], chunk: Chunk) -> Seen:
+    """Labels, positive scores and unusable rows of a chunk: what the first pass looks for."""
+    usable = np.isfinite(chunk.scores)
+    unusable = usable.size - int(np.count_nonzero(usable))
+    if unusable:
+        chunk = chunk.at(usable)
+    is_p = np.flatnonzero(chunk.labels.where(is_positive))
+    scores_p = Sums({group: (scores,) for group, scores in chunk.by_group(is_p)})
+    return Seen(Sums(chunk.labels.counts()), scores_p, usable.size, unusable)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cuts:
-    """What the second pass counts in every part: rows above each cut of a group, then all of them.
+def count_cuts(cuts: Mapping[Any, Scores], labels: LabelValues | None, chunk: Chunk) -> Sums:
+    """By group, the rows of a chunk above each cut, then all: what the second pass counts.
 
-    Without a label column all rows count, and the positives among them are taken off the sum.
+    Without labels all rows count, and the positives among them are taken off the sum. A group
+    without positives has no cuts; its rows are counted all the same.
     """
-
-    columns: Columns
-    labels: LabelValues
-    tails: dict[Any, Tails]
-    nothing: ClassVar = Sums()
-
-    def __call__(self, chunk: Chunk) -> Sums:
-        """Count the usable unlabeled rows of a chunk at the cuts of their groups."""
-        usable = np.isfinite(chunk.scores)
-        if self.columns.label is not None:
-            usable &= self.labels.is_unlabeled(chunk.labels)
-        groups = chunk.by_group(slice(None) if usable.all() else usable)
-        return Sums({group: self._counts(group, scores) for group, scores in groups})
-
-    def _counts(self, group: Any, scores: Scores) -> Counts:
-        """A group without positives has no cuts; its rows are counted all the same."""
-        if group not in self.tails:
-            return np.array([scores.size])
-        return np.append(count_above(self.tails[group].cuts, scores), scores.size)
+    usable = np.isfinite(chunk.scores)
+    if labels is not None:
+        usable &= labels.is_unlabeled(chunk.labels)
+    counts = Sums()
+    for group, scores in chunk.by_group(slice(None) if usable.all() else usable):
+        above = count_above(cuts[group], scores) if group in cuts else np.zeros(0, np.int64)
+        counts[group] = np.append(above, scores.size)
+    return counts
 
 
 def tails_from(
@@ -222,28 +211,29 @@ def count_from(
         A path, a glob pattern, or a list of these.
     score, label
         The columns of scores and of labels; `positive` and `negative` as in `read_labels`.
-    drop_nan
-        Leave out rows whose score is missing, NaN or infinite, which are otherwise TB004.
-    skip_bad
-        Leave out files that cannot be read, which are otherwise TB102.
+    drop_nan, skip_bad
+        Leave out rows whose score is missing, NaN or infinite, which are otherwise TB004, and files
+        that cannot be read, which are otherwise TB102.
     """
     columns = Columns(score, label, by)
     with advising_to_skip(skip_bad):
         table = open_table(source, columns=columns.names, skip_bad=skip_bad)
         _check_kinds(table, score)
-        if table.types[score] == "FLOAT":
-            columns = replace(columns, dtype=np.float32)
+        dtype = np.float32 if table.types[score] == "FLOAT" else np.float64
+        columns = replace(columns, dtype=dtype)
         # A guess, which is mostly right and saves a pass over the labels.
-        look = Look(columns, partial(spells, 1 if positive is None else positive))
+        is_positive = partial(spells, 1 if positive is None else positive)
+        look = Task(columns, partial(see, is_positive), Seen())
         parts, seen, bad = _first_pass(engine, table.parts(PART_ROWS), look, skip_bad)
     _check_usable(seen, drop_nan)
     roles = {"positive": positive, "negative": negative}
     labels = resolve_labels(seen.labels, **roles, name=f'column "{label}"')
-    if [value for value in seen.labels if look.is_positive(value)] != [labels.positive]:
-        seen = total(engine, over_chunks, parts, Look(columns, partial(eq, labels.positive)))
+    if [value for value in seen.labels if is_positive(value)] != [labels.positive]:
+        exact = partial(see, partial(eq, labels.positive))
+        seen = total(engine, over_chunks, parts, look._replace(read=exact))
     full = {group: Tails.of_positives(np.concatenate(s)) for group, s in seen.scores_p.items()}
     of_p = {group: thin(tails) for group, tails in full.items()}
-    above = _second_pass(engine, parts, Cuts(columns, labels, of_p))
+    above = _second_pass(engine, parts, columns, labels, of_p)
     both = sorted(of_p.keys() & above.keys(), key=str)
     if not both:
         raise InputError("TB003", f"no group of {by!r} has both positives and unlabeled rows.")
@@ -272,7 +262,7 @@ def _check_kinds(table: Table, score: str) -> None:
 
 
 def _first_pass(
-    engine: Engine, parts: list[Part], look: Look, skip_bad: bool
+    engine: Engine, parts: list[Part], look: Task, skip_bad: bool
 ) -> tuple[list[Part], Seen, dict[str, TopbinError]]:
     """The parts that can be read, what was seen in them, and the errors of the other files.
 
@@ -291,27 +281,31 @@ def _first_pass(
         bad |= outcome.bad
 
 
-def _second_pass(engine: Engine, parts: list[Part], cuts: Cuts) -> dict[Any, Counts]:
+def _second_pass(
+    engine: Engine, parts: list[Part], columns: Columns, labels: LabelValues, of_p: dict[Any, Tails]
+) -> dict[Any, Counts]:
     """The counts of every group that has unlabeled rows.
 
     Where each row is positive or unlabeled, labels need not be read again: all rows are counted,
     and then the positives, whose counts are known, are taken off.
     """
-    two_kinds = not cuts.labels.n_n
-    if two_kinds:
-        cuts = replace(cuts, columns=replace(cuts.columns, label=None))
-    above = total(engine, over_chunks, parts, cuts)
-    if two_kinds:
-        own = {group: np.append(t.above_p, t.n_p) for group, t in cuts.tails.items()}
+    cuts = {group: tails.cuts for group, tails in of_p.items()}
+    if labels.n_n:
+        task = Task(columns, partial(count_cuts, cuts, labels), Sums())
+        above = total(engine, over_chunks, parts, task)
+    else:
+        task = Task(replace(columns, label=None), partial(count_cuts, cuts, None), Sums())
+        above = total(engine, over_chunks, parts, task)
+        own = {group: np.append(t.above_p, t.n_p) for group, t in of_p.items()}
         above = {group: counts - own.get(group, 0) for group, counts in above.items()}
-    if cuts.labels.n_u != sum(int(counts[-1]) for counts in above.values()):
+    if labels.n_u != sum(int(counts[-1]) for counts in above.values()):
         raise InputError("TB102", "the files changed while they were read. Count them again.")
     return {group: counts for group, counts in above.items() if counts[-1]}
 
 
-def over_chunks(task: Any, part: Part) -> Any:
+def over_chunks(task: Task, part: Part) -> Any:
     """The sum of what a task finds in the chunks of a part."""
-    return sum((task(chunk) for chunk in task.columns.chunks(part)), task.nothing)
+    return sum(map(task.read, task.columns.chunks(part)), task.nothing)
 
 
 def _check_usable(seen: Seen, drop_nan: bool) -> None:

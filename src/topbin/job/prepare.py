@@ -256,13 +256,11 @@ def _notice(
 
 
 def _check_label(label: Any, positives: Any) -> None:
-    if positives is not None:
-        if label is not None:
-            raise InputError("TB008", "label and positives cannot both be given; leave one out.")
-        return
-    if label is None:
+    if positives is not None and label is not None:
+        raise InputError("TB008", "label and positives cannot both be given; leave one out.")
+    if positives is None and label is None:
         raise InputError("TB008", "label is missing: name the column that marks the positives.")
-    if not isinstance(label, str):
+    if not isinstance(label, str | None):
         raise InputError(
             "TB008",
             f"label is the name of a column; got a {type(label).__name__}. Add the labels as a "
