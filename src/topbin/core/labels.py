@@ -143,13 +143,9 @@ class LabelValues:
 
     def read(self, coded: Coded) -> Labels:
         """The labels of these rows."""
-        return Labels(
-            self.is_positive(coded),
-            coded.where(lambda value: value is not None and value == self.negative),
-            self.positive,
-            self.unlabeled,
-            self.note,
-        )
+        is_negative = coded.where(lambda value: value is not None and value == self.negative)
+        read = self.is_positive(coded), is_negative
+        return Labels(*read, self.positive, self.unlabeled, self.note)
 
     def _is_unlabeled(self, value: Any) -> bool:
         return value is None or value not in (self.positive, self.negative)

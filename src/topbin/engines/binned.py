@@ -69,13 +69,9 @@ class Ends:
         z = np.linspace(logit(self.inner_low), logit(self.inner_high), CELLS + 1)
         # Rounding must not put an edge beyond the ends, or before the one below it.
         inside = np.clip(np.maximum.accumulate(expit(z[1:-1])), self.inner_low, self.inner_high)
-        below, above = [0.0] * (self.low == 0), [1.0] * (self.high == 1)
-        ends = [self.inner_low], [self.inner_high]
-        middles = expit((z[:-1] + z[1:]) / 2)
-        return (
-            np.concatenate([below, ends[0], inside, ends[1], above]),
-            np.concatenate([below, middles, ends[1], above]),
-        )
+        below, above = [0.0] * (self.low == 0), [self.inner_high] + [1.0] * (self.high == 1)
+        edges = np.concatenate([below, [self.inner_low], inside, above])
+        return edges, np.concatenate([below, expit((z[:-1] + z[1:]) / 2), above])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,9 +105,8 @@ class Binned:
         how = f"unlabeled scores binned to {self.middles.size:,} cells"
         if n_u > ROWS:
             how += f", of which {ROWS:,} quantiles stand for {n_u:,} scores"
-        found = replace(
-            found, method=f"{method} (binned)", n_p=n_p, n_u=n_u, notes=(*found.notes, how)
-        )
+        notes = (*found.notes, how)
+        found = replace(found, method=f"{method} (binned)", n_p=n_p, n_u=n_u, notes=notes)
         return add_alarms(found, self.tails, confidence)
 
 

@@ -17,9 +17,8 @@ class Dask(AbstractContextManager["Dask"]):
     def __init__(self, address: str | None = None) -> None:
         self._distributed = require("distributed", extra="dask", caller='engine "dask"')
         try:
-            self._client = self._distributed.Client(
-                address, timeout=REACH_SECONDS, set_as_default=False
-            )
+            how = {"timeout": REACH_SECONDS, "set_as_default": False}
+            self._client = self._distributed.Client(address, **how)
         except (OSError, ValueError) as error:
             raise InputError(
                 "TB401",

@@ -9,10 +9,6 @@ from topbin.core.errors import InputError, TopbinError
 from topbin.data.batch import Part
 from topbin.engines.engine import Engine
 
-SKIP_BAD = (
-    "Fix or remove the file, or leave it out with skip_bad=True (on the command line --skip-bad)."
-)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
@@ -68,4 +64,6 @@ def advising_to_skip(skip_bad: bool) -> Iterator[None]:
     except InputError as error:
         if skip_bad or error.code != "TB102":
             raise
-        raise InputError("TB102", f"{error.message} {SKIP_BAD}") from error
+        way_out = "leave it out with skip_bad=True (on the command line --skip-bad)"
+        advice = f"{error.message} Fix or remove the file, or {way_out}."
+        raise InputError("TB102", advice) from error

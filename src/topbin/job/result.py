@@ -151,11 +151,8 @@ class Result:
         frame = listed.frame.drop(columns=[self.data.label or ""], errors="ignore")
         if self.data.id is not None:
             frame.insert(0, self.data.id, frame.pop(self.data.id))
-        ours = {
-            "rank": np.arange(1, rows + 1),
-            "row": listed.places + 1,
-            "probability": to_probability(self._ranked()[0][:rows]).round(4),
-        }
+        likely = to_probability(self._ranked()[0][:rows]).round(4)
+        ours = {"rank": np.arange(1, rows + 1), "row": listed.places + 1, "probability": likely}
         return in_front(frame, ours)
 
     def score(self, frame: Any) -> Any:
