@@ -144,8 +144,8 @@ class LabelValues:
     def read(self, coded: Coded) -> Labels:
         """The labels of these rows."""
         is_negative = coded.where(lambda value: value is not None and value == self.negative)
-        read = self.is_positive(coded), is_negative
-        return Labels(*read, self.positive, self.unlabeled, self.note)
+        meaning = self.positive, self.unlabeled, self.note
+        return Labels(self.is_positive(coded), is_negative, *meaning)
 
     def _is_unlabeled(self, value: Any) -> bool:
         return value is None or value not in (self.positive, self.negative)
