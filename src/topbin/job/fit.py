@@ -66,7 +66,7 @@ def fit(
     models with the positives; all others are scored, and give α, its interval and candidates.
 
     An interrupt after the first estimate, or the time limit, ends the job with the best so far; the
-    result's `stopped` says so. With the same `memory` it goes on from there to the same answer.
+    result's `stopped` says so. With the same `memory` it continues to the same answer.
 
     >>> import numpy as np, pandas as pd
     >>> x = np.random.default_rng(0).normal(np.repeat([5, 0], 150))
