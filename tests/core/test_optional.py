@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from topbin.core.errors import CODES, InputError, MissingExtra
+from topbin.core.errors import InputError, MissingExtra
 from topbin.core.optional import require
 
 
@@ -35,7 +35,3 @@ def test_errors_survive_a_process_border():
 
     error = pickle.loads(pickle.dumps(InputError("TB001", "no rows.")))
     assert (error.code, error.message, str(error)) == ("TB001", "no rows.", "TB001 no rows.")
-
-
-def test_every_code_has_a_sentence():
-    assert all(code.startswith("TB") and text for code, text in CODES.items())

@@ -9,9 +9,10 @@ from score_files import scored, write
 from topbin import Tails, estimate_alpha
 from topbin.engines import Local, count_from
 from topbin.engines import thin as thin_module
-from topbin.engines.thin import STEP, bracket, cost, kept_ranks, thin
+from topbin.engines.thin import STEP, cost, kept_ranks, thin
 from topbin.mpe import bbe
 from topbin.mpe.bbe import upper_confidence
+from topbin.mpe.registry import find_method
 
 COLUMNS = {"score": "score", "label": "label"}
 
@@ -49,7 +50,7 @@ def test_the_bound_holds(seed, n_p, n_u, ties):
     reached, best = (upper_confidence(tails).min() for tails in (some, full))
     assert best <= reached <= 1.1001 * best
     for method in ("bbe", "scott"):
-        low, high = bracket(some, method)
+        low, high = find_method(method).bracket(some)
         alpha = estimate_alpha(full, method=method, confidence=None).alpha
         assert low - 1e-12 <= alpha <= high + 1e-12
     exact = [estimate_alpha(tails, confidence=None) for tails in (some, full)]
@@ -73,7 +74,7 @@ def test_a_thinned_count_is_that_of_the_kept_cuts_and_says_what_it_cost(tmp_path
     assert found == full.at(kept)
     told = counted.estimates("bbe")[None].notes[-1]
     assert told.startswith(f"{found.cuts.size} of {full.cuts.size} cuts were counted; with all")
-    low, high = bracket(found, "bbe")
+    low, high = find_method("bbe").bracket(found)
     assert f"between {low:.6f} and {high:.6f}" in told
     assert low <= bbe(full).alpha <= high
     plain = counted.estimates("bbe_cp")[None]
@@ -88,6 +89,6 @@ def test_a_million_positives_cost_less_than_a_thousandth():
     full = Tails.from_scores(scores_p, scores_u)
     some = thin(full)
     assert some.cuts.size < 60_000
-    low, high = bracket(some, "bbe")
+    low, high = find_method("bbe").bracket(some)
     assert high - low < 1e-3
     assert low <= bbe(full).alpha <= high

@@ -44,8 +44,10 @@ def test_the_rows_kept_stand_in_the_order_of_the_scores(run, tmp_path):
     draw_audit(run, n_u, tmp_path / "a.csv", stratified=True)
     sample = json.loads((run / "audit.json").read_text())["draws"][0]
     by_row = dict(zip(sample["row"], sample["stratum"], strict=True))
+    data = fitted().data
+    numbers = data.table.places[data.unlabeled_rows] + 1
     means = [
-        np.mean(fitted().classifier.scores_u_[np.isin(fitted().data.row_numbers, rows)])
+        np.mean(fitted().classifier.scores_u_[np.isin(numbers, rows)])
         for rows in ([r for r, s in by_row.items() if s == k] for k in (0, 9))
     ]
     assert means[0] < means[1]

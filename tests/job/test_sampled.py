@@ -15,9 +15,9 @@ from topbin.core.errors import InputError
 from topbin.data import batch
 from topbin.data import table as table_module
 from topbin.engines import Local
-from topbin.engines.outcome import Outcome
+from topbin.engines.outcome import Outcome, total
 from topbin.job.audit import draw_audit, read_audit
-from topbin.job.draw import count_labels, draw, open_labeled, total
+from topbin.job.draw import count_labels, draw, open_labeled
 from topbin.job.sweep import Fold, Folds, Swept
 from topbin.learn.crossfit import Chain
 from topbin.store.runs import check_result, read_result

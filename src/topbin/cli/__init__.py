@@ -13,6 +13,7 @@ VERBS = {
     "report": "Write the page of a run again.",
     "inspect": "What a run or a model folder holds.",
 }
+EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong use, 3 the threshold that you set was exceeded."
 
 
 class Verbs(click.Group):
@@ -39,7 +40,7 @@ class Verbs(click.Group):
 @click.group(
     cls=Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done, 1 failed, 2 wrong use, 3 the threshold that you set was exceeded.",
+    epilog=EXIT_CODES,
 )
 @click.version_option(package_name="topbin")
 def main() -> None:

@@ -27,10 +27,7 @@ from topbin.cli.verb import PASSED, Verb, json_option, option, screen, visible, 
 @engine_options("What counts the rows.", default="local")
 @option("--max-alpha", group="Output", type=float, help="Exit 3 if an interval lies above this.")
 @json_option
-@click.pass_context
 def alpha(
-    ctx: click.Context,
-    /,
     files: tuple[str, ...],
     max_alpha: float | None,
     as_json: bool,
@@ -49,20 +46,20 @@ def alpha(
     _check_method(method, confidence, options["by"])
     show = screen(as_json)
     counted, found = _count(files, options, method, confidence)
-    show.print(f"labels          {counted.labels.note}", soft_wrap=True)
+    show.print(f"labels          {counted.labels.note}")
     for note in counted.notes:
-        show.print(f"note            {note}", soft_wrap=True)
+        show.print(f"note            {note}")
     if options["by"] is None:
-        show.print(found[None].summary(), soft_wrap=True)
+        show.print(found[None].summary())
     else:
-        show.print(_table(options["by"], found))
+        show.print(_table(options["by"], found), soft_wrap=False)
     if as_json:
         write_json(_plain(counted, found))
-    over = [group for group, e in found.items() if max_alpha is not None and _low(e) > max_alpha]
+    over = [e for e in found.values() if max_alpha is not None and e.interval[0] > max_alpha]
     if over:
         of = "the interval" if options["by"] is None else f"the interval of {len(over):,} groups"
         show.print(f"threshold       {of} begins above {max_alpha:g}")
-        ctx.exit(PASSED)
+        raise SystemExit(PASSED)
 
 
 def _check_method(method: str, confidence: float, by: str | None) -> None:
@@ -94,10 +91,6 @@ def _count(
         if find_method(method).needs == "tails":
             return counted, counted.estimates(method, confidence)
         return counted, {None: bin_scores(engine, counted).estimate(method, confidence)}
-
-
-def _low(estimate: Any) -> float:
-    return float(estimate.interval[0])
 
 
 def _table(by: str, found: dict[Any, Any]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from topbin.cli.verb import SEED, Verb, json_option, option, screen, write_json
+from topbin.cli.verb import SEED, Verb, json_option, option, output_option, screen, write_json
 from topbin.core.atomic import new_file
 from topbin.job import fit
 from topbin.learn.classifiers import AlphaEstimator
@@ -22,13 +22,8 @@ LABELED, LABEL = 100, "known_malignant"
 
 @click.command(cls=Verb)
 @option("--seed", group="Data", default=0, type=SEED, help="Which malignant tumors are labeled.")
-@option(
-    "-o",
-    "--output",
-    group="Output",
-    default=Path("demo"),
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the report, the candidates and the pictures.",
+@output_option(
+    "Folder for the report, the candidates and the pictures.", Path("demo"), file_okay=False
 )
 @json_option
 def demo(output: Path, seed: int, as_json: bool) -> None:
@@ -45,13 +40,13 @@ def demo(output: Path, seed: int, as_json: bool) -> None:
     show = screen(as_json)
     show.print(f"{LABELED} known malignant tumors, {len(frame) - LABELED} unlabeled.", style="bold")
     rows = every_method(frame.drop(columns=LABEL).to_numpy(), frame[LABEL].to_numpy(), truth)
-    show.print(as_table(rows, truth))
+    show.print(as_table(rows, truth), soft_wrap=False)
     result = fit(frame, LABEL, seed=seed)
-    show.print(result.summary(), soft_wrap=True)
+    show.print(result.summary())
     show.print(f"truth           {truth:.3f} of the unlabeled are malignant")
     # The run folder first: it refuses a folder of files that are not a run's.
     for path in [result.save(output, force=True) / "report.html", *draw(result.classifier, output)]:
-        show.print(f"wrote           {path}", soft_wrap=True)
+        show.print(f"wrote           {path}")
     if as_json:
         write_json({"truth": truth, "methods": rows, "estimate": result.estimate.to_dict()})
 
@@ -98,9 +93,8 @@ def as_table(rows: list[dict[str, Any]], truth: float) -> Table:
 def draw(classifier: Any, output: Path) -> list[Path]:
     """Both pictures, as files."""
     matplotlib.use("Agg")
-    paths = [output / "top_bin.png", output / "scores.png"]
-    displays: tuple[Any, ...] = (TopBinDisplay, ScoreDisplay)
-    for display, path in zip(displays, paths, strict=True):
-        with new_file(path, force=True) as part:
+    displays: dict[str, Any] = {"top_bin.png": TopBinDisplay, "scores.png": ScoreDisplay}
+    for name, display in displays.items():
+        with new_file(output / name, force=True) as part:
             display.from_estimator(classifier).plot().figure_.savefig(part, dpi=150, format="png")
-    return paths
+    return [output / name for name in displays]

@@ -12,10 +12,15 @@ from topbin.cli.verb import (
     Verb,
     json_option,
     option,
+    output_option,
     screen,
-    split_names,
     write_json,
 )
+
+PRESETS = click.Choice(["fast", "good", "best"])
+SECONDS = click.FloatRange(0, min_open=True)
+SHARE = click.FloatRange(0, 1)
+FIRST_LINE = "first estimate  between {:.2f} and {:.2f}; refining (Ctrl-C keeps the best so far)"
 
 
 @click.command(cls=Verb)
@@ -29,18 +34,9 @@ from topbin.cli.verb import (
 @option("--label", group="Labels", help="The column that marks the positives.")
 @option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
 @option("--negative", group="Labels", help="Its value for a row known to be negative.")
+@option("--preset", group="Budget", default="good", type=PRESETS, help="How much work to put in.")
 @option(
-    "--preset",
-    group="Budget",
-    default="good",
-    type=click.Choice(["fast", "good", "best"]),
-    help="How much work to put in.",
-)
-@option(
-    "--time-limit",
-    group="Budget",
-    type=click.FloatRange(0, min_open=True),
-    help="Seconds after which no new round begins.",
+    "--time-limit", group="Budget", type=SECONDS, help="Seconds after which no new round begins."
 )
 @option("--threads", group="Budget", type=click.IntRange(1), help="Folds fitted at once.")
 @option("--seed", group="Budget", default=0, type=SEED, help="Of folds and models.")
@@ -49,20 +45,8 @@ from topbin.cli.verb import (
 @option("--review", group="Output", default=100, help="How many candidates to list.")
 @option("--min-precision", group="Output", type=float, help="Or: list rows down to this precision.")
 @option("--confidence", group="Output", default=0.95, help="Of the interval and the bound.")
-@option(
-    "--max-alpha",
-    group="Output",
-    type=click.FloatRange(0, 1),
-    help="Exit 3 if the interval lies above this.",
-)
-@option(
-    "-o",
-    "--output",
-    group="Output",
-    default=Path("run"),
-    type=click.Path(path_type=Path),
-    help="The run folder.",
-)
+@option("--max-alpha", group="Output", type=SHARE, help="Exit 3 if the interval lies above this.")
+@output_option("The run folder.", Path("run"))
 @option("--force", group="Output", is_flag=True, help="Start over in an existing run folder.")
 @option("--resume", group="Output", is_flag=True, help="Continue a run that was stopped.")
 @option("--quiet", group="Output", is_flag=True, help="Say nothing but errors.")
@@ -85,17 +69,16 @@ def fit(
     """  # fmt: skip
     show = screen(as_json, quiet)
     settings = _settings(source, options)
-    _check(options)
     is_new = _work(show, output, settings, options, force=force, resume=resume)
     from topbin.job.result import summarize
     from topbin.store.runs import read_result
 
     found = read_result(output)
-    show.print(summarize(found), soft_wrap=True)
+    show.print(summarize(found))
     if found["stopped"]:
-        show.print(f"to go on        {_way_on(found['stopped'])}", soft_wrap=True)
+        show.print(f"to go on        {_way_on(found['stopped'])}")
     said = "wrote           " if is_new else "left as it was  "
-    show.print(f"{said}{output}/report.html and {output}/candidates.csv", soft_wrap=True)
+    show.print(f"{said}{output}/report.html and {output}/candidates.csv")
     if as_json:
         write_json(found)
     low = (found["estimate"]["interval"] or [found["estimate"]["alpha"]])[0]
@@ -118,7 +101,7 @@ def _work(
     with open_engine(options) as engine:
         data = from_settings(settings, engine)
         for line in data.lines():  # before any work: labels, columns left out, likely leaks
-            show.print(line, soft_wrap=True)
+            show.print(line)
         with open_run(output, settings, **how) as run:
             if finished(run, data):
                 show.print("kept            everything: the run was complete")
@@ -132,25 +115,33 @@ def _work(
 
 
 def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """What was asked for, as run.toml keeps it: nothing that was left out."""
+    """What was asked for, as run.toml keeps it: nothing that was left out.
+
+    What no table could fulfil is refused while nothing is written, or removed by --force.
+    """
+    from topbin.job.fit import check_options
+
     options = {key.rstrip("_"): value for key, value in options.items()}
     two = options["positives"], options["unlabeled"]
     one = source, options["label"]
     if not (all(one) and not any(two)) and not (all(two) and not any(one)):
         raise click.UsageError("name a table and its --label, or --positives and --unlabeled")
-    asked = {"source": list(source), **options}
-    asked |= {name: split_names(options[name]) for name in ("drop", "text")}
-    return {key: value for key, value in asked.items() if value not in (None, [])}
-
-
-def _check(options: dict[str, Any]) -> None:
-    """Refuse what no table could fulfil while nothing is written, or removed by --force."""
-    from topbin.job.fit import check_options
-
     names = ("preset", "review", "min_precision", "confidence", "time_limit", "sample")
     check_options(**{name: options[name] for name in names})
     if options["sql"] and (options["engine"] or options["sample"]):
         raise click.UsageError("--sql needs all rows in memory; leave out --engine and --sample")
+    asked = {"source": list(source), **options}
+    asked |= {name: _split_names(options[name]) for name in ("drop", "text")}
+    return {key: value for key, value in asked.items() if value not in (None, [])}
+
+
+def _split_names(values: tuple[str, ...]) -> list[str]:
+    """Column names given several times, or once with commas.
+
+    >>> _split_names(("a,b", "c"))
+    ['a', 'b', 'c']
+    """
+    return [name.strip() for value in values for name in value.split(",") if name.strip()]
 
 
 def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, engine: Any) -> Any:
@@ -171,7 +162,7 @@ def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, e
                 logged["alpha"] = event.estimate.alpha
             run.log(logged)
             if event.stage == "first":
-                show.print(_first_line(event.estimate))
+                show.print(FIRST_LINE.format(*event.estimate.interval))
             elif event.stage == "refine":
                 bar.update(task, completed=event.done, total=event.total)
                 if not show.is_terminal and _is_quarter(event.done, event.total):
@@ -216,10 +207,3 @@ def _way_on(stopped: str) -> str:
     """
     limit = ", without --time-limit or with a larger one" if "time limit" in stopped else ""
     return f"the same command with --resume{limit}"
-
-
-def _first_line(estimate: Any) -> str:
-    low, high = estimate.interval
-    return (
-        f"first estimate  between {low:.2f} and {high:.2f}; refining (Ctrl-C keeps the best so far)"
-    )

@@ -29,7 +29,7 @@ def inspect(folder: Path, as_json: bool) -> None:
         write_json(found)
         return
     for line in _run_lines(found) if is_run else _model_lines(found):
-        screen().print(line, soft_wrap=True)
+        screen().print(line)
 
 
 def _run_lines(found: Mapping[str, Any]) -> list[str]:
@@ -37,12 +37,11 @@ def _run_lines(found: Mapping[str, Any]) -> list[str]:
     from topbin.core.estimate import AlphaEstimate
 
     data, picked = found["data"], found["candidates"]
+    among = {"n_u": data["n_u"], "negatives": data.get("n_n", 0)}
     lines = [
         f"data            {', '.join(data['source'])}: {data['rows']:,} rows, {data['hash']}",
         f"labels          {data['label_note']}",
-        AlphaEstimate.from_dict(found["estimate"]).summary(
-            n_u=data["n_u"], negatives=data.get("n_n", 0)
-        ),
+        AlphaEstimate.from_dict(found["estimate"]).summary(**among),
         f"agreement       {found['agreement']}",
         f"candidates      {picked['rows']:,} rows in {picked['file']}",
     ]
@@ -50,11 +49,8 @@ def _run_lines(found: Mapping[str, Any]) -> list[str]:
         lines.append(f"audit           {found['audit']['sentence']}")
     if found.get("stopped"):
         lines.append(f"stopped early   {found['stopped']}")
-    model, made = found["model"]["class"], found["topbin"]
-    return [
-        *lines,
-        f"model           {model}, preset {found['preset']}, seed {found['seed']}, topbin {made}",
-    ]
+    model = f"{found['model']['class']}, preset {found['preset']}, seed {found['seed']}"
+    return [*lines, f"model           {model}, topbin {found['topbin']}"]
 
 
 def _model_lines(found: Mapping[str, Any]) -> list[str]:

@@ -20,6 +20,6 @@ def report(run: Path, as_json: bool) -> None:
     from topbin.job.files import write_report
 
     path = write_report(run)
-    screen(as_json).print(f"wrote           {path}", soft_wrap=True)
+    screen(as_json).print(f"wrote           {path}")
     if as_json:
         write_json({"report": str(path)})

@@ -7,20 +7,13 @@ from typing import Any
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import Verb, json_option, option, screen, write_json
+from topbin.cli.verb import Verb, json_option, option, output_option, screen, write_json
 
 
 @click.command(cls=Verb)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("source", nargs=-1, required=True)
-@option(
-    "-o",
-    "--output",
-    group="Output",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="File to write: .csv, .tsv, .parquet or .jsonl; with --engine, a folder.",
-)
+@output_option("File to write: .csv, .tsv, .parquet or .jsonl; with --engine, a folder.")
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
@@ -35,16 +28,30 @@ def score(
       topbin score run1 'days/*.csv' -o scored.csv
       topbin score run1 'days/*.parquet' -o scored/ --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
-    if options["engine"] is not None:
-        _score_parts(run, source, output, force, as_json, options)
-        return
-    from topbin.data.write import write_table
-    from topbin.store.scorer import read_scorer
+    show = screen(as_json)
+    told: dict[str, Any]
+    if options["engine"] is None:
+        from topbin.data.write import write_table
+        from topbin.store.scorer import read_scorer
 
-    rows = write_table(output, scored_batches(read_scorer(run), list(source)), force=force)
-    screen(as_json).print(f"scored          {rows:,} rows into {output}", soft_wrap=True)
+        rows = write_table(output, scored_batches(read_scorer(run), list(source)), force=force)
+        told = {"rows": rows, "output": str(output)}
+        show.print(f"scored          {rows:,} rows into {output}")
+    else:
+        from topbin.job.score import score_files
+
+        how = {"force": force, "skip_bad": options["skip_bad"]}
+        with open_engine(options) as engine:
+            done = score_files(engine, run, source, output, **how)
+        told = {"rows": done.rows, "files": done.files, "before": done.before}
+        told |= {"output": str(output), "notes": list(done.notes)}
+        for note in done.notes:
+            show.print(f"note            {note}")
+        before = f", {done.before:,} of them from before" if done.before else ""
+        wrote = f"{done.rows:,} rows into {done.files:,} files in {output}{before}"
+        show.print(f"scored          {wrote}")
     if as_json:
-        write_json({"rows": rows, "output": str(output)})
+        write_json(told)
 
 
 def scored_batches(scorer: Any, source: list[str]) -> Iterator[Any]:
@@ -53,28 +60,3 @@ def scored_batches(scorer: Any, source: list[str]) -> Iterator[Any]:
 
     for batch in open_table(source, needed=scorer.encoder.columns).batches():
         yield scorer.score(batch)
-
-
-def _score_parts(
-    run: Path,
-    source: tuple[str, ...],
-    output: Path,
-    force: bool,
-    as_json: bool,
-    options: dict[str, Any],
-) -> None:
-    from topbin.job.score import score_files
-
-    show = screen(as_json)
-    with open_engine(options) as engine:
-        done = score_files(engine, run, source, output, force=force, skip_bad=options["skip_bad"])
-    for note in done.notes:
-        show.print(f"note            {note}", soft_wrap=True)
-    before = f", {done.before:,} of them from before" if done.before else ""
-    show.print(
-        f"scored          {done.rows:,} rows into {done.files:,} files in {output}{before}",
-        soft_wrap=True,
-    )
-    if as_json:
-        told = {"rows": done.rows, "files": done.files, "before": done.before}
-        write_json({**told, "output": str(output), "notes": list(done.notes)})

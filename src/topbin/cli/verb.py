@@ -7,14 +7,16 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
+from topbin.cli import EXIT_CODES
 from topbin.core.errors import TopbinError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -24,7 +26,6 @@ USE = {"TB007", "TB008", "TB103", "TB104"}
 ADVICE = re.compile(r"\b(positive|negative)=(?:'([^']*)'|([\w.-]+)),?")
 STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 SEED = click.IntRange(0, 2**31 - 1)
-EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong use, 3 the threshold that you set was exceeded."
 
 
 class Grouped(click.Option):
@@ -40,10 +41,18 @@ def option(*names: str, group: str, **settings: Any) -> Callable[[Command], Comm
     return click.option(*names, cls=Grouped, group=group, show_default=True, **settings)
 
 
-def json_option(command: Command) -> Command:
-    """`--json`, which every verb has."""
-    about = "Only JSON on standard output."
-    return option("--json", "as_json", group="Output", is_flag=True, help=about)(command)
+json_option = option(
+    "--json", "as_json", group="Output", is_flag=True, help="Only JSON on standard output."
+)
+
+
+def output_option(
+    about: str, default: Path | None = None, **kind: bool
+) -> Callable[[Command], Command]:
+    """`-o`: where the verb writes; it must be given if there is no default."""
+    path = click.Path(path_type=Path, **kind)
+    asked = {"type": path, "default": default, "required": default is None, "help": about}
+    return option("-o", "--output", group="Output", **asked)
 
 
 class Verb(click.Command):
@@ -56,13 +65,9 @@ class Verb(click.Command):
         kwargs.setdefault("epilog", EXIT_CODES)
         super().__init__(*args, **kwargs)
         self.help = examples_first(self.help or "")
-        self.params.append(
-            Grouped(
-                ["--debug"], is_flag=True, expose_value=False, is_eager=True, group="Output",
-                help="Show the traceback of an error.",
-                callback=lambda ctx, _, value: ctx.meta.update(debug=value),
-            )
-        )  # fmt: skip
+        debug: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
+        debug["callback"] = lambda ctx, _, value: ctx.meta.update(debug=value)
+        option("--debug", group="Output", help="Show the traceback of an error.", **debug)(self)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; say what went wrong in its own words."""
@@ -72,7 +77,7 @@ class Verb(click.Command):
         except TopbinError as error:
             if ctx.meta.get("debug"):
                 raise
-            click.echo(visible(_indented(as_options(str(error)))), err=True)
+            click.echo(visible(as_options(str(error))), err=True)
             ctx.exit(WRONG_USE if error.code in USE else FAILED)
         except BrokenPipeError:  # the reader of our output is gone
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
@@ -94,24 +99,21 @@ class Verb(click.Command):
 @contextmanager
 def _tidy_when_told_to_stop() -> Iterator[None]:
     """Let TERM and HUP end the verb as an error does, so that unfinished files are removed."""
+
+    def leave(number: int, _: Any) -> None:
+        raise SystemExit(128 + number)
+
     names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     numbers = [getattr(signal, name) for name in names]
-    ours = [n for n in numbers if signal.getsignal(n) is signal.SIG_DFL] if _is_main() else []
+    is_main = threading.current_thread() is threading.main_thread()
+    ours = [n for n in numbers if is_main and signal.getsignal(n) is signal.SIG_DFL]
     for number in ours:
-        signal.signal(number, _leave)
+        signal.signal(number, leave)
     try:
         yield
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
-
-
-def _is_main() -> bool:
-    return threading.current_thread() is threading.main_thread()
-
-
-def _leave(number: int, _: Any) -> None:
-    raise SystemExit(128 + number)
 
 
 class Screen(Console):
@@ -134,21 +136,12 @@ def visible(text: str) -> str:
 def screen(as_json: bool = False, quiet: bool = False) -> Screen:
     """Where people read: standard output, or standard error when that is for JSON."""
     # No markup: a column or a folder may be called [/b].
-    return Screen(stderr=as_json, quiet=quiet, highlight=False, markup=False, soft_wrap=False)
+    return Screen(stderr=as_json, quiet=quiet, highlight=False, markup=False, soft_wrap=True)
 
 
 def write_json(value: Any) -> None:
     """One JSON document on standard output."""
     click.echo(visible(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)))
-
-
-def split_names(values: Sequence[str]) -> list[str]:
-    """Column names given several times, or once with commas.
-
-    >>> split_names(["a,b", "c"])
-    ['a', 'b', 'c']
-    """
-    return [name.strip() for value in values for name in value.split(",") if name.strip()]
 
 
 def examples_first(text: str) -> str:
@@ -162,13 +155,11 @@ def examples_first(text: str) -> str:
 
 
 def as_options(message: str) -> str:
-    """An error's advice in the words of the command: parameters become options.
+    """An error's advice in the words of the command: parameters become options, lines are indented.
 
     >>> as_options("Likely: positive='yes', negative='not yet'   (blank = unlabeled)")
     "Likely: --positive yes --negative 'not yet'   (blank = unlabeled)"
     """
+    if "\n      " not in message:
+        message = message.replace("\n", "\n      ")
     return ADVICE.sub(lambda match: f"--{match[1]} {shlex.quote(match[2] or match[3])}", message)
-
-
-def _indented(message: str) -> str:
-    return message.replace("\n", "\n      ") if "\n      " not in message else message

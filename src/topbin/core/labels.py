@@ -143,13 +143,9 @@ class LabelValues:
 
     def read(self, coded: Coded) -> Labels:
         """The labels of these rows."""
-        return Labels(
-            self.is_positive(coded),
-            coded.where(lambda value: value is not None and value == self.negative),
-            self.positive,
-            self.unlabeled,
-            self.note,
-        )
+        is_negative = coded.where(lambda value: value is not None and value == self.negative)
+        meaning = self.positive, self.unlabeled, self.note
+        return Labels(self.is_positive(coded), is_negative, *meaning)
 
     def _is_unlabeled(self, value: Any) -> bool:
         return value is None or value not in (self.positive, self.negative)
@@ -194,18 +190,16 @@ def resolve_labels(
     if not counts:
         raise InputError("TB001", f"{name} has no rows.")
     counts = {value: counts[value] for value in sorted(counts, key=_rank)}
-    only = None
+    more = ""
     if positive is None and negative is None:
-        only = _only_value(counts)
-        if only is None:
-            _check_clear(counts, name)
-        wanted = 1 if only is None else only
+        wanted = _clear_value(counts, name)
+        more = "" if _is_plain(wanted) else "; there is no other value"
     else:
         wanted = _own_value(counts, 1 if positive is None else positive, "positive")
         negative = _own_value(counts, negative, "negative")
         if wanted == negative:
             raise InputError("TB002", f"positive and negative are both {wanted!r}.")
-    note = _note(counts, wanted, negative) + ("" if only is None else "; there is no other value")
+    note = _note(counts, wanted, negative) + more
     found = LabelValues(counts, next((v for v in counts if v == wanted), wanted), negative, note)
     for role, there in (("positive", wanted in counts), ("unlabeled", found.unlabeled)):
         if not there:
@@ -303,26 +297,21 @@ def _note(counts: Mapping[Any, int], positive: Any, negative: Any) -> str:
     return ", ".join(shown)
 
 
-def _only_value(counts: Mapping[Any, int]) -> Any:
-    """The one value beside blanks, which can only mark the positives; None if it is unclear.
-
-    >>> [_only_value(dict.fromkeys(values)) for values in (["ja", None], ["no", None], "ab")]
-    ['ja', None, None]
-    """
-    named = [value for value in counts if value is not None]
-    if len(named) != 1 or _is_plain(named[0]):
-        return None
-    return None if str(named[0]).lower() in LOOKS_NEGATIVE | {"0", "0.0"} else named[0]
-
-
 def _is_plain(value: Any) -> bool:
     return isinstance(value, bool | int | float) and value in (1, 0, -1)
 
 
-def _check_clear(counts: Mapping[Any, int], name: str) -> None:
-    """Refuse labels that do not show by themselves which value means "positive"."""
-    if len(counts) <= 2 and all(value is None or _is_plain(value) for value in counts):
-        return
+def _clear_value(counts: Mapping[Any, int], name: str) -> Any:
+    """The value that means "positive": 1 among plain ones, or the only one beside blanks.
+
+    >>> _clear_value({1: 2, None: 5}, "y"), _clear_value({"ja": 2, None: 5}, "y")
+    (1, 'ja')
+    """
+    named = [value for value in counts if value is not None]
+    if len(counts) <= 2 and all(map(_is_plain, named)):
+        return 1
+    if len(named) == 1 and str(named[0]).lower() not in LOOKS_NEGATIVE | {"0", "0.0"}:
+        return named[0]
     raise InputError(
         "TB002",
         f"{name} has {_plural(len(counts), 'value')}: {_table(counts)}.\n      "

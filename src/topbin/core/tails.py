@@ -5,7 +5,7 @@ These counts are all that the paper's estimator, its bounds and its pictures nee
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,8 +74,7 @@ class Tails:
     def count(self, scores_u: Any) -> "Tails":
         """Tails of these unlabeled scores alone, at this object's cuts."""
         scores = check_scores(scores_u, "scores_u", allow_empty=True)
-        above_u = count_above(self.cuts, scores)
-        return Tails(self.cuts, self.above_p, above_u, self.n_p, scores.size)
+        return replace(self, above_u=count_above(self.cuts, scores), n_u=scores.size)
 
     def __add__(self, other: "Tails") -> "Tails":
         """The same positives, the unlabeled rows of both."""
@@ -87,8 +86,7 @@ class Tails:
                 "these tails have different positives, so their cuts differ. "
                 "Count every part with the same Tails.of_positives(scores_p).count(part).",
             )
-        above_u, n_u = self.above_u + other.above_u, self.n_u + other.n_u
-        return Tails(self.cuts, self.above_p, above_u, self.n_p, n_u)
+        return replace(self, above_u=self.above_u + other.above_u, n_u=self.n_u + other.n_u)
 
     def __radd__(self, other: int) -> "Tails":
         return self if other == 0 else NotImplemented  # what sum() starts with
@@ -109,8 +107,8 @@ class Tails:
 
     def at(self, index: Any) -> "Tails":
         """The same samples seen only at some of the cuts."""
-        cuts, above_p, above_u = self.cuts[index], self.above_p[index], self.above_u[index]
-        return Tails(cuts, above_p, above_u, self.n_p, self.n_u)
+        kept = self.cuts[index], self.above_p[index], self.above_u[index]
+        return Tails(*kept, self.n_p, self.n_u)
 
     @property
     def q_p(self) -> Shares:

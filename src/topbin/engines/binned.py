@@ -6,7 +6,8 @@ serve scores in memory read them back as that many cells' middles.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,9 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.labels import LabelValues
 from topbin.core.tails import Counts, Tails
-from topbin.engines.count import Chunk, Columns, Counted, Cuts, total_over
+from topbin.engines.count import Chunk, Counted, Sums, Task, count_cuts, over_chunks
 from topbin.engines.engine import Engine
+from topbin.engines.outcome import total
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
 
@@ -67,27 +69,9 @@ class Ends:
         z = np.linspace(logit(self.inner_low), logit(self.inner_high), CELLS + 1)
         # Rounding must not put an edge beyond the ends, or before the one below it.
         inside = np.clip(np.maximum.accumulate(expit(z[1:-1])), self.inner_low, self.inner_high)
-        below, above = [0.0] * (self.low == 0), [1.0] * (self.high == 1)
-        ends = [self.inner_low], [self.inner_high]
-        middles = expit((z[:-1] + z[1:]) / 2)
-        return (
-            np.concatenate([below, ends[0], inside, ends[1], above]),
-            np.concatenate([below, middles, ends[1], above]),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """What the pass for the ends needs in every part."""
-
-    columns: Columns
-    labels: LabelValues
-    nothing: ClassVar = Ends()
-
-    def __call__(self, chunk: Chunk) -> Ends:
-        """The ends of the unlabeled scores of a chunk."""
-        usable = np.isfinite(chunk.scores) & self.labels.is_unlabeled(chunk.labels)
-        return Ends.of(chunk.scores[usable])
+        below, above = [0.0] * (self.low == 0), [self.inner_high] + [1.0] * (self.high == 1)
+        edges = np.concatenate([below, [self.inner_low], inside, above])
+        return edges, np.concatenate([below, expit((z[:-1] + z[1:]) / 2), above])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,9 +105,8 @@ class Binned:
         how = f"unlabeled scores binned to {self.middles.size:,} cells"
         if n_u > ROWS:
             how += f", of which {ROWS:,} quantiles stand for {n_u:,} scores"
-        found = replace(
-            found, method=f"{method} (binned)", n_p=n_p, n_u=n_u, notes=(*found.notes, how)
-        )
+        notes = (*found.notes, how)
+        found = replace(found, method=f"{method} (binned)", n_p=n_p, n_u=n_u, notes=notes)
         return add_alarms(found, self.tails, confidence)
 
 
@@ -133,19 +116,23 @@ def bin_scores(engine: Engine, counted: Counted) -> Binned:
         raise InputError(
             "TB007", "methods that read every score are not computed by group; use bbe or bbe_cp."
         )
-    tails, labels = counted.tails[None], counted.labels
-    ends = total_over(engine, counted.parts, Span(counted.columns, labels))
-    edges, middles = (ends + Ends.of(tails.cuts)).cells()
+    tails, columns, labels = counted.tails[None], counted.columns, counted.labels
+    task = Task(columns, partial(_ends, labels), Ends.of(tails.cuts))
+    edges, middles = total(engine, over_chunks, counted.parts, task).cells()
     # Edges that are equal in float32 are one cell, with the last middle of them.
-    cast = edges.astype(counted.columns.dtype)
+    cast = edges.astype(columns.dtype)
     last = np.append(cast[1:] != cast[:-1], True)
     cast, middles = cast[last], middles[last]
-    blank = np.zeros(cast.size, np.int64)
-    cuts = Cuts(counted.columns, labels, {None: Tails(cast, blank, blank, 0, 0)})
-    above = total_over(engine, counted.parts, cuts)[None]
+    task = Task(columns, partial(count_cuts, {None: cast}, labels), Sums())
+    above = total(engine, over_chunks, counted.parts, task)[None]
     if above[0] != tails.n_u:
         raise InputError("TB102", "the files changed while they were read. Count them again.")
     return Binned(cast, middles, -np.diff(np.append(above[:-1], 0)), tails)
+
+
+def _ends(labels: LabelValues, chunk: Chunk) -> Ends:
+    """The ends of the unlabeled scores of a chunk."""
+    return Ends.of(chunk.scores[np.isfinite(chunk.scores) & labels.is_unlabeled(chunk.labels)])
 
 
 def _spread(values: Any, counts: Counts) -> Any:
@@ -154,8 +141,8 @@ def _spread(values: Any, counts: Counts) -> Any:
     >>> _spread(np.array([1.0, 2.0]), np.array([1, 3]))
     array([1., 2., 2., 2.])
     """
-    total = int(counts.sum())
-    if total <= ROWS:
+    rows = int(counts.sum())
+    if rows <= ROWS:
         return np.repeat(values, counts)
-    wanted = ((np.arange(ROWS) + 0.5) * (total / ROWS)).astype(np.int64)
+    wanted = ((np.arange(ROWS) + 0.5) * (rows / ROWS)).astype(np.int64)
     return values[np.searchsorted(np.cumsum(counts), wanted, side="right")]

@@ -4,11 +4,11 @@ The first pass collects what is small: label values with their counts, the score
 rows that cannot be used. The cuts go to every part; the second pass brings counts back, which add.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import eq
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from topbin.core.errors import InputError, TopbinError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.tails import Tails
-from topbin.data.batch import Batch, Part
+from topbin.data.batch import Part
 from topbin.data.find import SourceLike
 from topbin.data.table import Table, listed, open_table, skipped
 from topbin.engines.engine import Engine
-from topbin.engines.outcome import advising_to_skip, total_of
+from topbin.engines.outcome import advising_to_skip, total, total_of
 from topbin.engines.thin import cost, thin
 from topbin.mpe.estimate import estimate_alpha
 
@@ -34,12 +34,12 @@ UNREAD = Coded([], np.zeros(0, np.uint8))
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns to read; scores are float64 if `wide`, else float32."""
+    """The columns to read, and what scores are read as."""
 
     score: str
     label: str | None
     by: str | None = None
-    wide: bool = True
+    dtype: type[np.floating[Any]] = np.float64
 
     @property
     def names(self) -> list[str]:
@@ -47,20 +47,12 @@ class Columns:
         named = (self.score, self.label, self.by)
         return list(dict.fromkeys(name for name in named if name is not None))
 
-    @property
-    def dtype(self) -> type[np.floating[Any]]:
-        """What scores are read as."""
-        return np.float64 if self.wide else np.float32
-
     def chunks(self, part: Part) -> Iterator["Chunk"]:
         """The rows of a part."""
-        return (self.chunk(batch) for batch in part.batches(self.names, CHUNK_ROWS))
-
-    def chunk(self, batch: Batch) -> "Chunk":
-        """The rows of a batch."""
         roles = {"labels": self.label, "groups": self.by}
-        coded = {role: batch.coded(name) for role, name in roles.items() if name is not None}
-        return Chunk(batch.numbers(self.score, self.dtype), **coded)
+        for batch in part.batches(self.names, CHUNK_ROWS):
+            coded = {role: batch.coded(name) for role, name in roles.items() if name is not None}
+            yield Chunk(batch.numbers(self.score, self.dtype), **coded)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,16 +70,17 @@ class Chunk:
 
     def by_group(self, index: Any) -> Iterator[tuple[Any, Scores]]:
         """The scores of these rows by group; without a column of groups, one group called None."""
-        scores, groups = self.scores[index], None if self.groups is None else self.groups.at(index)
-        if groups is None and scores.size:
-            yield None, scores
-        if groups is None or not scores.size:
+        scores = self.scores[index]
+        if not scores.size:
             return
-        order = np.argsort(groups.codes, kind="stable")
-        ranked = groups.codes[order]
-        starts = np.flatnonzero(ranked[1:] != ranked[:-1]) + 1
+        if self.groups is None:
+            yield None, scores
+            return
+        codes = self.groups.codes[index]
+        order = np.argsort(codes, kind="stable")
+        starts = np.flatnonzero(np.diff(codes[order])) + 1
         for rows in np.split(order, starts):
-            yield groups.values[groups.codes[rows[0]]], scores[rows]
+            yield self.groups.values[codes[rows[0]]], scores[rows]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +110,14 @@ class Counted:
         return found
 
 
+class Task(NamedTuple):
+    """What a pass does: the columns to read, how to read a chunk, and what no chunk gives."""
+
+    columns: Columns
+    read: Callable[[Chunk], Any]
+    nothing: Any
+
+
 class Sums(dict[Any, Any]):
     """Values by name, which add name by name.
 
@@ -142,50 +143,31 @@ class Seen:
         return Seen(labels, scores_p, self.rows + other.rows, self.unusable + other.unusable)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Look:
-    """What the first pass looks for in every part: the scores of rows with such labels."""
-
-    columns: Columns
-    is_positive: Callable[[Any], bool]
-    nothing: ClassVar = Seen()
-
-    def __call__(self, chunk: Chunk) -> Seen:
-        """Labels, positive scores and unusable rows of a chunk."""
-        usable = np.isfinite(chunk.scores)
-        unusable = usable.size - int(np.count_nonzero(usable))
-        if unusable:
-            chunk = chunk.at(usable)
-        is_p = np.flatnonzero(chunk.labels.where(self.is_positive))
-        scores_p = Sums({group: (scores,) for group, scores in chunk.by_group(is_p)})
-        return Seen(Sums(chunk.labels.counts()), scores_p, usable.size, unusable)
+def see(is_positive: Callable[[Any], bool], chunk: Chunk) -> Seen:
+    """Labels, positive scores and unusable rows of a chunk: what the first pass looks for."""
+    usable = np.isfinite(chunk.scores)
+    unusable = usable.size - int(np.count_nonzero(usable))
+    if unusable:
+        chunk = chunk.at(usable)
+    is_p = np.flatnonzero(chunk.labels.where(is_positive))
+    scores_p = Sums({group: (scores,) for group, scores in chunk.by_group(is_p)})
+    return Seen(Sums(chunk.labels.counts()), scores_p, usable.size, unusable)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cuts:
-    """What the second pass counts in every part: rows above each cut of a group, then all of them.
+def count_cuts(cuts: Mapping[Any, Scores], labels: LabelValues | None, chunk: Chunk) -> Sums:
+    """By group, the rows of a chunk above each cut, then all: what the second pass counts.
 
-    Without a label column all rows count, and the positives among them are taken off the sum.
+    Without labels all rows count, and the positives among them are taken off the sum. A group
+    without positives has no cuts; its rows are counted all the same.
     """
-
-    columns: Columns
-    labels: LabelValues
-    tails: dict[Any, Tails]
-    nothing: ClassVar = Sums()
-
-    def __call__(self, chunk: Chunk) -> Sums:
-        """Count the usable unlabeled rows of a chunk at the cuts of their groups."""
-        usable = np.isfinite(chunk.scores)
-        if self.columns.label is not None:
-            usable &= self.labels.is_unlabeled(chunk.labels)
-        groups = chunk.by_group(slice(None) if usable.all() else usable)
-        return Sums({group: self._counts(group, scores) for group, scores in groups})
-
-    def _counts(self, group: Any, scores: Scores) -> Counts:
-        """A group without positives has no cuts; its rows are counted all the same."""
-        if group not in self.tails:
-            return np.array([scores.size])
-        return np.append(count_above(self.tails[group].cuts, scores), scores.size)
+    usable = np.isfinite(chunk.scores)
+    if labels is not None:
+        usable &= labels.is_unlabeled(chunk.labels)
+    counts = Sums()
+    for group, scores in chunk.by_group(slice(None) if usable.all() else usable):
+        above = count_above(cuts[group], scores) if group in cuts else np.zeros(0, np.int64)
+        counts[group] = np.append(above, scores.size)
+    return counts
 
 
 def tails_from(
@@ -229,38 +211,35 @@ def count_from(
         A path, a glob pattern, or a list of these.
     score, label
         The columns of scores and of labels; `positive` and `negative` as in `read_labels`.
-    drop_nan
-        Leave out rows whose score is missing, NaN or infinite, which are otherwise TB004.
-    skip_bad
-        Leave out files that cannot be read, which are otherwise TB102.
+    drop_nan, skip_bad
+        Leave out rows whose score is missing, NaN or infinite, which are otherwise TB004, and files
+        that cannot be read, which are otherwise TB102.
     """
     columns = Columns(score, label, by)
     with advising_to_skip(skip_bad):
         table = open_table(source, columns=columns.names, skip_bad=skip_bad)
         _check_kinds(table, score)
-        columns = replace(columns, wide=table.types[score] != "FLOAT")
+        dtype = np.float32 if table.types[score] == "FLOAT" else np.float64
+        columns = replace(columns, dtype=dtype)
         # A guess, which is mostly right and saves a pass over the labels.
-        look = Look(columns, partial(spells, 1 if positive is None else positive))
-        parts = table.parts(PART_ROWS)
-        seen, bad = _first_pass(engine, parts, look, skip_bad)
-    parts = [part for part in parts if part.path not in bad]
+        is_positive = partial(spells, 1 if positive is None else positive)
+        look = Task(columns, partial(see, is_positive), Seen())
+        parts, seen, bad = _first_pass(engine, table.parts(PART_ROWS), look, skip_bad)
     _check_usable(seen, drop_nan)
     roles = {"positive": positive, "negative": negative}
     labels = resolve_labels(seen.labels, **roles, name=f'column "{label}"')
-    if [value for value in seen.labels if look.is_positive(value)] != [labels.positive]:
-        exact = Look(columns, partial(eq, labels.positive))
-        seen, _ = _first_pass(engine, parts, exact, skip_bad=False)
+    if [value for value in seen.labels if is_positive(value)] != [labels.positive]:
+        exact = partial(see, partial(eq, labels.positive))
+        seen = total(engine, over_chunks, parts, look._replace(read=exact))
     full = {group: Tails.of_positives(np.concatenate(s)) for group, s in seen.scores_p.items()}
     of_p = {group: thin(tails) for group, tails in full.items()}
-    above = _second_pass(engine, parts, Cuts(columns, labels, of_p))
-    tails = {
-        group: replace(of_p[group], above_u=above[group][:-1], n_u=int(above[group][-1]))
-        for group in sorted(of_p.keys() & above.keys(), key=str)
-    }
-    if not tails:
+    above = _second_pass(engine, parts, columns, labels, of_p)
+    both = sorted(of_p.keys() & above.keys(), key=str)
+    if not both:
         raise InputError("TB003", f"no group of {by!r} has both positives and unlabeled rows.")
-    notes = *skipped([*table.bad, *bad]), *_notes(seen, of_p.keys() ^ above.keys(), len(tails))
-    distinct = {group: full[group].cuts.size for group in tails}
+    tails = {k: replace(of_p[k], above_u=above[k][:-1], n_u=int(above[k][-1])) for k in both}
+    notes = *skipped([*table.bad, *bad]), *_notes(seen, of_p.keys() ^ above.keys(), len(both))
+    distinct = {group: full[group].cuts.size for group in both}
     return Counted(tails, labels, tuple(parts), columns, distinct, notes)
 
 
@@ -283,9 +262,9 @@ def _check_kinds(table: Table, score: str) -> None:
 
 
 def _first_pass(
-    engine: Engine, parts: list[Part], look: Look, skip_bad: bool
-) -> tuple[Seen, dict[str, TopbinError]]:
-    """What was seen in the parts that can be read, and the errors of the other files.
+    engine: Engine, parts: list[Part], look: Task, skip_bad: bool
+) -> tuple[list[Part], Seen, dict[str, TopbinError]]:
+    """The parts that can be read, what was seen in them, and the errors of the other files.
 
     Of a file with a broken part nothing may count, so the others are then looked at again.
     """
@@ -294,42 +273,39 @@ def _first_pass(
         parts = [part for part in parts if part.path not in bad]
         if not parts:
             raise InputError("TB001", "no file that can be read has rows.")
-        outcome = total_of(engine, _over_chunks, parts, look)
+        outcome = total_of(engine, over_chunks, parts, look)
         if not outcome.bad:
-            return outcome.value, bad
+            return parts, outcome.value, bad
         if not skip_bad:
             raise outcome.first_error()
         bad |= outcome.bad
 
 
-def _second_pass(engine: Engine, parts: list[Part], cuts: Cuts) -> dict[Any, Counts]:
+def _second_pass(
+    engine: Engine, parts: list[Part], columns: Columns, labels: LabelValues, of_p: dict[Any, Tails]
+) -> dict[Any, Counts]:
     """The counts of every group that has unlabeled rows.
 
     Where each row is positive or unlabeled, labels need not be read again: all rows are counted,
     and then the positives, whose counts are known, are taken off.
     """
-    two_kinds = not cuts.labels.n_n
-    if two_kinds:
-        cuts = replace(cuts, columns=replace(cuts.columns, label=None))
-    above = total_over(engine, parts, cuts)
-    if two_kinds:
-        own = {group: np.append(t.above_p, t.n_p) for group, t in cuts.tails.items()}
+    cuts = {group: tails.cuts for group, tails in of_p.items()}
+    if labels.n_n:
+        task = Task(columns, partial(count_cuts, cuts, labels), Sums())
+        above = total(engine, over_chunks, parts, task)
+    else:
+        task = Task(replace(columns, label=None), partial(count_cuts, cuts, None), Sums())
+        above = total(engine, over_chunks, parts, task)
+        own = {group: np.append(t.above_p, t.n_p) for group, t in of_p.items()}
         above = {group: counts - own.get(group, 0) for group, counts in above.items()}
-    if cuts.labels.n_u != sum(int(counts[-1]) for counts in above.values()):
+    if labels.n_u != sum(int(counts[-1]) for counts in above.values()):
         raise InputError("TB102", "the files changed while they were read. Count them again.")
     return {group: counts for group, counts in above.items() if counts[-1]}
 
 
-def total_over(engine: Engine, parts: Sequence[Part], task: Any) -> Any:
-    """The sum of what a task finds in the chunks of all parts."""
-    outcome = total_of(engine, _over_chunks, parts, task)
-    if outcome.bad:
-        raise outcome.first_error()
-    return outcome.value
-
-
-def _over_chunks(task: Any, part: Part) -> Any:
-    return sum((task(chunk) for chunk in task.columns.chunks(part)), task.nothing)
+def over_chunks(task: Task, part: Part) -> Any:
+    """The sum of what a task finds in the chunks of a part."""
+    return sum(map(task.read, task.columns.chunks(part)), task.nothing)
 
 
 def _check_usable(seen: Seen, drop_nan: bool) -> None:

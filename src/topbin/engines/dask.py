@@ -1,15 +1,14 @@
 """The Dask engine: parts on the workers of a cluster, sums added in a tree (extra `dask`)."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.engines.engine import BRANCH, REACH_SECONDS, Part, Shared, Sum, added
 
 
-class Dask:
+class Dask(AbstractContextManager["Dask"]):
     """A cluster at `address`, or one of processes of this machine, started and ended here.
 
     If a worker dies, its parts, and the value that they share, are computed again on another one.
@@ -18,9 +17,8 @@ class Dask:
     def __init__(self, address: str | None = None) -> None:
         self._distributed = require("distributed", extra="dask", caller='engine "dask"')
         try:
-            self._client = self._distributed.Client(
-                address, timeout=REACH_SECONDS, set_as_default=False
-            )
+            how = {"timeout": REACH_SECONDS, "set_as_default": False}
+            self._client = self._distributed.Client(address, **how)
         except (OSError, ValueError) as error:
             raise InputError(
                 "TB401",
@@ -33,35 +31,22 @@ class Dask:
     ) -> Sum:
         """The sum of `task(shared, part)` over the cluster."""
         # Submitted, not scattered: a scattered value is lost with the workers that hold it.
-        value = self._client.submit(_same, shared, pure=False)
+        value = self._client.submit(lambda given: given, shared, pure=False)
         sums = [self._client.submit(task, value, part, pure=False) for part in parts]
         while len(sums) > 1:
             groups = [sums[i : i + BRANCH] for i in range(0, len(sums), BRANCH)]
             sums = [self._client.submit(added, group, pure=False) for group in groups]
-        with self._giving_up():
-            found: Sum = sums[0].result()
-        return found
-
-    @contextmanager
-    def _giving_up(self) -> Iterator[None]:
-        """Raise a coded error if no worker could compute a part."""
         lost = self._distributed.KilledWorker, self._distributed.client.FutureCancelledError
         try:
-            yield
+            found: Sum = sums[0].result()
         except lost as error:
             raise InputError(
                 "TB402",
                 f"Dask gave up: {error}. A worker that dies repeatedly is often out of "
                 "memory; see its log.",
             ) from error
-
-    def __enter__(self) -> Self:
-        return self
+        return found
 
     def __exit__(self, *error: object) -> None:
         """Leave the cluster; end it if it was started here."""
         self._client.close()
-
-
-def _same(value: Any) -> Any:
-    return value

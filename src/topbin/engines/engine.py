@@ -1,12 +1,12 @@
 """What an engine does: hand a small value to every part of the data, and add up what comes back."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
 from operator import add
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from topbin.core.errors import InputError
 
@@ -36,7 +36,7 @@ ENGINES = {
 }
 
 
-class Engine(Protocol):
+class Engine(AbstractContextManager["Engine"], Protocol):
     """Map over parts with a value they share, and reduce by `+`; an engine knows no formula.
 
     The order of additions must not matter. After a failure a part may be computed again; its result
@@ -48,10 +48,6 @@ class Engine(Protocol):
     ) -> Sum:
         """The sum of `task(shared, part)` over all parts; there is at least one part."""
         ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *error: object) -> None: ...
 
 
 def added(sums: Sequence[Any]) -> Any:

@@ -3,15 +3,15 @@
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Self
 
 from topbin.core.checks import check_count
 from topbin.data.duck import interrupt
 from topbin.engines.engine import Part, Shared, Sum, added
 
 
-class Local:
+class Local(AbstractContextManager["Local"]):
     """Parts counted by as many threads as there are cores, or `threads`.
 
     >>> Local(threads=2).total(lambda shared, part: shared + part, [1, 2], 100)
@@ -34,9 +34,6 @@ class Local:
         finally:
             pool.shutdown(cancel_futures=True)
         return found
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         """Nothing to close."""

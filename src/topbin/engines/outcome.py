@@ -9,10 +9,6 @@ from topbin.core.errors import InputError, TopbinError
 from topbin.data.batch import Part
 from topbin.engines.engine import Engine
 
-SKIP_BAD = (
-    "Fix or remove the file, or leave it out with skip_bad=True (on the command line --skip-bad)."
-)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
@@ -42,6 +38,16 @@ def total_of(
     return engine.total(_guarded, parts, (task, shared))
 
 
+def total(
+    engine: Engine, task: Callable[[Any, Part], Any], parts: Sequence[Part], shared: Any
+) -> Any:
+    """The sum over all parts, or the error of the first file that has one."""
+    found = total_of(engine, task, parts, shared)
+    if found.bad:
+        raise found.first_error()
+    return found.value
+
+
 def _guarded(given: tuple[Callable[[Any, Part], Any], Any], part: Part) -> Outcome:
     task, shared = given
     try:
@@ -58,4 +64,6 @@ def advising_to_skip(skip_bad: bool) -> Iterator[None]:
     except InputError as error:
         if skip_bad or error.code != "TB102":
             raise
-        raise InputError("TB102", f"{error.message} {SKIP_BAD}") from error
+        way_out = "leave it out with skip_bad=True (on the command line --skip-bad)"
+        advice = f"{error.message} Fix or remove the file, or {way_out}."
+        raise InputError("TB102", advice) from error

@@ -3,12 +3,13 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from operator import add
 from socket import create_connection
-from typing import Self
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.engines.engine import REACH_SECONDS, Part, Shared, Sum, added
+from topbin.engines.engine import REACH_SECONDS, Part, Shared, Sum
 
 DEPTH = 2
 QUIET = {
@@ -18,7 +19,7 @@ QUIET = {
 }
 
 
-class Spark:
+class Spark(AbstractContextManager["Spark"]):
     """A cluster whose master is `address`, or `local[*]`; a session that already runs is used.
 
     Spark computes a part that failed again, up to `spark.task.maxFailures` times.
@@ -51,18 +52,13 @@ class Spark:
         spread = context.parallelize(parts, len(parts))
         protocol = require("py4j.protocol", extra="spark", caller='engine "spark"')
         try:
-            found: Sum = spread.map(lambda part: task(value.value, part)).treeReduce(
-                lambda a, b: added([a, b]), DEPTH
-            )
+            found: Sum = spread.map(lambda part: task(value.value, part)).treeReduce(add, DEPTH)
         except (protocol.Py4JJavaError, self._errors.PySparkException) as error:
             reason = str(error).strip().splitlines()[0]
             raise InputError("TB402", f"Spark gave up on a part: {reason}") from error
         finally:
             value.unpersist()
         return found
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         """End the session if it was started here."""

@@ -37,24 +37,15 @@ def kept_ranks(n_p: int) -> Counts:
     return np.unique(ranks[ranks <= n_p])
 
 
-def bracket(tails: Tails, method: str) -> tuple[float, float] | None:
-    """The smallest and the largest α that `method` can give at all cuts, from counts at some.
-
-    None if the method cannot say.
-    """
-    found = find_method(method).bracket
-    return None if found is None else found(tails)
-
-
 def cost(tails: Tails, distinct: int, method: str) -> tuple[str, ...]:
     """What to say about an estimate from thinned tails; nothing if all cuts were kept."""
     if tails.cuts.size == distinct:
         return ()
     kept = f"{tails.cuts.size:,} of {distinct:,} cuts were counted"
-    if find_method(method).cuts == "ranks":
+    chosen = find_method(method)
+    if chosen.cuts == "ranks":
         return (f"{kept}, among them all that {method} and the interval read: no error from that",)
-    limits = bracket(tails, method)
-    if limits is None:
+    if chosen.bracket is None:
         return (f"{kept}; with all of them {method} may give another α",)
-    low, high = limits
+    low, high = chosen.bracket(tails)
     return (f"{kept}; with all of them {method} would give α between {low:.6f} and {high:.6f}",)

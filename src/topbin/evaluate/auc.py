@@ -44,7 +44,7 @@ def pu_auc(
     0.8125
     """
     level = check_fraction(confidence, "confidence")
-    share = _wins(*_two_samples(scores_p, scores_u, weights_p, weights_u), level)
+    share = _wins(_ranked(scores_p, weights_p, "p"), _ranked(scores_u, weights_u, "u"), level)
     return share.measure("PU-AUC", level)
 
 
@@ -73,7 +73,7 @@ def estimated_auc(
             "alpha is 1: no unlabeled row is negative, so an AUC against negatives is undefined. "
             "Use pu_auc, which needs no alpha.",
         )
-    share = _wins(*_two_samples(scores_p, scores_u, weights_p, weights_u), level)
+    share = _wins(_ranked(scores_p, weights_p, "p"), _ranked(scores_u, weights_u, "u"), level)
     if _corrected(share.value, value) > 1:
         notes += (
             f"PU-AUC is {share.value:.3f}, above its ceiling 1 − α/2 = {1 - value / 2:.3f}: "
@@ -89,31 +89,24 @@ def _corrected(auc: float, alpha: float) -> float:
     return (auc - alpha / 2) / (1 - alpha)
 
 
-def _two_samples(
-    scores_p: Any, scores_u: Any, weights_p: Any, weights_u: Any
-) -> tuple[Scores, Floats, Scores, Floats]:
-    """Both samples sorted, each with its weights, so that the order of rows changes no bit."""
-    sides: list[Any] = []
-    for side, scores, weights in (("p", scores_p, weights_p), ("u", scores_u, weights_u)):
-        clean = check_scores(scores, f"scores_{side}")
-        given = check_weights(weights, clean, f"weights_{side}")
-        if given is None:
-            sides += [np.sort(clean), np.ones(clean.size)]
-        else:
-            order = np.lexsort((given, clean))
-            sides += [clean[order], given[order]]
-    return sides[0], sides[1], sides[2], sides[3]
+def _ranked(scores: Any, weights: Any, side: str) -> tuple[Scores, Floats]:
+    """A sample and its weights, sorted, so that the order of rows changes no bit."""
+    clean = check_scores(scores, f"scores_{side}")
+    given = check_weights(weights, clean, f"weights_{side}")
+    if given is None:
+        return np.sort(clean), np.ones(clean.size)
+    order = np.lexsort((given, clean))
+    return clean[order], given[order]
 
 
-def _wins(
-    ranked_p: Scores, weights_p: Floats, ranked_u: Scores, weights_u: Floats, level: float
-) -> Share:
+def _wins(sample_p: tuple[Scores, Floats], sample_u: tuple[Scores, Floats], level: float) -> Share:
     """The share of pairs a positive wins, and how many plain trials would know it as well.
 
     A variance of AUC·(1 − AUC)/n is that of n plain trials, fewer as the variance itself comes from
     few rows (Korn & Graubard, Survey Methodology 1998). No scores are worse than n = min(n_p, n_u)
     (van Dantzig 1951), which also serves where a side has one row.
     """
+    (ranked_p, weights_p), (ranked_u, weights_u) = sample_p, sample_u
     beaten = share_below(ranked_p, ranked_u, weights_u)
     beaten_by = 1 - share_below(ranked_u, ranked_p, weights_p)
     auc = float(np.average(beaten, weights=weights_p))

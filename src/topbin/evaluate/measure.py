@@ -43,10 +43,8 @@ class Measure:
 
     def __str__(self) -> str:
         low, high = self.interval
-        shown = (
-            f"{self.name} {self.value:.3f} ({100 * self.confidence:g} %: {low:.3f} to {high:.3f})"
-        )
-        return "\n  ".join([shown, *self.notes])
+        interval = f"{100 * self.confidence:g} %: {low:.3f} to {high:.3f}"
+        return "\n  ".join([f"{self.name} {self.value:.3f} ({interval})", *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

@@ -37,10 +37,9 @@ def pu_risk(
     0.25
     """
     seen = AtThreshold.of(threshold, scores_p, scores_u, weights_p, weights_u)
-    name = "PU risk" if non_negative else "unbiased PU risk"
-    formula = _risk if non_negative else _unbiased_risk
-    span = (0.0, 1.0) if non_negative else (-inf, inf)
-    return seen.measure(name, formula, alpha, confidence, span=span)
+    if non_negative:
+        return seen.measure("PU risk", _risk, alpha, confidence)
+    return seen.measure("unbiased PU risk", _unbiased_risk, alpha, confidence, span=(-inf, inf))
 
 
 def lee_liu(

@@ -74,20 +74,7 @@ def estimated_precision(
             f"no unlabeled row scores {threshold:g} or more, so no precision can be estimated. "
             f"The highest unlabeled score is {highest:g}; lower the threshold.",
         )
-    return seen.measure("estimated precision", _precision, alpha, confidence)
-
-
-def precision_from_shares(
-    p: Share, u: Share, *, threshold: float, alpha: Any, confidence: float = CONFIDENCE
-) -> Measure:
-    """The same from shares at or above the threshold that were counted elsewhere.
-
-    >>> shares = Share(0.75, 4), Share(0.375, 8)
-    >>> precision_from_shares(*shares, threshold=2.0, alpha=0.25).value  # ¼·¾/⅜
-    0.5
-    """
-    seen = AtThreshold(check_threshold(threshold), p, u)
-    return seen.measure("estimated precision", _precision, alpha, confidence)
+    return seen.precision(alpha, confidence)
 
 
 def estimated_f1(
@@ -196,14 +183,16 @@ class AtThreshold:
         share_u = Share.at_least(clean_u, cut, check_weights(weights_u, clean_u, "weights_u"))
         return cls(cut, share_p, share_u, evidence)
 
+    def precision(self, alpha: Any, confidence: float) -> Measure:
+        """The share of positives among the unlabeled rows at or above the threshold.
+
+        >>> AtThreshold(2.0, Share(0.75, 4), Share(0.375, 8)).precision(0.25, 0.95).value  # ¼·¾/⅜
+        0.5
+        """
+        return self.measure("estimated precision", _precision, alpha, confidence)
+
     def measure(
-        self,
-        name: str,
-        formula: Any,
-        alpha: Any,
-        confidence: float,
-        *,
-        span: Interval = (0.0, 1.0),
+        self, name: str, formula: Any, alpha: Any, confidence: float, *, span: Interval = (0.0, 1.0)
     ) -> Measure:
         """The formula at (q_p, q_u, α), with the interval that all three make."""
         level = check_fraction(confidence, "confidence")

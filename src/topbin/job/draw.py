@@ -18,7 +18,7 @@ from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
 from topbin.data.batch import Batch, Part, Places, join
 from topbin.data.table import Table, open_pair, open_table
 from topbin.engines.engine import Engine
-from topbin.engines.outcome import total_of
+from topbin.engines.outcome import total
 
 SAMPLING, AUDITING = 0, -1  # streams of hashes that decide which rows are drawn
 UNCOUNTED = LabelValues({}, None, None, "")
@@ -177,14 +177,6 @@ def _highest_hash(rows: int, n_u: int) -> Any:
     """A little more than wanted stay below it, so that one pass is enough."""
     share = min(1.0, (rows + 6 * sqrt(rows) + 20) / n_u)
     return np.uint64(min(2**64 - 1, int(share * 2.0**64)))
-
-
-def total(engine: Engine, task: Any, parts: Sequence[Part], shared: Any) -> Any:
-    """The sum over all parts, or the error of the first file that has one."""
-    found = total_of(engine, task, parts, shared)
-    if found.bad:
-        raise found.first_error()
-    return found.value
 
 
 def _count_labels(label: str, part: Part) -> "Counter[Any]":

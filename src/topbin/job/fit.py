@@ -61,45 +61,30 @@ def fit(
 
     `source` is a pandas, polars or arrow frame, a path, a pattern or a list of files. With
     `positives`, another of these, all rows of `source` are unlabeled and there is no label.
-
-    A source is read whole unless `sample` or `engine`, one of `topbin.engines`, is given. Then all
-    positives and `sample` (100,000) unlabeled rows, drawn at random, train the models; as many
-    others show which values the columns have. All other rows are scored by models that saw neither
-    them nor the positives they are compared with, and give α and its interval; candidates come
-    from all rows. A source with few unlabeled rows, at most four times the sample, is read whole
-    nevertheless.
+    A source is read whole unless `sample` or `engine`, one of `topbin.engines`, is given and it has
+    more than four times `sample` (100,000) unlabeled rows. Then so many, drawn at random, train the
+    models with the positives; all others are scored, and give α, its interval and candidates.
 
     An interrupt after the first estimate, or the time limit, ends the job with the best so far; the
-    result's `stopped` says so. `memory` keeps the steps that are done; a job that was stopped goes
-    on with it to the same answer.
+    result's `stopped` says so. With the same `memory` it continues to the same answer.
 
     >>> import numpy as np, pandas as pd
-    >>> rng = np.random.default_rng(0)
-    >>> x = np.r_[rng.normal(5, 1, 150), rng.normal(0, 1, 150)]
+    >>> x = np.random.default_rng(0).normal(np.repeat([5, 0], 150))
     >>> frame = pd.DataFrame({"x": x, "known": np.arange(300) < 100})
     >>> result = fit(frame, "known", preset="fast")      # 50 of the 200 unlabeled are positive
     >>> 0.15 < result.estimate.alpha < 0.35
     True
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
-    data = source
     if not isinstance(source, Prepared):
-        data = prepare(
-            source, label, positives=positives, positive=positive, negative=negative, id=id,
-            drop=drop, text=text, sample=sample_of({"sample": sample, "engine": engine}),
-            engine=engine, seed=seed,
-        )  # fmt: skip
+        rows = sample_of({"sample": sample, "engine": engine})
+        named = {"positives": positives, "positive": positive, "negative": negative, "id": id}
+        how: dict[str, Any] = {"sample": rows, "engine": engine, "seed": seed}
+        source = prepare(source, label, **named, drop=drop, text=text, **how)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
-    shared = {
-        "confidence": confidence,
-        "random_state": seed,
-        "n_jobs": threads,
-        "memory": {} if memory is None else memory,
-        "positive": 1,
-        "negative": -1 if data.labels.is_negative.any() else None,
-    }
-    tell = on_event or (lambda _: None)
-    return _fit(data, engine or Local(), asked, shared, time_limit, tell)
+    steps = {} if memory is None else memory
+    shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": steps}
+    return _fit(source, engine or Local(), asked, shared, time_limit, on_event)
 
 
 def _fit(
@@ -108,9 +93,11 @@ def _fit(
     asked: dict[str, Any],
     shared: dict[str, Any],
     time_limit: float | None,
-    tell: Callable[[Event], object],
+    on_event: Callable[[Event], object] | None,
 ) -> Result:
     """The first estimate, then the careful one; `shared` are parameters of both classifiers."""
+    tell = on_event or (lambda _: None)
+    shared |= {"positive": 1, "negative": -1 if data.labels.is_negative.any() else None}
     if data.rest is not None:
         tell(Event("sampled", data.labels.n_u, data.n_u))
     y = data.labels.is_positive.astype(int) - data.labels.is_negative

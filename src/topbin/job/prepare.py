@@ -31,9 +31,13 @@ from topbin.mpe.alarms import shared_rows
 
 SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
-# Findings that the encoder already names among the columns it leaves out.
 NAMES = ("positives", "unlabeled", "source")  # settings that name files
+# Findings that the encoder already names among the columns it leaves out.
 DROPPED_ANYWAY = {"constant", "identifier", "free-text"}
+LEAK = (
+    '"{}" alone separates positives from unlabeled rows; if it leaks the label, this estimate is '
+    "not to be trusted."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,11 +96,6 @@ class Prepared:
     def unlabeled_rows(self) -> Any:
         """Positions of the unlabeled rows in the table."""
         return np.flatnonzero(self.labels.is_unlabeled)
-
-    @property
-    def row_numbers(self) -> Any:
-        """Numbers of the unlabeled rows, from 1, in the table or the files they come from."""
-        return self.table.places[self.unlabeled_rows] + 1
 
     @property
     def n_u(self) -> int:
@@ -169,25 +168,42 @@ def prepare(
     """
     _check_label(label, positives)
     opened = open_labeled(source, label, positives=positives, sql=sql)
-    rest = None
+    roles = {"positive": positive, "negative": negative}
+    drawn = None
     if sample is not None:
-        rows = check_count(sample, "sample")
-        counted = count_labels(engine or Local(), opened, positive, negative)
-        if counted.values.n_u > WORTH * rows:
-            drawn = draw(engine or Local(), counted, rows, seed)
-            table = replace(drawn.table, name=f"the sample of {len(opened.table.files):,} files")
-            labels = positives_first(counted.values, drawn.positives.rows, table.rows)
-            columns = replace(drawn.columns, name=table.name)
-            rest = Rest(counted, columns, drawn.places, seed)
-    if rest is None:
-        table, labels = read_whole(opened, positive, negative)
+        drawn = _draw(engine or Local(), opened, roles, check_count(sample, "sample"), seed)
+    table, labels, rest = drawn or (*read_whole(opened, **roles), None)
     named: dict[str, Any] = {"source": _paths(source) or [table.name], "label": label}
     if positives is not None:
         named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
-    roles = {"positive": positive, "negative": negative}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
     named |= {} if sample is None else {"sample": sample}
-    return _encode(table, labels, rest, named, id, _names(drop), _names(text))
+    if id is not None:
+        _check_id(table, labels, label, id)
+    hidden = [name for name in (label, id) if name is not None]
+    columns, texts = Columns(table), _names(text)
+    # For a sample, categories and words are learned from other rows. A category that comes from a
+    # row of the sample would be known there and new everywhere else, and a model would notice.
+    shown = columns if rest is None else rest.columns
+    encoder = fit_features(shown, exclude=[*hidden, *_names(drop)], text=texts)
+    X = encoder.encode(columns)
+    read = [name for name in encoder.columns if name not in texts]
+    findings, alarms = _notice(columns, X, labels, read)
+    return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest)
+
+
+def _draw(
+    engine: Engine, opened: LabeledTable, roles: Mapping[str, Any], rows: int, seed: int
+) -> tuple[Batch, Labels, Rest] | None:
+    """A sample of so many unlabeled rows, with all positives; None if all rows fit in memory."""
+    counted = count_labels(engine, opened, **roles)
+    if counted.values.n_u <= WORTH * rows:
+        return None
+    drawn = draw(engine, counted, rows, seed)
+    table = replace(drawn.table, name=f"the sample of {len(opened.table.files):,} files")
+    labels = positives_first(counted.values, drawn.positives.rows, table.rows)
+    columns = replace(drawn.columns, name=table.name)
+    return table, labels, Rest(counted, columns, drawn.places, seed)
 
 
 def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
@@ -208,34 +224,6 @@ def sample_of(settings: Mapping[str, Any]) -> int | None:
     return usual if settings.get("sample") is None else settings["sample"]
 
 
-def _encode(
-    table: Batch,
-    labels: Labels,
-    rest: Rest | None,
-    named: Mapping[str, Any],
-    id: str | None,
-    drop: list[str],
-    text: list[str],
-) -> Prepared:
-    """Fit the features once and encode once.
-
-    For a sample, categories and words are learned from other rows. A category that comes from a
-    row of the sample would be known there and new everywhere else, and a model would notice.
-    """
-    label = named.get("label")
-    if id is not None:
-        _check_id(table, labels, label, id)
-    hidden = [name for name in (label, id) if name is not None]
-    columns = Columns(table)
-    shown = columns if rest is None else rest.columns
-    encoder = fit_features(shown, exclude=[*hidden, *drop], text=text)
-    X = encoder.encode(columns)
-    read = [name for name in encoder.columns if name not in text]
-    findings, alarms = _notice(columns, X, labels, read)
-    kept = tuple(found for found in findings if found.code not in DROPPED_ANYWAY)
-    return Prepared(table, labels, encoder, X, kept, named, label, id, alarms=alarms, rest=rest)
-
-
 def _notice(
     columns: Columns, X: Any, labels: Labels, names: Sequence[str]
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
@@ -247,27 +235,17 @@ def _notice(
     is_p, is_u = labels.is_positive, labels.is_unlabeled
     found = find_in_columns((columns[name] for name in names), is_p, is_u)
     twins = find_twins(X[is_p], X[is_u])
-    leaks = (
-        Alarm(
-            "leak",
-            f'"{finding.column}" alone separates positives from unlabeled rows; if it leaks the '
-            "label, this estimate is not to be trusted.",
-            "down",
-        )
-        for finding in found
-        if finding.code == "leak"
-    )
-    return (*found, *overlap(twins)), (*leaks, *shared_rows(twins))
+    leaks = (Alarm("leak", LEAK.format(f.column), "down") for f in found if f.code == "leak")
+    kept = (finding for finding in found if finding.code not in DROPPED_ANYWAY)
+    return (*kept, *overlap(twins)), (*leaks, *shared_rows(twins))
 
 
 def _check_label(label: Any, positives: Any) -> None:
-    if positives is not None:
-        if label is not None:
-            raise InputError("TB008", "label and positives cannot both be given; leave one out.")
-        return
-    if label is None:
+    if positives is not None and label is not None:
+        raise InputError("TB008", "label and positives cannot both be given; leave one out.")
+    if positives is None and label is None:
         raise InputError("TB008", "label is missing: name the column that marks the positives.")
-    if not isinstance(label, str):
+    if not isinstance(label, str | None):
         raise InputError(
             "TB008",
             f"label is the name of a column; got a {type(label).__name__}. Add the labels as a "

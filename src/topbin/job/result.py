@@ -14,7 +14,7 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.measure import Share
-from topbin.evaluate.threshold import precision_from_shares, recall, threshold_for_precision
+from topbin.evaluate.threshold import AtThreshold, recall, threshold_for_precision
 from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
 from topbin.learn.posterior import fit_posterior
@@ -69,7 +69,7 @@ class Result:
     @property
     def pi(self) -> float:
         """The share of positives among all rows, those known to be negative included."""
-        return self.estimate.pi_at(self.estimate.alpha, **self._among())
+        return self._pi_at(self.estimate.alpha)
 
     @property
     def probabilities(self) -> Any:
@@ -80,13 +80,13 @@ class Result:
         """What measures of candidates need to know: α, and the confidence of its interval."""
         return {"alpha": self.estimate, "confidence": self.estimate.confidence}
 
-    def _among(self) -> dict[str, int]:
-        """How many rows, other than known positives, π is a share of."""
-        return {"n_u": self.data.n_u, "negatives": self.data.n_n}
+    def _pi_at(self, alpha: float) -> float:
+        """π if α had this value."""
+        return self.estimate.pi_at(alpha, n_u=self.data.n_u, negatives=self.data.n_n)
 
     def _plain(self, estimate: AlphaEstimate) -> dict[str, Any]:
         """An estimate for result.json; its π is a share of all rows of the run."""
-        return {**estimate.to_dict(), "pi": estimate.pi_at(estimate.alpha, **self._among())}
+        return {**estimate.to_dict(), "pi": self._pi_at(estimate.alpha)}
 
     def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Picked:
         """The top n unlabeled rows, or all down to a precision whose LOW end is `min_precision`."""
@@ -97,9 +97,8 @@ class Result:
             rows = min(self.review if n is None else check_count(n, "n"), ranked.size)
             threshold, why = float(ranked[rows - 1]), f"the {rows:,} highest probabilities"
         else:
-            choice = threshold_for_precision(
-                self.evidence, precision=min_precision, **self._alpha()
-            )
+            sure = {"precision": min_precision, **self._alpha()}
+            choice = threshold_for_precision(self.evidence, **sure)
             threshold, rows = choice.threshold, int((ranked >= choice.threshold).sum())
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
             if rows == ranked.size < of:  # rows beyond these reach it too, but were not kept
@@ -131,7 +130,7 @@ class Result:
         cut, shares = self.estimate.cut, self._shares(threshold)
         if cut is not None and [s.value for s in shares] == [s.value for s in self._shares(cut)]:
             return None, None
-        found = precision_from_shares(*shares, threshold=threshold, **self._alpha())
+        found = AtThreshold(threshold, *shares).precision(**self._alpha())
         return found.value, found.interval[0]
 
     def _shares(self, threshold: float) -> tuple[Share, Share]:
@@ -152,11 +151,8 @@ class Result:
         frame = listed.frame.drop(columns=[self.data.label or ""], errors="ignore")
         if self.data.id is not None:
             frame.insert(0, self.data.id, frame.pop(self.data.id))
-        ours = {
-            "rank": np.arange(1, rows + 1),
-            "row": listed.places + 1,
-            "probability": to_probability(self._ranked()[0][:rows]).round(4),
-        }
+        likely = to_probability(self._ranked()[0][:rows]).round(4)
+        ours = {"rank": np.arange(1, rows + 1), "row": listed.places + 1, "probability": likely}
         return in_front(frame, ours)
 
     def score(self, frame: Any) -> Any:
@@ -175,12 +171,7 @@ class Result:
         point = "estimate" if low <= est.alpha <= high else "estimate, outside the interval"
         cases = ("low end", low), (point, est.alpha), ("high end", high)
         return [
-            {
-                "if": name,
-                "alpha": a,
-                "rows": round(a * est.n_u),
-                "pi": est.pi_at(a, **self._among()),
-            }
+            {"if": name, "alpha": a, "rows": round(a * est.n_u), "pi": self._pi_at(a)}
             for name, a in sorted(cases, key=lambda case: case[1])
         ]
 
@@ -209,6 +200,8 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The content of result.json, without the stamps that writing adds."""
+        from topbin.show.history import record
+
         return {
             "seed": self.seed,
             "preset": self.preset,
@@ -219,7 +212,7 @@ class Result:
             "methods": [self._plain(other) for other in self.methods],
             "agreement": self.agreement(),
             "model": {"class": type(self.classifier).__name__},
-            "history": [_epoch(epoch) for epoch in self.classifier.history_],
+            "history": [record(epoch) for epoch in self.classifier.history_],
             "sensitivity": self.sensitivity(),
             "candidates": {"file": "candidates.csv", **asdict(self.picked())},
             "versions": packages(),
@@ -316,15 +309,3 @@ def unused(name: str, taken: Iterable[str]) -> str:
 def packages() -> dict[str, str]:
     """The versions of what takes part in a job."""
     return versions_of(PACKAGES)
-
-
-def _epoch(epoch: Any) -> dict[str, Any]:
-    alpha = epoch.alpha if epoch.estimate is None else epoch.estimate.alpha
-    return {
-        "epoch": epoch.epoch,
-        "phase": epoch.phase,
-        "loss": epoch.loss,
-        "training_error": epoch.training_error,
-        "alpha": alpha,
-        "kept": epoch.n_kept,
-    }

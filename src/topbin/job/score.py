@@ -56,9 +56,7 @@ class Job:
         """Where the scores of a part belong."""
         told = (self.key, part.path, *stamp(part.path), part.groups)
         name = f"{Path(part.path).stem}-{(part.groups or (0,))[0]:05d}"
-        return (
-            self.folder / f"{name}-{hashlib.sha256(repr(told).encode()).hexdigest()[:12]}.parquet"
-        )
+        return self.folder / f"{name}-{_hash(repr(told))[:12]}.parquet"
 
     def score(self, batch: Batch, types: Types) -> Any:
         """The batch as Arrow rows with two columns more; its own keep their types."""
@@ -134,11 +132,11 @@ def _read_lean(run: Path) -> tuple[Any, Features, str]:
     for name in NOT_NEEDED:
         vars(lean).pop(name, None)
     sums = (run / MODEL / SUMS).read_text("ascii")  # just read, so it is there
-    return (
-        lean,
-        scorer.encoder,
-        hashlib.sha256(f"{topbin.__version__}\n{sums}".encode()).hexdigest(),
-    )
+    return lean, scorer.encoder, _hash(f"{topbin.__version__}\n{sums}")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _folder(output: str | os.PathLike[str], table: Table) -> Path:

@@ -42,9 +42,7 @@ class SavedSteps(MutableMapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         """Names of all steps, without reading them."""
-        if self.folder.is_dir():
-            names = sorted(path.name for path in self.folder.iterdir())
-            yield from (name for name in names if not name.startswith("."))
+        return iter(sorted(path.name for path in self.folder.glob("[!.]*")))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -53,13 +51,11 @@ class SavedSteps(MutableMapping[str, Any]):
 def open_stages(run: RunFolder, data: Prepared, settings: Mapping[str, Any]) -> SavedSteps:
     """The steps of this very job; steps of other rows, settings or versions are removed."""
     stages = SavedSteps(run.folder / STAGES / key_of(data, settings))
-    if stages.folder.parent.is_dir():
-        with write_errors(run.folder):
-            for other in stages.folder.parent.iterdir():
-                if other != stages.folder:
-                    remove(other)
-            if stages.folder.is_dir():
-                remove_parts(stages.folder)
+    with write_errors(run.folder):
+        for other in stages.folder.parent.glob("*"):
+            if other != stages.folder:
+                remove(other)
+        remove_parts(stages.folder)
     return stages
 
 
@@ -71,11 +67,10 @@ def close_stages(run: RunFolder) -> None:
 
 def key_of(data: Prepared, settings: Mapping[str, Any]) -> str:
     """A name for all that determines a step."""
+    fixed = {key: value for key, value in settings.items() if key not in MAY_CHANGE}
     made_of = {
         "rows": data.hash,
-        "settings": json.loads(
-            to_json({key: value for key, value in settings.items() if key not in MAY_CHANGE})
-        ),
+        "settings": json.loads(to_json(fixed)),
         "topbin": topbin.__version__,
         "python": platform.python_version(),
         "packages": packages(),

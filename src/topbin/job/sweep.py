@@ -23,8 +23,9 @@ from topbin.core.tails import Counts, Tails
 from topbin.data.batch import Batch, Part, Places
 from topbin.data.features import Features
 from topbin.engines.engine import Engine
+from topbin.engines.outcome import total
 from topbin.engines.thin import cost, thin
-from topbin.job.draw import Roles, total
+from topbin.job.draw import Roles
 from topbin.job.prepare import Prepared
 from topbin.learn.backends.sklearn import mean_score
 from topbin.learn.crossfit import Chain, CrossFit
@@ -152,9 +153,8 @@ class Sweep:
             return Swept(np.zeros(self.cuts.cuts.size, np.int64), 0, None)
         kept = batch.take(is_u)
         scores = self.score(kept)
-        return Swept(
-            self.cuts.count(scores).above_u, kept.rows, Best(scores, kept, self.most).cut()
-        )
+        best = Best(scores, kept, self.most).cut()
+        return Swept(self.cuts.count(scores).above_u, kept.rows, best)
 
     def score(self, rows: Batch) -> Floats:
         """The scores of rows that did not train the models."""

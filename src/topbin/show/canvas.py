@@ -2,6 +2,8 @@
 
 from typing import Any, Self
 
+import numpy as np
+
 from topbin.core.optional import require
 
 POSITIVE = "#0072b2"  # blue and orange stay apart for color-blind readers
@@ -37,8 +39,8 @@ class Display:
         return self
 
     def columns(self) -> dict[str, Any]:
-        """The columns of the table."""
-        raise NotImplementedError
+        """The columns of the table: by default, all that has one value per row."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
     def draw(self, ax: Any) -> None:
         """Draw the numbers on an axis."""

@@ -13,7 +13,7 @@ from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, Display
 
 @dataclass
 class HistoryDisplay(Display):
-    """How the estimate settled while the model learned.
+    """How the estimate settled while the model learned; one row per epoch and model.
 
     >>> HistoryDisplay.from_history([{"epoch": 1, "loss": 0.7, "alpha": 0.5}]).frame()["alpha"][0]
     np.float64(0.5)
@@ -26,26 +26,17 @@ class HistoryDisplay(Display):
     @classmethod
     def from_estimator(cls, classifier: Any) -> "HistoryDisplay":
         """The picture of a fitted classifier's `history_`."""
-        records = []
-        for e in classifier.history_:
-            alpha = e.alpha if e.estimate is None else e.estimate.alpha
-            records.append({"epoch": e.epoch, "loss": e.loss, "alpha": alpha})
-        return cls.from_history(records)
+        return cls.from_history([record(epoch) for epoch in classifier.history_])
 
     @classmethod
     def from_history(cls, history: Sequence[dict[str, Any]]) -> "HistoryDisplay":
         """From records with `epoch`, `loss` and `alpha`, as in result.json."""
         if not history:
             raise InputError("TB001", "the history is empty; fit a classifier first.")
-        loss, alpha = (
-            np.array([np.nan if e[key] is None else e[key] for e in history], np.float64)
-            for key in ("loss", "alpha")
-        )
-        return cls(np.array([e["epoch"] for e in history]), loss, alpha)
-
-    def columns(self) -> dict[str, Any]:
-        """One row per epoch and model."""
-        return {"epoch": self.epoch, "loss": self.loss, "alpha": self.alpha}
+        epoch = np.array([e["epoch"] for e in history])
+        # None, where there is no loss or no estimate, becomes NaN.
+        loss, alpha = (np.array([e[k] for e in history], np.float64) for k in ("loss", "alpha"))
+        return cls(epoch, loss, alpha)
 
     def draw(self, ax: Any) -> None:
         """The mean of all models, and from the lowest to the highest."""
@@ -60,3 +51,15 @@ class HistoryDisplay(Display):
         ax.set(xlabel="epoch or round", ylabel="value", title=title, ylim=(0, None))
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.tick_params(colors=CHOSEN)
+
+
+def record(epoch: Any) -> dict[str, Any]:
+    """An epoch of a fitted classifier's `history_` as result.json keeps it."""
+    return {
+        "epoch": epoch.epoch,
+        "phase": epoch.phase,
+        "loss": epoch.loss,
+        "training_error": epoch.training_error,
+        "alpha": epoch.alpha if epoch.estimate is None else epoch.estimate.alpha,
+        "kept": epoch.n_kept,
+    }

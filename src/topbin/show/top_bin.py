@@ -20,7 +20,7 @@ class TopBinDisplay(Display):
     """Where the ratio is flat the top bin is pure, and its height is α.
 
     From left to right the bin grows: the ratio is noisy while the bin contains few rows, flat while
-    it contains only positives, and rises when negatives enter.
+    it contains only positives, and rises when negatives enter. The table has one row per cut.
 
     >>> display = TopBinDisplay.from_scores(np.ones(100), np.repeat([1.0, 0.0], 50))
     >>> display.frame()["ratio"].tolist()
@@ -62,10 +62,6 @@ class TopBinDisplay(Display):
         ratio = tails.ratio
         low, high = np.maximum(0, ratio - slack), ratio + slack
         return cls(tails.cuts, tails.q_u, ratio, low, high, estimate)
-
-    def columns(self) -> dict[str, Any]:
-        """One row per cut, smallest bin first."""
-        return {k: getattr(self, k) for k in ("cut", "top_share", "ratio", "low", "high")}
 
     def draw(self, ax: Any) -> None:
         """The ratio with its band, and the estimate."""
