@@ -7,24 +7,16 @@ that is an ISO date in every row is a date, because SQLite has no other way to s
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from topbin.core.errors import InputError
+from topbin.data import duck
 from topbin.data.batch import Part, tidy_column
-from topbin.data.duck import (
-    ANSWER,
-    QUERY_SECONDS,
-    DuckPart,
-    connect,
-    duck_errors,
-    failed,
-    identifier,
-    run_limited,
-)
+from topbin.data.duck import QUERY_SECONDS, DuckPart, identifier
 from topbin.data.find import Format
 from topbin.data.schema import SHOWN, Kind, Types, kinds_of
 
@@ -64,15 +56,14 @@ class SqlitePart(Part):
 def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckPart:
     """The only table of a database, or the rows of a query."""
     with (
-        duck_errors(lambda words: f"{name} cannot be opened: {words}"),
-        connect(database=path, seconds=QUERY_SECONDS) as connection,
+        duck.duck_errors(lambda words: f"{name} cannot be opened: {words}"),
+        duck.connect(database=path, seconds=QUERY_SECONDS) as connection,
     ):
         listing = "select table_name from information_schema.tables where table_schema = 'main'"
         tables = [row[0] for row in connection.rows(listing)]
-    relation = ANSWER if sql is not None else identifier(_only_table(name, tables))
-    return DuckPart(
-        path=path, name=name, database=path, relation=relation, query=sql, own={}, types={}
-    ).described()
+    relation = identifier(_only_table(name, tables)) if sql is None else ""
+    part = DuckPart(path=path, name=name, relation=relation, query=sql, own={}, types={})
+    return replace(part, is_database=True).described()
 
 
 def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqlitePart:
@@ -85,7 +76,7 @@ def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqliteP
     query = asked if sql is not None else identifier(_only_table(name, tables))
     with _sqlite(path, name, "TB102" if sql is None else "TB113") as connection:
         types, rows = _types(connection, query)
-    return SqlitePart(path=path, name=name, types=types, query=query, size=rows, database=path)
+    return SqlitePart(path=path, name=name, types=types, query=query, size=rows, is_database=True)
 
 
 def _only_table(name: str, tables: Sequence[str]) -> str:
@@ -101,9 +92,8 @@ def _only_table(name: str, tables: Sequence[str]) -> str:
 
 
 def _types(connection: sqlite3.Connection, query: str) -> tuple[Types, int]:
-    columns = [
-        column[0] for column in _ask(connection, f"select * from {query} limit 0").description
-    ]
+    described = _ask(connection, f"select * from {query} limit 0").description
+    columns = [column[0] for column in described]
     (rows,) = _ask(connection, f"select count(*) from {query}").fetchone()
     types: Types = {}
     for start in range(0, len(columns), BATCH):
@@ -120,7 +110,7 @@ def _ask(connection: sqlite3.Connection, query: str) -> Any:
 
 
 def _limited(connection: sqlite3.Connection, call: Callable[[], Any]) -> Any:
-    return run_limited(call, connection.interrupt, QUERY_SECONDS)
+    return duck.run_limited(call, connection.interrupt, QUERY_SECONDS)
 
 
 def _type(filled: int, integers: int, reals: int, texts: int, dates: int) -> str:
@@ -156,7 +146,7 @@ def _sqlite(path: str, name: str, code: str) -> Iterator[sqlite3.Connection]:
             connection.set_authorizer(_may)
             yield connection
     except sqlite3.Error as error:
-        raise InputError(code, failed(name, code, f"{error}.")) from error
+        raise InputError(code, duck.failed(name, code, f"{error}.")) from error
 
 
 FORMATS = (
