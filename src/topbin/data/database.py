@@ -18,7 +18,7 @@ from topbin.data import duck
 from topbin.data.batch import Part, tidy_column
 from topbin.data.duck import QUERY_SECONDS, DuckPart, identifier
 from topbin.data.find import Format
-from topbin.data.schema import SHOWN, Kind, Types, kinds_of
+from topbin.data.schema import Kind, Types, kinds_of, quoted
 
 BATCH = 300  # columns counted in one query; SQLite allows 2,000 result columns
 ISO_DATE = "[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]*"
@@ -82,12 +82,9 @@ def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqliteP
 def _only_table(name: str, tables: Sequence[str]) -> str:
     """The one table of a database, or TB113 with what to ask for."""
     if len(tables) != 1:
-        found = ", ".join(f'"{table}"' for table in sorted(tables)[:SHOWN]) or "none"
-        raise InputError(
-            "TB113",
-            f"{name} holds {len(tables):,} tables ({found}). "
-            'Say which rows you want: --sql "select * from ..."',
-        )
+        found = f"{len(tables):,} tables ({quoted(sorted(tables)) or 'none'})"
+        way_out = 'Say which rows you want: --sql "select * from ..."'
+        raise InputError("TB113", f"{name} holds {found}. {way_out}")
     return tables[0]
 
 

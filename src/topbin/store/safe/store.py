@@ -76,9 +76,8 @@ def unpack(node: Any, attached: Attachments) -> Any:
         return node
     if len(node) == 1 and (kind := next(iter(node))) in RULES:
         return RULES[kind].unpack(node[kind], attached)
-    raise InputError(
-        "TB110", f"the model folder holds a value of an unknown kind: {list(node)[:3]}."
-    )
+    found = list(node)[:3]
+    raise InputError("TB110", f"the model folder holds a value of an unknown kind: {found}.")
 
 
 def refused(names: str) -> InputError:
@@ -159,11 +158,8 @@ def _pack_face(face: Any, attached: Attachments) -> Any:
     fitted = {name: value for name, value in vars(face).items() if name not in params}
     if "memory" in params:
         params["memory"] = None  # it serves the fit, and may be large
-    return [
-        type(face).__name__,
-        _pack_fields(params, attached),
-        {name: pack(value, attached) for name, value in fitted.items()},
-    ]
+    packed = {name: pack(value, attached) for name, value in fitted.items()}
+    return [type(face).__name__, _pack_fields(params, attached), packed]
 
 
 def _unpack_face(content: Any, attached: Attachments) -> Any:
@@ -186,21 +182,19 @@ def _renamed(fitted: dict[str, Any]) -> dict[str, Any]:
     return fitted
 
 
-def _pack_object(value: Any, attached: Attachments) -> Any:
-    state = value.__getstate__() or {}
-    kept = {k: v for k, v in state.items() if k not in NOT_KEPT and k != "_sklearn_version"}
-    packed = pack(_pairs(kept), attached)
+def _object_parts(value: Any) -> list[Any]:
     try:
         check_model(value)
     except InputError as error:
         raise refused(f"{name_of(value)} ({error.message})") from error
-    return [type(value).__name__, packed]
+    state = value.__getstate__() or {}
+    return [type(value).__name__, _pairs({k: v for k, v in state.items() if k not in NOT_KEPT})]
 
 
-def _unpack_object(content: Any, attached: Attachments) -> Any:
-    name, packed = content
+def _object(parts: Any) -> Any:
+    name, pairs = parts
     model = object.__new__(_built(SKLEARN, name))  # its state is all that it holds
-    state = _from_pairs(unpack(packed, attached))
+    state = _from_pairs(pairs)
     _check_names(type(model), state)
     if hasattr(model, "__setstate__"):
         # The versions are kept once for the whole folder, and named there when loading fails.
@@ -358,7 +352,7 @@ RULES = {
     ),
     "$module": Rule(_is_module, lambda value, _: name_of(value), _unpack_module),
     "$lightgbm": Rule(lambda value: name_of(value) == LIGHTGBM, _pack_lightgbm, _unpack_lightgbm),
-    "$object": Rule(partial(is_own, table=SKLEARN), _pack_object, _unpack_object),
+    "$object": _parts(partial(is_own, table=SKLEARN), _object_parts, _object),
     "$tree": _parts(_of_type(Tree), _tree_parts, lambda parts: build_tree(*parts)),
     "$sparse": _parts(sparse.issparse, _sparse_parts, _sparse),
     "$random": _parts(_of_type(np.random.RandomState, np.random.Generator), _random_parts, _random),
