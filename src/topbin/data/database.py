@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,8 @@ class SqlitePart(Part):
         """Frames of at most `rows` rows."""
         chosen = ", ".join(identifier(name) for name in types)
         with _sqlite(self.path, self.name, "TB102") as connection:
-            cursor = _ask(connection, f"select {chosen} from {self.query}")
-            while block := _limited(connection, lambda: cursor.fetchmany(rows)):
+            cursor = _limited(connection, connection.execute, f"select {chosen} from {self.query}")
+            while block := _limited(connection, cursor.fetchmany, rows):
                 values = zip(kinds_of(types).items(), zip(*block, strict=True), strict=True)
                 yield pd.DataFrame({c: _column(v, kind) for (c, kind), v in values})
 
@@ -89,25 +90,21 @@ def _only_table(name: str, tables: Sequence[str]) -> str:
 
 
 def _types(connection: sqlite3.Connection, query: str) -> tuple[Types, int]:
-    described = _ask(connection, f"select * from {query} limit 0").description
-    columns = [column[0] for column in described]
-    (rows,) = _ask(connection, f"select count(*) from {query}").fetchone()
+    ask = partial(_limited, connection, connection.execute)
+    columns = [column[0] for column in ask(f"select * from {query} limit 0").description]
+    (rows,) = ask(f"select count(*) from {query}").fetchone()
     types: Types = {}
     for start in range(0, len(columns), BATCH):
         batch = columns[start : start + BATCH]
         asked = ", ".join(COUNTS.format(c=identifier(column)) for column in batch)
-        counts = _ask(connection, f"select {asked} from {query}").fetchone()
+        counts = ask(f"select {asked} from {query}").fetchone()
         for i, column in enumerate(batch):
             types[column] = _type(*(count or 0 for count in counts[5 * i : 5 * i + 5]))
     return types, rows
 
 
-def _ask(connection: sqlite3.Connection, query: str) -> Any:
-    return _limited(connection, lambda: connection.execute(query))
-
-
-def _limited(connection: sqlite3.Connection, call: Callable[[], Any]) -> Any:
-    return duck.run_limited(call, connection.interrupt, QUERY_SECONDS)
+def _limited(connection: sqlite3.Connection, call: Callable[..., Any], *given: Any) -> Any:
+    return duck.run_limited(partial(call, *given), connection.interrupt, QUERY_SECONDS)
 
 
 def _type(filled: int, integers: int, reals: int, texts: int, dates: int) -> str:

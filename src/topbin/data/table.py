@@ -72,10 +72,9 @@ class Table:
         placed: list[Part] = []
         first = 0
         for part in self.parts(rows):
-            size = part.count()
-            if size:
+            if size := part.count():
                 placed.append(replace(part, first=first, size=size))
-            first += size
+                first += size
         if not placed:
             raise InputError("TB001", f"{self.name} has columns but no rows.")
         return placed
@@ -87,14 +86,17 @@ class Table:
         """
         names = list(self.types if columns is None else columns)
         self.check(names)
+        kinds = kinds_of({name: self.types[name] for name in names})
         # Several files that DuckDB reads are read as one relation, which is faster than one by one.
         one = self.joined() if len(self.files) > 1 else None
         first = 0
         for file in self.files if one is None else (one,):
             here = [name for name in names if name in file.types]
             for batch in file.batches(here, rows):
-                full = batch if here == names else self._filled(batch, names)
-                yield replace(full, first=first)
+                if here != names:
+                    data = tidy_frame(batch.frame.reindex(columns=names), kinds)
+                    batch = replace(batch, data=data, kinds=kinds)
+                yield replace(batch, first=first)
                 first += batch.rows
 
     def whole(self, columns: Names = None) -> Batch:
@@ -111,11 +113,6 @@ class Table:
             return None
         name, types = self.name, self.types
         return Joined(path=files[0].path, name=name, own=types, types=types, files=files)
-
-    def _filled(self, batch: Batch, columns: Sequence[str]) -> Batch:
-        kinds = kinds_of({column: self.types[column] for column in columns})
-        data = tidy_frame(batch.frame.reindex(columns=columns), kinds)
-        return replace(batch, data=data, kinds=kinds)
 
 
 def open_table(

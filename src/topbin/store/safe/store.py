@@ -182,19 +182,20 @@ def _renamed(fitted: dict[str, Any]) -> dict[str, Any]:
     return fitted
 
 
-def _object_parts(value: Any) -> list[Any]:
+def _pack_object(value: Any, attached: Attachments) -> Any:
+    state = value.__getstate__() or {}
+    packed = pack([list(pair) for pair in state.items() if pair[0] not in NOT_KEPT], attached)
     try:
         check_model(value)
     except InputError as error:
         raise refused(f"{name_of(value)} ({error.message})") from error
-    state = value.__getstate__() or {}
-    return [type(value).__name__, _pairs({k: v for k, v in state.items() if k not in NOT_KEPT})]
+    return [type(value).__name__, packed]
 
 
-def _object(parts: Any) -> Any:
-    name, pairs = parts
+def _unpack_object(content: Any, attached: Attachments) -> Any:
+    name, packed = content
     model = object.__new__(_built(SKLEARN, name))  # its state is all that it holds
-    state = _from_pairs(pairs)
+    state = _from_pairs(unpack(packed, attached))
     _check_names(type(model), state)
     if hasattr(model, "__setstate__"):
         # The versions are kept once for the whole folder, and named there when loading fails.
@@ -352,7 +353,7 @@ RULES = {
     ),
     "$module": Rule(_is_module, lambda value, _: name_of(value), _unpack_module),
     "$lightgbm": Rule(lambda value: name_of(value) == LIGHTGBM, _pack_lightgbm, _unpack_lightgbm),
-    "$object": _parts(partial(is_own, table=SKLEARN), _object_parts, _object),
+    "$object": Rule(partial(is_own, table=SKLEARN), _pack_object, _unpack_object),
     "$tree": _parts(_of_type(Tree), _tree_parts, lambda parts: build_tree(*parts)),
     "$sparse": _parts(sparse.issparse, _sparse_parts, _sparse),
     "$random": _parts(_of_type(np.random.RandomState, np.random.Generator), _random_parts, _random),
