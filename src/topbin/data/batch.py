@@ -29,7 +29,6 @@ CHUNK_ROWS = 100_000
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
 EXACT = 2**53  # larger whole numbers are not floats
 FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
-TEXT = pd.Series(["a"]).dtype  # `str` in pandas 3, object before
 BYTE = 256
 WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 ARROW = {"number": "float64", "boolean": "bool", "date": "timestamp[us]"}  # all others are text
@@ -128,10 +127,10 @@ class Batch:
 
     def numbers(self, column: str, dtype: type[np.floating[Any]] = np.float64) -> Scores:
         """A column as floats, NaN where a value is missing; TB102 names a value that is none."""
+        if self.is_tidy and self.kinds[column] in ("string", "other"):
+            return self._worded(column).astype(dtype)
         if self.is_tidy:
-            is_text = self.kinds[column] in ("string", "other")
-            values = self._worded(column) if is_text else self.data[column]
-            return np.asarray(values.to_numpy(dtype, na_value=np.nan))
+            return np.asarray(self.data[column].to_numpy(dtype, na_value=np.nan))
         values = self.data.column(column)
         if values.type.to_pandas_dtype() is not dtype:
             values = values.cast(dtype.__name__, safe=False)
@@ -156,18 +155,16 @@ class Batch:
             digest.update(_row_hashes(self.frame[column], kind).tobytes())
         return f"sha256:{digest.hexdigest()}"
 
-    def _worded(self, column: str) -> pd.Series:
+    def _worded(self, column: str) -> Scores:
         """Numbers from a column of text, in which some words mean that there is no number."""
         codes, words = self.data[column].factorize()
         numbers = [_number(word) for word in words]
         if None in numbers:
-            row = int((codes == numbers.index(None)).argmax())
-            raise InputError(
-                "TB102",
-                f'{self.name} cannot be read: column "{column}" is not a number in line '
-                f"{(self.line or 1) + row:,}: {self.data[column].iloc[row]!r}.",
-            )
-        return pd.Series(np.array([*numbers, np.nan], float)[codes])
+            bad = numbers.index(None)
+            line = (self.line or 1) + int((codes == bad).argmax())
+            what = f'column "{column}" is not a number in line {line:,}: {words[bad]!r}.'
+            raise InputError("TB102", f"{self.name} cannot be read: {what}")
+        return np.asarray(np.array([*numbers, np.nan])[codes], np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -298,9 +295,7 @@ def _settle(column: pd.Series, kind: Kind) -> pd.Series:
         return pd.Series(_moments(column), column.index)
     if kind == "number" and column.dtype == object:
         column = column.where(~missing, np.nan).astype("float64")
-    if kind in ("string", "blank", "other"):
-        if isinstance(TEXT, pd.StringDtype) and column.dtype == TEXT:
-            return column
+    if kind in ("string", "blank", "other") and column.dtype != "str":  # `str` of pandas 3
         return column.astype(object).map(str).where(~missing, None)
     return tidy_column(column, kind)
 

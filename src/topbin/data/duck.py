@@ -161,7 +161,7 @@ class DuckPart(Part):
     `own` are the types that the rows have, `types` those that columns are to be read as.
     """
 
-    relation: str
+    relation: str = ""
     own: Types
     query: str | None = None
     threads: int | None = None
@@ -247,7 +247,7 @@ class Joined(DuckPart):
     def prepare(self, connection: Duck) -> None:
         """Give the rows of all files their name; a query sees the columns as they are."""
         reads = (
-            f"select {'*' if self.query else file.selected(file.types)} from {file.relation}"
+            f"select {'*' if self.query else file.selected(file.types)} from {file.source}"
             for file in self.files
         )
         connection.rows(f"create view data as {' union all by name '.join(reads)}")

@@ -90,13 +90,8 @@ def find_in_columns(
 
 def useless(column: Column) -> Finding | None:
     """The reason why no model should read this column, if there is one."""
-    return unreadable(column) or constant(column) or identifier(column)
-
-
-def unreadable(column: Column) -> Finding | None:
-    """Values of a kind that no model reads."""
     if column.kind != "other":
-        return None
+        return constant(column) or identifier(column)
     sentence = f'"{column.name}" holds lists, bytes, times or mixed values, which no model reads.'
     return Finding("unreadable", column.name, 1, sentence)
 
@@ -107,10 +102,9 @@ def constant(column: Column) -> Finding | None:
     >>> constant(as_columns({"x": [7, 7]})["x"]).code
     'constant'
     """
-    missing = column.missing
-    if missing.all():
+    if column.missing.all():
         return Finding("constant", column.name, 0, f'"{column.name}" is empty in every row.')
-    if missing.any() or column.values.min() < column.values.max():
+    if column.missing.any() or column.values.min() < column.values.max():
         return None
     return Finding("constant", column.name, 1, f'"{column.name}" is the same in every row.')
 
@@ -138,7 +132,8 @@ def identifier(column: Column) -> Finding | None:
         steps = np.diff(seen)
         dense = seen.max() - seen.min() < 10 * seen.size
         in_order = (steps > 0).all() or (steps < 0).all()
-        names_rows = share == 1 and bool(dense or in_order or _named_like_id(column.name))
+        is_called_id = ID_NAME.search(column.name.lower()) or column.name.endswith(("Id", "ID"))
+        names_rows = share == 1 and bool(dense or in_order or is_called_id)
     sentence = f'"{column.name}" looks like {looks_like}: {100 * share:.0f} % are different.'
     return Finding(code, column.name, share, sentence) if names_rows else None
 
@@ -202,10 +197,6 @@ def _category_auc(codes: NDArray[np.intp], is_p: Mask, is_u: Mask) -> float:
     share = y / y.sum()
     own = np.where(rates_without < rates, 0.0, 0.5)
     return float(x @ (beaten + (0.5 - own) * share) / x.sum())
-
-
-def _named_like_id(name: str) -> bool:
-    return bool(ID_NAME.search(name.lower())) or name.endswith(("Id", "ID"))
 
 
 def overlap(twins: Twins) -> tuple[Finding, ...]:

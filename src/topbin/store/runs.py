@@ -94,7 +94,9 @@ def open_run(
         try:
             yield RunFolder(path, resume)
         except (InputError, MissingExtra):
-            _forget_refused(path)
+            # Settings alone would stand in the way of the same command, corrected.
+            if {p.name for p in path.iterdir()} <= {SETTINGS, LOCK}:
+                remove(path / SETTINGS)
             raise
 
 
@@ -218,15 +220,6 @@ def _make_room(path: Path, *, force: bool) -> None:
         remove_parts(path)
         for name in LEFT:
             remove(path / name)
-
-
-def _forget_refused(path: Path) -> None:
-    """Remove the settings of a run that was refused before it did anything.
-
-    Left there, they would stand in the way of the same command, corrected.
-    """
-    if {p.name for p in path.iterdir()} <= {SETTINGS, LOCK}:
-        remove(path / SETTINGS)
 
 
 def read_text(folder: Path, name: str) -> str:
