@@ -161,23 +161,20 @@ def separation(column: Column, is_p: Mask, is_u: Mask) -> float:
     >>> separation(column, np.array([0, 1, 1, 0], bool), np.array([1, 0, 0, 1], bool))
     1.0
     """
+    if column.kind in ("string", "other"):
+        ways = (column.places, column.missing.astype(np.intp))
+        return max(0.5, *(_category_auc(codes, is_p, is_u) for codes in ways))
     values = column.numbers
     found = [0.5]
-    codes = None
-    if column.kind in ("string", "other"):
-        codes = column.places
-        found.append(_category_auc(column.missing.astype(np.intp), is_p, is_u))
-    else:
-        for end in (-np.inf, np.inf) if column.missing.any() else (0.0,):
-            filled = np.where(column.missing, end, values)
-            auc = share_below(filled[is_p], np.sort(filled[is_u]), np.ones(is_u.sum())).mean()
-            found += [auc, 1 - auc]
-        sample = np.unique(values[:: max(1, values.size // (4 * FEW_VALUES))])
-        if sample.size <= FEW_VALUES + 1:
-            distinct, codes = np.unique(values, return_inverse=True)
-            codes = codes if distinct.size <= FEW_VALUES + 1 else None
-    if codes is not None:
-        found.append(_category_auc(codes, is_p, is_u))
+    for end in (-np.inf, np.inf) if column.missing.any() else (0.0,):
+        filled = np.where(column.missing, end, values)
+        auc = share_below(filled[is_p], np.sort(filled[is_u]), np.ones(is_u.sum())).mean()
+        found += [auc, 1 - auc]
+    sample = np.unique(values[:: max(1, values.size // (4 * FEW_VALUES))])
+    if sample.size <= FEW_VALUES + 1:
+        distinct, codes = np.unique(values, return_inverse=True)
+        if distinct.size <= FEW_VALUES + 1:
+            found.append(_category_auc(codes, is_p, is_u))
     return float(max(found))
 
 
