@@ -38,7 +38,6 @@ INFERRED: dict[str, Kind] = {
     **dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal"), "number"),
     **dict.fromkeys(("date", "datetime", "datetime64"), "date"),
     "boolean": "boolean",
-    "empty": "blank",
 }
 
 
@@ -97,13 +96,8 @@ class Batch:
         """The place of each row among all rows of the table."""
         return np.arange(self.first, self.first + self.rows) if self.picked is None else self.picked
 
-    def column(self, name: str) -> pd.Series:
-        """One column; TB103 with the nearest name if it is not there."""
-        check_columns([name], list(self.kinds), self.name)
-        return self.frame[name]
-
     def select(self, columns: Sequence[str]) -> "Batch":
-        """Some of the columns, in this order."""
+        """Some of the columns, in this order; TB103 with the nearest name if one is not there."""
         check_columns(columns, list(self.kinds), self.name)
         kinds = {column: self.kinds[column] for column in columns}
         data = self.data[list(columns)] if self.is_tidy else self.data.select(list(columns))
@@ -114,10 +108,6 @@ class Batch:
         rows = np.arange(self.rows)[index]
         data = self.data.iloc[rows].reset_index(drop=True) if self.is_tidy else self.data.take(rows)
         return replace(self, data=data, picked=self.places[rows])
-
-    def __add__(self, other: "Batch") -> "Batch":
-        """These rows, then the other ones."""
-        return join([self, other])
 
     def coded(self, column: str) -> Coded:
         """A column as codes, for counting."""

@@ -121,11 +121,9 @@ def _frame_of(columns: Mapping[Any, Any]) -> pd.DataFrame:
 def read_column(table: Batch, name: str) -> Column:
     """Read one column of a table; see `Column`."""
     column, kind = table.frame[name], table.kinds[name]
-    if kind in ("number", "boolean"):
+    if kind in ("number", "boolean", "blank"):
         return Column(name, kind, column.to_numpy("float64", na_value=np.nan))
     if kind == "date":
         return Column(name, kind, column.to_numpy("datetime64[us]"))
-    if kind == "blank":
-        return Column(name, kind, np.full(len(column), np.nan))
     places, texts = pd.factorize(column.to_numpy(object))
     return Column(name, kind, np.where(places < 0, np.nan, places), tuple(texts))

@@ -143,19 +143,15 @@ class Features:
     def check(self, table: Batch) -> None:
         """Refuse a table whose columns or kinds are not those of the fit, with TB109."""
         for feature in self.features:
-            name, was = feature.name, feature.kind
+            name = feature.name
             if name not in table.kinds:
-                raise InputError(
-                    "TB109",
-                    f'{table.name} has no column "{name}", which the model reads.'
-                    f"{nearest(name, table.kinds)}",
-                )
-            if (kind := table.kinds[name]) not in FITS[was]:
-                raise InputError(
-                    "TB109",
-                    f'column "{name}" was {was if was == "text" else f"a {was}"} when the model '
-                    f"was fitted and is a {kind} in {table.name}. Give it the type it had.",
-                )
+                message = f'{table.name} has no column "{name}", which the model reads.'
+                raise InputError("TB109", message + nearest(name, table.kinds))
+            if (kind := table.kinds[name]) not in FITS[feature.kind]:
+                was = "text" if feature.kind == "text" else f"a {feature.kind}"
+                before = f'column "{name}" was {was} when the model was fitted'
+                now = f"is a {kind} in {table.name}"
+                raise InputError("TB109", f"{before} and {now}. Give it the type it had.")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

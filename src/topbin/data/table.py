@@ -161,7 +161,7 @@ def open_table(
 
 
 def read_table(source: Any, *, sql: str | None = None, columns: Names = None) -> Batch:
-    """Read all rows of a source; parameters as in `open_table`.
+    """Read all rows of a source, or raise a coded error; parameters as in `open_table`.
 
     >>> import pandas as pd
     >>> read_table(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}), columns=["age"]).rows
