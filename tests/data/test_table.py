@@ -369,10 +369,10 @@ def test_frames_that_are_none(monkeypatch):
 
 def test_a_table_gives_its_columns_by_name():
     table = Batch.from_frame(ROWS)
-    assert table.column("id").tolist() == [1, 2, 3, 4]
+    assert table.select(["id"]).frame["id"].tolist() == [1, 2, 3, 4]
     assert list(table.select(["town", "id"]).kinds) == ["town", "id"]
     with fails("TB103", 'Did you mean "town"?'):
-        table.column("Town")
+        table.select(["Town"])
     with fails("TB103", 'Did you mean "town"?'):
         table.select(["twon"])
 

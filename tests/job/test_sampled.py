@@ -20,7 +20,8 @@ from topbin.job.audit import draw_audit, read_audit
 from topbin.job.draw import count_labels, draw, open_labeled
 from topbin.job.sweep import Fold, Folds, Swept
 from topbin.learn.crossfit import Chain
-from topbin.store.runs import check_result, read_result
+from topbin.store.runs import read_result
+from topbin.store.schema import misfit
 
 ENGINE = Local(threads=2)
 
@@ -189,7 +190,7 @@ def test_the_command_names_what_it_reads(tmp_path):
 def test_the_run_folder_is_complete_and_scores_new_rows(result, tmp_path):
     folder = result.save(tmp_path / "run")
     stored = read_result(folder)
-    check_result(stored)
+    assert misfit(stored, "result-1") is None
     assert stored["data"]["n_u"] == 8000
     assert stored["data"]["rows"] == 8300
     assert stored["data"]["sample"] == {"rows": 1200, "of": 8000, "seed": 7}

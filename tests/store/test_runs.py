@@ -15,12 +15,13 @@ from whole_result import ESTIMATE, RESULT
 from topbin.core import Alarm
 from topbin.store.runs import (
     RunFolder,
-    check_result,
     open_run,
     read_events,
     read_result,
     read_settings,
+    write_result,
 )
+from topbin.store.schema import misfit
 
 SETTINGS = {"seed": 0, "data": {"source": "büro/a.csv", "label": "is_fraud", "drop": ["x"]}}
 
@@ -191,7 +192,7 @@ def test_a_result_fits_its_schema(tmp_path):
     }
     with open_run(tmp_path / "r", SETTINGS) as run:
         run.write_result(full)
-    check_result(read_result(tmp_path / "r"))
+    assert misfit(read_result(tmp_path / "r"), "result-1") is None
 
 
 def vars_of(alarm):
@@ -209,15 +210,18 @@ def vars_of(alarm):
         (("schema",), "topbin-result-2", "$.schema"),
     ],
 )
-def test_a_result_that_does_not_fit_is_named(place, value, words):
+def test_a_result_that_does_not_fit_is_named(tmp_path, place, value, words):
     result = copy.deepcopy({"schema": "topbin-result-1", "topbin": "0", **RESULT})
-    check_result(result)
+    assert misfit(result, "result-1") is None
     inner = result
     for key in place[:-1]:
         inner = inner[key]
     inner[place[-1]] = value
-    with fails("TB114", "does not fit its schema", words):
-        check_result(result)
+    assert words in misfit(result, "result-1")
+    write_result(tmp_path, result)
+    told = ["TB112", value] if place == ("schema",) else ["TB114", "does not fit its schema", words]
+    with fails(*told):
+        read_result(tmp_path)
 
 
 def test_the_same_result_gives_the_same_bytes(tmp_path):

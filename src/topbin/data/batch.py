@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from topbin.core.checks import Scores
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.labels import Coded
 from topbin.core.optional import require
-from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kind_of, kinds_of
+from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
 from topbin.data.schema import WHOLE as WHOLE_TYPES
 
 Names = Sequence[str] | None
@@ -29,16 +29,15 @@ CHUNK_ROWS = 100_000
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
 EXACT = 2**53  # larger whole numbers are not floats
 FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
-TEXT = pd.Series(["a"]).dtype  # `str` in pandas 3, object before
 BYTE = 256
 WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+ARROW = {"number": "float64", "boolean": "bool", "date": "timestamp[us]"}  # all others are text
 NO_NUMBER = ("", "n/a", "na", "nan", "none", "null", "#n/a", "<na>", "?", "-")
 INFERRED: dict[str, Kind] = {
     **dict.fromkeys(("string", "categorical"), "string"),
     **dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal"), "number"),
     **dict.fromkeys(("date", "datetime", "datetime64"), "date"),
     "boolean": "boolean",
-    "empty": "blank",
 }
 
 
@@ -46,8 +45,7 @@ INFERRED: dict[str, Kind] = {
 class Batch:
     """Some rows of a table, with the kind of every column.
 
-    `data` is a tidy pandas frame or Arrow rows; `frame` is tidy either way. `line` is the number of
-    the line in which the first row is, in text files.
+    `data` is a tidy pandas frame or Arrow rows. `line` is that of the first row, in text files.
 
     >>> batch = Batch.from_frame(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}))
     >>> batch.kinds, batch.rows
@@ -83,7 +81,7 @@ class Batch:
     def frame(self) -> pd.DataFrame:
         """The rows as a pandas frame, each column in the form of its kind."""
         if self.is_tidy:
-            return cast("pd.DataFrame", self.data)
+            return self.data
         # Without its metadata: pandas would make some columns an index.
         plain = self.data.select(list(self.kinds)).replace_schema_metadata(None)
         return tidy_frame(plain.to_pandas(date_as_object=False), self.kinds)
@@ -98,13 +96,8 @@ class Batch:
         """The place of each row among all rows of the table."""
         return np.arange(self.first, self.first + self.rows) if self.picked is None else self.picked
 
-    def column(self, name: str) -> pd.Series:
-        """One column; TB103 with the nearest name if it is not there."""
-        check_columns([name], list(self.kinds), self.name)
-        return self.frame[name]
-
     def select(self, columns: Sequence[str]) -> "Batch":
-        """Some of the columns, in this order."""
+        """Some of the columns, in this order; TB103 with the nearest name if one is not there."""
         check_columns(columns, list(self.kinds), self.name)
         kinds = {column: self.kinds[column] for column in columns}
         data = self.data[list(columns)] if self.is_tidy else self.data.select(list(columns))
@@ -116,10 +109,6 @@ class Batch:
         data = self.data.iloc[rows].reset_index(drop=True) if self.is_tidy else self.data.take(rows)
         return replace(self, data=data, picked=self.places[rows])
 
-    def __add__(self, other: "Batch") -> "Batch":
-        """These rows, then the other ones."""
-        return join([self, other])
-
     def coded(self, column: str) -> Coded:
         """A column as codes, for counting."""
         if self.is_tidy or self.kinds[column] == "date":
@@ -128,10 +117,10 @@ class Batch:
 
     def numbers(self, column: str, dtype: type[np.floating[Any]] = np.float64) -> Scores:
         """A column as floats, NaN where a value is missing; TB102 names a value that is none."""
+        if self.is_tidy and self.kinds[column] in ("string", "other"):
+            return self._worded(column).astype(dtype)
         if self.is_tidy:
-            is_text = self.kinds[column] in ("string", "other")
-            values = self._worded(column) if is_text else self.data[column]
-            return np.asarray(values.to_numpy(dtype, na_value=np.nan))
+            return np.asarray(self.data[column].to_numpy(dtype, na_value=np.nan))
         values = self.data.column(column)
         if values.type.to_pandas_dtype() is not dtype:
             values = values.cast(dtype.__name__, safe=False)
@@ -142,8 +131,10 @@ class Batch:
         if not self.is_tidy:
             return self.data
         arrow = require("pyarrow", extra="dask", caller="writing rows with Arrow")
-        fields = [(column, _arrow_type(arrow, types[column])) for column in self.kinds]
-        schema = arrow.schema(fields)
+        schema = arrow.schema(
+            (column, "int64" if types[column] in WHOLE_TYPES else ARROW.get(kind, "string"))
+            for column, kind in self.kinds.items()
+        )
         return arrow.RecordBatch.from_pandas(self.data, schema=schema, preserve_index=False)
 
     def hash(self) -> str:
@@ -154,18 +145,16 @@ class Batch:
             digest.update(_row_hashes(self.frame[column], kind).tobytes())
         return f"sha256:{digest.hexdigest()}"
 
-    def _worded(self, column: str) -> pd.Series:
+    def _worded(self, column: str) -> Scores:
         """Numbers from a column of text, in which some words mean that there is no number."""
         codes, words = self.data[column].factorize()
         numbers = [_number(word) for word in words]
         if None in numbers:
-            row = int((codes == numbers.index(None)).argmax())
-            raise InputError(
-                "TB102",
-                f'{self.name} cannot be read: column "{column}" is not a number in line '
-                f"{(self.line or 1) + row:,}: {self.data[column].iloc[row]!r}.",
-            )
-        return pd.Series(np.array([*numbers, np.nan], float)[codes])
+            bad = numbers.index(None)
+            line = (self.line or 1) + int((codes == bad).argmax())
+            what = f'column "{column}" is not a number in line {line:,}: {words[bad]!r}.'
+            raise InputError("TB102", f"{self.name} cannot be read: {what}")
+        return np.asarray(np.array([*numbers, np.nan])[codes], np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -173,8 +162,7 @@ class Part:
     """Some rows of a table; small, so that it can be sent to another machine and read there.
 
     `types` are the columns and what they are read as, `first` is the place of the first row among
-    all rows of the table, and `size` the number of rows, where it is known. `first_line` is the
-    line of the first row, in text files; `database` the path again, of a database.
+    all rows of the table, and `size` the number of rows, where it is known.
     """
 
     path: str
@@ -183,8 +171,8 @@ class Part:
     first: int = 0
     size: int | None = None
     groups: tuple[int, ...] = ()  # of a parquet file; none means the whole file
-    first_line: int | None = None
-    database: str = ""
+    first_line: int | None = None  # in text files
+    is_database: bool = False
 
     def read_as(self, types: Types) -> "Part":
         """The same rows, with their columns read as these types."""
@@ -200,11 +188,8 @@ class Part:
         return [self]
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
-        """The rows in order, at most about `rows` at a time: tidy frames, or Arrow rows.
-
-        This is what a format has to say about its files.
-        """
-        raise NotImplementedError
+        """The rows in order, at most about `rows` at a time: tidy frames, or Arrow rows."""
+        raise NotImplementedError  # each format says this about its files
 
     def batches(self, columns: Names = None, rows: int | None = None) -> Iterator[Batch]:
         """The rows in order, in batches of at most about `rows` rows."""
@@ -243,24 +228,9 @@ def join(batches: Sequence[Batch]) -> Batch:
         data = pd.concat([batch.frame for batch in batches], ignore_index=True)
     else:
         arrow = require("pyarrow", extra="dask", caller="rows of parquet files")
-        tables = (
-            batch.data
-            if isinstance(batch.data, arrow.Table)
-            else arrow.Table.from_batches([batch.data])
-            for batch in batches
-        )
+        tables = [arrow.table(batch.data) for batch in batches]
         data = arrow.concat_tables(tables, promote_options="permissive")
     return replace(first, data=data, picked=np.concatenate([batch.places for batch in batches]))
-
-
-def _arrow_type(arrow: Any, type_: str) -> Any:
-    """What a tidy column becomes, the same in every batch."""
-    whole = type_ in WHOLE_TYPES
-    return {
-        "number": arrow.int64() if whole else arrow.float64(),
-        "boolean": arrow.bool_(),
-        "date": arrow.timestamp("us"),
-    }.get(kind_of(type_), arrow.string())
 
 
 def tidy_frame(frame: pd.DataFrame, kinds: dict[str, Kind]) -> pd.DataFrame:
@@ -295,8 +265,6 @@ def as_pandas(frame: Any) -> pd.DataFrame:
 def _kind(column: pd.Series) -> Kind:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return "string"
-    if column.dtype.kind in "mcV":
-        return "other"
     if column.dtype.kind == "O" and column.isna().all():
         return "blank"
     inferred = pd.api.types.infer_dtype(column, skipna=True)
@@ -317,9 +285,7 @@ def _settle(column: pd.Series, kind: Kind) -> pd.Series:
         return pd.Series(_moments(column), column.index)
     if kind == "number" and column.dtype == object:
         column = column.where(~missing, np.nan).astype("float64")
-    if kind in ("string", "blank", "other"):
-        if isinstance(TEXT, pd.StringDtype) and column.dtype == TEXT:
-            return column
+    if kind in ("string", "blank", "other") and column.dtype != "str":  # `str` of pandas 3
         return column.astype(object).map(str).where(~missing, None)
     return tidy_column(column, kind)
 

@@ -34,8 +34,7 @@ class Column:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which rows have no value."""
-        missing: NDArray[np.bool_] = np.isnan(self.values)
-        return missing
+        return np.asarray(np.isnan(self.values))
 
     @property
     def numbers(self) -> NDArray[np.float64]:
@@ -111,9 +110,8 @@ def _frame_of(columns: Mapping[Any, Any]) -> pd.DataFrame:
     arrays = {str(name): np.asarray(values) for name, values in columns.items()}
     for name, array in arrays.items():
         if array.ndim != 1:
-            raise InputError(
-                "TB005", f'column "{name}" must have one value per row; got shape {array.shape}.'
-            )
+            rule = f'column "{name}" must have one value per row'
+            raise InputError("TB005", f"{rule}; got shape {array.shape}.")
     sizes = sorted({array.size for array in arrays.values()})
     if len(sizes) > 1:
         raise InputError("TB005", f"columns differ in length: {sizes} rows.")
@@ -123,11 +121,9 @@ def _frame_of(columns: Mapping[Any, Any]) -> pd.DataFrame:
 def read_column(table: Batch, name: str) -> Column:
     """Read one column of a table; see `Column`."""
     column, kind = table.frame[name], table.kinds[name]
-    if kind in ("number", "boolean"):
+    if kind in ("number", "boolean", "blank"):
         return Column(name, kind, column.to_numpy("float64", na_value=np.nan))
     if kind == "date":
         return Column(name, kind, column.to_numpy("datetime64[us]"))
-    if kind == "blank":
-        return Column(name, kind, np.full(len(column), np.nan))
     places, texts = pd.factorize(column.to_numpy(object))
     return Column(name, kind, np.where(places < 0, np.nan, places), tuple(texts))

@@ -7,26 +7,19 @@ that is an ISO date in every row is a date, because SQLite has no other way to s
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from topbin.core.errors import InputError
+from topbin.data import duck
 from topbin.data.batch import Part, tidy_column
-from topbin.data.duck import (
-    ANSWER,
-    QUERY_SECONDS,
-    DuckPart,
-    connect,
-    duck_errors,
-    failed,
-    identifier,
-    run_limited,
-)
+from topbin.data.duck import QUERY_SECONDS, DuckPart, identifier
 from topbin.data.find import Format
-from topbin.data.schema import SHOWN, Kind, Types, kinds_of
+from topbin.data.schema import Kind, Types, kinds_of, quoted
 
 BATCH = 300  # columns counted in one query; SQLite allows 2,000 result columns
 ISO_DATE = "[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]*"
@@ -55,8 +48,8 @@ class SqlitePart(Part):
         """Frames of at most `rows` rows."""
         chosen = ", ".join(identifier(name) for name in types)
         with _sqlite(self.path, self.name, "TB102") as connection:
-            cursor = _ask(connection, f"select {chosen} from {self.query}")
-            while block := _limited(connection, lambda: cursor.fetchmany(rows)):
+            cursor = _limited(connection, connection.execute, f"select {chosen} from {self.query}")
+            while block := _limited(connection, cursor.fetchmany, rows):
                 values = zip(kinds_of(types).items(), zip(*block, strict=True), strict=True)
                 yield pd.DataFrame({c: _column(v, kind) for (c, kind), v in values})
 
@@ -64,15 +57,14 @@ class SqlitePart(Part):
 def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckPart:
     """The only table of a database, or the rows of a query."""
     with (
-        duck_errors(lambda words: f"{name} cannot be opened: {words}"),
-        connect(database=path, seconds=QUERY_SECONDS) as connection,
+        duck.duck_errors(lambda words: f"{name} cannot be opened: {words}"),
+        duck.connect(database=path, seconds=QUERY_SECONDS) as connection,
     ):
         listing = "select table_name from information_schema.tables where table_schema = 'main'"
         tables = [row[0] for row in connection.rows(listing)]
-    relation = ANSWER if sql is not None else identifier(_only_table(name, tables))
-    return DuckPart(
-        path=path, name=name, database=path, relation=relation, query=sql, own={}, types={}
-    ).described()
+    relation = identifier(_only_table(name, tables)) if sql is None else ""
+    part = DuckPart(path=path, name=name, relation=relation, query=sql, own={}, types={})
+    return replace(part, is_database=True).described()
 
 
 def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqlitePart:
@@ -85,42 +77,34 @@ def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqliteP
     query = asked if sql is not None else identifier(_only_table(name, tables))
     with _sqlite(path, name, "TB102" if sql is None else "TB113") as connection:
         types, rows = _types(connection, query)
-    return SqlitePart(path=path, name=name, types=types, query=query, size=rows, database=path)
+    return SqlitePart(path=path, name=name, types=types, query=query, size=rows, is_database=True)
 
 
 def _only_table(name: str, tables: Sequence[str]) -> str:
     """The one table of a database, or TB113 with what to ask for."""
     if len(tables) != 1:
-        found = ", ".join(f'"{table}"' for table in sorted(tables)[:SHOWN]) or "none"
-        raise InputError(
-            "TB113",
-            f"{name} holds {len(tables):,} tables ({found}). "
-            'Say which rows you want: --sql "select * from ..."',
-        )
+        found = f"{len(tables):,} tables ({quoted(sorted(tables)) or 'none'})"
+        way_out = 'Say which rows you want: --sql "select * from ..."'
+        raise InputError("TB113", f"{name} holds {found}. {way_out}")
     return tables[0]
 
 
 def _types(connection: sqlite3.Connection, query: str) -> tuple[Types, int]:
-    columns = [
-        column[0] for column in _ask(connection, f"select * from {query} limit 0").description
-    ]
-    (rows,) = _ask(connection, f"select count(*) from {query}").fetchone()
+    ask = partial(_limited, connection, connection.execute)
+    columns = [column[0] for column in ask(f"select * from {query} limit 0").description]
+    (rows,) = ask(f"select count(*) from {query}").fetchone()
     types: Types = {}
     for start in range(0, len(columns), BATCH):
         batch = columns[start : start + BATCH]
         asked = ", ".join(COUNTS.format(c=identifier(column)) for column in batch)
-        counts = _ask(connection, f"select {asked} from {query}").fetchone()
+        counts = ask(f"select {asked} from {query}").fetchone()
         for i, column in enumerate(batch):
             types[column] = _type(*(count or 0 for count in counts[5 * i : 5 * i + 5]))
     return types, rows
 
 
-def _ask(connection: sqlite3.Connection, query: str) -> Any:
-    return _limited(connection, lambda: connection.execute(query))
-
-
-def _limited(connection: sqlite3.Connection, call: Callable[[], Any]) -> Any:
-    return run_limited(call, connection.interrupt, QUERY_SECONDS)
+def _limited(connection: sqlite3.Connection, call: Callable[..., Any], *given: Any) -> Any:
+    return duck.run_limited(partial(call, *given), connection.interrupt, QUERY_SECONDS)
 
 
 def _type(filled: int, integers: int, reals: int, texts: int, dates: int) -> str:
@@ -156,7 +140,7 @@ def _sqlite(path: str, name: str, code: str) -> Iterator[sqlite3.Connection]:
             connection.set_authorizer(_may)
             yield connection
     except sqlite3.Error as error:
-        raise InputError(code, failed(name, code, f"{error}.")) from error
+        raise InputError(code, duck.failed(name, code, f"{error}.")) from error
 
 
 FORMATS = (

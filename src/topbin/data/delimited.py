@@ -8,6 +8,7 @@ constant memory, and says in one sentence what is wrong with a file that fails.
 import codecs
 import csv
 import io
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, Any
@@ -17,12 +18,12 @@ import duckdb
 from topbin.core.errors import InputError
 from topbin.data.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
 from topbin.data.find import Format, open_bytes
-from topbin.data.schema import Types, check_names
+from topbin.data.schema import check_names
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
 SAMPLE_ROWS = 20_480  # what DuckDB's sniffer looks at
 HEAD_BYTES = 1 << 24
-DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
+DELIMITERS = ",;\t|"
 MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null"]
 ISO_DATE = "%Y-%m-%d"
 # A leading zero marks a code (a postcode, an account), not a number.
@@ -54,14 +55,11 @@ class Delimited(DuckPart):
     date_format: str
     timestamp_format: str | None
 
-    def read_as(self, types: Types) -> "Delimited":
-        """The same rows, parsed into these types."""
-        here = {c: type_ for c, type_ in types.items() if c in self.own}
-        return replace(self, types=here, relation=self.parsed({**self.own, **here}))
-
-    def parsed(self, types: Types) -> str:
-        """The SQL that reads it with these types."""
-        read = {c: "VARCHAR" if types[c] == "BLANK" else types[c] for c in self.own}
+    @property
+    def source(self) -> str:
+        """The SQL that parses its columns into their types."""
+        types = {**self.own, **self.types}
+        read = {c: "VARCHAR" if type_ == "BLANK" else type_ for c, type_ in types.items()}
         listed = ", ".join(f"{literal(c)}: {literal(type_)}" for c, type_ in read.items())
         formats = f", dateformat={literal(self.date_format)}"
         if self.timestamp_format:
@@ -83,10 +81,10 @@ def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
         columns, date_format, stamp_format = _sniff(connection, path, delimiter)
         guessed = {column["name"]: column["type"] for column in columns}
         if len(guessed) != len(header):
-            raise InputError("TB102", complaint(path, name, delimiter, "the header is not clear."))
+            raise duckdb.Error("the header is not clear.")
         file = Delimited(
-            path=path, name=name, own=guessed, types=guessed, delimiter=delimiter, relation="",
-            date_format=date_format or ISO_DATE, timestamp_format=stamp_format, first_line=2,
+            path=path, name=name, own=guessed, types=guessed, delimiter=delimiter, first_line=2,
+            date_format=date_format or ISO_DATE, timestamp_format=stamp_format,
         )  # fmt: skip
         return _settle(connection, file)
     except duckdb.Error as error:
@@ -102,6 +100,7 @@ def _dialect(delimiter: str) -> str:
 
 
 def _header(path: str, name: str, tabs: bool) -> tuple[str, list[str]]:
+    """The delimiter that gives the most columns, and their names."""
     with open_bytes(path, name) as handle:
         head = handle.read(HEAD_BYTES)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -109,18 +108,14 @@ def _header(path: str, name: str, tabs: bool) -> tuple[str, list[str]]:
     if b"\0" in head[:1000]:
         raise InputError("TB102", f"{name} holds binary data, not text.")
     text = head.decode("utf-8-sig", errors="replace")
-    choices = {d: _first_record(text, d) for d in (["\t"] if tabs else DELIMITERS.values())}
-    delimiter = max(choices, key=lambda d: len(choices[d]))
-    header = choices[delimiter]
+    choices = []
+    for delimiter in "\t" if tabs else DELIMITERS:
+        with suppress(csv.Error, StopIteration):
+            header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+            choices.append((delimiter, header))
+    delimiter, header = max(choices, key=lambda choice: len(choice[1]), default=(",", []))
     _check_header(name, header)
     return delimiter, header
-
-
-def _first_record(text: str, delimiter: str) -> list[str]:
-    try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-    except csv.Error:
-        return []
 
 
 def _check_header(file: str, header: list[str]) -> None:
@@ -144,20 +139,19 @@ def _check_header(file: str, header: list[str]) -> None:
 def _is_fraction(text: str) -> bool:
     try:
         return not float(text).is_integer()
-    except (ValueError, OverflowError):
+    except ValueError:
         return False
 
 
 def _sniff(connection: Duck, path: str, delimiter: str) -> Any:
     """Columns with their types, the format of dates, the format of times."""
     asked = "select Columns, DateFormat, TimestampFormat from sniff_csv"
-    (found,) = connection.rows(f"{asked}({path_literal(path)}, {_dialect(delimiter)})")
-    return found
+    return connection.rows(f"{asked}({path_literal(path)}, {_dialect(delimiter)})")[0]
 
 
 def _settle(connection: Duck, file: Delimited) -> Delimited:
     """One pass over the text: does every value fit the type that the sample suggested?"""
-    text = file.parsed(dict.fromkeys(file.types, "VARCHAR"))
+    text = replace(file, types=dict.fromkeys(file.types, "VARCHAR")).source
     whole = _has_few_lines(file)
     types = file.types | dict.fromkeys(_blank(connection, text, file.types), "BLANK")
     doubtful = {
@@ -177,7 +171,7 @@ def _settle(connection: Duck, file: Delimited) -> Delimited:
         filled = next(counts)
         fitting = [kind for kind in kinds if next(counts) == filled]
         types[column] = "BLANK" if not filled else (fitting or ["VARCHAR"])[0]
-    return replace(file, own=types, types=types, size=rows).read_as(types)
+    return replace(file, own=types, types=types, size=rows)
 
 
 def _blank(connection: Duck, text: str, types: dict[str, str]) -> list[str]:
@@ -205,11 +199,9 @@ def _has_few_lines(file: Delimited) -> bool:
     """Whether the sample is the whole file."""
     lines = 0
     with open_bytes(file.path, file.name) as handle:
-        while block := handle.read(1 << 20):
+        while lines <= SAMPLE_ROWS and (block := handle.read(1 << 20)):
             lines += block.count(b"\n") + block.count(b"\r")
-            if lines > SAMPLE_ROWS:
-                return False
-    return True
+    return lines <= SAMPLE_ROWS
 
 
 def complaint(path: str, name: str, delimiter: str, error: str) -> str:

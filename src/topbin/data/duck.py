@@ -35,7 +35,6 @@ LOCK = (
     "set global TimeZone='UTC'; set global python_enable_replacements=false; "
     "set enable_progress_bar=false; set enable_external_access=false; set lock_configuration=true"
 )
-Explain = Callable[[str], str]
 
 
 class Duck:
@@ -56,8 +55,7 @@ class Duck:
 
     def describe(self, relation: str) -> Types:
         """The columns of a relation and their types."""
-        listed = self.rows(f"describe select * from {relation}")
-        return {column: type_ for column, type_, *_ in listed}
+        return {row[0]: row[1] for row in self.rows(f"describe select * from {relation}")}
 
     def _run(self, call: Callable[[], Any]) -> Any:
         return run_limited(call, self.raw.interrupt, self.seconds)
@@ -96,10 +94,7 @@ def connect(
     threads: int | None = None,
     seconds: float | None = None,
 ) -> Iterator[Duck]:
-    """A locked connection that reaches these files, this folder, or this database (to read it).
-
-    Every connection of the package is opened here.
-    """
+    """A locked connection that reaches these files, this folder, or this database (to read it)."""
     config = CONFIG | ({} if threads is None else {"threads": threads})
     with duckdb.connect(database or ":memory:", bool(database), config) as raw:
         # Connections to one database share its settings, which may be locked already.
@@ -126,7 +121,7 @@ def interrupt() -> None:
 
 
 @contextmanager
-def duck_errors(explain: Explain, code: str = "TB102") -> Iterator[None]:
+def duck_errors(explain: Callable[[str], str], code: str = "TB102") -> Iterator[None]:
     """DuckDB's errors as coded ones; `explain` makes a sentence of DuckDB's words."""
     try:
         yield
@@ -161,13 +156,12 @@ def path_literal(path: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DuckPart(Part):
-    """Rows that DuckDB reads: `relation` is the SQL that gives them.
+    """Rows that DuckDB reads: `relation` is the SQL that gives them, or `query` that of the user.
 
-    `own` are the types that the relation has, `types` those that columns are to be read as. `query`
-    is the user's own SQL, if the rows are the answer to it.
+    `own` are the types that the rows have, `types` those that columns are to be read as.
     """
 
-    relation: str
+    relation: str = ""
     own: Types
     query: str | None = None
     threads: int | None = None
@@ -181,6 +175,11 @@ class DuckPart(Part):
     def paths(self) -> list[str]:
         """The files that DuckDB may read."""
         return [self.path]
+
+    @property
+    def source(self) -> str:
+        """What the rows are selected from."""
+        return self.relation if self.query is None else ANSWER
 
     def explain(self, words: str) -> str:
         """What is wrong, from DuckDB's words."""
@@ -200,12 +199,12 @@ class DuckPart(Part):
         if self.size is not None:
             return self.size
         with self.open() as connection:
-            return int(connection.rows(f"select count(*) from {self.relation}")[0][0])
+            return int(connection.rows(f"select count(*) from {self.source}")[0][0])
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """Frames of at most about `rows` rows; memory does not grow with the file."""
         with self.open() as connection:
-            query = f"select {self.selected(types)} from {self.relation}"
+            query = f"select {self.selected(types)} from {self.source}"
             for frame in connection.frames(query, rows):
                 kinds = kinds_of(types).items()
                 yield frame.assign(**{c: tidy_column(frame[c], kind) for c, kind in kinds})
@@ -217,20 +216,19 @@ class DuckPart(Part):
     @contextmanager
     def open(self) -> Iterator[Duck]:
         """A connection in which the relation is known."""
-        limit = QUERY_SECONDS if self.database or self.query is not None else None
+        limit = QUERY_SECONDS if self.is_database or self.query is not None else None
+        database = self.path if self.is_database else ""
         with (
             duck_errors(self.explain, self.code),
-            connect(
-                self.paths, database=self.database, threads=self.threads, seconds=limit
-            ) as connection,
+            connect(self.paths, database=database, threads=self.threads, seconds=limit) as duck,
         ):
-            self.prepare(connection)
-            yield connection
+            self.prepare(duck)
+            yield duck
 
     def described(self) -> "DuckPart":
         """The same part with the types that its rows have."""
         with self.open() as connection:
-            types = connection.describe(self.relation)
+            types = connection.describe(self.source)
         return replace(self, own=types, types=types)
 
 
@@ -238,6 +236,7 @@ class DuckPart(Part):
 class Joined(DuckPart):
     """Several files as one relation, or a query over files, in which their rows are `data`."""
 
+    relation: str = "data"
     files: tuple[DuckPart, ...]
 
     @property
@@ -248,7 +247,7 @@ class Joined(DuckPart):
     def prepare(self, connection: Duck) -> None:
         """Give the rows of all files their name; a query sees the columns as they are."""
         reads = (
-            f"select {'*' if self.query else file.selected(file.types)} from {file.relation}"
+            f"select {'*' if self.query else file.selected(file.types)} from {file.source}"
             for file in self.files
         )
         connection.rows(f"create view data as {' union all by name '.join(reads)}")
@@ -263,17 +262,6 @@ class Joined(DuckPart):
         said = [file.explain("") for file in self.files]
         shown = [text for text in said if not text.endswith("cannot be read: ")]
         return shown[0] if shown else said[0] + words
-
-
-def join_files(
-    files: tuple[DuckPart, ...], name: str, types: Types, query: str | None = None
-) -> Joined:
-    """Several files as one, or a query over them."""
-    relation = "data" if query is None else ANSWER
-    return Joined(
-        path=files[0].path, name=name, own=types, types=types, files=files, query=query,
-        relation=relation,
-    )  # fmt: skip
 
 
 def open_relation(connection: Duck, path: str, name: str, relation: str) -> DuckPart:

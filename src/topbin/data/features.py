@@ -9,11 +9,13 @@ everything else scaled with missing values at the mean.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from shlex import quote
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
@@ -141,7 +143,15 @@ class Features:
     def check(self, table: Batch) -> None:
         """Refuse a table whose columns or kinds are not those of the fit, with TB109."""
         for feature in self.features:
-            _check_kind(feature, table)
+            name = feature.name
+            if name not in table.kinds:
+                message = f'{table.name} has no column "{name}", which the model reads.'
+                raise InputError("TB109", message + nearest(name, table.kinds))
+            if (kind := table.kinds[name]) not in FITS[feature.kind]:
+                was = "text" if feature.kind == "text" else f"a {feature.kind}"
+                before = f'column "{name}" was {was} when the model was fitted'
+                now = f"is a {kind} in {table.name}"
+                raise InputError("TB109", f"{before} and {now}. Give it the type it had.")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -168,11 +178,7 @@ def Code(name: str, texts: Sequence[str] | None) -> Feature:
 
 
 def fit_features(
-    table: Any,
-    *,
-    exclude: Sequence[str] = (),
-    text: Sequence[str] = (),
-    keep: Sequence[str] = (),
+    table: Any, *, exclude: Sequence[str] = (), text: Sequence[str] = (), keep: Sequence[str] = ()
 ) -> Features:
     """Learn how to encode a table; say which columns are dropped, and why.
 
@@ -245,31 +251,11 @@ def _learn_text(column: Column) -> Feature:
         raise InputError("TB108", f'"{column.name}" is {column.kind}, not text; leave out --text.')
     for min_df in (2, 1):  # a word seen once says nothing, unless there are no others
         vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=min_df)
-        try:
+        with suppress(ValueError):
             vectorizer.fit(column.strings)
-        except ValueError:
-            continue
-        terms = tuple(str(term) for term in vectorizer.get_feature_names_out())
-        idf = tuple(vectorizer.idf_.tolist())
-        return Feature(name=column.name, kind="text", terms=terms, idf=idf)
+            terms, idf = vectorizer.get_feature_names_out().tolist(), vectorizer.idf_.tolist()
+            return Feature(name=column.name, kind="text", terms=tuple(terms), idf=tuple(idf))
     raise InputError("TB108", f'"{column.name}" has no words to read; leave out --text.')
-
-
-def _check_kind(feature: Feature, table: Batch) -> None:
-    if feature.name not in table.kinds:
-        raise InputError(
-            "TB109",
-            f'{table.name} has no column "{feature.name}", which the model reads.'
-            f"{nearest(feature.name, table.kinds)}",
-        )
-    kind = table.kinds[feature.name]
-    if kind not in FITS[feature.kind]:
-        was = "text" if feature.kind == "text" else f"a {feature.kind}"
-        raise InputError(
-            "TB109",
-            f'column "{feature.name}" was {was} when the model was fitted and is a {kind} in '
-            f"{table.name}. Give it the type it had.",
-        )
 
 
 def numbers(feature: Feature, column: Column) -> list[Floats]:
@@ -286,10 +272,8 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
             "Leave them blank, or drop the rows.",
         )
     if feature.kind == "boolean" and not np.isin(values[~column.missing], (0, 1)).all():
-        raise InputError(
-            "TB109",
-            f'column "{feature.name}" was a boolean when the model was fitted; now it is not.',
-        )
+        fitted = f'column "{feature.name}" was a boolean when the model was fitted'
+        raise InputError("TB109", f"{fitted}; now it is not.")
     return [values]
 
 
@@ -322,13 +306,10 @@ def _date_parts(feature: Feature, column: Column) -> list[Floats]:
     """
     if column.kind == "blank":
         return [column.values] * len(feature.date_parts)
-    days, months = (column.values.astype(f"datetime64[{unit}]").astype(int) for unit in "DM")
+    days = pd.DatetimeIndex(column.values)
     elapsed = (column.values - np.datetime64(str(feature.first_day))) / np.timedelta64(1, "D")
-    # Day 0, the first of January 1970, was a Thursday.
-    parts = [months // 12 + 1970, months % 12 + 1, (days + 3) % 7, elapsed]
-    if feature.has_times:
-        parts.append(_hours(column.values))
-    return [np.where(column.missing, np.nan, part) for part in parts]
+    parts = [days.year, days.month, days.day_of_week, elapsed, _hours(column.values)]
+    return [np.asarray(part, np.float64) for part in parts[: len(feature.date_parts)]]
 
 
 def _hours(moments: NDArray[np.datetime64]) -> Floats:

@@ -102,12 +102,10 @@ def open_bytes(path: str, name: str) -> Iterator[IO[bytes]]:
 
 
 def _missing(path: Path) -> str:
-    text = str(path)
-    if has_magic(text):
-        return f'no file fits the pattern "{text}".'
-    if not path.parent.is_dir():
-        return f'there is no file "{text}".'
-    return f'there is no file "{text}".{nearest(path.name, os.listdir(path.parent or "."))}'
+    if has_magic(str(path)):
+        return f'no file fits the pattern "{path}".'
+    beside = os.listdir(path.parent) if path.parent.is_dir() else []
+    return f'there is no file "{path}".{nearest(path.name, beside)}'
 
 
 def _folder_hint(path: Path, formats: Sequence[Format]) -> str:

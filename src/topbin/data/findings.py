@@ -90,13 +90,8 @@ def find_in_columns(
 
 def useless(column: Column) -> Finding | None:
     """The reason why no model should read this column, if there is one."""
-    return unreadable(column) or constant(column) or identifier(column)
-
-
-def unreadable(column: Column) -> Finding | None:
-    """Values of a kind that no model reads."""
     if column.kind != "other":
-        return None
+        return constant(column) or identifier(column)
     sentence = f'"{column.name}" holds lists, bytes, times or mixed values, which no model reads.'
     return Finding("unreadable", column.name, 1, sentence)
 
@@ -107,10 +102,9 @@ def constant(column: Column) -> Finding | None:
     >>> constant(as_columns({"x": [7, 7]})["x"]).code
     'constant'
     """
-    missing = column.missing
-    if missing.all():
+    if column.missing.all():
         return Finding("constant", column.name, 0, f'"{column.name}" is empty in every row.')
-    if missing.any() or column.values.min() < column.values.max():
+    if column.missing.any() or column.values.min() < column.values.max():
         return None
     return Finding("constant", column.name, 1, f'"{column.name}" is the same in every row.')
 
@@ -127,23 +121,21 @@ def identifier(column: Column) -> Finding | None:
     seen = column.values[~column.missing]
     if seen.size < FEW_ROWS or not (column.kind == "string" or column.is_whole):
         return None
+    code, looks_like = "identifier", "an identifier"
     if column.kind == "string":
         share = len(column.texts) / seen.size
-        if share < NEARLY_ALL:
-            return None
-        words = np.mean([len(text.split()) for text in column.texts[:1000]])
-        if words >= WORDS_OF_A_TEXT:
-            sentence = f'"{column.name}" looks like free text: {100 * share:.0f} % are different.'
-            return Finding("free-text", column.name, share, sentence)
+        names_rows = share >= NEARLY_ALL
+        if np.mean([len(text.split()) for text in column.texts[:1000]]) >= WORDS_OF_A_TEXT:
+            code, looks_like = "free-text", "free text"
     else:
         share = np.unique(seen).size / seen.size
         steps = np.diff(seen)
         dense = seen.max() - seen.min() < 10 * seen.size
-        in_order = bool((steps > 0).all() or (steps < 0).all())
-        if share < 1 or not (dense or in_order or _named_like_id(column.name)):
-            return None
-    sentence = f'"{column.name}" looks like an identifier: {100 * share:.0f} % are different.'
-    return Finding("identifier", column.name, float(share), sentence)
+        in_order = (steps > 0).all() or (steps < 0).all()
+        is_called_id = ID_NAME.search(column.name.lower()) or column.name.endswith(("Id", "ID"))
+        names_rows = share == 1 and bool(dense or in_order or is_called_id)
+    sentence = f'"{column.name}" looks like {looks_like}: {100 * share:.0f} % are different.'
+    return Finding(code, column.name, share, sentence) if names_rows else None
 
 
 def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> Finding | None:
@@ -169,32 +161,24 @@ def separation(column: Column, is_p: Mask, is_u: Mask) -> float:
     >>> separation(column, np.array([0, 1, 1, 0], bool), np.array([1, 0, 0, 1], bool))
     1.0
     """
+    if column.kind in ("string", "other"):
+        ways = (column.places, column.missing.astype(np.intp))
+        return max(0.5, *(_category_auc(codes, is_p, is_u) for codes in ways))
     values = column.numbers
     found = [0.5]
-    codes = None
-    if column.kind in ("string", "other"):
-        codes = np.where(column.missing, len(column.texts), values).astype(np.int64)
-        gone = column.missing.astype(np.int64)
-        found.append(_category_auc(gone, is_p, is_u))
-    else:
-        for end in (-np.inf, np.inf) if column.missing.any() else (0.0,):
-            filled = np.where(column.missing, end, values)
-            auc = _mean_rank(filled[is_p], filled[is_u])
-            found += [auc, 1 - auc]
-        sample = np.unique(values[:: max(1, values.size // (4 * FEW_VALUES))])
-        if sample.size <= FEW_VALUES + 1:
-            distinct, codes = np.unique(values, return_inverse=True)
-            codes = codes if distinct.size <= FEW_VALUES + 1 else None
-    if codes is not None:
-        found.append(_category_auc(codes, is_p, is_u))
+    for end in (-np.inf, np.inf) if column.missing.any() else (0.0,):
+        filled = np.where(column.missing, end, values)
+        auc = share_below(filled[is_p], np.sort(filled[is_u]), np.ones(is_u.sum())).mean()
+        found += [auc, 1 - auc]
+    sample = np.unique(values[:: max(1, values.size // (4 * FEW_VALUES))])
+    if sample.size <= FEW_VALUES + 1:
+        distinct, codes = np.unique(values, return_inverse=True)
+        if distinct.size <= FEW_VALUES + 1:
+            found.append(_category_auc(codes, is_p, is_u))
     return float(max(found))
 
 
-def _mean_rank(values_p: NDArray[np.float64], values_u: NDArray[np.float64]) -> float:
-    return float(share_below(values_p, np.sort(values_u), np.ones(values_u.size)).mean())
-
-
-def _category_auc(codes: NDArray[np.int64], is_p: Mask, is_u: Mask) -> float:
+def _category_auc(codes: NDArray[np.intp], is_p: Mask, is_u: Mask) -> float:
     """Rank categories by how many positives they hold per unlabeled row.
 
     Each positive is ranked by the others of its category, so that rare categories, which are rich
@@ -212,19 +196,12 @@ def _category_auc(codes: NDArray[np.int64], is_p: Mask, is_u: Mask) -> float:
     return float(x @ (beaten + (0.5 - own) * share) / x.sum())
 
 
-def _named_like_id(name: str) -> bool:
-    return bool(ID_NAME.search(name.lower())) or name.endswith(("Id", "ID"))
-
-
 def overlap(twins: Twins) -> tuple[Finding, ...]:
     """One finding if positives have exact copies among the unlabeled, else none."""
     if twins.rows == 0:
         return ()
     has = "has" if twins.rows == 1 else "have"
-    where = ""
+    told = f"{twins.rows:,} of {twins.n_p:,} positives {has} an exact copy among the unlabeled"
     if twins.usual >= 0.005:
-        where = f", where {100 * twins.usual:.0f} % of the rows have one too"
-    sentence = (
-        f"{twins.rows:,} of {twins.n_p:,} positives {has} an exact copy among the unlabeled{where}."
-    )
-    return (Finding("overlap", None, twins.rows, sentence),)
+        told += f", where {100 * twins.usual:.0f} % of the rows have one too"
+    return (Finding("overlap", None, twins.rows, f"{told}."),)

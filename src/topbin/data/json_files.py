@@ -4,28 +4,21 @@ from dataclasses import replace
 from functools import partial
 
 from topbin.core.errors import InputError
-from topbin.data.duck import (
-    INFINITE,
-    Duck,
-    DuckPart,
-    identifier,
-    literal,
-    open_relation,
-    path_literal,
-)
+from topbin.data import duck
+from topbin.data.duck import Duck, DuckPart, literal
 from topbin.data.find import Format
 from topbin.data.schema import kinds_of
 
 
 def _open(connection: Duck, path: str, name: str, layout: str) -> DuckPart:
-    file = f"{path_literal(path)}, format={literal(layout)}, hive_partitioning=false"
-    part = open_relation(connection, path, name, f"read_json({file}, sample_size=-1)")
+    file = f"{duck.path_literal(path)}, format={literal(layout)}, hive_partitioning=false"
+    part = duck.open_relation(connection, path, name, f"read_json({file}, sample_size=-1)")
     if list(part.own) == ["json"]:
         raise InputError("TB102", f"{name} does not hold JSON objects, one per row.")
     dates = [column for column, kind in kinds_of(part.own).items() if kind == "date"]
     texts = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in dates)
     for column in dates:  # DuckDB reads "infinity" in one as 1900-01-01
-        test = INFINITE.format(c=identifier(column))
+        test = duck.INFINITE.format(c=duck.identifier(column))
         query = f"select 1 from read_json({file}, columns={{{texts}}}) where {test} limit 1"
         if connection.rows(query):
             raise InputError(

@@ -8,13 +8,14 @@ service come from the usual variables, for S3 from `AWS_ACCESS_KEY_ID` and the r
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import has_magic
+from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 
-from topbin.core.errors import InputError, MissingExtra
+from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.data.batch import Part
 from topbin.data.duck import Duck, DuckPart, open_relation, path_literal
@@ -30,9 +31,7 @@ class ParquetFile(DuckPart):
 
     def cut(self, rows: int) -> Sequence[Part]:
         """Runs of row groups, where Arrow is installed."""
-        if _has_arrow():
-            return _row_groups(self.path, self.name, self.types, rows)
-        return super().cut(rows)
+        return _row_groups(self, rows) if find_spec("pyarrow") else super().cut(rows)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,7 +40,7 @@ class RowGroups(Part):
 
     def cut(self, rows: int) -> Sequence[Part]:
         """Runs of row groups of about `rows` rows."""
-        return _row_groups(self.path, self.name, self.types, rows)
+        return _row_groups(self, rows)
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """Arrow rows, at most `rows` at a time."""
@@ -65,7 +64,7 @@ def open_address(connection: Duck, path: str) -> RowGroups:
 
 def find_behind(address: str) -> Iterator[str]:
     """The parquet files that an address stands for; `*` stays within a folder."""
-    fs = require("pyarrow.fs", extra="dask", caller=f'"{address}"')
+    fs = _arrow("fs", caller=f'"{address}"')
     scheme, _, pattern = address.partition("://")
     store, root = _store(f"{scheme}://{_without_magic(pattern)}")
     asked = fs.FileSelector(root, recursive=True) if has_magic(pattern) else [root]
@@ -78,9 +77,8 @@ def find_behind(address: str) -> Iterator[str]:
         raise InputError("TB101", f'there is no file "{address}", or none that fits it.')
     for path in found:
         if not path.lower().endswith(ENDINGS):
-            raise InputError(
-                "TB102", f'"{path}" is not parquet; only parquet files are read from an address.'
-            )
+            reason = "is not parquet; only parquet files are read from an address."
+            raise InputError("TB102", f'"{path}" {reason}')
         yield f"{scheme}://{path}"
 
 
@@ -122,10 +120,11 @@ def _top_level(listed: Sequence[tuple[str, int | None]]) -> list[str]:
     return names
 
 
-def _row_groups(path: str, name: str, types: Types, rows: int) -> list[RowGroups]:
+def _row_groups(file: Part, rows: int) -> list[RowGroups]:
     """The row groups in runs of about `rows` rows, or of one larger row group."""
-    with _reading(name):
-        footer = _arrow().read_metadata(path)
+    with _reading(file.name):
+        footer = _arrow().read_metadata(file.path)
+    whole = RowGroups(path=file.path, name=file.name, types=file.types)
     parts: list[RowGroups] = []
     held: list[int] = []
     count = 0
@@ -133,29 +132,20 @@ def _row_groups(path: str, name: str, types: Types, rows: int) -> list[RowGroups
         held.append(group)
         count += footer.row_group(group).num_rows
         if count >= rows or (group == footer.num_row_groups - 1 and count):
-            run = {"groups": tuple(held), "size": count}
-            parts.append(RowGroups(path=path, name=name, types=types, **run))
+            parts.append(replace(whole, groups=tuple(held), size=count))
             held, count = [], 0
     return parts
 
 
-def _arrow(module: str = "pyarrow.parquet") -> Any:
-    return require(module, extra="dask", caller="reading parquet in parts")
-
-
-def _has_arrow() -> bool:
-    try:
-        _arrow()
-    except MissingExtra:
-        return False
-    return True
+def _arrow(module: str = "parquet", caller: str = "reading parquet in parts") -> Any:
+    return require(f"pyarrow.{module}", extra="dask", caller=caller)
 
 
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
     try:
         yield
-    except (_arrow("pyarrow").ArrowException, OSError, UnicodeDecodeError) as error:
+    except (_arrow("lib").ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError("TB102", f"{name} cannot be read: {_words(error)}.") from error
 
 
@@ -165,9 +155,8 @@ def _words(error: BaseException) -> str:
 
 
 def _store(address: str) -> tuple[Any, str]:
-    fs = require("pyarrow.fs", extra="dask", caller=f'"{address}"')
     try:
-        store, place = fs.FileSystem.from_uri(address)
+        store, place = _arrow("fs", caller=f'"{address}"').FileSystem.from_uri(address)
     except (ValueError, OSError) as error:  # Arrow's own errors are ValueErrors
         raise InputError("TB102", f'"{address}" cannot be used: {_words(error)}.') from error
     return store, str(place)

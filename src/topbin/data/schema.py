@@ -17,15 +17,10 @@ KINDS: dict[str, Kind] = {
     **dict.fromkeys(("VARCHAR", "TEXT", "ENUM", "UUID"), "string"),
     **dict.fromkeys(("BLANK", "NULL", '"NULL"'), "blank"),
 }
-# The type of a column if only its kind is known.
-TYPICAL: dict[Kind, str] = {
-    "number": "DOUBLE",
-    "boolean": "BOOLEAN",
-    "date": "TIMESTAMP",
-    "string": "VARCHAR",
-    "blank": "BLANK",
-    "other": "BLOB",
-}
+TYPICAL: dict[Kind, str] = {  # the type of a column if only its kind is known
+    "number": "DOUBLE", "boolean": "BOOLEAN", "date": "TIMESTAMP", "string": "VARCHAR",
+    "blank": "BLANK", "other": "BLOB",
+}  # fmt: skip
 SHOWN = 8
 
 
@@ -62,13 +57,14 @@ def check_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> No
     there = set(known)
     for name in wanted:
         if name not in there:
-            shown = ", ".join(f'"{column}"' for column in known[:SHOWN])
             more = f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
-            raise InputError(
-                "TB103",
-                f'{where} has no column "{name}".{nearest(name, known)} '
-                f"The columns are {shown}{more}.",
-            )
+            message = f'{where} has no column "{name}".{nearest(name, known)}'
+            raise InputError("TB103", f"{message} The columns are {quoted(known)}{more}.")
+
+
+def quoted(columns: Sequence[str]) -> str:
+    """The first columns, as messages list them."""
+    return ", ".join(f'"{column}"' for column in columns[:SHOWN])
 
 
 def check_names(where: str, names: Iterable[str]) -> None:
@@ -82,9 +78,8 @@ def check_names(where: str, names: Iterable[str]) -> None:
     for name in (name.strip() for name in names if name.strip()):
         if name.casefold() in seen:
             same = "twice" if seen[name.casefold()] == name else "in two spellings of case"
-            raise InputError(
-                "TB115", f'{where} has the column "{name}" {same}. Rename one of them.'
-            )
+            message = f'{where} has the column "{name}" {same}. Rename one of them.'
+            raise InputError("TB115", message)
         seen[name.casefold()] = name
 
 
@@ -120,19 +115,11 @@ def _check_same_columns(
     first: str, a: Types, second: str, b: Types, needed: Sequence[str] | None
 ) -> None:
     wanted = a.keys() | b.keys() if needed is None else set(needed)
-    gaps = [
-        f"{name} has no " + ", ".join(f'"{column}"' for column in sorted(missing)[:SHOWN])
-        for name, missing in (
-            (second, (a.keys() - b.keys()) & wanted),
-            (first, (b.keys() - a.keys()) & wanted),
-        )
-        if missing
-    ]
-    if gaps:
-        raise InputError(
-            "TB106",
-            f"the tables have different columns: {'; '.join(gaps)}. Make them equal.",
-        )
+    lacking = ((second, a.keys() - b.keys()), (first, b.keys() - a.keys()))
+    gaps = [(name, sorted(columns & wanted)) for name, columns in lacking]
+    told = "; ".join(f"{name} has no {quoted(columns)}" for name, columns in gaps if columns)
+    if told:
+        raise InputError("TB106", f"the tables have different columns: {told}. Make them equal.")
 
 
 def _wider(a: str, b: str, column: str, first: str, second: str) -> str:
@@ -141,9 +128,6 @@ def _wider(a: str, b: str, column: str, first: str, second: str) -> str:
     if kind_of(a) == "blank":
         return b
     if not _alike(a, b):
-        raise InputError(
-            "TB106",
-            f'column "{column}" is {kind_of(a)} ({a}) in {first} '
-            f"and {kind_of(b)} ({b}) in {second}. Make them equal.",
-        )
+        told = f"is {kind_of(a)} ({a}) in {first} and {kind_of(b)} ({b}) in {second}"
+        raise InputError("TB106", f'column "{column}" {told}. Make them equal.')
     return {"number": "DOUBLE", "date": "TIMESTAMP"}.get(kind_of(a), a)

@@ -13,7 +13,7 @@ from typing import Any
 from topbin.core.errors import InputError
 from topbin.data import database, delimited, json_files, parquet
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
-from topbin.data.duck import Duck, DuckPart, connect, join_files
+from topbin.data.duck import Duck, DuckPart, Joined, connect
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
 from topbin.data.schema import Kind, Types, check_columns, kinds_of, merge_types
 
@@ -72,10 +72,9 @@ class Table:
         placed: list[Part] = []
         first = 0
         for part in self.parts(rows):
-            size = part.count()
-            if size:
+            if size := part.count():
                 placed.append(replace(part, first=first, size=size))
-            first += size
+                first += size
         if not placed:
             raise InputError("TB001", f"{self.name} has columns but no rows.")
         return placed
@@ -87,12 +86,17 @@ class Table:
         """
         names = list(self.types if columns is None else columns)
         self.check(names)
+        kinds = kinds_of({name: self.types[name] for name in names})
+        # Several files that DuckDB reads are read as one relation, which is faster than one by one.
+        one = self.joined() if len(self.files) > 1 else None
         first = 0
-        for file in self._joined():
+        for file in self.files if one is None else (one,):
             here = [name for name in names if name in file.types]
             for batch in file.batches(here, rows):
-                full = batch if here == names else self._filled(batch, names)
-                yield replace(full, first=first)
+                if here != names:
+                    data = tidy_frame(batch.frame.reindex(columns=names), kinds)
+                    batch = replace(batch, data=data, kinds=kinds)
+                yield replace(batch, first=first)
                 first += batch.rows
 
     def whole(self, columns: Names = None) -> Batch:
@@ -102,18 +106,13 @@ class Table:
             raise InputError("TB001", f"{self.name} has columns but no rows.")
         return replace(join(batches), name=self.name)
 
-    def _joined(self) -> tuple[Part, ...]:
-        """The files, as one relation if DuckDB reads them all, which is faster than one by one."""
+    def joined(self) -> Joined | None:
+        """All files as one; None if DuckDB does not read them all."""
         files = tuple(file for file in self.files if isinstance(file, DuckPart))
-        if len(files) < 2 or len(files) < len(self.files):
-            return self.files
-        return (join_files(files, self.name, self.types),)
-
-    def _filled(self, batch: Batch, columns: Sequence[str]) -> Batch:
-        kinds = {column: self.kinds[column] for column in columns}
-        return replace(
-            batch, data=tidy_frame(batch.frame.reindex(columns=columns), kinds), kinds=kinds
-        )
+        if len(files) < len(self.files):
+            return None
+        name, types = self.name, self.types
+        return Joined(path=files[0].path, name=name, own=types, types=types, files=files)
 
 
 def open_table(
@@ -155,7 +154,7 @@ def open_table(
             matching = columns if needed is None and sql is None else needed
             types = merge_types([(file.name, file.types) for file in files], matching)
             table = Table(_listed(paths), types, tuple(files), bad).read_as(types)
-        if sql is not None and not files[0].database:
+        if sql is not None and not files[0].is_database:
             table = _query(table, sql)
     table.check(columns or ())
     return table if columns is None else table.read_as({c: table.types[c] for c in columns})
@@ -193,12 +192,9 @@ def skipped(bad: Iterable[str]) -> list[str]:
     ['2 files skipped because they cannot be read: a.parquet, b.parquet']
     """
     names = list(bad)
-    if not names:
-        return []
-    many = (
-        f"{len(names):,} files skipped because they" if names[1:] else "1 file skipped because it"
-    )
-    return [f"{many} cannot be read: {listed(names)}"]
+    files, they = (f"{len(names):,} files", "they") if names[1:] else ("1 file", "it")
+    told = f"{files} skipped because {they} cannot be read: {listed(names)}"
+    return [told] if names else []
 
 
 def listed(names: Iterable[str]) -> str:
@@ -254,20 +250,18 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
     if is_address(path):
         return parquet.open_address(connection, path)
     format_ = format_of(path, FORMATS)
-    given = connection, os.path.abspath(path), f'"{path}"'  # a worker is in another folder
-    if not format_.is_database:
-        part: Part = format_.open(*given)
-    elif alone:
-        part = format_.open(*given, sql)
-    else:
+    if format_.is_database and not alone:
         raise InputError("TB102", f'"{path}" is a database; name one database and no other file.')
+    query = {"sql": sql} if format_.is_database else {}
+    # The whole path, because a worker is in another folder.
+    part: Part = format_.open(connection, os.path.abspath(path), f'"{path}"', **query)
     return part
 
 
 def _query(table: Table, sql: str) -> Table:
     """The rows of a query over files."""
-    files = tuple(file for file in table.files if isinstance(file, DuckPart))
-    if len(files) < len(table.files):
+    one = table.joined()
+    if one is None:
         raise InputError("TB113", f"{table.name}: a query reads files on the disk only.")
-    part = join_files(files, table.name, table.types, sql).described()
+    part = replace(one, query=sql).described()
     return replace(table, types=part.types, files=(part,))

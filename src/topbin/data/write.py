@@ -5,7 +5,6 @@ file (OWASP, "CSV injection"); such text gets an apostrophe in front. Numbers st
 """
 
 import csv
-import os
 import re
 from collections.abc import Iterable, Iterator
 from glob import escape
@@ -17,7 +16,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from topbin.core.atomic import PART, new_file, remove_stale
+from topbin.core.atomic import PART, PathLike, new_file, remove_stale
 from topbin.core.errors import FileError, InputError
 from topbin.data.duck import connect, literal
 
@@ -25,6 +24,7 @@ FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 # Signs for the characters that no text file can hold, or no header of one: ␀ for 0, ␍ for 13.
 PICTURES = {code: 0x2400 + code for code in range(32)}
+NO_TEXT = "biufcM"  # NumPy's letters for numbers and times
 SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
 STAGED = {
     **dict.fromkeys((".parquet", ".pq"), "format parquet"),
@@ -33,10 +33,7 @@ STAGED = {
 
 
 def write_table(
-    path: str | os.PathLike[str],
-    rows: pd.DataFrame | Iterable[pd.DataFrame],
-    *,
-    force: bool = False,
+    path: PathLike, rows: pd.DataFrame | Iterable[pd.DataFrame], *, force: bool = False
 ) -> int:
     """Write a frame, or frames that follow one another, atomically; return the number of rows.
 
@@ -46,10 +43,8 @@ def write_table(
     target = Path(path)
     ending = target.suffix.lower()
     if ending not in SEPARATORS and ending not in STAGED:
-        raise InputError(
-            "TB105",
-            f'"{target}" does not end in a known format. Use .csv, .tsv, .parquet or .jsonl.',
-        )
+        known = "Use .csv, .tsv, .parquet or .jsonl."
+        raise InputError("TB105", f'"{target}" does not end in a known format. {known}')
     frames = _started([rows] if isinstance(rows, pd.DataFrame) else rows)
     remove_stale(target)
     with new_file(target, force=force) as part:
@@ -91,7 +86,7 @@ def _write_delimited(part: Path, frames: Iterable[pd.DataFrame], separator: str)
     with part.open("w", encoding="utf-8", newline="", errors="replace") as handle:
         for i, frame in enumerate(frames):
             safe = frame.rename(columns=lambda name: escape_cell(str(name)))
-            texts = [k for k, dtype in enumerate(frame.dtypes) if not _is_plain(dtype)]
+            texts = [k for k, dtype in enumerate(frame.dtypes) if dtype.kind not in NO_TEXT]
             for k in texts:
                 safe.isetitem(k, frame.iloc[:, k].astype(object).map(_cell))
             # Python's csv writer leaves a lone CR unquoted, which ends the row for many readers.
@@ -113,16 +108,12 @@ def _cell(value: Any) -> Any:
     return escape_cell(value.replace("\0", "␀") if isinstance(value, str) else value)
 
 
-def _is_plain(dtype: Any) -> bool:
-    types = pd.api.types
-    return bool(types.is_numeric_dtype(dtype) or types.is_datetime64_any_dtype(dtype))
-
-
 def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> int:
     """One parquet file per frame, then one file of all: a column gets the widest type of any."""
     rows = 0
+    hidden = TemporaryDirectory(dir=part.parent, prefix=f"{part.stem}.", suffix=PART)
     try:
-        with _stage(part) as stage, connect(folder=stage) as connection:
+        with hidden as stage, connect(folder=stage) as connection:
             for i, frame in enumerate(frames):
                 connection.raw.register("frame", frame)
                 piece = literal(f"{stage}/{i:09d}.parquet")
@@ -138,7 +129,3 @@ def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> i
         words = str(error).partition("\n")[0]
         raise FileError("TB105", f"the rows cannot be written: {words}") from error
     return rows
-
-
-def _stage(part: Path) -> TemporaryDirectory[str]:
-    return TemporaryDirectory(dir=part.parent, prefix=f"{part.stem}.", suffix=PART)

@@ -255,7 +255,7 @@ def _check_label(label: Any, positives: Any) -> None:
 
 
 def _check_id(table: Batch, labels: Labels, label: str | None, id: str) -> None:
-    ids = table.column(id)
+    ids = table.select([id]).frame[id]
     if id == label:
         raise InputError("TB008", f'"{id}" cannot be the label and the id at once.')
     if label is not None:

@@ -20,7 +20,7 @@ from topbin.core.hashing import mix
 from topbin.core.labels import Mask
 from topbin.core.shares import share_below
 from topbin.core.tails import Counts, Tails
-from topbin.data.batch import Batch, Part, Places
+from topbin.data.batch import Batch, Part, Places, join
 from topbin.data.features import Features
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total
@@ -105,7 +105,8 @@ class Best:
     most: int
 
     def __add__(self, other: "Best") -> "Best":
-        return Best(np.append(self.scores, other.scores), self.rows + other.rows, self.most).cut()
+        rows = join([self.rows, other.rows])
+        return Best(np.append(self.scores, other.scores), rows, self.most).cut()
 
     def cut(self) -> "Best":
         """Sorted, and no more than wanted."""

@@ -24,29 +24,24 @@ def to_toml(settings: Mapping[str, Any]) -> str:
     label = "is_fraud"
     drop = []
     """
-    return tomli_w.dumps(_without_none(plain(settings, finite=False)))
+    return tomli_w.dumps(plain(settings, toml=True))
 
 
-def plain(value: Any, *, finite: bool = True) -> Any:
+def plain(value: Any, *, toml: bool = False) -> Any:
     """Values that JSON has: numpy numbers become Python's, tuples lists, other types text.
 
-    `finite` turns NaN and infinities into None, because JSON has no such numbers.
+    NaN and infinities become None. With `toml` they stay, and None is left out of tables.
 
     >>> plain({"a": np.float64(0.5), "b": (1, float("nan"))})
     {'a': 0.5, 'b': [1, None]}
     """
     if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist(), finite=finite)
+        return plain(value.tolist(), toml=toml)
     if isinstance(value, Mapping):
-        return {str(key): plain(item, finite=finite) for key, item in value.items()}
+        items = {str(key): plain(item, toml=toml) for key, item in value.items()}
+        return {key: item for key, item in items.items() if not toml or item is not None}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item, finite=finite) for item in value]
-    if isinstance(value, float) and finite and not math.isfinite(value):
+        return [plain(item, toml=toml) for item in value]
+    if isinstance(value, float) and not toml and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
-def _without_none(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    return {key: _without_none(item) for key, item in value.items() if item is not None}

@@ -36,8 +36,7 @@ from topbin.store.schema import misfit, read_json
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
 ROWS = "unlabeled.parquet"
-LEFT = (SETTINGS, EVENTS, RESULT, STAGES, ROWS, "candidates.csv", "report.html", "model")
-
+LEFT = (EVENTS, RESULT, STAGES, ROWS, "candidates.csv", "report.html", "model")  # and SETTINGS
 SCHEMA = "topbin-result-1"
 MOST = 256 << 20  # bytes of a file that people read
 MAY_CHANGE = frozenset({"time_limit"})  # how long to work; what is found by then is the same
@@ -95,7 +94,9 @@ def open_run(
         try:
             yield RunFolder(path, resume)
         except (InputError, MissingExtra):
-            _forget_refused(path)
+            # Settings alone would stand in the way of the same command, corrected.
+            if {p.name for p in path.iterdir()} <= {SETTINGS, LOCK}:
+                remove(path / SETTINGS)
             raise
 
 
@@ -130,7 +131,8 @@ def _parsed(folder: Path, name: str, parse: Callable[[str], Any], schema: str) -
             f"{value.get('topbin', '?')}; this is topbin {topbin.__version__}, which reads "
             f"{SCHEMA!r}. Use the version that wrote it, or run again.",
         )
-    check_fits(path, value, schema)
+    if (wrong := misfit(value, schema)) is not None:
+        raise damaged(path, f"it does not fit its schema: {wrong}")
     return dict(value)
 
 
@@ -142,17 +144,6 @@ def write_result(folder: Path, result: Mapping[str, Any]) -> None:
 
 def _sum_of(result: Mapping[str, Any]) -> str:
     return hashlib.sha256(to_json(result).encode()).hexdigest()
-
-
-def check_fits(path: Path, value: Any, schema: str) -> None:
-    """Hold a value against its schema; TB114 names the first place that does not fit."""
-    if (wrong := misfit(value, schema)) is not None:
-        raise damaged(path, f"it does not fit its schema: {wrong}")
-
-
-def check_result(result: Mapping[str, Any]) -> None:
-    """Hold a result that is to be written against its schema."""
-    check_fits(Path(RESULT), json.loads(to_json(result)), "result-1")
 
 
 def damaged(path: Path, why: str) -> InputError:
@@ -201,9 +192,8 @@ def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     tables = {k: v if isinstance(v, dict) else {"": v} for k, v in settings.items()}
-    return {
-        f"{k}.{name}".rstrip("."): v for k, table in tables.items() for name, v in table.items()
-    }
+    items = ((key, name, v) for key, table in tables.items() for name, v in table.items())
+    return {f"{key}.{name}".rstrip("."): value for key, name, value in items}
 
 
 def check_room(path: Path, *, force: bool) -> None:
@@ -229,17 +219,7 @@ def _make_room(path: Path, *, force: bool) -> None:
     with write_errors(path):
         remove_parts(path)
         for name in LEFT:
-            if name != SETTINGS:
-                remove(path / name)
-
-
-def _forget_refused(path: Path) -> None:
-    """Remove the settings of a run that was refused before it did anything.
-
-    Left there, they would stand in the way of the same command, corrected.
-    """
-    if {p.name for p in path.iterdir()} <= {SETTINGS, LOCK}:
-        remove(path / SETTINGS)
+            remove(path / name)
 
 
 def read_text(folder: Path, name: str) -> str:
@@ -256,8 +236,7 @@ def _read(path: Path) -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         raise InputError("TB114", _why_not(path.parent, path.name)) from None
     except OSError as error:
-        reason = error.strerror or error
-        raise InputError("TB114", f'"{path}" cannot be read: {reason}.') from error
+        raise InputError("TB114", f'"{path}" cannot be read: {error.strerror or error}.') from error
 
 
 def _why_not(folder: Path, name: str) -> str:

@@ -100,11 +100,7 @@ def _check_positions(lists: dict[str, list[str]], leaves: int, columns: int, n_c
     places = [text for text, chosen in zip(lists["threshold"], is_category, strict=True) if chosen]
     spelled = all(re.fullmatch(INT, place) for place in places)
     require_that(spelled, "the place of a set of categories is not a whole number")
-    _check_categories(_ints(places), whole, n_cat)
-
-
-def _check_categories(places: Any, whole: dict[str, Any], n_cat: int) -> None:
-    check_range(places, 0, n_cat)
+    check_range(_ints(places), 0, n_cat)
     if n_cat:
         bounds, words = whole["cat_boundaries"], whole["cat_threshold"]
         fits = bounds.size == n_cat + 1 and bounds[0] == 0 and bounds[-1] == words.size

@@ -67,5 +67,5 @@ SKLEARN = _modules("""
 """)
 NAMED = _modules("sklearn._loss.loss: ExponentialLoss HalfBinomialLoss")  # built by name alone
 FUNCTIONS = _modules("sklearn.feature_selection: chi2 f_classif")
-# Attributes that only a fit that goes on would need; they hold compiled objects.
-NOT_KEPT = frozenset({"_loss_function_", "_optimizer"})
+# Compiled objects that only a fit that goes on needs, and the version, which the folder keeps once.
+NOT_KEPT = frozenset({"_loss_function_", "_optimizer", "_sklearn_version"})

@@ -76,9 +76,8 @@ def unpack(node: Any, attached: Attachments) -> Any:
         return node
     if len(node) == 1 and (kind := next(iter(node))) in RULES:
         return RULES[kind].unpack(node[kind], attached)
-    raise InputError(
-        "TB110", f"the model folder holds a value of an unknown kind: {list(node)[:3]}."
-    )
+    found = list(node)[:3]
+    raise InputError("TB110", f"the model folder holds a value of an unknown kind: {found}.")
 
 
 def refused(names: str) -> InputError:
@@ -159,11 +158,8 @@ def _pack_face(face: Any, attached: Attachments) -> Any:
     fitted = {name: value for name, value in vars(face).items() if name not in params}
     if "memory" in params:
         params["memory"] = None  # it serves the fit, and may be large
-    return [
-        type(face).__name__,
-        _pack_fields(params, attached),
-        {name: pack(value, attached) for name, value in fitted.items()},
-    ]
+    packed = {name: pack(value, attached) for name, value in fitted.items()}
+    return [type(face).__name__, _pack_fields(params, attached), packed]
 
 
 def _unpack_face(content: Any, attached: Attachments) -> Any:
@@ -188,8 +184,7 @@ def _renamed(fitted: dict[str, Any]) -> dict[str, Any]:
 
 def _pack_object(value: Any, attached: Attachments) -> Any:
     state = value.__getstate__() or {}
-    kept = {k: v for k, v in state.items() if k not in NOT_KEPT and k != "_sklearn_version"}
-    packed = pack(_pairs(kept), attached)
+    packed = pack([list(pair) for pair in state.items() if pair[0] not in NOT_KEPT], attached)
     try:
         check_model(value)
     except InputError as error:
