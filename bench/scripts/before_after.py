@@ -91,14 +91,23 @@ def main() -> None:
     one_thread()
     sources = {"before": Path(sys.argv[1]).resolve(), "after": ROOT / "src"}
     turns = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    fit = ("--label", "known", "-o", "{folder}/{side}-", "--force")
+    small, large, new = "{folder}/small.csv", "{folder}/large.parquet", "{folder}/new.parquet"
+    fit = ("--label", "known", "--force", "-o")
+    run_small, run_large = "{folder}/{side}-small", "{folder}/{side}-large"
+    scored = ("-o", "{folder}/{side}.parquet", "--force")
+    alpha = ("alpha", "{folder}/scores.parquet", "--label", "label")
     tasks = [
         Task("`estimate_alpha`, 10⁶ + 10⁶ scores", "× np.sort", ()),
-        Task("`alpha`, 10⁸ rows of parquet", "CPU s", ("alpha", "{folder}/scores.parquet", "--label", "label")),
-        Task("`fit`, 7,000 × 25", "CPU s", ("fit", "{folder}/small.csv", *fit[:3], fit[3] + "small", fit[4])),
-        Task("`score`, 200,000 × 25", "µs per row", ("score", "{folder}/{side}-small", "{folder}/new.parquet", "-o", "{folder}/{side}.parquet", "--force"), per=SCORED / 1e6),
-        Task("`fit`, 100,000 × 50", "CPU s", ("fit", "{folder}/large.parquet", *fit[:3], fit[3] + "large", fit[4]), once=True),
-    ]  # fmt: skip
+        Task("`alpha`, 10⁸ rows of parquet", "CPU s", alpha),
+        Task("`fit`, 7,000 × 25", "CPU s", ("fit", small, *fit, run_small)),
+        Task(
+            "`score`, 200,000 × 25",
+            "µs per row",
+            ("score", run_small, new, *scored),
+            per=SCORED / 1e6,
+        ),
+        Task("`fit`, 100,000 × 50", "CPU s", ("fit", large, *fit, run_large), once=True),
+    ]
     lines = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -132,8 +141,9 @@ def main() -> None:
     ]
     text = head("Before and after", "python bench/scripts/before_after.py OLD_SRC")
     text += (
-        f"Medians of {turns} turns (the large fit: 1), one thread per numerical library; CPU seconds "
-        "hold the start of the command and its report. The clock is noisy where other work ran.\n\n"
+        f"Medians of {turns} turns (the large fit: 1), one thread per numerical library. CPU "
+        "seconds hold the start of the command and its report. The clock is noisy where other work "
+        "ran.\n\n"
     )
     save("before_after.md", text + table(titles, lines))
 
