@@ -31,6 +31,9 @@ class Evidence:
     counted: Tails | None = None  # counted elsewhere, for example over files larger than memory
     X_p: Any = None  # features, for methods that read no scores
     X_u: Any = None
+    # Whether these rows trained the models that scored the others of them. Such scores are not
+    # independent: intervals allow for that.
+    crossfitted: bool = False
 
     @classmethod
     def of(cls, scores_p: Any, scores_u: Any = None, *, share_p: float | None = None) -> "Evidence":
