@@ -186,8 +186,7 @@ def _bins_with_a_pure_one(tails: Tails) -> list[_Bin]:
     """
     least = max(_deciding(tails).above_p / QUARTER, min(LEAST_PURE, tails.n_p / LEAST_SHARE))
     bins = _bins(at_ranks(tails, geometric_ranks(tails.n_p)), SPREAD)
-    smallest = next((found for found in bins if found.above_p <= least), bins[-1])
-    return [found for found in bins if found.above_p >= smallest.above_p]
+    return [found for found in bins if found.above_p >= least]
 
 
 def _lower_if_pure(tails: Tails, risk: float, pure_fraction: float, spread: float) -> float:
