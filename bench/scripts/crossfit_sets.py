@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from PIL import Image
+from sklearn.datasets import make_friedman1
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from topbin_bench.tasks.files import data_file, missing
@@ -94,6 +96,27 @@ def compactiv() -> Loaded:
     return frame.to_numpy(), (busy < busy.median()).to_numpy()
 
 
+def puma32h() -> Loaded:
+    """A robot arm, simulated: whether the acceleration is above its median."""
+    frame = keel("regression/puma32h/puma32h.dat").astype(float)
+    y = frame.iloc[:, -1]
+    return frame.iloc[:, :-1].to_numpy(), (y > y.median()).to_numpy()
+
+
+def cifar(positive: tuple[int, ...]) -> Loaded:
+    """Photographs as 4 × 4 means of their colours."""
+    digit = np.load(ours("cifar10/labels.npz"))["test"]
+    image = np.asarray(Image.open(ours("cifar10/test_batch.webp")).convert("RGB"))
+    image = image.reshape(100, 32, 100, 32, 3).swapaxes(1, 2).reshape(-1, 4, 8, 4, 8, 3)
+    return image.mean(axis=(2, 4)).reshape(-1, 48), np.isin(digit, positive)
+
+
+def friedman() -> Loaded:
+    """Friedman's first function of five of ten uniform columns, above its median."""
+    X, y = make_friedman1(14_000, noise=1.0, random_state=4)
+    return X, y > np.median(y)
+
+
 def imdb() -> Loaded:
     with lzma.open(ours("imdb/imdb.jsonl.xz"), "rt", encoding="utf-8") as file:
         rows = [row for row in map(json.loads, file) if row["split"] == "train"]
@@ -149,4 +172,8 @@ CHECKED: dict[str, Callable[[], Loaded]] = {
     "mnist_low": lambda: mnist(LOW, HIGH),
     "mnist_49": lambda: mnist((4,), (9,)),
     "imdb": imdb,
+    "puma32h": puma32h,
+    "mnist_35": lambda: mnist((3,), (5,)),
+    "cifar": lambda: cifar((0, 1, 8, 9)),
+    "friedman": friedman,
 }

@@ -45,9 +45,10 @@ SPLIT, ROUNDS = 40, 5
 # With 1.1, the upper ends of 300 cross-fits of eight data sets missed as often as they should if
 # no negative scored among the positives; the rest is a margin (bench/results/crossfit_coverage.md).
 SPREAD = 1.15
-# The top bin that cross-fitted scores take as pure: a quarter of the one that decides, but not
-# fewer than 20 positives, or a fifth of them, where chance alone would pull the lower end to 0.
-QUARTER, LEAST_PURE, LEAST_SHARE = 4, 20, 5
+# The top bin that cross-fitted scores take as pure has 20 positives, or up to a quarter of those in
+# the bin that decides, or down to a half; never fewer than 10, with which chance alone could pull
+# the lower end to 0. Of fewer than 100 positives, a fifth replaces these numbers.
+HALF, QUARTER, USUAL_PURE, LEAST_PURE, FIFTH = 2, 4, 20, 10, 5
 
 
 def upper_bound(
@@ -184,7 +185,8 @@ def _bins_with_a_pure_one(tails: Tails) -> list[_Bin]:
     Its limit is then too high with probability `risk`, and the smallest limit of all even less
     often. The smallest of these bins does not depend on the confidence, so intervals are nested.
     """
-    least = max(_deciding(tails).above_p / QUARTER, min(LEAST_PURE, tails.n_p / LEAST_SHARE))
+    deciding, fifth = _deciding(tails).above_p, tails.n_p / FIFTH
+    least = max(deciding / QUARTER, min(deciding / HALF, USUAL_PURE, fifth), min(LEAST_PURE, fifth))
     bins = _bins(at_ranks(tails, geometric_ranks(tails.n_p)), SPREAD)
     return [found for found in bins if found.above_p >= least]
 
