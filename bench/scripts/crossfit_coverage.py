@@ -25,6 +25,7 @@ ALPHAS = (0.05, 0.1, 0.3, 0.5, 0.7)
 SIZES = ((100, 1000), (300, 1000), (100, 3000), (300, 3000))
 SEEDS = {"calibrate": 2, "check": 3, "default": 1}
 EACH = {"calibrate": 1, "check": 1, "default": 5}  # one of so many cells
+LATER = {"cifar", "friedman", "mnist_35", "puma32h"}
 SETS = {"calibrate": CALIBRATED, "check": CHECKED, "default": CHECKED}
 
 
@@ -58,6 +59,11 @@ class Found:
     plain: tuple[float, float]
     bound: float
     pure_bound_missed: bool
+
+
+def is_later(cell: Cell) -> bool:
+    """Whether a fit of the check is from after the last change of the rule."""
+    return cell.seed == 2 or cell.name in LATER
 
 
 def cells(name: str, y: np.ndarray, seed: int, each: int) -> Iterator[Cell]:
@@ -169,6 +175,7 @@ def section(title: str, found: list[Found]) -> str:
         "by data set": lambda cell: cell.name,
         "by α": lambda cell: cell.alpha,
         "by size": lambda cell: f"{cell.n_p} / {cell.n_u:,}",
+        "by time": lambda cell: f"{'after' if is_later(cell) else 'before'} the last change",
     }
     pure = sum(one.pure_bound_missed for one in found)
     text = (
@@ -228,7 +235,10 @@ INTRODUCTION = (
     "for which a data set has too few rows are left out. *high < α* and *low > α* count misses of "
     "the two ends (2.5 % each are promised), *bound < α* those of the one-sided bound (5 %), and "
     "*low = 0* the lower ends of 0 where α̂ ≥ .1. *was* is what the same scores get as scores that "
-    "a user brings, which is what cross-fitted scores got before.\n\n"
+    "a user brings, which is what cross-fitted scores got before.\n\nThe constants were chosen on "
+    "the calibration sets. After a first look at 375 fits of the check (coverage .944, 16 lower "
+    "ends too high), the bin that is taken as pure was limited to half of the deciding one. Four "
+    "data sets and seed 2 were drawn after that: the row *after the last change*.\n\n"
 )
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def puma32h() -> Loaded:
 
 
 def cifar(positive: tuple[int, ...]) -> Loaded:
-    """Photographs as 4 × 4 means of their colours."""
+    """Photographs as 4 × 4 mean colors."""
     digit = np.load(ours("cifar10/labels.npz"))["test"]
     image = np.asarray(Image.open(ours("cifar10/test_batch.webp")).convert("RGB"))
     image = image.reshape(100, 32, 100, 32, 3).swapaxes(1, 2).reshape(-1, 4, 8, 4, 8, 3)
@@ -128,7 +128,7 @@ def imdb() -> Loaded:
 def waveform() -> Loaded:
     """Breiman's three waves: the mean of two triangles with noise; the third pair is positive."""
     rng, steps, n = np.random.default_rng(3), np.arange(21.0), 14_000
-    waves = np.array([np.maximum(6 - abs(steps - centre), 0) for centre in (10, 6, 14)])
+    waves = np.array([np.maximum(6 - abs(steps - peak), 0) for peak in (10, 6, 14)])
     kind, part = rng.integers(0, 3, n), rng.random((n, 1))
     first, second = waves[np.array([(0, 1), (0, 2), (1, 2)])[kind].T]
     return part * first + (1 - part) * second + rng.normal(size=(n, 21)), kind == 2
