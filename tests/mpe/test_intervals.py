@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from roc_models import draw_tails
-from scipy.stats import binomtest
+from scipy.stats import beta, binomtest
 
 from topbin.core import InputError, Tails
 from topbin.mpe.bbe_cp import at_ranks, bbe_cp, geometric_ranks
@@ -18,7 +18,7 @@ from topbin.mpe.calibration import (
     knots,
     worst_shortfalls,
 )
-from topbin.mpe.intervals import interval, upper_bound
+from topbin.mpe.intervals import interval, interval_assumes, upper_bound
 
 CONFIDENCES = (1e-3, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.9999, 1 - 1e-12)
 
@@ -318,3 +318,109 @@ def test_no_unlabeled_rows_is_refused():
     for function in (interval, upper_bound):
         with pytest.raises(InputError, match="TB001 scores_u is empty"):
             function(Tails.of_positives([1.0, 2.0]))
+
+
+# --- cross-fitted scores ---------------------------------------------------------------------
+
+
+def overdispersed(rng, n_p, n_u, alpha):
+    """Tails with all negatives below all positives whose counts vary 1.15 times as much.
+
+    Of the positives of both samples, 19 % come in pairs with one score: then the mean of the
+    squared sizes of these groups over the mean size is 1.15².
+    """
+    rows = []
+    for n in (n_p, rng.binomial(n_u, alpha)):
+        scores = rng.random(n)
+        groups = np.repeat(scores, 1 + (rng.random(n) < 0.1923))
+        rows.append(groups[:n])
+    positives, hidden = rows
+    return Tails.from_scores(positives, np.concatenate([hidden, -np.ones(n_u - hidden.size)]))
+
+
+def test_upper_ends_hold_where_shares_vary_as_those_of_a_cross_fit():
+    rng, missed = np.random.default_rng(11), np.zeros(2)
+    for _ in range(800):
+        tails = overdispersed(rng, 100, 1000, 0.3)
+        missed += [upper_bound(tails, 0.975, crossfitted=own) < 0.3 for own in (False, True)]
+    plain, own = missed / 800
+    assert plain > 0.04
+    assert own <= 0.035
+
+
+def test_lower_end_is_the_smallest_limit_of_the_bins_of_which_one_must_be_pure():
+    # All 100 positives decide. A quarter of them are 25, and the next larger bin has 26.
+    cuts, above_p = np.arange(4.0), np.array([100, 50, 26, 10])
+    tails = Tails(cuts, above_p, np.array([300, 150, 90, 12]), 100, 1000)
+    counts = zip(above_p[:3], tails.above_u[:3], strict=True)
+    limits = [ratio_limits_of(x / 1.15**2, y / 1.15**2, 0.1) for x, y in counts]
+    assert isclose(interval(tails, crossfitted=True)[0], min(limits), rel_tol=1e-9)
+    assert "like the top 26 positives" in interval_assumes(tails, crossfitted=True)
+
+
+def ratio_limits_of(x, y, factor, risk=0.025):
+    """The lower one of Clopper and Pearson's limits, for counts that need not be whole."""
+    share = beta.ppf(risk, y, x + 1)
+    return factor * share / (1 - share)
+
+
+def test_one_coarse_bin_cannot_pull_the_lower_end_to_zero():
+    # Two tied scores: five positives have the upper one and, where 25 unlabeled rows would be
+    # expected beside them, five have it too.
+    scores_p, scores_u = np.repeat([1.0, 2.0], [95, 5]), np.repeat([2.0, 1.0, 0.0], [5, 495, 500])
+    tails = Tails.from_scores(scores_p, scores_u)
+    assert interval(tails)[0] == 0.0
+    for level in (0.95, 0.9999):
+        low, high = interval(tails, level, crossfitted=True)
+        assert 0.2 < low < 0.5 < high
+
+
+@pytest.mark.parametrize("model", ["Gaussians 3σ", "pure 20 %", "3σ, 20 probability levels"])
+@pytest.mark.parametrize("alpha", [0.1, 0.5])
+def test_the_lower_end_of_cross_fitted_scores_is_never_zero_from_100_positives_on(model, alpha):
+    for tails in draw_tails(model, 100, 1000, alpha, repeats=40, seed=3):
+        assert interval(tails, crossfitted=True)[0] > 0
+
+
+@few
+@given(samples())
+def test_intervals_of_cross_fitted_scores_are_nested_and_reach_higher(sample):
+    tails = Tails.from_scores(*sample)
+    for options in ({}, {"pure_fraction": 0.4}, {"kappa": 0.2}):
+        found = [interval(tails, level, **options, crossfitted=True) for level in CONFIDENCES]
+        assert all(0 <= low <= high <= 1 for low, high in found)
+        lows, highs = np.transpose(found)
+        assert np.all(np.diff(lows) <= 0)
+        assert np.all(np.diff(highs) >= 0)
+    assert interval(tails, crossfitted=True)[1] >= interval(tails)[1]
+    assert upper_bound(tails, crossfitted=True) >= upper_bound(tails)
+
+
+@pytest.mark.parametrize(
+    ("model", "n_p", "n_u", "alpha", "low", "high", "bound", "low_if_pure"),
+    [
+        ("Gaussians 3σ", 100, 1000, 0.3, 0.010957777968263333, 0.358724326542371,
+         0.3436538079030909, 0.07617630090023596),
+        ("pure 20 %", 300, 3000, 0.1, 0.04662852132283321, 0.17989860376546624,
+         0.17135658809447588, 0.13642437268485372),
+        ("3σ, 20 probability levels", 100, 1000, 0.5, 0.07086821342382926, 0.62410744921875,
+         0.609170052734375, 0.0),
+    ],
+)  # fmt: skip
+def test_scores_that_users_bring_keep_the_intervals_of_0_1(
+    model, n_p, n_u, alpha, low, high, bound, low_if_pure
+):
+    tails = next(draw_tails(model, n_p, n_u, alpha, repeats=1, seed=5))
+    wanted = low, high, bound, low_if_pure
+    found = *interval(tails), upper_bound(tails)
+    found = *found, interval(tails, 0.9, pure_fraction=0.3, kappa=0.05)[0]
+    # To the bit on one machine; libraries of another may round the last digit differently.
+    assert found == pytest.approx(wanted, rel=1e-12)
+
+
+def test_the_assumption_of_a_pure_fraction_names_it():
+    tails = Tails.from_scores([1.0, 2.0], [1.0])
+    for own in (False, True):
+        clause = interval_assumes(tails, 0.25, crossfitted=own)
+        assert clause == "if no negative scores among the top 25 % of the positives"
+    assert interval_assumes(tails) == "if some top bin holds only positives"

@@ -37,7 +37,8 @@ class AlphaEstimate:
     `interval` is two-sided and assumes that some top bin contains (nearly) only positives.
     `upper_bound` is one-sided and does not need that; like the interval it assumes that rows are
     independent and that the labeled positives are a random sample of all positives. Both are at
-    `confidence`. `caution` says which way the method errs.
+    `confidence`. `interval_assumes` names the top bin, and `caution` says which way the method
+    errs.
 
     >>> est = AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe")
     >>> est.pi                 # (100 + 0.25 * 300) / 400
@@ -55,6 +56,7 @@ class AlphaEstimate:
     alarms: tuple[Alarm, ...] = ()
     notes: tuple[str, ...] = ()
     caution: str | None = None
+    interval_assumes: str = INTERVAL_ASSUMES
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "AlphaEstimate":
@@ -110,7 +112,7 @@ class AlphaEstimate:
         if self.interval is not None and self.confidence is not None:
             level = f"{100 * self.confidence:g} %"
             low, high = self.interval
-            lines.append(f"{level} interval   {low:.3f} to {high:.3f}   {INTERVAL_ASSUMES}")
+            lines.append(f"{level} interval   {low:.3f} to {high:.3f}   {self.interval_assumes}")
             if self.upper_bound is not None:
                 lines.append(f"{level} bound      α ≤ {self.upper_bound:.3f}   {BOUND_ASSUMES}")
         if self.caution is not None:

@@ -31,9 +31,19 @@ class Evidence:
     counted: Tails | None = None  # counted elsewhere, for example over files larger than memory
     X_p: Any = None  # features, for methods that read no scores
     X_u: Any = None
+    # Whether these rows trained the models that scored the others of them. Such scores are not
+    # independent: intervals allow for that.
+    crossfitted: bool = False
 
     @classmethod
-    def of(cls, scores_p: Any, scores_u: Any = None, *, share_p: float | None = None) -> "Evidence":
+    def of(
+        cls,
+        scores_p: Any,
+        scores_u: Any = None,
+        *,
+        share_p: float | None = None,
+        crossfitted: bool = False,
+    ) -> "Evidence":
         """Evidence from two samples of scores, checked; Tails or Evidence alone are taken as is."""
         if isinstance(scores_p, Evidence | Tails):
             if scores_u is not None:
@@ -43,12 +53,16 @@ class Evidence:
                     f"{kind} already covers both samples, but scores_u was passed too. "
                     f"Pass the {kind} alone, or two samples of scores.",
                 )
-            given = scores_p if isinstance(scores_p, Evidence) else cls(counted=scores_p)
+            given = (
+                scores_p
+                if isinstance(scores_p, Evidence)
+                else cls(counted=scores_p, crossfitted=crossfitted)
+            )
             return given if share_p is None else replace(given, share_p=share_p)
         if scores_u is None:
             raise InputError("TB001", "scores_u is missing; pass the scores of the unlabeled rows.")
         scores_p, scores_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
-        return cls(scores_p, scores_u, share_p)
+        return cls(scores_p, scores_u, share_p, crossfitted=crossfitted)
 
     @cached_property
     def tails(self) -> Tails:

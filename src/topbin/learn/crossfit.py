@@ -103,6 +103,11 @@ class CrossFit:
             )
         return self.ensemble.scores(X)
 
+    def evidence(self, is_positive: Mask, *, share_p: float | None = None) -> Evidence:
+        """The out-of-fold scores of both samples, as scores of rows that trained one another."""
+        scores = self.scores[is_positive], self.scores[~is_positive]
+        return Evidence(*scores, share_p, crossfitted=True)
+
     @property
     def folds(self) -> tuple[tuple[Chain, ...], ...]:
         """For each repeat, the chains that held rows out, in the order of the folds."""

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from topbin.core import AlphaEstimate, Evidence, InputError, Tails
+from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Scores
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 from topbin.mpe.alarms import find_alarms
 from topbin.mpe.bbe_cp import geometric_ranks
-from topbin.mpe.intervals import interval, upper_bound
+from topbin.mpe.intervals import interval, interval_assumes, upper_bound
 from topbin.mpe.prune import thin_tails
 from topbin.mpe.registry import METHODS, Method, find_method
 
@@ -60,8 +60,7 @@ def estimate_alpha(
     if evidence.has_scores and not isinstance(scores_p, Evidence):
         _refuse_labels(*evidence.scores)
         evidence = _thinned(evidence, chosen)
-    tails = evidence.tails
-    return add_alarms(chosen.read(evidence), tails, confidence, pure_fraction, kappa)
+    return add_alarms(chosen.read(evidence), evidence, confidence, pure_fraction, kappa)
 
 
 def compared_estimates(evidence: Evidence) -> tuple[AlphaEstimate, ...]:
@@ -103,19 +102,23 @@ def _refuse_labels(scores_p: Scores, scores_u: Scores) -> None:
 
 def add_alarms(
     estimate: AlphaEstimate,
-    tails: Tails,
+    evidence: Evidence,
     confidence: float | None = CONFIDENCE,
     pure_fraction: float | None = None,
     kappa: float = 0.0,
     others: Sequence[AlphaEstimate] = (),
 ) -> AlphaEstimate:
-    """The same estimate with interval, bound and alarms read from the tails."""
+    """The same estimate with interval, bound and alarms read from the tails of the evidence."""
+    tails, own = evidence.tails, evidence.crossfitted
     if confidence is not None:
         estimate = replace(
             estimate,
             confidence=confidence,
-            interval=interval(tails, confidence, pure_fraction=pure_fraction, kappa=kappa),
-            upper_bound=upper_bound(tails, confidence),
+            interval=interval(
+                tails, confidence, pure_fraction=pure_fraction, kappa=kappa, crossfitted=own
+            ),
+            interval_assumes=interval_assumes(tails, pure_fraction, crossfitted=own),
+            upper_bound=upper_bound(tails, confidence, crossfitted=own),
         )
     found = find_alarms(estimate, tails, others)
     return replace(estimate, alarms=(*estimate.alarms, *found))

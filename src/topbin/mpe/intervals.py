@@ -6,6 +6,12 @@ unlabeled rows for this α", calibrated jointly over the bins in `calibration`. 
 assumes that negatives thin out toward the top of the bin that decides. Limits of a single ratio
 are Clopper & Pearson's (Biometrika 1934), two of them combined by Zou & Donner's rule (Statistics
 in Medicine 2008).
+
+Scores of a cross-fit are not independent: a row trains the models that score the others, so two
+similar positives rise together if both are labeled, fall together if both are not, and move apart
+otherwise. The gap between the shares of labeled and of hidden positives above a cut then varies
+more than independent rows would let it, by the factor `SPREAD`, by which all deviations are
+divided. The lower end of cross-fitted scores assumes a pure top bin and does not extrapolate.
 """
 
 from collections.abc import Callable
@@ -18,6 +24,7 @@ from scipy.special import ndtri
 
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
+from topbin.core.estimate import INTERVAL_ASSUMES
 from topbin.core.shares import exact_lower, exact_upper
 from topbin.core.tails import Tails
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
@@ -35,13 +42,24 @@ DECIDING = 3.5
 THIRD, LEAST_RING = 3, 10
 MARGIN = 2.33
 SPLIT, ROUNDS = 40, 5
+# With 1.1, the upper ends of 300 cross-fits of eight data sets missed as often as they should if
+# no negative scored among the positives; the rest is a margin (bench/results/crossfit_coverage.md).
+SPREAD = 1.15
+# The top bin that cross-fitted scores take as pure has 20 positives, or up to a quarter of those in
+# the bin that decides, or down to a half; never fewer than 10, with which chance alone could pull
+# the lower end to 0. Of fewer than 100 positives, a fifth replaces these numbers.
+HALF, QUARTER, USUAL_PURE, LEAST_PURE, FIFTH = 2, 4, 20, 10, 5
 
 
-def upper_bound(tails: Tails, confidence: float = CONFIDENCE) -> float:
+def upper_bound(
+    tails: Tails, confidence: float = CONFIDENCE, *, crossfitted: bool = False
+) -> float:
     """The largest α that the counts do not contradict, whatever the scores and the negatives.
 
     It assumes that rows are independent and that the labeled positives are a random sample of all
     positives, and nothing else. Here and in `interval`, only cuts of `geometric_ranks` are read.
+    `crossfitted` scores come from models that the other rows of these samples trained; they also
+    assume that their shares vary no more than 1.15 times as much as those of independent rows.
 
     >>> tails = Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))
     >>> round(upper_bound(tails), 2)
@@ -50,10 +68,12 @@ def upper_bound(tails: Tails, confidence: float = CONFIDENCE) -> float:
     check_fraction(confidence, "confidence")
     tails.require_unlabeled()
     # Roughly the critical shortfall: that of six independent normal deviations.
-    usual = float(-ndtri((1 - confidence) / 6))
-    return _largest_accepted(
-        tails, usual, lambda alpha: critical_shortfall(tails.n_p, tails.n_u, alpha, confidence)
-    )
+    usual, spread = float(-ndtri((1 - confidence) / 6)), _spread(crossfitted)
+
+    def critical(alpha: float) -> float:
+        return spread * critical_shortfall(tails.n_p, tails.n_u, alpha, confidence)
+
+    return _largest_accepted(tails, spread * usual, critical)
 
 
 def interval(
@@ -62,6 +82,7 @@ def interval(
     *,
     pure_fraction: float | None = None,
     kappa: float = 0.0,
+    crossfitted: bool = False,
 ) -> tuple[float, float]:
     """A two-sided interval for α; its upper end is as in `upper_bound`, its lower end assumes more.
 
@@ -71,6 +92,9 @@ def interval(
     positives; the lower end is then 0 if no bin is that small. In both cases `kappa` allows the
     bin to contain, besides a share q of the positives, a share κq of the negatives.
 
+    For `crossfitted` scores the upper end is as in `upper_bound`, and the lower end assumes by
+    default that some top bin of the size in `interval_assumes`, or larger, holds only positives.
+
     >>> tails = Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))
     >>> low, high = interval(tails)
     >>> round(low, 2), round(high, 2)
@@ -79,16 +103,40 @@ def interval(
     check_fraction(confidence, "confidence")
     check_fraction(kappa, "kappa", low_open=False)
     risk = (1 - confidence) / 2
-    high = upper_bound(tails, 1 - risk)
-    if pure_fraction is None:
-        low = _lower_if_thinning(tails, risk)
+    high = upper_bound(tails, 1 - risk, crossfitted=crossfitted)
+    if pure_fraction is not None:
+        low = _lower_if_pure(tails, risk, pure_fraction, _spread(crossfitted))
+    elif crossfitted:
+        low = min(found.limit(risk) for found in _bins_with_a_pure_one(tails))
     else:
-        low = _lower_if_pure(tails, risk, pure_fraction)
+        low = _lower_if_thinning(tails, risk)
     low = max(0.0, (low - kappa) / (1 - kappa))
     # No upper end is below the bound at one half; under that cap all intervals are nested.
     if not _clearly_below_all_bounds(tails, low):
-        low = min(low, upper_bound(tails, 0.5))
+        low = min(low, upper_bound(tails, 0.5, crossfitted=crossfitted))
     return min(low, high), high
+
+
+def interval_assumes(
+    tails: Tails, pure_fraction: float | None = None, *, crossfitted: bool = False
+) -> str:
+    """What the lower end of `interval` assumes, in a clause that can follow it.
+
+    >>> tails = Tails.from_scores(np.ones(50), np.repeat([1.0, 0.0], 500))     # one tied bin
+    >>> interval_assumes(tails, crossfitted=True)
+    'if the unlabeled rows that score like the top 50 positives are positive'
+    """
+    if pure_fraction is not None:
+        return f"if no negative scores among the top {100 * pure_fraction:g} % of the positives"
+    if not crossfitted:
+        return INTERVAL_ASSUMES
+    top = f"the top {_bins_with_a_pure_one(tails)[-1].above_p:,} positives"
+    return f"if the unlabeled rows that score like {top} are positive"
+
+
+def _spread(crossfitted: bool) -> float:
+    """How much more shares vary than those of independent rows."""
+    return SPREAD if crossfitted else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +146,19 @@ class _Bin:
     above_p: int
     above_u: int
     factor: float
+    spread: float = 1.0
 
     @property
     def ratio(self) -> float:
         return self.factor * self.above_u / self.above_p
 
     def limit(self, risk: float, exact: Callable[..., Any] = exact_lower) -> float:
-        """A limit of the ratio: that of the share of unlabeled rows in the bin, as odds."""
-        share = float(exact(self.above_u, self.above_u + self.above_p, risk))
+        """A limit of the ratio: that of the share of unlabeled rows in the bin, as odds.
+
+        Counts that vary more say as much as fewer independent rows.
+        """
+        hits, rows = (k / self.spread**2 for k in (self.above_u, self.above_u + self.above_p))
+        share = float(exact(hits, rows, risk))
         return self.factor * share / (1 - share)
 
 
@@ -126,7 +179,19 @@ def _lower_if_thinning(tails: Tails, risk: float) -> float:
     return min(low, outer.limit(risk))
 
 
-def _lower_if_pure(tails: Tails, risk: float, pure_fraction: float) -> float:
+def _bins_with_a_pure_one(tails: Tails) -> list[_Bin]:
+    """The bins of which one must be pure for the lower end of cross-fitted scores to hold.
+
+    Its limit is then too high with probability `risk`, and the smallest limit of all even less
+    often. The smallest of these bins does not depend on the confidence, so intervals are nested.
+    """
+    deciding, fifth = _deciding(tails).above_p, tails.n_p / FIFTH
+    least = max(deciding / QUARTER, min(deciding / HALF, USUAL_PURE, fifth), min(LEAST_PURE, fifth))
+    bins = _bins(at_ranks(tails, geometric_ranks(tails.n_p)), SPREAD)
+    return [found for found in bins if found.above_p >= least]
+
+
+def _lower_if_pure(tails: Tails, risk: float, pure_fraction: float, spread: float) -> float:
     """The lower limit of the ratio in the largest bin that the assumption calls pure.
 
     A bin with just that share of the sample reaches beyond it in half of all samples, so a margin
@@ -135,16 +200,21 @@ def _lower_if_pure(tails: Tails, risk: float, pure_fraction: float) -> float:
     check_fraction(pure_fraction, "pure_fraction", high_open=False)
     expected = pure_fraction * tails.n_p
     inside = expected - MARGIN * sqrt(expected * (1 - pure_fraction))
-    bins = _bins(at_ranks(tails, geometric_ranks(tails.n_p)))
+    bins = _bins(at_ranks(tails, geometric_ranks(tails.n_p)), spread)
     pure = [found for found in bins if found.above_p <= inside]
     return pure[0].limit(risk) if pure else 0.0
 
 
-def _inner_and_outer(tails: Tails) -> tuple[_Bin, _Bin]:
-    """The bin that decides and its top third, or the next larger bins if those are too small."""
+def _deciding(tails: Tails) -> _Bin:
+    """The bin that contradicts larger α most clearly."""
     coarse = at_ranks(tails, calibrated_ranks(tails.n_p))
     alpha = _largest_accepted(tails, DECIDING, lambda _: DECIDING)
-    deciding = _bins(coarse)[int(np.argmin(cut_deviations(coarse, alpha)))]
+    return _bins(coarse)[int(np.argmin(cut_deviations(coarse, alpha)))]
+
+
+def _inner_and_outer(tails: Tails) -> tuple[_Bin, _Bin]:
+    """The bin that decides and its top third, or the next larger bins if those are too small."""
+    deciding = _deciding(tails)
     bins = _bins(at_ranks(tails, geometric_ranks(tails.n_p)))
     bins = [found for found in bins if found.above_p >= min(SMALLEST_BIN, tails.n_p)]
     smallest = bins[-1].above_p
@@ -154,11 +224,11 @@ def _inner_and_outer(tails: Tails) -> tuple[_Bin, _Bin]:
     return inner, outer
 
 
-def _bins(tails: Tails) -> list[_Bin]:
+def _bins(tails: Tails, spread: float = 1.0) -> list[_Bin]:
     """From the largest to the smallest."""
     factor = tails.n_p / tails.n_u
     counts = zip(tails.above_p.tolist(), tails.above_u.tolist(), strict=True)
-    return [_Bin(x, y, factor) for x, y in counts]
+    return [_Bin(x, y, factor, spread) for x, y in counts]
 
 
 def _clearly_below_all_bounds(tails: Tails, alpha: float) -> bool:

@@ -74,7 +74,7 @@ def _render(
         answer=answer(result["estimate"]),
         meaning=MEANING,
         range_only=RANGE_ONLY,
-        interval_assumes=INTERVAL_ASSUMES,
+        interval_assumes=result["estimate"].get("interval_assumes", INTERVAL_ASSUMES),
         bound_assumes=BOUND_ASSUMES,
         direction=DIRECTION,
         verdict=VERDICTS,

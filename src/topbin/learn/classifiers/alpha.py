@@ -89,10 +89,10 @@ class AlphaEstimator(PUEstimator):
         plan = Plan(outer=self.cv, repeats=self.repeats)
         options = FitOptions(self.estimator, plan, seed=self._seed(), n_jobs=self.n_jobs)
         ranks = method.needs == "tails"
-        scores = run_crossfit(table, learner, options, ranks=ranks, new_rows=False).scores
-        self.evidence_ = Evidence(scores[is_p], scores[~is_p])
+        fit = run_crossfit(table, learner, options, ranks=ranks, new_rows=False)
+        self.evidence_ = fit.evidence(is_p)
         found = method.read(self.evidence_)
         others = [other.read(self.evidence_) for other in METHODS.values() if other.referee]
         return add_alarms(
-            found, self.evidence_.tails, self.confidence, self.pure_fraction, self.kappa, others
+            found, self.evidence_, self.confidence, self.pure_fraction, self.kappa, others
         )

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from topbin.core.checks import Scores
-from topbin.core.evidence import Evidence
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
 from topbin.learn.posterior import Posterior, posterior_through
@@ -34,9 +33,9 @@ class DEDPULClassifier(PUClassifier):
 
     def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
         fit = run_crossfit(table, replace(PVU, name="dedpul"), options, ranks=False)
-        evidence = Evidence(fit.scores[table.is_positive], fit.scores[~table.is_positive])
+        evidence = fit.evidence(table.is_positive)
         found = METHODS["dedpul"].read(evidence, rule=self.rule, bandwidth=self.bandwidth)
-        estimate = add_alarms(found, evidence.tails, options.confidence)
+        estimate = add_alarms(found, evidence, options.confidence)
         posterior = dedpul_curve(*evidence.scores, estimate.alpha, bandwidth=self.bandwidth)
         oof = posterior(fit.scores)
         return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence, oof)

