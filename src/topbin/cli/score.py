@@ -1,13 +1,12 @@
 """`topbin score`: probabilities for new rows with the model of a run, here or on a cluster."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import Verb, json_option, option, screen, write_json
+from topbin.cli.verb import Verb, dates_option, json_option, option, screen, write_json
 
 
 @click.command(cls=Verb)
@@ -24,6 +23,7 @@ from topbin.cli.verb import Verb, json_option, option, screen, write_json
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
+@dates_option
 @json_option
 def score(
     run: Path, source: tuple[str, ...], output: Path, force: bool, as_json: bool, **options: Any
@@ -38,21 +38,21 @@ def score(
     if options["engine"] is not None:
         _score_parts(run, source, output, force, as_json, options)
         return
+    from topbin.data.table import open_table
     from topbin.data.write import write_table
     from topbin.store.scorer import read_scorer
 
-    rows = write_table(output, scored_batches(read_scorer(run), list(source)), force=force)
-    screen(as_json).print(f"scored          {rows:,} rows into {output}", soft_wrap=True)
+    scorer, show = read_scorer(run), screen(as_json)
+    encoder = scorer.encoder
+    dates = encoder.orders(options["dates"])
+    table = open_table(list(source), needed=encoder.columns, dates=dates)
+    for line in table.date_lines:
+        show.print(f"dates           {line}", soft_wrap=True)
+    # One batch at a time, so that memory does not grow with the file.
+    rows = write_table(output, (scorer.score(batch) for batch in table.batches()), force=force)
+    show.print(f"scored          {rows:,} rows into {output}", soft_wrap=True)
     if as_json:
         write_json({"rows": rows, "output": str(output)})
-
-
-def scored_batches(scorer: Any, source: list[str]) -> Iterator[Any]:
-    """Each batch with two columns more; memory does not grow with the file."""
-    from topbin.data.table import open_table
-
-    for batch in open_table(source, needed=scorer.encoder.columns).batches():
-        yield scorer.score(batch)
 
 
 def _score_parts(
@@ -66,8 +66,9 @@ def _score_parts(
     from topbin.job.score import score_files
 
     show = screen(as_json)
+    how = {name: options[name] for name in ("skip_bad", "dates")}
     with open_engine(options) as engine:
-        done = score_files(engine, run, source, output, force=force, skip_bad=options["skip_bad"])
+        done = score_files(engine, run, source, output, force=force, **how)
     for note in done.notes:
         show.print(f"note            {note}", soft_wrap=True)
     before = f", {done.before:,} of them from before" if done.before else ""

@@ -21,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FAILED, WRONG_USE, PASSED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
 USE = {"TB007", "TB008", "TB103", "TB104"}
-ADVICE = re.compile(r"\b(positive|negative)=(?:'([^']*)'|([\w.-]+)),?")
+ADVICE = re.compile(r"\b(positive|negative|dates)=(?:'([^']*)'|([\w.-]+)),?")
 STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 SEED = click.IntRange(0, 2**31 - 1)
 EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong use, 3 the threshold that you set was exceeded."
@@ -38,6 +38,13 @@ class Grouped(click.Option):
 def option(*names: str, group: str, **settings: Any) -> Callable[[Command], Command]:
     """An option under a heading of the help, which shows its default."""
     return click.option(*names, cls=Grouped, group=group, show_default=True, **settings)
+
+
+def dates_option(command: Command) -> Command:
+    """`--dates`, of verbs that encode rows."""
+    about = "How dates in csv files are written, if not as in ISO 8601; iso leaves them as text."
+    kinds = click.Choice(["dmy", "mdy", "ymd", "iso"])
+    return option("--dates", group="Data", type=kinds, help=about)(command)
 
 
 def json_option(command: Command) -> Command:

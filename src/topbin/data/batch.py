@@ -6,7 +6,7 @@ missing), dates have no time zone, booleans are nullable, and everything else is
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
@@ -189,6 +189,10 @@ class Part:
     def read_as(self, types: Types) -> "Part":
         """The same rows, with their columns read as these types."""
         return replace(self, types={c: type_ for c, type_ in types.items() if c in self.types})
+
+    def read_dates(self, orders: Mapping[str, str]) -> "Part":
+        """The same rows; only text files have dates that can be read in several ways."""
+        return self
 
     def count(self) -> int:
         """How many rows there are."""

@@ -9,7 +9,7 @@ everything else scaled with missing values at the mean.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from shlex import quote
 from typing import Any
 
@@ -20,6 +20,7 @@ from scipy.sparse import csr_array, hstack
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
+from topbin.data.dates import ISO, ORDERS
 from topbin.data.findings import useless
 from topbin.data.schema import Kind, check_columns, nearest
 
@@ -100,7 +101,8 @@ class Dropped:
 class Features:
     """A fitted encoder: columns, their order, kinds and categories.
 
-    It encodes every later table in the same way.
+    It encodes every later table in the same way. `dates` is the order of day, month and year in
+    csv files, by column, where dates were not in ISO 8601.
 
     >>> features = fit_features({"age": [31, 47, 52], "town": ["Ulm", "Köln", None]})
     >>> features.encode({"town": ["Ulm", "Rom"], "age": [20, None]})      # in any column order
@@ -110,6 +112,7 @@ class Features:
 
     features: tuple[Feature, ...]
     dropped: tuple[Dropped, ...] = ()
+    dates: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sparse(self) -> bool:
@@ -143,17 +146,28 @@ class Features:
         for feature in self.features:
             _check_kind(feature, table)
 
+    def orders(self, given: str | None) -> dict[str, str]:
+        """How to read dates of new files: as in the fit, or as given; what was text stays text."""
+        told = {f.name: ISO if f.kind in ("string", "text") else given for f in self.features}
+        return {name: order for name, order in told.items() if order} | {**self.dates}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         features = [feature.to_dict() for feature in self.features]
-        return {"features": features, "dropped": [asdict(column) for column in self.dropped]}
+        dropped = [asdict(column) for column in self.dropped]
+        dates = {"dates": dict(self.dates)} if self.dates else {}
+        return {"features": features, "dropped": dropped, **dates}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Features":
         """The inverse of `to_dict`, after a trip through JSON; TB110 if the values are damaged."""
         try:
             features = tuple(Feature.from_dict(feature) for feature in stored["features"])
-            return cls(features, tuple(Dropped(**column) for column in stored["dropped"]))
+            dropped = tuple(Dropped(**column) for column in stored["dropped"])
+            dates = dict(stored.get("dates", {}))
+            if not set(dates.values()) <= ORDERS.keys():
+                raise ValueError(f"unknown orders of dates: {dates}")
+            return cls(features, dropped, dates)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError("TB110", f"the stored encoder is damaged: {error!r}.") from error
 

@@ -64,7 +64,7 @@ class Prepared:
     """Rows whose labels are read and whose features are encoded.
 
     `named` are the settings of a run that name the data. `alarms` are reasons to doubt any estimate
-    from these rows. `rest` is None if they are all rows.
+    from these rows. `rest` is None if they are all rows. `dates` says how dates were read.
     """
 
     table: Batch
@@ -77,6 +77,7 @@ class Prepared:
     id: str | None = None
     alarms: tuple[Alarm, ...] = ()
     rest: Rest | None = None
+    dates: Sequence[str] = ()
 
     @property
     def sources(self) -> list[str]:
@@ -115,6 +116,7 @@ class Prepared:
         return [
             f"labels          {self.labels.note}",
             *(f'                {v!r} is read as "unknown", not as "negative"' for v in unknown),
+            *(f"dates           {line}" for line in self.dates),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
         ]
@@ -158,6 +160,7 @@ def prepare(
     id: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
+    dates: str | None = None,
     sample: int | None = None,
     engine: Engine | None = None,
     seed: int = 0,
@@ -168,7 +171,7 @@ def prepare(
     is: only its positives and two samples come into memory.
     """
     _check_label(label, positives)
-    opened = open_labeled(source, label, positives=positives, sql=sql)
+    opened = open_labeled(source, label, positives=positives, sql=sql, dates=dates)
     rest = None
     if sample is not None:
         rows = check_count(sample, "sample")
@@ -187,13 +190,16 @@ def prepare(
     roles = {"positive": positive, "negative": negative}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
     named |= {} if sample is None else {"sample": sample}
-    return _encode(table, labels, rest, named, id, _names(drop), _names(text))
+    data = _encode(table, labels, rest, named, id, _names(drop), _names(text))
+    seen = {c: order for c, order in opened.table.dates.items() if c in data.encoder.columns}
+    encoder = replace(data.encoder, dates=seen)
+    return replace(data, encoder=encoder, dates=opened.table.date_lines)
 
 
 def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
-    names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "seed")
-    asked = {name: settings[name] for name in names if name in settings}
+    names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
+    asked = {name: settings[name] for name in (*names, "seed") if name in settings}
     source = settings.get("unlabeled") or settings["source"]
     return prepare(source, **asked, sample=sample_of(settings), engine=engine)
 
