@@ -370,6 +370,18 @@ def _row_hashes(column: pd.Series, kind: Kind) -> NDArray[np.uint64]:
     return np.asarray(pd.util.hash_array(values), np.uint64)
 
 
+def row_hashes(table: Any) -> NDArray[np.uint64]:
+    """One number per row of a frame or an array of objects; the order of columns does not matter.
+
+    >>> one, other = pd.DataFrame({"a": [1], "b": ["x"]}), pd.DataFrame({"b": ["x"], "a": [1]})
+    >>> row_hashes(one) == row_hashes(other)
+    array([ True])
+    """
+    frame = as_pandas(table) if hasattr(table, "columns") else pd.DataFrame(table)
+    frame = frame[sorted(frame, key=str)].astype(str)
+    return np.asarray(pd.util.hash_pandas_object(frame, index=False), np.uint64)
+
+
 def _code_series(column: pd.Series) -> Coded:
     if column.dtype.kind in "iu" and len(column):
         whole = column.to_numpy()

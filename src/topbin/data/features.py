@@ -141,6 +141,10 @@ class Features:
             return hstack([SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts], format="csr")
         return np.column_stack([x for f in self.features for x in numbers(f, columns[f.name])])
 
+    def by_name(self) -> "Features":
+        """The same, ordered by name: a model must not see how the columns of a file are ordered."""
+        return replace(self, features=tuple(sorted(self.features, key=lambda f: f.name)))
+
     def check(self, table: Batch) -> None:
         """Refuse a table whose columns or kinds are not those of the fit, with TB109."""
         for feature in self.features:
@@ -248,6 +252,7 @@ def _center_and_scale(values: Floats) -> tuple[float, float]:
     >>> _center_and_scale(np.array([1.0, 3.0, np.nan]))
     (2.0, 1.0)
     """
+    values = np.sort(values)  # the order of rows would move the last bits
     unit = 2.0 ** min(1023, int(np.frexp(np.nanmax(np.abs(values)))[1]))  # exact to divide by
     return float(np.nanmean(values / unit) * unit), float(np.nanstd(values / unit) * unit) or 1.0
 

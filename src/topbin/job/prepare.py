@@ -234,7 +234,7 @@ def _encode(
     hidden = [name for name in (label, id) if name is not None]
     columns = Columns(table)
     shown = columns if rest is None else rest.columns
-    encoder = fit_features(shown, exclude=[*hidden, *drop], text=text)
+    encoder = fit_features(shown, exclude=[*hidden, *drop], text=text).by_name()
     X = encoder.encode(columns)
     read = [name for name in encoder.columns if name not in text]
     findings, alarms = _notice(columns, X, labels, read)

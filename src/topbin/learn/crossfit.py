@@ -4,7 +4,8 @@ The hold-out of Garg et al. 2021, algorithm 3, costs a table a fifth of its rows
 is held out once: for each outer fold the whole loop runs on the other folds only, ranks U by
 models of inner folds, and then scores the fold that it has not touched. Folds shared between
 rounds would leak (which rows were kept reveals their labels) and push α̂ down. A learner
-that discards nothing needs no inner folds: its cross-fit is the ordinary one.
+that discards nothing needs no inner folds: its cross-fit is the ordinary one. Rows are put in an
+order that depends on their content alone, so that the answer does not depend on theirs.
 """
 
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
 from topbin.core.errors import InputError
@@ -24,7 +26,7 @@ from topbin.core.shares import share_below
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
 from topbin.learn.loop import TRACKED_BY, Epoch, train
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, RowNumbers, stratified_folds
+from topbin.learn.select import Floats, RowNumbers, content_order, stratified_folds
 from topbin.mpe.registry import METHODS
 
 # Below this many cells a model runs faster on one thread than it can wake a second one.
@@ -157,6 +159,9 @@ def crossfit(
     True
     """
     memory = {} if memory is None else memory
+    order = content_order(X, is_positive, sample_weight)
+    X, is_positive = _safe_indexing(X, order), is_positive[order]
+    sample_weight = None if sample_weight is None else sample_weight[order]
     chains: list[Chain] = []
     for repeat in range(plan.repeats):
         jobs = list(chains_of(is_positive, plan, seed + 1000 * repeat))[: None if new_rows else -1]
@@ -186,7 +191,9 @@ def crossfit(
                 if on_event is not None:
                     on_event(Progress(len(chains), plan.repeats * len(jobs), done.history[-1]))
     found = _gather(chains, is_positive, ranks=ranks)
-    return replace(found, chains=tuple(chains)) if keep_chains else found
+    found = replace(found, scores=found.scores[np.argsort(order)])
+    kept = (replace(chain, held_out=order[chain.held_out]) for chain in chains if keep_chains)
+    return replace(found, chains=tuple(kept))
 
 
 def is_small(X: Any) -> bool:

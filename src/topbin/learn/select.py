@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.model_selection import StratifiedKFold
 
 from topbin.core.checks import check_count, check_fraction, check_scores
 from topbin.core.errors import InputError
+from topbin.core.hashing import row_keys
 from topbin.core.labels import Mask
+from topbin.data.batch import row_hashes
 
 Floats = NDArray[np.float64]
 RowNumbers = NDArray[np.intp]
@@ -57,6 +60,21 @@ def stratified_folds(
         )
     splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
     yield from splitter.split(np.zeros(is_positive.size), is_positive)
+
+
+def content_order(X: Any, is_positive: Mask, weight: Floats | None = None) -> RowNumbers:
+    """An order of the rows that depends on their content, not on where they are in the table.
+
+    Equal rows come in the order that they have, which is harmless because they are exchangeable.
+
+    >>> content_order(np.array([[3.0], [1.0], [2.0]]), np.array([False, False, True]))
+    array([0, 2, 1])
+    >>> content_order(np.array([[1.0], [2.0], [3.0]]), np.array([False, True, False]))
+    array([2, 1, 0])
+    """
+    is_numeric = issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
+    keys = row_keys(X) if is_numeric else row_hashes(X)
+    return np.lexsort((np.zeros(keys.size) if weight is None else weight, is_positive, keys))
 
 
 def n_rows(X: Any) -> int:

@@ -51,7 +51,7 @@ def read_table(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
 
         X = DataFrame(X, columns=face.feature_names_in_)
     if reset:
-        face.features_ = fit_features(X)
+        face.features_ = fit_features(X).by_name()
         if dropped := face.features_.dropped:
             reasons = " ".join(column.reason for column in dropped)
             warnings.warn(
