@@ -208,7 +208,9 @@ def chain_name(learner: Learner, repeat: int, k: int) -> str:
 
 def chains_of(is_positive: Mask, plan: Plan, seed: int) -> Iterator[tuple[int, RowNumbers]]:
     """A seed and the rows held out, for each outer fold and then for none."""
-    for k, (_, held_out) in enumerate(stratified_folds(is_positive, plan.outer, seed)):
+    least = 2 if plan.inner == 1 else 3  # one of them is held out before the inner folds
+    folds = stratified_folds(is_positive, plan.outer, seed, least=least)
+    for k, (_, held_out) in enumerate(folds):
         yield seed + 10 * (k + 1), held_out
     yield seed, np.zeros(0, np.intp)
 

@@ -46,19 +46,22 @@ def split_rows(
 
 
 def stratified_folds(
-    is_positive: Mask, folds: int, seed: int
+    is_positive: Mask, folds: int, seed: int, *, least: int = 2
 ) -> Iterator[tuple[RowNumbers, RowNumbers]]:
-    """Rows to train on and rows held out, per fold; fewer folds where a side has fewer rows."""
+    """Rows to train on and rows held out, per fold; fewer folds where a side has fewer rows.
+
+    TB003 if a side has fewer than `least` rows.
+    """
     n_p = int(is_positive.sum())
-    folds = min(folds, n_p, is_positive.size - n_p)
-    if folds < 2:
+    fewest = min(n_p, is_positive.size - n_p)
+    if fewest < least:
         raise InputError(
             "TB003",
-            f"cross-fitting needs 2 positives and 2 unlabeled rows; got n_samples = "
+            f"cross-fitting needs {least} positives and {least} unlabeled rows; got n_samples = "
             f"{is_positive.size} with {n_p} positive. Score the rows with a model of your own and "
             "use topbin.estimate_alpha.",
         )
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    splitter = StratifiedKFold(min(folds, fewest), shuffle=True, random_state=seed)
     yield from splitter.split(np.zeros(is_positive.size), is_positive)
 
 

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
+from topbin.core.checks import refuse_nan
 from topbin.core.errors import InputError
 from topbin.learn.loop import EpochLoss
 from topbin.learn.risk import Risk, mean_risk
@@ -125,7 +126,8 @@ def positive_scores(model: Any, X: Any) -> Floats:
             f"{type(model).__name__} has neither predict_proba nor decision_function, so it "
             "cannot score rows. Use a classifier that has one of them.",
         )
-    return scores.astype(np.float64, copy=False)
+    last = getattr(model, "steps", [[model]])[-1][-1]  # of a pipeline
+    return refuse_nan(scores.astype(np.float64, copy=False), last)
 
 
 def seeded(estimator: Any, seed: int) -> Any:

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state, estimator_html_repr
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
-from topbin.core.checks import check_fraction
+from topbin.core.checks import check_fraction, unmasked
 from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
 from topbin.core.errors import InputError
 from topbin.core.labels import Labels, read_labels
@@ -127,7 +127,8 @@ def check_weight(sample_weight: Any, rows: int) -> NDArray[np.float64] | None:
         return None
     table = np.broadcast_to(0.0, (rows, 1))  # the check reads only how many rows it has
     try:
-        weight = _check_sample_weight(sample_weight, table, dtype=float, ensure_non_negative=True)
+        weight = unmasked(sample_weight)
+        weight = _check_sample_weight(weight, table, dtype=float, ensure_non_negative=True)
     except ValueError as error:
         raise InputError("TB012", str(error)) from error
     return np.asarray(weight, np.float64)
