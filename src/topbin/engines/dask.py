@@ -1,12 +1,18 @@
 """The Dask engine: parts on the workers of a cluster, sums added in a tree (extra `dask`)."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any, Self
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.engines.engine import BRANCH, REACH_SECONDS, Part, Shared, Sum, added
+
+LOOK_SECONDS = 2.0
+SAY_SECONDS = 10.0
+GIVE_UP_SECONDS = 300.0  # workers of a busy cluster may have to be waited for
 
 
 class Dask:
@@ -39,8 +45,41 @@ class Dask:
             groups = [sums[i : i + BRANCH] for i in range(0, len(sums), BRANCH)]
             sums = [self._client.submit(added, group, pure=False) for group in groups]
         with self._giving_up():
-            found: Sum = sums[0].result()
+            found: Sum = self._result(sums[0])
         return found
+
+    def _result(self, future: Any) -> Any:
+        """What a future gives, for as long as some worker is heard of.
+
+        A warning after some seconds in which none is, and TB402 after some minutes.
+        """
+        heard, since, is_said = None, monotonic(), False
+        while True:
+            try:
+                return future.result(timeout=LOOK_SECONDS)
+            except TimeoutError:
+                if future.done():  # it is the task's own
+                    raise
+            workers = self._client.scheduler_info()["workers"].values()
+            last = max((worker["last_seen"] for worker in workers), default=None)
+            if last != heard:
+                heard, since, is_said = last, monotonic(), False
+            silent = monotonic() - since
+            told = (
+                f"none of {len(workers)} Dask workers has answered"
+                if workers
+                else "there has been no Dask worker"
+            )
+            if silent > GIVE_UP_SECONDS:
+                raise InputError(
+                    "TB402",
+                    f"{told} for {silent:.0f} s, so the work was given up. Start workers with "
+                    "`dask worker ADDRESS`, or look at the logs of those that there are.",
+                )
+            if silent > SAY_SECONDS and not is_said:
+                is_said = True
+                until = f"waiting until {GIVE_UP_SECONDS:g} s have passed"
+                warnings.warn(f"{told} for {silent:.0f} s; {until}.", stacklevel=3)
 
     @contextmanager
     def _giving_up(self) -> Iterator[None]:
