@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Event
 from time import monotonic
 from typing import Any, Self
 
@@ -54,12 +55,9 @@ class Dask:
         A warning after some seconds in which none is, and TB402 after some minutes.
         """
         heard, since, is_said = None, monotonic(), False
-        while True:
-            try:
-                return future.result(timeout=LOOK_SECONDS)
-            except TimeoutError:
-                if future.done():  # it is the task's own
-                    raise
+        done = Event()
+        future.add_done_callback(lambda _: done.set())
+        while not done.wait(LOOK_SECONDS):
             workers = self._client.scheduler_info()["workers"].values()
             last = max((worker["last_seen"] for worker in workers), default=None)
             if last != heard:
@@ -80,6 +78,7 @@ class Dask:
                 is_said = True
                 until = f"waiting until {GIVE_UP_SECONDS:g} s have passed"
                 warnings.warn(f"{told} for {silent:.0f} s; {until}.", stacklevel=3)
+        return future.result()
 
     @contextmanager
     def _giving_up(self) -> Iterator[None]:
