@@ -185,6 +185,10 @@ def test_names_above_255_bytes_are_said(run, tmp_path):
         draw_audit(run, 5, tmp_path / f"{LONG}.csv")
     for verb in ("inspect", "report", "audit"):
         assert call(verb, tmp_path / LONG).stderr.startswith("TB1")
+    with fails("TB102", "too long"):
+        tb.fit(tmp_path / f"{LONG}.csv", "y")
+    with fails("TB102", "too long"):
+        tb.fit(claims(20), positives=str(tmp_path / f"{LONG}.csv"))
 
 
 def test_a_folder_that_may_not_be_searched_is_said(run, monkeypatch):
@@ -196,6 +200,8 @@ def test_a_folder_that_may_not_be_searched_is_said(run, monkeypatch):
         tb.load(run / "model")
     with fails("TB114", "Permission denied"):
         read_result(run)
+    with fails("TB102", "Permission denied"):
+        tb.fit(run / "a.csv", "y")
 
 
 def test_a_full_disk_while_a_result_is_replaced_leaves_the_old_one(run):

@@ -124,6 +124,9 @@ def test_names_cannot_steer_the_terminal(tmp_path):
         assert set(done.output) & set("\x1b\x07\x9b\u202e") == set(), done.output
     assert "\\u001b]0;owned" in said[0].output
     assert json.loads(said[2].stdout)["by"] == ESCAPE
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert set(page) & set("\x1b\x07\x9b\u202e") == set()
+    assert "\\u202e" in page
 
 
 def test_what_is_not_from_a_file_is_printed_as_it_is(capsys):

@@ -43,7 +43,7 @@ def test_a_plain_text_is_one_column():
     frame["note"] = ["a small dent in the door"] * 6 + ["a large loss of all cargo"] * 6
     frame["n"] = frame["n"] % 5
     table = frame
-    assert prepare(table, "s", drop="note").encoder.columns == ["x", "n"]
+    assert prepare(table, "s", drop="note").encoder.columns == ["n", "x"]
     assert prepare(table, "s", text="note").encoder.sparse
     with pytest.raises(InputError, match=r'TB103 .* has no column "nope"'):
         prepare(table, "s", drop="nope")

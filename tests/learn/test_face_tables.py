@@ -89,7 +89,7 @@ def test_a_face_and_the_whole_job_see_the_same_matrix(make, seen):
     assert job.shape == (N, 6 + 5 + 4)
     np.testing.assert_array_equal(face, job)
     np.testing.assert_array_equal(pair, job)
-    np.testing.assert_array_equal(job, fit_features(make(LARGE)).encode(make(LARGE)))
+    np.testing.assert_array_equal(job, fit_features(make(LARGE)).by_name().encode(make(LARGE)))
 
 
 def test_dropped_columns_are_named_and_still_count_as_columns():
@@ -108,11 +108,11 @@ def test_dropped_columns_are_named_and_still_count_as_columns():
 def test_every_column_becomes_numbers(make):
     X = encoded(make(FRAME))
     assert X.shape == (4, 8)
-    np.testing.assert_array_equal(X[:, 0], [1, 0, np.nan, 1])
-    np.testing.assert_array_equal(X[:, 1], [1, 2, 3, 4])
-    np.testing.assert_array_equal(X[:, 2], [0.5, np.nan, 2.5, -1])
-    np.testing.assert_array_equal(X[:, 3], [1, 0, 1, 1])
-    np.testing.assert_array_equal(X[:, 7], [1, np.nan, 0, 2])
+    np.testing.assert_array_equal(X[:, 3], [1, np.nan, 0, 2])  # by name: day, n, on, town, x
+    np.testing.assert_array_equal(X[:, 4], [1, 2, 3, 4])
+    np.testing.assert_array_equal(X[:, 5], [1, 0, 1, 1])
+    np.testing.assert_array_equal(X[:, 6], [1, 0, np.nan, 1])
+    np.testing.assert_array_equal(X[:, 7], [0.5, np.nan, 2.5, -1])
 
 
 @pytest.mark.parametrize("matrix", [np.eye(4), csr_array(np.eye(4)), [[1.0, 2.0], [3.0, 4.0]]])
@@ -134,7 +134,7 @@ def test_a_pipeline_of_the_users_own_reads_the_frame_as_it_came():
 def test_an_array_after_a_frame_is_read_by_position():
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         X = encoded(FRAME[["town", "n"]], np.array([["Bern", 7], ["Rome", 8]], object))
-    np.testing.assert_array_equal(X, [[0, 7], [np.nan, 8]])
+    np.testing.assert_array_equal(X, [[7, 0], [8, np.nan]])  # n, town
 
 
 def test_an_array_of_strings_and_numbers_is_encoded():

@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import PASSED, Verb, json_option, option, screen, visible, write_json
+from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
+from topbin.core.visible import visible
 
 
 @click.command(cls=Verb)

@@ -10,6 +10,7 @@ from topbin.cli.verb import (
     PASSED,
     SEED,
     Verb,
+    dates_option,
     json_option,
     option,
     output_option,
@@ -31,6 +32,7 @@ FIRST_LINE = "first estimate  between {:.2f} and {:.2f}; refining (Ctrl-C keeps 
 @option("--id", "id_", group="Data", help="A column that names rows; never used as a feature.")
 @option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
 @option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
+@dates_option
 @option("--label", group="Labels", help="The column that marks the positives.")
 @option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
 @option("--negative", group="Labels", help="Its value for a row known to be negative.")

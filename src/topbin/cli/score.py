@@ -1,13 +1,20 @@
 """`topbin score`: probabilities for new rows with the model of a run, here or on a cluster."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import Verb, json_option, option, output_option, screen, write_json
+from topbin.cli.verb import (
+    Verb,
+    dates_option,
+    json_option,
+    option,
+    output_option,
+    screen,
+    write_json,
+)
 
 
 @click.command(cls=Verb)
@@ -17,6 +24,7 @@ from topbin.cli.verb import Verb, json_option, option, output_option, screen, wr
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
+@dates_option
 @json_option
 def score(
     run: Path, source: tuple[str, ...], output: Path, force: bool, as_json: bool, **options: Any
@@ -31,18 +39,25 @@ def score(
     show = screen(as_json)
     told: dict[str, Any]
     if options["engine"] is None:
+        from topbin.data.table import open_table
         from topbin.data.write import write_table
         from topbin.store.scorer import read_scorer
 
-        rows = write_table(output, scored_batches(read_scorer(run), list(source)), force=force)
+        scorer = read_scorer(run)
+        dates = scorer.encoder.orders(options["dates"])
+        table = open_table(list(source), needed=scorer.encoder.columns, dates=dates)
+        for line in table.date_lines:
+            show.print(f"dates           {line}")
+        # One batch at a time, so that memory does not grow with the file.
+        rows = write_table(output, (scorer.score(batch) for batch in table.batches()), force=force)
         told = {"rows": rows, "output": str(output)}
         show.print(f"scored          {rows:,} rows into {output}")
     else:
         from topbin.job.score import score_files
 
-        how = {"force": force, "skip_bad": options["skip_bad"]}
+        how = {name: options[name] for name in ("skip_bad", "dates")}
         with open_engine(options) as engine:
-            done = score_files(engine, run, source, output, **how)
+            done = score_files(engine, run, source, output, force=force, **how)
         told = {"rows": done.rows, "files": done.files, "before": done.before}
         told |= {"output": str(output), "notes": list(done.notes)}
         for note in done.notes:
@@ -52,11 +67,3 @@ def score(
         show.print(f"scored          {wrote}")
     if as_json:
         write_json(told)
-
-
-def scored_batches(scorer: Any, source: list[str]) -> Iterator[Any]:
-    """Each batch with two columns more; memory does not grow with the file."""
-    from topbin.data.table import open_table
-
-    for batch in open_table(source, needed=scorer.encoder.columns).batches():
-        yield scorer.score(batch)

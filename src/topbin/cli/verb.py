@@ -18,13 +18,13 @@ from rich.console import Console
 
 from topbin.cli import EXIT_CODES
 from topbin.core.errors import TopbinError
+from topbin.core.visible import visible
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FAILED, WRONG_USE, PASSED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
 USE = {"TB007", "TB008", "TB103", "TB104"}
-ADVICE = re.compile(r"\b(positive|negative)=(?:'([^']*)'|([\w.-]+)),?")
-STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+ADVICE = re.compile(r"\b(positive|negative|dates)=(?:'([^']*)'|([\w.-]+)),?")
 SEED = click.IntRange(0, 2**31 - 1)
 
 
@@ -44,6 +44,10 @@ def option(*names: str, group: str, **settings: Any) -> Callable[[Command], Comm
 json_option = option(
     "--json", "as_json", group="Output", is_flag=True, help="Only JSON on standard output."
 )
+dates_option = option(
+    "--dates", group="Data", type=click.Choice(["dmy", "mdy", "ymd", "iso"]),
+    help="How dates in csv files are written, if not as in ISO 8601; iso leaves them as text.",
+)  # fmt: skip
 
 
 def output_option(
@@ -122,15 +126,6 @@ class Screen(Console):
     def print(self, *objects: Any, **settings: Any) -> None:
         """Print; control characters are shown as escapes."""
         super().print(*(visible(o) if isinstance(o, str) else o for o in objects), **settings)
-
-
-def visible(text: str) -> str:
-    """Text with control and text-direction characters as escapes.
-
-    >>> print(visible("amount" + chr(27) + "[2J"))
-    amount\\u001b[2J
-    """
-    return STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def screen(as_json: bool = False, quiet: bool = False) -> Screen:

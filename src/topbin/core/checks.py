@@ -12,6 +12,7 @@ from topbin.core.errors import InputError
 
 Scores = NDArray[np.floating[Any]]
 Value = TypeVar("Value")
+Found = TypeVar("Found", bound=NDArray[np.floating[Any]])
 
 
 def check_scores(
@@ -51,7 +52,7 @@ def as_real_array(scores: Any, name: str) -> Scores:
     array([[1., 0.]])
     """
     try:
-        array = np.asarray(scores)
+        array = np.asarray(unmasked(scores))
     except ValueError as error:
         raise InputError("TB005", f"{name} is ragged: {error}") from error
     if array.dtype == object:
@@ -63,6 +64,33 @@ def as_real_array(scores: Any, name: str) -> Scores:
     if array.dtype.newbyteorder("=") in (np.float32, np.float64):
         return array.astype(array.dtype.newbyteorder("="), copy=False)
     return array.astype(np.float64)
+
+
+def unmasked(values: Any) -> Any:
+    """A masked array as a plain one, NaN (or None, among objects) where it is masked.
+
+    >>> unmasked(np.ma.array([1, 2], mask=[False, True]))
+    array([ 1., nan])
+    """
+    if not np.ma.isMaskedArray(values):
+        return values
+    is_number = values.dtype.kind in "biuf"
+    kind = np.result_type(values.dtype, np.float32) if is_number else np.dtype(object)
+    filled = values.data.astype(kind)
+    filled[np.ma.getmaskarray(values)] = np.nan if is_number else None
+    return filled
+
+
+def refuse_nan(scores: Found, model: Any) -> Found:
+    """The scores of a model, or TB004 if some are NaN, which would rank above all others."""
+    bad = int(np.count_nonzero(np.isnan(scores)))
+    if bad:
+        raise InputError(
+            "TB004",
+            f"{type(model).__name__} gave NaN as the score of {bad:,} of {scores.size:,} rows. "
+            "Look for extreme or missing values in these rows, or use another model.",
+        )
+    return scores
 
 
 def _numbers_from_objects(array: NDArray[Any], name: str) -> NDArray[np.float64]:

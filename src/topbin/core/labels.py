@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topbin.core.checks import unmasked
 from topbin.core.errors import InputError
 
 Mask = NDArray[np.bool_]
@@ -258,7 +259,7 @@ def _as_column(s: Any) -> NDArray[Any]:
     if hasattr(s, "to_pylist"):  # arrow, whose own conversion refuses columns with nulls
         return np.array(s.to_pylist(), object)
     try:
-        return np.asarray(s.to_numpy() if hasattr(s, "to_numpy") else s)
+        return np.asarray(s.to_numpy() if hasattr(s, "to_numpy") else unmasked(s))
     except ValueError as error:
         raise InputError("TB005", f"labels must be one value per row: {error}") from error
 

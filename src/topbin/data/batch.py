@@ -6,7 +6,7 @@ missing), dates have no time zone, booleans are nullable, and everything else is
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
@@ -178,6 +178,10 @@ class Part:
         """The same rows, with their columns read as these types."""
         return replace(self, types={c: type_ for c, type_ in types.items() if c in self.types})
 
+    def read_dates(self, orders: Mapping[str, str]) -> "Part":
+        """The same rows; only text files have dates that can be read in several ways."""
+        return self
+
     def count(self) -> int:
         """How many rows there are."""
         assert self.size is not None
@@ -330,6 +334,18 @@ def _row_hashes(column: pd.Series, kind: Kind) -> NDArray[np.uint64]:
     else:
         values = column.astype(object).where(~column.isna(), None).to_numpy()
     return np.asarray(pd.util.hash_array(values), np.uint64)
+
+
+def row_hashes(table: Any) -> NDArray[np.uint64]:
+    """One number per row of a frame or an array of objects; the order of columns does not matter.
+
+    >>> one, other = pd.DataFrame({"a": [1], "b": ["x"]}), pd.DataFrame({"b": ["x"], "a": [1]})
+    >>> row_hashes(one) == row_hashes(other)
+    array([ True])
+    """
+    frame = as_pandas(table) if hasattr(table, "columns") else pd.DataFrame(table)
+    frame = frame[sorted(frame, key=str)].astype(str)
+    return np.asarray(pd.util.hash_pandas_object(frame, index=False), np.uint64)
 
 
 def _code_series(column: pd.Series) -> Coded:

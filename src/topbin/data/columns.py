@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from topbin.core.checks import unmasked
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch
 from topbin.data.schema import Kind
@@ -96,7 +97,7 @@ def as_batch(table: Any) -> Batch:
     if isinstance(table, Mapping):
         table = _frame_of(table)
     elif not hasattr(table, "columns"):
-        array = np.asarray(table)
+        array = np.asarray(unmasked(table))
         if array.ndim != 2:
             raise InputError("TB005", f"a table has two dimensions; got shape {array.shape}.")
         table = pd.DataFrame(array, columns=[f"column {i}" for i in range(array.shape[1])])
@@ -107,7 +108,7 @@ def as_batch(table: Any) -> Batch:
 
 
 def _frame_of(columns: Mapping[Any, Any]) -> pd.DataFrame:
-    arrays = {str(name): np.asarray(values) for name, values in columns.items()}
+    arrays = {str(name): np.asarray(unmasked(values)) for name, values in columns.items()}
     for name, array in arrays.items():
         if array.ndim != 1:
             rule = f'column "{name}" must have one value per row'

@@ -8,17 +8,19 @@ constant memory, and says in one sentence what is wrong with a file that fails.
 import codecs
 import csv
 import io
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import IO, Any
+from typing import IO
 
 import duckdb
 
 from topbin.core.errors import InputError
+from topbin.data.dates import Dated, formats_of
 from topbin.data.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
 from topbin.data.find import Format, open_bytes
-from topbin.data.schema import check_names
+from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
 SAMPLE_ROWS = 20_480  # what DuckDB's sniffer looks at
@@ -32,9 +34,8 @@ FITS = {
     "BIGINT": f"try_cast({{c}} as BIGINT) is not null and not contains({{c}}, '.') and {NO_CODE}",
     "DOUBLE": f"try_cast({{c}} as DOUBLE) is not null and {NO_CODE}",
     # A format reads "infinity" as 1900-01-01; without one it is infinite, and therefore missing.
-    "DATE": f"try_strptime({{c}}, {{date}}) is not null and not {INFINITE}",
-    "TIMESTAMP": "coalesce(try_strptime({c}, {timestamp}), try_cast({c} as TIMESTAMP)) is not null"
-    f" and not ({{has_format}} and {INFINITE})",
+    "DATE": f"try_strptime({{c}}, '{ISO_DATE}') is not null and not {INFINITE}",
+    "TIMESTAMP": "try_cast({c} as TIMESTAMP) is not null",
     "TIMESTAMP WITH TIME ZONE": "try_cast({c} as TIMESTAMPTZ) is not null",
     "TIME": "try_cast({c} as TIME) is not null",
     "BOOLEAN": "lower({c}) in ('true', 'false')",  # DuckDB 2 would also take yes/no and t/f
@@ -52,22 +53,35 @@ class Delimited(DuckPart):
     """A csv or tsv file: its dialect, and the type of every column (blank: no value at all)."""
 
     delimiter: str
-    date_format: str
-    timestamp_format: str | None
+    dated: dict[str, Dated] = field(default_factory=dict)  # text that could be read as dates
+    formats: dict[str, str] = field(default_factory=dict)  # text that is read as dates
+
+    def read_dates(self, orders: Mapping[str, str]) -> "Delimited":
+        """The same rows, with text that is written in the order of its column read as dates."""
+        told = {c: dated.formats.get(orders.get(c, "")) for c, dated in self.dated.items()}
+        formats = {c: form for c, form in told.items() if form is not None}
+        types = self.types | {c: "TIMESTAMP" if "%M" in f else "DATE" for c, f in formats.items()}
+        return replace(self, own=types, types=types, formats=formats)
 
     @property
     def source(self) -> str:
         """The SQL that parses its columns into their types."""
         types = {**self.own, **self.types}
-        read = {c: "VARCHAR" if type_ == "BLANK" else type_ for c, type_ in types.items()}
-        listed = ", ".join(f"{literal(c)}: {literal(type_)}" for c, type_ in read.items())
-        formats = f", dateformat={literal(self.date_format)}"
-        if self.timestamp_format:
-            formats += f", timestampformat={literal(self.timestamp_format)}"
-        return (
-            f"read_csv({path_literal(self.path)}, auto_detect=false, columns={{{listed}}}, "
-            f"{_dialect(self.delimiter)}{formats})"
+        ours = {c: f for c, f in self.formats.items() if kind_of(types[c]) == "date"}
+        text = {c for c, type_ in types.items() if type_ == "BLANK"} | ours.keys()
+        listed = ", ".join(
+            f"{literal(c)}: {literal('VARCHAR' if c in text else type_)}"
+            for c, type_ in types.items()
         )
+        rows = (
+            f"read_csv({path_literal(self.path)}, auto_detect=false, columns={{{listed}}}, "
+            f"{_dialect(self.delimiter)}, dateformat='{ISO_DATE}')"
+        )
+        dates = ", ".join(
+            f"strptime({identifier(c)}, {literal(f)})::{self.own[c]} as {identifier(c)}"
+            for c, f in ours.items()
+        )
+        return f"(select * replace ({dates}) from {rows})" if dates else rows
 
     def explain(self, words: str) -> str:
         """What is wrong, by the plainest cause that can be shown."""
@@ -78,13 +92,11 @@ def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
     """Settle dialect, names, types and row count of a file, or raise TB102 with what is wrong."""
     delimiter, header = _header(path, name, tabs)
     try:
-        columns, date_format, stamp_format = _sniff(connection, path, delimiter)
-        guessed = {column["name"]: column["type"] for column in columns}
+        guessed = _sniff(connection, path, delimiter)
         if len(guessed) != len(header):
             raise duckdb.Error("the header is not clear.")
         file = Delimited(
             path=path, name=name, own=guessed, types=guessed, delimiter=delimiter, first_line=2,
-            date_format=date_format or ISO_DATE, timestamp_format=stamp_format,
         )  # fmt: skip
         return _settle(connection, file)
     except duckdb.Error as error:
@@ -143,56 +155,57 @@ def _is_fraction(text: str) -> bool:
         return False
 
 
-def _sniff(connection: Duck, path: str, delimiter: str) -> Any:
-    """Columns with their types, the format of dates, the format of times."""
-    asked = "select Columns, DateFormat, TimestampFormat from sniff_csv"
-    return connection.rows(f"{asked}({path_literal(path)}, {_dialect(delimiter)})")[0]
+def _sniff(connection: Duck, path: str, delimiter: str) -> Types:
+    """Columns with their types."""
+    asked = f"select Columns from sniff_csv({path_literal(path)}, {_dialect(delimiter)})"
+    ((columns,),) = connection.rows(asked)
+    return {column["name"]: column["type"] for column in columns}
 
 
 def _settle(connection: Duck, file: Delimited) -> Delimited:
     """One pass over the text: does every value fit the type that the sample suggested?"""
     text = replace(file, types=dict.fromkeys(file.types, "VARCHAR")).source
     whole = _has_few_lines(file)
-    types = file.types | dict.fromkeys(_blank(connection, text, file.types), "BLANK")
+    seen = _samples(connection, text, file.types)
+    forms = {column: formats_of(sample) for column, sample in seen.items() if sample}
+    types = file.types | {column: "BLANK" for column, sample in seen.items() if sample is None}
+    types |= {column: "DATE" for column, found in forms.items() if found}
     doubtful = {
         column: WIDER.get(kind, (kind,))
         for column, kind in types.items()
         if not whole or kind in ("BOOLEAN", "DATE", "TIMESTAMP")
     }
     checks = [
-        f"count({identifier(column)})" if kind is None else _fits(file, column, kind)
+        f"count(*) filter ({test.format(c=identifier(column))})"
         for column, kinds in doubtful.items()
-        for kind in (None, *kinds)
-    ]
-    query = f"select {', '.join(['count(*)', *checks])} from {text}"
-    counts = iter(connection.rows(query)[0])
-    rows = int(next(counts))
+        for test in ("{c} is not null", *(FITS.get(kind, "true") for kind in kinds),
+                     *(_written_as(form) for form in forms.get(column, {}).values()))
+    ]  # fmt: skip
+    counts = iter(connection.rows(f"select {', '.join(['count(*)', *checks])} from {text}")[0])
+    rows, dated = int(next(counts)), {}
     for column, kinds in doubtful.items():
         filled = next(counts)
         fitting = [kind for kind in kinds if next(counts) == filled]
         types[column] = "BLANK" if not filled else (fitting or ["VARCHAR"])[0]
-    return replace(file, own=types, types=types, size=rows)
+        formats = {order: f for order, f in forms.get(column, {}).items() if next(counts) == filled}
+        if formats and not fitting:
+            dated[column] = Dated(str(seen[column]), formats)
+    return replace(file, own=types, types=types, size=rows, dated=dated)
 
 
-def _blank(connection: Duck, text: str, types: dict[str, str]) -> list[str]:
-    """Columns without a value in the sample, which the sniffer can only call text."""
-    unsure = [column for column, kind in types.items() if kind == "VARCHAR"]
+def _samples(connection: Duck, text: str, types: Types) -> dict[str, str | None]:
+    """A value of each column that may be text or dates; None if the first rows have none."""
+    unsure = [column for column, kind in types.items() if kind in ("VARCHAR", "DATE", "TIMESTAMP")]
     if not unsure:
-        return []
-    counts = ", ".join(f"count({identifier(column)})" for column in unsure)
-    sample = f"(select * from {text} limit {SAMPLE_ROWS})"
-    (filled,) = connection.rows(f"select {counts} from {sample}")
-    return [column for column, count in zip(unsure, filled, strict=True) if not count]
+        return {}
+    values = ", ".join(f"any_value({identifier(column)})" for column in unsure)
+    (found,) = connection.rows(f"select {values} from (select * from {text} limit {SAMPLE_ROWS})")
+    return dict(zip(unsure, found, strict=True))
 
 
-def _fits(file: Delimited, column: str, kind: str) -> str:
-    test = FITS.get(kind, "true").format(
-        c=identifier(column),
-        date=literal(file.date_format),
-        timestamp=literal(file.timestamp_format or ISO_DATE),
-        has_format=file.timestamp_format is not None,
-    )
-    return f"count(*) filter ({test})"
+def _written_as(form: str) -> str:
+    """The test that a value is a date in this format; a year of two digits is no year 20."""
+    return f"try_strptime({{c}}, {literal(form)}) >= '1000-01-01' and not {INFINITE}"
 
 
 def _has_few_lines(file: Delimited) -> bool:

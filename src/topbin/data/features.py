@@ -10,7 +10,7 @@ everything else scaled with missing values at the mean.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from shlex import quote
 from typing import Any
 
@@ -22,6 +22,7 @@ from scipy.sparse import csr_array, hstack
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
+from topbin.data.dates import ISO, ORDERS
 from topbin.data.findings import useless
 from topbin.data.schema import Kind, check_columns, nearest
 
@@ -102,7 +103,8 @@ class Dropped:
 class Features:
     """A fitted encoder: columns, their order, kinds and categories.
 
-    It encodes every later table in the same way.
+    It encodes every later table in the same way. `dates` is the order of day, month and year in
+    csv files, by column, where dates were not in ISO 8601.
 
     >>> features = fit_features({"age": [31, 47, 52], "town": ["Ulm", "Köln", None]})
     >>> features.encode({"town": ["Ulm", "Rom"], "age": [20, None]})      # in any column order
@@ -112,6 +114,7 @@ class Features:
 
     features: tuple[Feature, ...]
     dropped: tuple[Dropped, ...] = ()
+    dates: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sparse(self) -> bool:
@@ -140,6 +143,10 @@ class Features:
             return hstack([SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts], format="csr")
         return np.column_stack([x for f in self.features for x in numbers(f, columns[f.name])])
 
+    def by_name(self) -> "Features":
+        """The same, ordered by name: a model must not see how the columns of a file are ordered."""
+        return replace(self, features=tuple(sorted(self.features, key=lambda f: f.name)))
+
     def check(self, table: Batch) -> None:
         """Refuse a table whose columns or kinds are not those of the fit, with TB109."""
         for feature in self.features:
@@ -153,17 +160,28 @@ class Features:
                 now = f"is a {kind} in {table.name}"
                 raise InputError("TB109", f"{before} and {now}. Give it the type it had.")
 
+    def orders(self, given: str | None) -> dict[str, str]:
+        """How to read dates of new files: as in the fit, or as given; what was text stays text."""
+        told = {f.name: ISO if f.kind in ("string", "text") else given for f in self.features}
+        return {name: order for name, order in told.items() if order} | {**self.dates}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         features = [feature.to_dict() for feature in self.features]
-        return {"features": features, "dropped": [asdict(column) for column in self.dropped]}
+        dropped = [asdict(column) for column in self.dropped]
+        dates = {"dates": dict(self.dates)} if self.dates else {}
+        return {"features": features, "dropped": dropped, **dates}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Features":
         """The inverse of `to_dict`, after a trip through JSON; TB110 if the values are damaged."""
         try:
             features = tuple(Feature.from_dict(feature) for feature in stored["features"])
-            return cls(features, tuple(Dropped(**column) for column in stored["dropped"]))
+            dropped = tuple(Dropped(**column) for column in stored["dropped"])
+            dates = dict(stored.get("dates", {}))
+            if not set(dates.values()) <= ORDERS.keys():
+                raise ValueError(f"unknown orders of dates: {dates}")
+            return cls(features, dropped, dates)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError("TB110", f"the stored encoder is damaged: {error!r}.") from error
 
@@ -240,6 +258,7 @@ def _center_and_scale(values: Floats) -> tuple[float, float]:
     >>> _center_and_scale(np.array([1.0, 3.0, np.nan]))
     (2.0, 1.0)
     """
+    values = np.sort(values)  # the order of rows would move the last bits
     unit = 2.0 ** min(1023, int(np.frexp(np.nanmax(np.abs(values)))[1]))  # exact to divide by
     return float(np.nanmean(values / unit) * unit), float(np.nanstd(values / unit) * unit) or 1.0
 

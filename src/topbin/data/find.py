@@ -53,14 +53,24 @@ def find_files(source: PathLike, formats: Sequence[Format]) -> list[str]:
     Traceback (most recent call last):
     topbin.core.errors.InputError: TB101 there is no file "no/such.csv".
     """
-    path = Path(source)
+    try:
+        return _find_files(Path(source), formats)
+    except (OSError, ValueError) as error:  # a name too long, a folder that may not be searched
+        if isinstance(error, InputError):
+            raise
+        words = getattr(error, "strerror", None) or error
+        raise InputError("TB102", f'"{source!s:.80}" cannot be opened: {words}.') from error
+
+
+def _find_files(path: Path, formats: Sequence[Format]) -> list[str]:
+    source = str(path)
     if path.is_dir():
         raise InputError("TB102", _folder_hint(path, formats))
     if path.is_file():
         return [str(path)]  # also when its name looks like a pattern
     if path.exists():
         raise InputError("TB102", f'"{path}" is not a regular file.')
-    found = sorted(glob(str(source), recursive=True)) if has_magic(str(source)) else []
+    found = sorted(glob(source, recursive=True)) if has_magic(source) else []
     files = [name for name in found if os.path.isfile(name)]
     if not files:
         raise InputError("TB101", _missing(path))

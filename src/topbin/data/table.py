@@ -13,6 +13,7 @@ from typing import Any
 from topbin.core.errors import InputError
 from topbin.data import database, delimited, json_files, parquet
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
+from topbin.data.dates import Found, Given, date_lines, settle_orders
 from topbin.data.duck import Duck, DuckPart, Joined, connect
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
 from topbin.data.schema import Kind, Types, check_columns, kinds_of, merge_types
@@ -31,7 +32,8 @@ SHOWN = 5
 class Table:
     """Columns with their types, and the files that hold the rows.
 
-    `bad` are files that were left out because they cannot be read, with the reason.
+    `bad` are files that were left out because they cannot be read, with the reason. `dates` is the
+    order of day, month and year, by column, where dates are not in ISO 8601.
 
     >>> import pandas as pd
     >>> table = open_table(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}))
@@ -43,6 +45,12 @@ class Table:
     types: Types
     files: tuple[Part, ...]
     bad: dict[str, InputError] = field(default_factory=dict)
+    dates: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def date_lines(self) -> list[str]:
+        """How dates were read that are not in ISO 8601, a sentence per column."""
+        return date_lines(_dated(self.files, None), self.dates)
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -122,6 +130,7 @@ def open_table(
     columns: Names = None,
     needed: Names = None,
     skip_bad: bool = False,
+    dates: Given = None,
 ) -> Table:
     """Open a path, a glob pattern, a list of these, an address, or a frame; read no rows yet.
 
@@ -138,39 +147,37 @@ def open_table(
         With several files: the columns that must match, if not all must.
     skip_bad
         Leave out files that cannot be read, which are otherwise TB102.
+    dates
+        How dates in csv files are written that are not in ISO 8601: "dmy", "mdy" or "ymd"; "iso"
+        leaves them as text. A column that fits one order in all files needs none; one that fits two
+        is TB118. A mapping gives orders by column.
 
     >>> import pandas as pd
     >>> table = open_table(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}))
     >>> table.kinds, table.rows
     ({'age': 'number', 'town': 'string'}, 2)
     """
-    if not isinstance(source, str | os.PathLike | Sequence):
-        part = FramePart.of(source)
-        table = Table(part.name, part.types, (part,))
-    else:
-        paths = _paths(source)
-        with connect(map(os.path.abspath, paths)) as connection:
-            files, bad = _open_files(connection, paths, sql, skip_bad)
-            matching = columns if needed is None and sql is None else needed
-            types = merge_types([(file.name, file.types) for file in files], matching)
-            table = Table(_listed(paths), types, tuple(files), bad).read_as(types)
-        if sql is not None and not files[0].is_database:
-            table = _query(table, sql)
+    matching = columns if needed is None and sql is None else needed
+    (table,) = _agreed([_found(source, sql, skip_bad)], dates, matching)
+    if sql is not None and not table.files[0].is_database:
+        table = _query(table, sql)
     table.check(columns or ())
     return table if columns is None else table.read_as({c: table.types[c] for c in columns})
 
 
-def read_table(source: Any, *, sql: str | None = None, columns: Names = None) -> Batch:
+def read_table(
+    source: Any, *, sql: str | None = None, columns: Names = None, dates: Given = None
+) -> Batch:
     """Read all rows of a source, or raise a coded error; parameters as in `open_table`.
 
     >>> import pandas as pd
     >>> read_table(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}), columns=["age"]).rows
     2
     """
-    return open_table(source, sql=sql, columns=columns).whole()
+    return open_table(source, sql=sql, columns=columns, dates=dates).whole()
 
 
-def open_pair(positives: Any, unlabeled: Any) -> tuple[Table, Table]:
+def open_pair(positives: Any, unlabeled: Any, dates: Given = None) -> tuple[Table, Table]:
     """Open known positives and unlabeled rows, to be read as the same columns and types.
 
     TB106 if their columns differ, other than in order.
@@ -180,7 +187,7 @@ def open_pair(positives: Any, unlabeled: Any) -> tuple[Table, Table]:
     >>> [list(table.types) for table in two]
     [['x', 'y'], ['x', 'y']]
     """
-    p, u = open_table(positives), open_table(unlabeled)
+    p, u = _agreed([_found(positives), _found(unlabeled)], dates)
     types = merge_types([(p.name, p.types), (u.name, u.types)])
     return p.read_as(types), u.read_as(types)
 
@@ -201,6 +208,37 @@ def listed(names: Iterable[str]) -> str:
     """The first names in alphabetical order."""
     names = sorted(names)
     return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+
+
+def _found(source: Any, sql: str | None = None, skip_bad: bool = False) -> Table:
+    """The files of a source, opened one by one; how they match is not settled yet."""
+    if not isinstance(source, str | os.PathLike | Sequence):
+        part = FramePart.of(source)
+        return Table(part.name, part.types, (part,))
+    paths = _paths(source)
+    with connect(map(os.path.abspath, paths)) as connection:
+        files, bad = _open_files(connection, paths, sql, skip_bad)
+    return Table(_listed(paths), {}, tuple(files), bad)
+
+
+def _agreed(tables: Sequence[Table], dates: Given, needed: Names = None) -> list[Table]:
+    """The same tables, with one order of dates and one type per column."""
+    files = [file for table in tables for file in table.files]
+    orders = settle_orders(_dated(files, needed), dates)
+    agreed = []
+    for table in tables:
+        read = tuple(file.read_dates(orders) for file in table.files)
+        types = merge_types([(file.name, file.types) for file in read], needed)
+        agreed.append(replace(table, files=read, dates=orders).read_as(types))
+    return agreed
+
+
+def _dated(files: Iterable[Part], needed: Names) -> Iterator[Found]:
+    """The columns of each file that may be dates, of those that are needed."""
+    for file in files:
+        for column, dated in getattr(file, "dated", {}).items():
+            if needed is None or column in needed:
+                yield file.name, column, dated
 
 
 def _paths(source: SourceLike) -> list[str]:

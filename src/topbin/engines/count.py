@@ -217,7 +217,8 @@ def count_from(
     """
     columns = Columns(score, label, by)
     with advising_to_skip(skip_bad):
-        table = open_table(source, columns=columns.names, skip_bad=skip_bad)
+        # A group is called as it is written, so no order of day and month has to be known.
+        table = open_table(source, columns=columns.names, skip_bad=skip_bad, dates="iso")
         _check_kinds(table, score)
         dtype = np.float32 if table.types[score] == "FLOAT" else np.float64
         columns = replace(columns, dtype=dtype)

@@ -1,11 +1,19 @@
 """The Dask engine: parts on the workers of a cluster, sums added in a tree (extra `dask`)."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from threading import Event
+from time import monotonic
+from typing import Any
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.engines.engine import BRANCH, REACH_SECONDS, Part, Shared, Sum, added
+
+LOOK_SECONDS = 2.0
+SAY_SECONDS = 10.0
+GIVE_UP_SECONDS = 300.0  # workers of a busy cluster may have to be waited for
 
 
 class Dask(AbstractContextManager["Dask"]):
@@ -38,7 +46,7 @@ class Dask(AbstractContextManager["Dask"]):
             sums = [self._client.submit(added, group, pure=False) for group in groups]
         lost = self._distributed.KilledWorker, self._distributed.client.FutureCancelledError
         try:
-            found: Sum = sums[0].result()
+            found: Sum = self._result(sums[0])
         except lost as error:
             raise InputError(
                 "TB402",
@@ -46,6 +54,34 @@ class Dask(AbstractContextManager["Dask"]):
                 "memory; see its log.",
             ) from error
         return found
+
+    def _result(self, future: Any) -> Any:
+        """What a future gives, for as long as some worker is heard of.
+
+        A warning after some seconds in which none is, and TB402 after some minutes.
+        """
+        heard, since, is_said = None, monotonic(), False
+        done = Event()
+        future.add_done_callback(lambda _: done.set())
+        while not done.wait(LOOK_SECONDS):
+            workers = self._client.scheduler_info()["workers"].values()
+            last = max((worker["last_seen"] for worker in workers), default=None)
+            if last != heard:
+                heard, since, is_said = last, monotonic(), False
+            silent, told = monotonic() - since, "there has been no Dask worker"
+            if workers:
+                told = f"none of {len(workers)} Dask workers has answered"
+            if silent > GIVE_UP_SECONDS:
+                raise InputError(
+                    "TB402",
+                    f"{told} for {silent:.0f} s, so the work was given up. Start workers with "
+                    "`dask worker ADDRESS`, or look at the logs of those that there are.",
+                )
+            if silent > SAY_SECONDS and not is_said:
+                is_said = True
+                until = f"waiting until {GIVE_UP_SECONDS:g} s have passed"
+                warnings.warn(f"{told} for {silent:.0f} s; {until}.", stacklevel=3)
+        return future.result()
 
     def __exit__(self, *error: object) -> None:
         """Leave the cluster; end it if it was started here."""

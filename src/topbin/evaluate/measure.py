@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topbin.core import AlphaEstimate, InputError
-from topbin.core.checks import Scores, check_fraction
+from topbin.core.checks import Scores, check_fraction, unmasked
 from topbin.core.shares import exact_upper
 
 Floats = NDArray[np.float64]
@@ -159,7 +159,7 @@ def check_weights(weights: Any, scores: Scores, name: str) -> Floats | None:
     """One finite weight ≥ 0 per row, not all zero; None stays None."""
     if weights is None:
         return None
-    array = np.asarray(weights)
+    array = np.asarray(unmasked(weights))
     if array.shape != scores.shape or array.dtype.kind not in "fiub":
         raise InputError(
             "TB012",

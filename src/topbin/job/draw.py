@@ -100,15 +100,20 @@ class Batches:
 
 
 def open_labeled(
-    source: Any, label: str | None = None, *, positives: Any = None, sql: str | None = None
+    source: Any,
+    label: str | None = None,
+    *,
+    positives: Any = None,
+    sql: str | None = None,
+    dates: str | None = None,
 ) -> LabeledTable:
     """Open a table with a label column, or one of `positives` beside one of unlabeled rows.
 
     Columns are compared before any row is read; then the table of positives is read whole.
     """
     if positives is None:
-        return LabeledTable(open_table(source, sql=sql).check([str(label)]), label)
-    known, table = open_pair(positives, source)
+        return LabeledTable(open_table(source, sql=sql, dates=dates).check([str(label)]), label)
+    known, table = open_pair(positives, source, dates)
     return LabeledTable(table, None, known.whole())
 
 

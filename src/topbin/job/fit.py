@@ -45,6 +45,7 @@ def fit(
     id: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
+    dates: str | None = None,
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
@@ -60,7 +61,8 @@ def fit(
     """Do the whole job on a frame or on files; `label` names the column that marks the positives.
 
     `source` is a pandas, polars or arrow frame, a path, a pattern or a list of files. With
-    `positives`, another of these, all rows of `source` are unlabeled and there is no label.
+    `positives`, another of these, all rows of `source` are unlabeled and there is no label. `dates`
+    ("dmy", "mdy", "ymd", or "iso": leave them as text) is for csv dates that can be read two ways.
     A source is read whole unless `sample` or `engine`, one of `topbin.engines`, is given and it has
     more than four times `sample` (100,000) unlabeled rows. Then so many, drawn at random, train the
     models with the positives; all others are scored, and give α, its interval and candidates.
@@ -79,7 +81,7 @@ def fit(
     if not isinstance(source, Prepared):
         rows = sample_of({"sample": sample, "engine": engine})
         named = {"positives": positives, "positive": positive, "negative": negative, "id": id}
-        how: dict[str, Any] = {"sample": rows, "engine": engine, "seed": seed}
+        how: dict[str, Any] = {"dates": dates, "sample": rows, "engine": engine, "seed": seed}
         source = prepare(source, label, **named, drop=drop, text=text, **how)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     steps = {} if memory is None else memory

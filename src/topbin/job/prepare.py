@@ -68,7 +68,7 @@ class Prepared:
     """Rows whose labels are read and whose features are encoded.
 
     `named` are the settings of a run that name the data. `alarms` are reasons to doubt any estimate
-    from these rows. `rest` is None if they are all rows.
+    from these rows. `rest` is None if they are all rows. `dates` says how dates were read.
     """
 
     table: Batch
@@ -81,6 +81,7 @@ class Prepared:
     id: str | None = None
     alarms: tuple[Alarm, ...] = ()
     rest: Rest | None = None
+    dates: Sequence[str] = ()
 
     @property
     def sources(self) -> list[str]:
@@ -114,6 +115,7 @@ class Prepared:
         return [
             f"labels          {self.labels.note}",
             *(f'                {v!r} is read as "unknown", not as "negative"' for v in unknown),
+            *(f"dates           {line}" for line in self.dates),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
         ]
@@ -157,6 +159,7 @@ def prepare(
     id: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
+    dates: str | None = None,
     sample: int | None = None,
     engine: Engine | None = None,
     seed: int = 0,
@@ -167,7 +170,7 @@ def prepare(
     is: only its positives and two samples come into memory.
     """
     _check_label(label, positives)
-    opened = open_labeled(source, label, positives=positives, sql=sql)
+    opened = open_labeled(source, label, positives=positives, sql=sql, dates=dates)
     roles = {"positive": positive, "negative": negative}
     drawn = None
     if sample is not None:
@@ -185,11 +188,14 @@ def prepare(
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
     shown = columns if rest is None else rest.columns
-    encoder = fit_features(shown, exclude=[*hidden, *_names(drop)], text=texts)
+    encoder = fit_features(shown, exclude=[*hidden, *_names(drop)], text=texts).by_name()
+    orders = {c: order for c, order in opened.table.dates.items() if c in encoder.columns}
+    encoder = replace(encoder, dates=orders)
     X = encoder.encode(columns)
     read = [name for name in encoder.columns if name not in texts]
     findings, alarms = _notice(columns, X, labels, read)
-    return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest)
+    lines = opened.table.date_lines
+    return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest, lines)
 
 
 def _draw(
@@ -208,8 +214,8 @@ def _draw(
 
 def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
-    names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "seed")
-    asked = {name: settings[name] for name in names if name in settings}
+    names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
+    asked = {name: settings[name] for name in (*names, "seed") if name in settings}
     source = settings.get("unlabeled") or settings["source"]
     return prepare(source, **asked, sample=sample_of(settings), engine=engine)
 

@@ -76,6 +76,7 @@ def score_files(
     *,
     force: bool = False,
     skip_bad: bool = False,
+    dates: str | None = None,
 ) -> Scored:
     """Score files with the model of a run into a folder of parquet files.
 
@@ -83,11 +84,12 @@ def score_files(
     of another format. Called again after it was stopped, it continues with the parts that have
     none; called with more files, it scores these. `force` removes scores in the folder that belong
     to another job, which are otherwise TB104. `skip_bad` leaves out files that cannot be read,
-    which are otherwise TB102.
+    which are otherwise TB102. `dates` is as in `topbin.fit`, if the model does not know.
     """
     model, encoder, key = _read_lean(Path(run))
     with advising_to_skip(skip_bad):
-        table = open_table(source, needed=encoder.columns, skip_bad=skip_bad)
+        orders = encoder.orders(dates)
+        table = open_table(source, needed=encoder.columns, skip_bad=skip_bad, dates=orders)
         _check_columns(table, encoder)
         parts = table.placed_parts()
     job = Job(model, encoder, _folder(output, table), key)
@@ -103,7 +105,7 @@ def score_files(
         write_text(job.folder / DONE, "", force=True)
     kept = [part for part in parts if part.path not in bad]
     rows = sum(part.count() for part in kept)
-    return Scored(rows, len(kept), len(parts) - len(todo), tuple(skipped(bad)))
+    return Scored(rows, len(kept), len(parts) - len(todo), (*skipped(bad), *table.date_lines))
 
 
 def write_part(job: Job, part: Part) -> int:

@@ -4,7 +4,8 @@ The hold-out of Garg et al. 2021, algorithm 3, costs a table a fifth of its rows
 is held out once: for each outer fold the whole loop runs on the other folds only, ranks U by
 models of inner folds, and then scores the fold that it has not touched. Folds shared between
 rounds would leak (which rows were kept reveals their labels) and push α̂ down. A learner
-that discards nothing needs no inner folds: its cross-fit is the ordinary one.
+that discards nothing needs no inner folds: its cross-fit is the ordinary one. Rows are put in an
+order that depends on their content alone, so that the answer does not depend on theirs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
 from topbin.core import Evidence, InputError
@@ -25,7 +27,7 @@ from topbin.core.shares import share_below
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
 from topbin.learn.loop import TRACKED_BY, Epoch, train
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, RowNumbers, stratified_folds
+from topbin.learn.select import Floats, RowNumbers, content_order, stratified_folds
 from topbin.mpe.registry import METHODS
 
 # Below this many cells a model runs faster on one thread than it can wake a second one.
@@ -160,6 +162,9 @@ def crossfit(
     >>> bool(fit.scores[is_positive].min() > fit.scores[~is_positive].max())
     True
     """
+    order = content_order(X, is_positive, sample_weight)
+    X, is_positive = _safe_indexing(X, order), is_positive[order]
+    sample_weight = None if sample_weight is None else sample_weight[order]
     run = partial(
         run_chain, estimator, X, is_positive, learner, alpha=alpha, plan=plan,
         sample_weight=sample_weight, deadline=deadline, keep_models=keep_chains,
@@ -172,7 +177,9 @@ def crossfit(
             if on_event is not None:
                 on_event(Progress(len(chains), len(jobs), chain.history[-1]))
     found = _gather(chains, is_positive, ranks=ranks)
-    return replace(found, chains=tuple(chains)) if keep_chains else found
+    found = replace(found, scores=found.scores[np.argsort(order)])
+    kept = (replace(chain, held_out=order[chain.held_out]) for chain in chains if keep_chains)
+    return replace(found, chains=tuple(kept))
 
 
 class Job(NamedTuple):
@@ -188,9 +195,11 @@ def jobs_of(
     is_positive: Mask, learner: Learner, plan: Plan, seed: int, new_rows: bool
 ) -> Iterator[Job]:
     """In each repeat one chain for each outer fold and, for new rows, one that holds none out."""
+    least = 2 if plan.inner == 1 else 3  # one of them is held out before the inner folds
     for repeat in range(plan.repeats):
         start = seed + 1000 * repeat
-        for k, (_, held_out) in enumerate(stratified_folds(is_positive, plan.outer, start)):
+        folds = stratified_folds(is_positive, plan.outer, start, least=least)
+        for k, (_, held_out) in enumerate(folds):
             yield Job(chain_name(learner, repeat, k), repeat, start + 10 * (k + 1), held_out)
         if new_rows:
             yield Job(chain_name(learner, repeat, k + 1), repeat, start, np.zeros(0, np.intp))

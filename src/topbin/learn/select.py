@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.model_selection import StratifiedKFold
 
 from topbin.core.checks import check_count, check_fraction, check_scores
 from topbin.core.errors import InputError
+from topbin.core.hashing import row_keys
 from topbin.core.labels import Mask
+from topbin.data.batch import row_hashes
 
 Floats = NDArray[np.float64]
 RowNumbers = NDArray[np.intp]
@@ -41,19 +44,39 @@ def split_rows(n: int, rng: np.random.Generator, *, share: float = 0.2) -> Split
     return np.sort(order[n_out:]), np.sort(order[:n_out])
 
 
-def stratified_folds(is_positive: Mask, folds: int, seed: int) -> Iterator[Split]:
-    """Rows to train on and rows held out, per fold; fewer folds where a side has fewer rows."""
+def stratified_folds(
+    is_positive: Mask, folds: int, seed: int, *, least: int = 2
+) -> Iterator[Split]:
+    """Rows to train on and rows held out, per fold; fewer folds where a side has fewer rows.
+
+    TB003 if a side has fewer than `least` rows.
+    """
     n_p = int(is_positive.sum())
-    folds = min(folds, n_p, is_positive.size - n_p)
-    if folds < 2:
+    fewest = min(n_p, is_positive.size - n_p)
+    if fewest < least:
         raise InputError(
             "TB003",
-            f"cross-fitting needs 2 positives and 2 unlabeled rows; got n_samples = "
+            f"cross-fitting needs {least} positives and {least} unlabeled rows; got n_samples = "
             f"{is_positive.size} with {n_p} positive. Score the rows with a model of your own and "
             "use topbin.estimate_alpha.",
         )
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    splitter = StratifiedKFold(min(folds, fewest), shuffle=True, random_state=seed)
     yield from splitter.split(np.zeros(is_positive.size), is_positive)
+
+
+def content_order(X: Any, is_positive: Mask, weight: Floats | None = None) -> RowNumbers:
+    """An order of the rows that depends on their content, not on where they are in the table.
+
+    Equal rows come in the order that they have, which is harmless because they are exchangeable.
+
+    >>> content_order(np.array([[3.0], [1.0], [2.0]]), np.array([False, False, True]))
+    array([0, 2, 1])
+    >>> content_order(np.array([[1.0], [2.0], [3.0]]), np.array([False, True, False]))
+    array([2, 1, 0])
+    """
+    is_numeric = issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
+    keys = row_keys(X) if is_numeric else row_hashes(X)
+    return np.lexsort((np.zeros(keys.size) if weight is None else weight, is_positive, keys))
 
 
 def n_rows(X: Any) -> int:

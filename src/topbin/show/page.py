@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from topbin.core.defaults import RANGE_ONLY
 from topbin.core.estimate import BOUND_ASSUMES, DIRECTION, INTERVAL_ASSUMES, TOO_FEW
 from topbin.core.optional import require
+from topbin.core.visible import visible
 from topbin.evaluate.audit import VERDICTS
 from topbin.show.canvas import Display
 from topbin.show.history import HistoryDisplay
@@ -60,7 +61,7 @@ def _render(
 ) -> str:
     environment = Environment(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
+        trim_blocks=True, lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
     displays: list[Display] = [
         TopBinDisplay.from_estimator(fitted),
@@ -85,6 +86,11 @@ def _render(
         candidates=candidates,
         columns=list(candidates[0]) if candidates else [],
     )
+
+
+def _shown(value: Any) -> Any:
+    """Text as people may read it; drawings are markup, and stay as they are."""
+    return visible(value) if type(value) is str else value
 
 
 def answer(estimate: Mapping[str, Any]) -> str:

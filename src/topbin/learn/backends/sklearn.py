@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
+from topbin.core.checks import refuse_nan
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask
 from topbin.learn.loop import EpochLoss
@@ -119,7 +120,8 @@ def positive_scores(model: Any, X: Any) -> Floats:
             f"{type(model).__name__} has neither predict_proba nor decision_function, so it "
             "cannot score rows. Use a classifier that has one of them.",
         )
-    return scores.astype(np.float64, copy=False)
+    last = getattr(model, "steps", [[model]])[-1][-1]  # of a pipeline
+    return refuse_nan(scores.astype(np.float64, copy=False), last)
 
 
 def seeded(estimator: Any, seed: int) -> Any:

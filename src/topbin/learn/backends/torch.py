@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from topbin.core.checks import Scores, check_count
+from topbin.core.checks import Scores, check_count, refuse_nan
 from topbin.core.errors import InputError
 from topbin.learn.backends.distributed import ALONE, Team
 from topbin.learn.backends.needs_torch import Tensor, nn, torch
@@ -78,8 +78,7 @@ class TorchBackend:
             parts = torch.split(self.team.share(torch.arange(n_rows(X))), SCORED_AT_ONCE)
             logits = [self._logits(take(X, rows, "X"), rows.numel()) for rows in parts]
             whole = self.team.whole(torch.cat(logits), n_rows(X))
-        found: Scores = whole.to(self._dtype()).cpu().numpy()
-        return found
+        return refuse_nan(whole.to(self._dtype()).cpu().numpy(), self.net)
 
     def epoch(self, X_p: Any, X_u: Any, risk: Risk, kept: RowNumbers | None = None) -> EpochLoss:
         """Shuffle P and the kept U into mini-batches and step down the risk of each.

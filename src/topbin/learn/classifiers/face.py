@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from topbin.core import InputError, Labels, read_labels
-from topbin.core.checks import check_fraction
+from topbin.core.checks import check_fraction, unmasked
 from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
 
 
@@ -126,7 +126,8 @@ def check_weight(sample_weight: Any, rows: int) -> NDArray[np.float64] | None:
         return None
     table = np.broadcast_to(0.0, (rows, 1))  # the check reads only how many rows it has
     try:
-        weight = _check_sample_weight(sample_weight, table, dtype=float, ensure_non_negative=True)
+        weight = unmasked(sample_weight)
+        weight = _check_sample_weight(weight, table, dtype=float, ensure_non_negative=True)
     except ValueError as error:
         raise InputError("TB012", str(error)) from error
     return np.asarray(weight, np.float64)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import validate_data
 
+from topbin.core.checks import unmasked
 from topbin.core.errors import InputError
 from topbin.data.batch import as_pandas
 from topbin.data.features import fit_features
@@ -40,6 +41,7 @@ def read_table(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
     """
     if hasattr(X, "column_names"):
         X = as_pandas(X)  # scikit-learn cannot pick rows of arrow tables in all its versions
+    X = unmasked(X)
     kinds = has_kinds(X)
     if reset:
         face.features_ = None
@@ -51,7 +53,7 @@ def read_table(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
 
         X = DataFrame(X, columns=face.feature_names_in_)
     if reset:
-        face.features_ = fit_features(X)
+        face.features_ = fit_features(X).by_name()
         if dropped := face.features_.dropped:
             reasons = " ".join(column.reason for column in dropped)
             warnings.warn(
@@ -99,7 +101,7 @@ def stack(X_p: Any, X_u: Any) -> Any:
         kinds = f"X_p is a {type(X_p).__name__} and X_u a {type(X_u).__name__}"
         raise InputError("TB106", f"{kinds}; pass two tables of one kind.")
     if not sparse:
-        X_p, X_u = np.asarray(X_p), np.asarray(X_u)
+        X_p, X_u = np.asarray(unmasked(X_p)), np.asarray(unmasked(X_u))
     if X_p.shape[1:] != X_u.shape[1:] or X_p.ndim < 2:
         raise InputError(
             "TB106",
