@@ -224,6 +224,39 @@ def test_kill_9_loses_one_job_at_most(tmp_path, monkeypatch):
     assert {key: found[key] for key in by_key} == by_key
 
 
+WORKERS = """
+import os, sys, time
+from joblib import Parallel, delayed
+def work(run, folder):
+    from topbin_bench.runner import end_with
+    end_with(run)
+    open(f"{folder}/{os.getpid()}", "w").close()
+    time.sleep(60)
+Parallel(n_jobs=2)(delayed(work)(os.getpid(), sys.argv[1]) for _ in range(2))
+"""
+
+
+def test_no_worker_outlives_a_killed_run(tmp_path):
+    """They stayed idle for minutes."""
+    process = subprocess.Popen([sys.executable, "-c", WORKERS, tmp_path])
+    while len(os.listdir(tmp_path)) < 2 and process.poll() is None:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    until = time.monotonic() + 20
+    while alive := [name for name in os.listdir(tmp_path) if _is_alive(int(name))]:
+        assert time.monotonic() < until, alive
+        time.sleep(0.1)
+
+
+def _is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def test_a_second_run_into_the_folder_is_refused(tmp_path):
     store = Store(tmp_path)
 

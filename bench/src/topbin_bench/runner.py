@@ -1,11 +1,13 @@
 """Running a grid: only missing cells, one or several jobs at a time, each saved when it ends."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from time import perf_counter, process_time
+from threading import Thread
+from time import perf_counter, process_time, sleep
 from typing import Any
 
 import numpy as np
@@ -65,7 +67,7 @@ def run(
         store.clean()
         todo = jobs_of(store.missing(cells, retry=retry))
         ended = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-            delayed(run_and_keep)(store, job) for job in todo
+            delayed(run_and_keep)(store, job, os.getpid()) for job in todo
         )
         try:
             for finished in ended:
@@ -92,8 +94,9 @@ def _only_run(folder: Path) -> Iterator[None]:
         yield
 
 
-def run_and_keep(store: Store, job: Job) -> Finished:
+def run_and_keep(store: Store, job: Job, run: int) -> Finished:
     """Run a job on one thread and write its results; a failure is also a result."""
+    end_with(run)
     began = perf_counter()
     try:
         tables = run_on_one_thread(job)
@@ -102,6 +105,22 @@ def run_and_keep(store: Store, job: Job) -> Finished:
     store.put(job.key, tables)
     reasons = [row["reason"] for row in tables["rows"] if row["status"] == FAILED]
     return Finished(job, len(reasons), "; ".join(dict.fromkeys(reasons)), perf_counter() - began)
+
+
+@cache
+def end_with(run: int) -> None:
+    """End this worker if the process of the run is killed; it would wait for minutes otherwise.
+
+    Only a worker that this run has started is concerned: not the run itself, nor one of Dask's.
+    """
+
+    def watch() -> None:
+        while os.getppid() == run:
+            sleep(1)
+        os._exit(1)
+
+    if os.getppid() == run:
+        Thread(target=watch, daemon=True).start()
 
 
 def run_on_one_thread(job: Job) -> Tables:
