@@ -35,6 +35,7 @@ CODES = {
     "TB115": "two columns have the same name",
     "TB116": "known positives are also in the unlabeled data",
     "TB117": "the rows are not those of the run",
+    "TB118": "a row was answered twice, differently",
     "TB201": "a figure would be true by construction",
     "TB401": "a cluster cannot be reached",
     "TB402": "a cluster gave up on a part of the work",

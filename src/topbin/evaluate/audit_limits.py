@@ -4,6 +4,11 @@ For one random sample the limits are those of Clopper & Pearson (Biometrika 1934
 same binomial tail is taken at the effective number of rows, with the strata's shares at their most
 likely values under the limit itself and the heaviest row as the step: with one stratum it IS
 Clopper & Pearson, and in simulations its coverage stayed at or above the nominal one.
+
+Where every unlabeled row has a probability f, the answers need to show only where f is wrong:
+α = mean f over all rows + mean (y − f) over the answered ones (prediction-powered inference,
+Angelopoulos et al., Science 2023; with a factor λ on f, PPI++, 2023). `mean_limits` bounds such a
+mean of bounded values as Gaffke (2005) does; for 0/1 values it IS Clopper & Pearson too.
 """
 
 from dataclasses import dataclass
@@ -21,6 +26,11 @@ from topbin.core.shares import exact_upper
 from topbin.evaluate.measure import Floats, Interval, read_alpha
 
 HALVINGS = 60
+FOLDS = 5  # of the answers, so that no answer chooses the λ of its own difference
+TRUST = 10  # answers that the probabilities are worth before there are any: λ begins at 1
+OF_A_KIND = 10  # with fewer positive or negative answers the limits are exact
+DRAWS, SEED = 10_000, 0  # of random weights; the same ones each time
+SPENT = 0.8  # of the doubt that is left goes into each look at the result
 MOST_ROWS = 1_000_000
 ENOUGH_POWER = 0.8  # of a plan, and of the verdict "agrees"
 
@@ -123,6 +133,67 @@ def _claim_and_truth(
             "[0, 1].",
         )
     return claim, min(1.0, max(0.0, truth))
+
+
+def doubt_of_look(doubt: float, look: int) -> float:
+    """The doubt that look 1, 2, … may use, so that all looks together use `doubt` at most.
+
+    >>> round(doubt_of_look(0.05, 1), 4), round(doubt_of_look(0.05, 2), 4)
+    (0.04, 0.008)
+    """
+    return doubt * SPENT * (1 - SPENT) ** (look - 1)
+
+
+def corrected_mean(is_positive: Floats, f: Floats, f_u: Floats) -> tuple[Floats, Floats]:
+    """For each answer y − λ(f − mean of f over all rows), whose mean is α; and its λ.
+
+    λ is the slope of y on f, between 0 and 1, from the other folds of answers alone.
+    """
+    at, variance = f_u.mean(), f_u.var()
+    factor = np.zeros(f.size)
+    for k in range(min(FOLDS, f.size)):
+        held = np.arange(f.size) % FOLDS == k
+        y, x = is_positive[~held], f[~held]
+        known = x.size * np.cov(y, x, bias=True)[0, 1] if x.size else 0.0
+        spread = x.size * x.var() if x.size else 0.0
+        if spread + TRUST * variance > 0:
+            factor[held] = (known + TRUST * variance) / (spread + TRUST * variance)
+    factor = np.clip(factor, 0, 1)
+    return is_positive - factor * (f - at), factor
+
+
+def mean_limits(
+    least: Floats, most: Floats, ends: Interval, doubt: float, *, weight: float = 1.0
+) -> Interval:
+    """Limits for the mean of values inside `ends`, with `doubt` at each side.
+
+    The answers get random weights that sum to 1 (Dirichlet), and so does a point at the end of the
+    range: the limit is a quantile of the weighted mean. `least` and `most` are the values with open
+    answers counted against each side. A `weight` of ½ for the end is enough, and sharper, where
+    there are answers of both kinds.
+
+    >>> low, high = mean_limits(np.zeros(59), np.zeros(59), (0.0, 1.0), 0.05)
+    >>> low, round(high, 2)                                     # "none in 59": at most 5 %
+    (0.0, 0.05)
+    """
+    return (
+        _weighted(least, ends[0], doubt, weight),
+        _weighted(most, ends[1], 1 - doubt, weight),
+    )
+
+
+def _weighted(values: Floats, end: float, level: float, weight: float) -> float:
+    """A quantile of the mean of the values and the end under random weights."""
+    if values.size > 500:  # rows that differ by less than anybody reads share a weight
+        values = np.round(values, 3)
+    kinds, counts = np.unique(values, return_counts=True)
+    random = np.random.default_rng(SEED)
+    total, of_end = np.zeros((2, DRAWS)), random.gamma(weight, size=DRAWS)
+    for start in range(0, kinds.size, 500):
+        part = slice(start, start + 500)
+        drawn = random.gamma(counts[part], size=(DRAWS, counts[part].size))
+        total += drawn @ kinds[part], drawn.sum(1)
+    return float(np.quantile((total[0] + of_end * end) / (total[1] + of_end), level))
 
 
 def upper_limit(positives: Any, drawn: Any, shares: Any, doubt: float) -> Any:
