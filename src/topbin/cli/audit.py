@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from topbin.cli.verb import SEED, Verb, json_option, option, screen, write_json
+from topbin.cli.verb import PASSED, SEED, Verb, json_option, option, screen, write_json
 
 ANSWER = "is_positive"
 
@@ -15,12 +15,19 @@ ANSWER = "is_positive"
 @click.argument("run", type=click.Path(path_type=Path))
 @option("--n", group="Draw", default=100, help="Rows to draw.")
 @option(
+    "--where",
+    group="Draw",
+    default="anywhere",
+    type=click.Choice(["anywhere", "top"]),
+    help="Among all unlabeled rows, or among those with the highest scores.",
+)
+@option(
     "--stratified",
     group="Draw",
     is_flag=True,
     help="Draw within groups of similar scores, for a sharper answer.",
 )
-@option("--seed", group="Draw", default=0, type=SEED, help="Of the draw.")
+@option("--seed", group="Draw", type=SEED, help="Of the draw.  [default: the next one]")
 @option(
     "--sql",
     group="Draw",
@@ -46,13 +53,14 @@ ANSWER = "is_positive"
     type=click.Path(path_type=Path),
     help="File for the drawn rows.  [default: RUN/audit.csv]",
 )
-@option("--force", group="Output", is_flag=True, help="Replace that file.")
+@option("--force", group="Output", is_flag=True, help="Replace that file, or earlier answers.")
 @json_option
 def audit(
     run: Path,
     n: int,
+    where: str,
     stratified: bool,
-    seed: int,
+    seed: int | None,
     sql: str | None,
     labels: Path | None,
     plan: float | None,
@@ -60,35 +68,42 @@ def audit(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Check the estimate by labeling a random sample of the unlabeled rows.
+    """Sharpen the estimate by labeling a random sample of the unlabeled rows.
 
     Fill the column is_positive with yes or no, ? where you are unsure. Do not mix in labels from
     candidates.csv: those rows are not random, and would bias the audit. The rows of the file may
-    be sorted; every file that was drawn for a run can be read back.
+    be sorted; every file that was drawn for a run can be read back, and all answers add up.
+    Exit code 3 says that the audit contradicts the estimate.
 
     \b
       topbin audit run1 --n 100
       topbin audit run1 --labels run1/audit.csv
     """  # fmt: skip
     from topbin.job import audit as job
+    from topbin.job.result import audit_lines
+    from topbin.store.runs import read_result
 
-    show = screen(as_json)
+    show, contradicts = screen(as_json), False
     found: dict[str, Any]
     if plan is not None:
         planned = job.plan_audit(run, plan)
         show.print(str(planned), soft_wrap=True)
         found = {"n": planned.n}
     elif labels is not None:
-        judged = job.read_audit(run, labels)
-        show.print(str(judged), soft_wrap=True)
+        judged = job.read_audit(run, labels, force=force)
+        for line in audit_lines(read_result(run)):
+            show.print(line, soft_wrap=True)
         found = judged.to_dict()
+        contradicts = "contradicts" in [one.verdict for one in (judged, *judged.others)]
     else:
         path = output or run / "audit.csv"
-        how_drawn: dict[str, Any] = {"stratified": stratified, "seed": seed, "sql": sql}
-        drawn = job.draw_audit(run, n, path, force=force, **how_drawn)
-        how = "" if drawn.kind == "simple" else ", equally many from each group of similar scores"
+        how: dict[str, Any] = {"where": where, "stratified": stratified, "seed": seed, "sql": sql}
+        drawn = job.draw_audit(run, n, path, force=force, **how)
+        told = " of the top bin" if where == "top" else ""
+        if drawn.kind == "stratified":
+            told = ", equally many from each group of similar scores"
         show.print(
-            f"wrote           {path}: {drawn.n:,} random unlabeled rows{how}", soft_wrap=True
+            f"wrote           {path}: {drawn.n:,} random unlabeled rows{told}", soft_wrap=True
         )
         show.print(f"next            fill in {ANSWER} (yes, no, or ? where you are unsure), then:")
         show.print(f"                topbin audit {quote(str(run))} --labels {quote(str(path))}",
@@ -96,3 +111,5 @@ def audit(
         found = {"file": str(path), "rows": drawn.n}
     if as_json:
         write_json(found)
+    if contradicts:
+        raise SystemExit(PASSED)

@@ -35,6 +35,7 @@ class AuditState:
     answers: Mapping[int, str]
     known: Mapping[int, str]
     looks: tuple[Mapping[str, Any], ...]
+    is_new: bool = False  # whether an answer came after the last look
 
     def answers_of(self, draw: Mapping[str, Any]) -> list[str | None]:
         """The answers to the rows of a draw in its order; None where a person is not there yet.
@@ -63,7 +64,7 @@ def read_state(run: str | Path) -> AuditState:
     answers: dict[int, str] = {}
     known: dict[int, str] = {}
     looks: list[Mapping[str, Any]] = []
-    drawn = {row for one in draws for row in one["row"]}
+    is_new, drawn = False, {row for one in draws for row in one["row"]}
     for number, line in enumerate(read_events(folder / ANSWERS), 1):
         if (wrong := misfit(line, "answer-1")) is not None:
             raise InputError(
@@ -79,7 +80,8 @@ def read_state(run: str | Path) -> AuditState:
             looks = [{**look, "interval": [0, 1]} for look in looks]  # they saw other answers
         if "interval" in line:
             looks.append(line)
-    return AuditState(draws, answers, known, tuple(looks))
+        is_new = "interval" not in line
+    return AuditState(draws, answers, known, tuple(looks), is_new)
 
 
 def record_answers(
@@ -123,10 +125,9 @@ def add_answers(
     return len(new)
 
 
-def add_look(folder: Path, interval: Iterable[float], n: int) -> None:
-    """Remember that people saw this interval, made of n answers; the caller holds the lock."""
-    data = read_result(folder)["data"]["hash"]
-    _append(folder, {"data": data, "interval": list(interval), "n": n})
+def add_look(folder: Path, data: str, kind: str, interval: Iterable[float]) -> None:
+    """Remember that people saw this interval; the caller holds the lock."""
+    _append(folder, {"data": data, "kind": kind, "interval": list(interval)})
 
 
 def _append(folder: Path, *lines: Mapping[str, Any]) -> None:
