@@ -8,7 +8,7 @@ positives are like the others, as the estimate does: biased labels cannot show h
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import exp, hypot, log
+from math import exp, hypot, inf, log
 from typing import Any
 
 import numpy as np
@@ -82,13 +82,15 @@ class TopBin:
         (0.46, 0.69)
         """
         few, many = positive, positive + open_rows
-        low, high = exact_lower(few, drawn, doubt), exact_upper(many, drawn, doubt)
+        ends = exact_lower(few, drawn, doubt), exact_upper(many, drawn, doubt)
+        return self.limits_from(few / drawn, many / drawn, ends, doubt)
+
+    def limits_from(self, few: float, many: float, ends: Interval, doubt: float) -> Interval:
+        """The same from the least and the largest share of positives in the bin, and its limits."""
         down, up = self._distances(doubt)
-        if few:
-            down = hypot(down, log(few / drawn / low))
-        up = hypot(up, log(high / (many / drawn))) if many else up
-        lower = self.alpha(few, drawn) * exp(-down)
-        upper = self.alpha(many or float(high) * drawn, drawn) * exp(up)
+        down = hypot(down, log(few / ends[0])) if ends[0] > 0 else inf
+        up = hypot(up, log(ends[1] / many)) if many else up
+        lower, upper = self.alpha(few, 1) * exp(-down), self.alpha(many or ends[1], 1) * exp(up)
         return float(lower), float(min(1.0, upper))
 
     def _distances(self, doubt: float) -> Interval:

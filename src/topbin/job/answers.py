@@ -116,11 +116,19 @@ def add_answers(
             f"{before[row]} and is {given[row]} now. Nothing was saved. If the new answers are "
             "right, add --force (force=True).",
         )
+    return write_answers(folder, data, before, given)
+
+
+def write_answers(
+    folder: Path, data: str, before: Mapping[int, str], given: Mapping[int, str]
+) -> int:
+    """Append what is new, for a process that holds the lock and knows the answers so far."""
     new = {row: said for row, said in given.items() if _is_news(before.get(row), said)}
-    lines = [{"data": data, "row": row, "answer": said} for row, said in new.items()]
-    for line in lines:
-        if line["row"] in differ:
-            line["corrects"] = True
+    lines: list[dict[str, Any]] = []
+    for row, said in new.items():
+        lines.append({"data": data, "row": row, "answer": said})
+        if _contradicts(before.get(row), said):
+            lines[-1]["corrects"] = True
     _append(folder, *lines)
     return len(new)
 

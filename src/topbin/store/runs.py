@@ -187,9 +187,10 @@ def _event(line: bytes) -> dict[str, Any] | None:
 def cut_torn_line(path: Path) -> None:
     """Remove what follows the last line end, so that the next event begins a line."""
     if os.path.lexists(path):
-        whole, end, _ = _read(path).rpartition(b"\n")
-        with new_file(path, force=True) as part:
-            part.write_bytes(whole + end)
+        whole, end, torn = _read(path).rpartition(b"\n")
+        if torn:
+            with new_file(path, force=True) as part:
+                part.write_bytes(whole + end)
 
 
 def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
