@@ -56,6 +56,7 @@ def review_app(review: Any, token: str) -> Any:
 
     routes = [routing.Route("/{token}/{name:path}", endpoint, methods=["GET", "POST"])]
     inner = web.Starlette(routes=routes)
+    inner.router.redirect_slashes = False  # what is not ours gets no hint of what would be
     return hosts.TrustedHostMiddleware(inner, [HOST, "localhost"], www_redirect=False)
 
 
@@ -107,6 +108,7 @@ def open_port(port: int = 0) -> socket.socket:
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((HOST, port))
+        taken.listen()  # from now on, so that whoever has the address is only kept waiting
     except OSError as error:
         taken.close()
         raise InputError(
