@@ -78,7 +78,9 @@ def opened(browser, address, *, width=1280, scheme="light"):
 
 
 def shown(page):
-    return int(page.locator("#row").inner_text().split(":")[0].removeprefix("Row ").replace(",", ""))
+    return int(
+        page.locator("#row").inner_text().split(":")[0].removeprefix("Row ").replace(",", "")
+    )
 
 
 def press(page, key):
@@ -114,16 +116,17 @@ def test_thirty_rows_by_keyboard_with_the_server_killed_in_the_middle(browser, f
         assert shown(page) == lost
         context.close()
     assert {line["row"]: line["answer"] for line in lines(run)} == said
-    with serving(run) as (address, process), opened(browser, address) as page:
-        assert page.locator("#progress").inner_text().startswith("14 of 30 rows answered")
-        assert shown(page) == lost
-        for key in "nynnnynnnnn?nnn":
-            said[press(page, key)] = ANSWER[key]
-        said[press(page, "y")] = "positive"
-        assert len(lines(run)) == len(said) == 30
-        page.wait_for_selector("#judge:not([hidden])")
-        page.keyboard.press("Enter")  # it has the focus
-        page.wait_for_function("() => find('done-text').textContent.startsWith('The audit')")
+    with serving(run) as (address, process):
+        with opened(browser, address) as page:
+            assert page.locator("#progress").inner_text().startswith("14 of 30 rows answered")
+            assert shown(page) == lost
+            for key in "nynnnynnnnn?nnn":
+                said[press(page, key)] = ANSWER[key]
+            said[press(page, "y")] = "positive"
+            assert len(lines(run)) == len(said) == 30
+            page.wait_for_selector("#judge:not([hidden])")
+            page.keyboard.press("Enter")  # it has the focus
+            page.wait_for_function("() => find('done-text').textContent.startsWith('The audit')")
         process.send_signal(signal.SIGINT)
         told = process.communicate(timeout=20)[1]
     assert process.returncode in (0, 3)  # 3: the audit contradicts the estimate
