@@ -26,8 +26,8 @@ from topbin.evaluate.audit_limits import (
     claimed,
     corrected_mean,
     doubt_of_look,
+    limits_of_mean,
     lower_limit,
-    mean_limits,
     plan,
     power,
     upper_limit,
@@ -295,10 +295,10 @@ def _corrected(
         1 + float(factor.max()) * float(f_u.mean() - f_u.min()),
     )
     of_a_kind = min(is_positive.sum(), (~is_positive & ~is_open).sum())
-    weight = 1.0 if of_a_kind < OF_A_KIND else 0.5
+    of_mean = limits_of_mean(least, most, ends, weight=1.0 if of_a_kind < OF_A_KIND else 0.5)
 
     def limits(doubt: float) -> Interval:
-        low, high = mean_limits(least, most, ends, doubt, weight=weight)
+        low, high = of_mean(doubt)
         return min(1.0, max(0.0, low)), max(0.0, min(1.0, high))
 
     return float(np.clip(known.mean(), 0, 1)), limits

@@ -92,8 +92,18 @@ class Audit:
 def audit(run: str | Path) -> Audit:
     """Open the audits of a run folder: draw rows, save answers, and estimate α from them.
 
-    >>> import tempfile, topbin as tb
-    >>> from topbin.data.demo import write_demo                              # doctest: +SKIP
+    >>> import tempfile, pandas as pd, topbin as tb
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.r_[rng.normal(5, 1, 150), rng.normal(0, 1, 150)]
+    >>> frame = pd.DataFrame({"x": x, "known": np.arange(300) < 100})
+    >>> folder = tb.fit(frame, "known", preset="fast").save(tempfile.mkdtemp() + "/run")
+    >>> audit = tb.audit(folder)
+    >>> rows = audit.draw(60)                                    # for a person to label
+    >>> audit.record({row: row <= 150 for row in rows["row"]})   # the first 150 are positive
+    60
+    >>> found = audit.judge()                                    # 50 of 200 are positive
+    >>> found.interval[0] < 0.25 < found.interval[1]
+    True
     """
     read_result(run)
     return Audit(Path(run))
