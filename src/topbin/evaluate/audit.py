@@ -26,20 +26,23 @@ from topbin.evaluate.audit_limits import (
     claimed,
     corrected_mean,
     doubt_of_look,
+    limits_of_mean,
     lower_limit,
-    mean_limits,
     plan,
     power,
     upper_limit,
 )
-from topbin.evaluate.audit_top import TopBin
+from topbin.evaluate.audit_top import RecallBound, TopBin, recall_bound
+from topbin.evaluate.audit_width import WidthPlan, plan_width
 from topbin.evaluate.measure import Floats, Interval, read_alpha
 
 __all__ = [
     "AuditPlan",
     "AuditResult",
     "AuditSample",
+    "RecallBound",
     "TopBin",
+    "WidthPlan",
     "compare_labels",
     "draw",
     "draw_stratified",
@@ -47,8 +50,10 @@ __all__ = [
     "judge_top",
     "plan",
     "plan_either_way",
+    "plan_width",
     "power",
     "read_answers",
+    "recall_bound",
 ]
 
 Verdict = Literal["agrees", "contradicts", "undecided"]
@@ -90,7 +95,8 @@ class AuditResult:
     lower end and as positive for every upper end. `power` is the least chance that so many
     answered rows reject α̂ when it is off by `error` either way. `look` counts how often people
     have seen the result, `labels` compares the labeled positives with those that the audit found,
-    and `others` are audits of other kinds in the same run.
+    `recall` says how many of them the candidates contain, and `others` are audits of other kinds
+    in the same run.
     """
 
     kind: str
@@ -112,6 +118,7 @@ class AuditResult:
     sentence: str
     look: int = 1
     labels: str | None = None
+    recall: RecallBound | None = None
     others: tuple["AuditResult", ...] = ()
 
     def __str__(self) -> str:
@@ -146,7 +153,8 @@ def judge(
     probably not like those that do not.
     """
     tally = _Tally.of(sample, read_answers(answers))
-    alpha, limits = tally.alpha, tally.limits
+    alpha: float = tally.alpha
+    limits: Callable[[float], Interval] = tally.limits
     if probabilities is not None:
         f_u = np.asarray(probabilities, np.float64)
         alpha, limits = _corrected(tally.answers, f_u[sample.rows], f_u)
@@ -295,10 +303,10 @@ def _corrected(
         1 + float(factor.max()) * float(f_u.mean() - f_u.min()),
     )
     of_a_kind = min(is_positive.sum(), (~is_positive & ~is_open).sum())
-    weight = 1.0 if of_a_kind < OF_A_KIND else 0.5
+    of_mean = limits_of_mean(least, most, ends, weight=1.0 if of_a_kind < OF_A_KIND else 0.5)
 
     def limits(doubt: float) -> Interval:
-        low, high = mean_limits(least, most, ends, doubt, weight=weight)
+        low, high = of_mean(doubt)
         return min(1.0, max(0.0, low)), max(0.0, min(1.0, high))
 
     return float(np.clip(known.mean(), 0, 1)), limits

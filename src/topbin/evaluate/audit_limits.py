@@ -7,10 +7,11 @@ Clopper & Pearson, and in simulations its coverage stayed at or above the nomina
 
 Where every unlabeled row has a probability f, the answers need to show only where f is wrong:
 α = mean f over all rows + mean (y − f) over the answered ones (prediction-powered inference,
-Angelopoulos et al., Science 2023; with a factor λ on f, PPI++, 2023). `mean_limits` bounds such a
-mean of bounded values as Gaffke (2005) does; for 0/1 values it IS Clopper & Pearson too.
+Angelopoulos et al., Science 2023; with a factor λ on f, PPI++, 2023). `limits_of_mean` bounds such
+a mean of bounded values as Gaffke (2005) does; for 0/1 values it IS Clopper & Pearson too.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,38 +163,48 @@ def corrected_mean(is_positive: Floats, f: Floats, f_u: Floats) -> tuple[Floats,
     return is_positive - factor * (f - at), factor
 
 
-def mean_limits(
-    least: Floats, most: Floats, ends: Interval, doubt: float, *, weight: float = 1.0
-) -> Interval:
-    """Limits for the mean of values inside `ends`, with `doubt` at each side.
+def limits_of_mean(
+    least: Floats, most: Floats, ends: Interval, *, weight: float = 1.0
+) -> Callable[[float], Interval]:
+    """Limits for the mean of values inside `ends`, as a function of the doubt at each side.
 
     The answers get random weights that sum to 1 (Dirichlet), and so does a point at the end of the
     range: the limit is a quantile of the weighted mean. `least` and `most` are the values with open
     answers counted against each side. A `weight` of ½ for the end is enough, and sharper, where
     there are answers of both kinds.
 
-    >>> low, high = mean_limits(np.zeros(59), np.zeros(59), (0.0, 1.0), 0.05)
+    >>> low, high = limits_of_mean(np.zeros(59), np.zeros(59), (0.0, 1.0))(0.05)
     >>> low, round(high, 2)                                     # "none in 59": at most 5 %
     (0.0, 0.05)
     """
-    return (
-        _weighted(least, ends[0], doubt, weight),
-        _weighted(most, ends[1], 1 - doubt, weight),
-    )
+    of_end = np.random.default_rng(SEED).gamma(weight, size=DRAWS)
+    lower = _weighted_sums(least)
+    upper = lower if np.array_equal(least, most) else _weighted_sums(most)
+
+    def limits(doubt: float) -> Interval:
+        sides = (lower, ends[0], doubt), (upper, ends[1], 1 - doubt)
+        low, high = (
+            np.quantile((values + of_end * end) / (weights + of_end), level)
+            for (values, weights), end, level in sides
+        )
+        return float(low), float(high)
+
+    return limits
 
 
-def _weighted(values: Floats, end: float, level: float, weight: float) -> float:
-    """A quantile of the mean of the values and the end under random weights."""
-    if values.size > 500:  # rows that differ by less than anybody reads share a weight
-        values = np.round(values, 3)
-    kinds, counts = np.unique(values, return_counts=True)
-    random = np.random.default_rng(SEED)
-    total, of_end = np.zeros((2, DRAWS)), random.gamma(weight, size=DRAWS)
-    for start in range(0, kinds.size, 500):
-        part = slice(start, start + 500)
-        drawn = random.gamma(counts[part], size=(DRAWS, counts[part].size))
-        total += drawn @ kinds[part], drawn.sum(1)
-    return float(np.quantile((total[0] + of_end * end) / (total[1] + of_end), level))
+def _weighted_sums(values: Floats) -> tuple[Floats, Floats]:
+    """Sums of the values under random weights, and of the weights."""
+    random = np.random.default_rng(SEED + 1)
+    if values.size <= 500:
+        weights = random.standard_exponential((DRAWS, values.size))
+        return weights @ values, weights.sum(1)
+    # Rows that differ by less than anybody reads share a weight.
+    kinds, counts = np.unique(np.round(values, 3), return_counts=True)
+    total = np.zeros((2, DRAWS))
+    for part in np.array_split(np.arange(kinds.size), kinds.size // 500 + 1):
+        weights = random.gamma(counts[part], size=(DRAWS, part.size))
+        total += weights @ kinds[part], weights.sum(1)
+    return total[0], total[1]
 
 
 def upper_limit(positives: Any, drawn: Any, shares: Any, doubt: float) -> Any:

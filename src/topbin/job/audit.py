@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from topbin.core.atomic import lock, refuse_existing, write_text
+from topbin.core.checks import check_fraction
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.data.table import read_table
@@ -22,15 +24,20 @@ from topbin.evaluate.audit import (
     AuditPlan,
     AuditResult,
     AuditSample,
+    RecallBound,
     TopBin,
+    WidthPlan,
     compare_labels,
     draw,
     draw_stratified,
     judge,
     judge_top,
     plan_either_way,
+    plan_width,
     read_answers,
+    recall_bound,
 )
+from topbin.evaluate.audit_limits import doubt_of_look
 from topbin.job import answers as stored_answers
 from topbin.job.answers import (
     AuditState,
@@ -84,16 +91,39 @@ class Audit:
         """Save answers by row number; see `record_answers`."""
         return record_answers(self.folder, answers, force=force)
 
-    def judge(self) -> AuditResult:
-        """α with all answers so far; result.json and the report show it from now on."""
-        return judge_audit(self.folder)
+    def judge(self, *, recall: float | None = None) -> AuditResult:
+        """α with all answers so far; result.json and the report show it from now on.
+
+        `recall` asks whether so many of the positives are among the candidates.
+        """
+        return judge_audit(self.folder, recall=recall)
+
+    def refit(self) -> Any:
+        """Train with the answers; see `topbin.job.refit`."""
+        from topbin.job.refit import refit_audit
+
+        return refit_audit(self.folder)
+
+    def plan(self, width: float) -> WidthPlan:
+        """How many labels of each kind make the interval no wider than this."""
+        return plan_audit_width(self.folder, width)
 
 
 def audit(run: str | Path) -> Audit:
     """Open the audits of a run folder: draw rows, save answers, and estimate α from them.
 
-    >>> import tempfile, topbin as tb
-    >>> from topbin.data.demo import write_demo                              # doctest: +SKIP
+    >>> import tempfile, pandas as pd, topbin as tb
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.r_[rng.normal(5, 1, 150), rng.normal(0, 1, 150)]
+    >>> frame = pd.DataFrame({"x": x, "known": np.arange(300) < 100})
+    >>> folder = tb.fit(frame, "known", preset="fast").save(tempfile.mkdtemp() + "/run")
+    >>> audit = tb.audit(folder)
+    >>> rows = audit.draw(60)                                    # for a person to label
+    >>> audit.record({row: row <= 150 for row in rows["row"]})   # the first 150 are positive
+    60
+    >>> found = audit.judge()                                    # 50 of 200 are positive
+    >>> found.interval[0] < 0.25 < found.interval[1]
+    True
     """
     read_result(run)
     return Audit(Path(run))
@@ -203,7 +233,9 @@ def _taken(state: AuditState, where: str, again: Any) -> list[int]:
     return sorted({place for one in alike for place in one["rows"]})
 
 
-def read_audit(run: str | Path, answers: str | Path, *, force: bool = False) -> AuditResult:
+def read_audit(
+    run: str | Path, answers: str | Path, *, force: bool = False, recall: float | None = None
+) -> AuditResult:
     """Save the answers of a file, and judge all answers so far as `judge_audit` does.
 
     Rows are known by their number, so the file may have been sorted. `force` says that answers
@@ -220,21 +252,37 @@ def read_audit(run: str | Path, answers: str | Path, *, force: bool = False) -> 
         stored = _draw_of(frame["row"].tolist(), draws, answers)
         given = read_answers(frame.set_index("row")[ANSWER].loc[stored["row"]])
         add_answers(folder, dict(zip(stored["row"], given, strict=True)), force=force)
-        return _judge(folder)
+        return _judge(folder, recall)
 
 
-def judge_audit(run: str | Path) -> AuditResult:
+def read_answered(run: str | Path, answers: str | Path, *, force: bool = False) -> int:
+    """Save the answers of a file with any unlabeled rows, such as candidates, for the model.
+
+    Answers to rows that were drawn count for α too; the others never do.
+    """
+    frame = read_table(answers, columns=["row", ANSWER]).frame
+    twice = frame["row"][frame["row"].duplicated()]
+    if len(twice) or frame["row"].dtype.kind not in "iu":
+        what = f"row {twice.iloc[0]} twice" if len(twice) else "rows that are no numbers"
+        raise InputError("TB117", f'"{answers}" has {what}; keep each row once, by its number.')
+    given = frame.set_index("row")[ANSWER].to_dict()
+    return record_answers(run, given, force=force, model_only=True)
+
+
+def judge_audit(run: str | Path, *, recall: float | None = None) -> AuditResult:
     """Estimate α from all answers so far, keep it in result.json beside the first estimate.
 
     The audit that assumes least leads, if it has enough answers; `others` are those of other kinds.
     """
     with lock(Path(run), wait=WAIT):
-        return _judge(Path(run))
+        return _judge(Path(run), recall)
 
 
-def _judge(folder: Path) -> AuditResult:
+def _judge(folder: Path, recall: float | None) -> AuditResult:
+    if recall is not None:
+        check_fraction(recall, "recall")
     result, state = read_result(folder), read_state(folder)
-    judged, look = judged_state(folder, result, state)
+    judged, look = judged_state(folder, result, state, recall)
     audited = {**result, "audit": judged.to_dict()}
     html = report_of(folder, audited)  # may fail, and then nothing has changed
     write_result(folder, audited)
@@ -245,7 +293,7 @@ def _judge(folder: Path) -> AuditResult:
 
 
 def judged_state(
-    folder: Path, result: Mapping[str, Any], state: AuditState
+    folder: Path, result: Mapping[str, Any], state: AuditState, recall: float | None = None
 ) -> tuple[AuditResult, int]:
     """What the answers of a state say, and the number of this look; nothing is written."""
     estimate = AlphaEstimate.from_dict(result["estimate"])
@@ -259,7 +307,11 @@ def judged_state(
         kind = where if where != ANYWHERE else _kind(state)
         seen = [one["interval"] for one in state.looks[: look - 1] if one["kind"] == kind]
         within = max((low for low, _ in seen), default=0.0), min((h for _, h in seen), default=1.0)
-        more = {"confidence": estimate.confidence or 0.95, "look": look, "within": within}
+        more: dict[str, Any] = {
+            "confidence": estimate.confidence or CONFIDENCE,
+            "look": look,
+            "within": within,
+        }
         if where == TOP and top is not None:
             found.append(judge_top(top, said, estimate, **more))
             continue
@@ -274,7 +326,42 @@ def judged_state(
     if not found:
         raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
     found.sort(key=lambda one: one.n_positive + one.n_negative < ENOUGH)
-    return replace(found[0], others=tuple(found[1:])), look
+    bound = None
+    if scores_u is not None:
+        bound = _recall(folder, result, state, (scores_p, scores_u), recall, look)
+    return replace(found[0], others=tuple(found[1:]), recall=bound), look
+
+
+def _recall(
+    folder: Path,
+    result: Mapping[str, Any],
+    state: AuditState,
+    scores: tuple[Any, Any],
+    goal: float | None,
+    look: int,
+) -> RecallBound | None:
+    """How many positives the candidates contain at least, from all random answers on each side.
+
+    Within a side, rows drawn anywhere are random too, and so are those drawn for this question.
+    """
+    threshold, (scores_p, scores_u) = result["candidates"]["threshold"], scores
+    drawn = [_pooled(folder, state, where, scores_u, scores_u.size) for where in (ANYWHERE, RECALL)]
+    said = {row: one for sample, all_said, _ in drawn
+            for row, one in zip(sample.rows.tolist(), all_said, strict=True)}  # fmt: skip
+    asked = goal is not None or drawn[1][0].n > 0
+    rows = np.fromiter(said, np.int64, len(said))
+    is_above = scores_u[rows] >= threshold if asked and threshold is not None else None
+    if is_above is None or is_above.all() or not is_above.any():
+        return None
+    words = np.array(list(said.values()))
+    is_positive, is_negative = words == POSITIVE, words == NEGATIVE
+    counts = [int(np.count_nonzero(scores >= threshold)) for scores in (scores_u, scores_p)]
+    at = TopBin(threshold, counts[0], scores_u.size, counts[1], scores_p.size)
+    level = result["estimate"]["confidence"] or CONFIDENCE
+    above = int((is_above & is_positive).sum()), int(is_above.sum())
+    below = int((~is_above & ~is_negative).sum()), int((~is_above).sum())  # open rows count too
+    spent = doubt_of_look(1 - level, look)
+    return recall_bound(at, above, below, confidence=level, doubt=spent, goal=goal)
 
 
 def _kind(state: AuditState) -> str:
@@ -313,13 +400,27 @@ def _pooled(
     rows = np.fromiter(seen, np.int64, len(seen))
     if scores_u is not None and rows.size and rows.max() >= scores_u.size:
         raise damaged(folder / MODEL, "it has scored other rows than the run has")
-    said = [one for one, _ in seen.values()]
+    answers = [one for one, _ in seen.values()]
     top = None if not bins or bins[-1] is None else TopBin.from_dict(bins[-1])
-    strata, sizes = np.zeros(rows.size, np.int64), (n_u,)
+    strata, sizes = np.zeros(rows.size, np.int64), [n_u]
     if where == RECALL and top is not None:
         strata = np.array([stratum for _, stratum in seen.values()], np.int64)
-        sizes = (top.n_u - top.above_u, top.above_u)
-    return AuditSample(rows, strata, sizes, 0), said, top
+        sizes = [top.n_u - top.above_u, top.above_u]
+    return AuditSample(rows, strata, tuple(sizes), 0), answers, top
+
+
+def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
+    """How many labels of each kind make the interval no wider than `width`."""
+    folder, result = Path(run), read_result(run)
+    scores_p, scores_u, f_u = _scores(folder, result)
+    top = None if scores_u is None else TopBin.at(scores_p, scores_u)
+    told = result["estimate"]
+    # After an audit its α is the better guess.
+    alpha = (result.get("audit") or told)["alpha"]
+    return plan_width(
+        told["alpha"] if alpha is None else alpha, width, result["data"]["n_u"],
+        probabilities=f_u, top=top, confidence=told["confidence"] or CONFIDENCE,
+    )  # fmt: skip
 
 
 def plan_audit(run: str | Path, error: float) -> AuditPlan:
@@ -418,8 +519,8 @@ def _unlabeled(folder: Path, told: Mapping[str, Any], sql: str | None) -> Any:
     """All unlabeled rows with their numbers."""
     if os.path.lexists(folder / ROWS):
         return read_stored(folder, ROWS)
-    data = from_settings(_naming_files(folder, sql))
-    _check_unchanged(data.hash, told)
+    data = from_settings(named_files(folder, sql))
+    check_unchanged(data.hash, told)
     return unlabeled_rows(data)
 
 
@@ -443,7 +544,7 @@ def _draw_from_files(
         )
     seed = asked.seed or 0
     sample = draw(told["n_u"] - len(taken), asked.n, seed=seed)
-    settings, rows, engine = _naming_files(folder, asked.sql), told["sample"]["rows"], Local()
+    settings, rows, engine = named_files(folder, asked.sql), told["sample"]["rows"], Local()
     source = settings.get("unlabeled") or settings["source"]
     table = open_labeled(source, told["label"], positives=settings.get("positives"))
     counted = count_labels(engine, table, settings.get("positive"), settings.get("negative"))
@@ -451,13 +552,13 @@ def _draw_from_files(
     # As many more as earlier draws have, in case all of these come first.
     wanted = min(told["n_u"], asked.n + len(taken))
     positives, both, drawn = pick(engine, counted, first, (seed, AUDITING, wanted))
-    _check_unchanged(split_sample(positives, both, rows).table.hash(), told)
+    check_unchanged(split_sample(positives, both, rows).table.hash(), told)
     drawn = drawn.take(np.flatnonzero(~np.isin(drawn.places, taken))[: asked.n])
     found = replace(sample, rows=drawn.places, sizes=(told["n_u"],))
     return found, numbered(drawn, told["label"]), None
 
 
-def _naming_files(folder: Path, sql: str | None) -> dict[str, Any]:
+def named_files(folder: Path, sql: str | None) -> dict[str, Any]:
     """The settings of a run, if they name the files that it was made from.
 
     A query in them is not run: TB113, unless the user gives one.
@@ -474,7 +575,8 @@ def _naming_files(folder: Path, sql: str | None) -> dict[str, Any]:
     return settings if sql is None else {**settings, "sql": sql}
 
 
-def _check_unchanged(found: str, told: Mapping[str, Any]) -> None:
+def check_unchanged(found: str, told: Mapping[str, Any]) -> None:
+    """Refuse rows that are not those of the run."""
     if found != told["hash"]:
         raise InputError(
             "TB117",

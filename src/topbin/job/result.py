@@ -294,6 +294,7 @@ def audit_lines(found: Mapping[str, Any]) -> list[str]:
     lines.append(f"without it      α = {first['alpha']:.3f}{ends}   {INTERVAL_ASSUMES}")
     lines.append(f"audit           {told['sentence']}")
     lines += [f"labels          {told['labels']}"] if told.get("labels") else []
+    lines += [f"recall          {told['recall']['sentence']}"] if told.get("recall") else []
     return lines + [f"also            {other['sentence']}" for other in told.get("others", ())]
 
 

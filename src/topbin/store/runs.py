@@ -36,7 +36,7 @@ from topbin.store.schema import misfit, read_json
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
 ROWS = "unlabeled.parquet"
-LEFT = (SETTINGS, EVENTS, RESULT, STAGES, ROWS, "candidates.csv", "report.html", "model")
+LEFT = (SETTINGS, EVENTS, RESULT, STAGES, ROWS, "candidates.csv", "report.html", "model", "refit")
 
 SCHEMA = "topbin-result-1"
 MOST = 256 << 20  # bytes of a file that people read
