@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from claims import small_run
+from claims import claims, small_run
 from coded import fails
 
+import topbin as tb
 from topbin.evaluate.audit_live import corrected_ends, corrected_in_order, live_limits
 from topbin.job import review as job
 from topbin.job.answers import ANSWERS, read_state, record_answers
@@ -184,3 +185,15 @@ def test_the_interval_holds_at_every_moment(share):
         sharp = live_limits(x, x, corrected_ends(f), 0.025)
         missed += [not low <= y.mean() <= high for low, high in (plain, sharp)]
     assert missed.max() <= 0.05 * 200  # they are running maxima: missed at any of 60 moments
+
+
+def test_the_second_draw_from_files_continues_with_its_own_rows(tmp_path):
+    claims(900, seed=5).to_parquet(tmp_path / "rows.parquet")
+    fit = tb.fit(tmp_path / "rows.parquet", "known", id="case", preset="fast", sample=200)
+    run = fit.save(tmp_path / "run")
+    for n in (300, 150):  # so many that the second draw meets rows of the first
+        review = open_review(run, n=n)
+        again = open_review(run)
+        assert list(again.rows) == list(review.rows) == read_state(run).draws[-1]["row"]
+        answer_all(again)
+        assert again.live()["interval"][1] < 0.1

@@ -1,4 +1,4 @@
-"""The review page in a real browser: by keyboard alone, killed in the middle, two people at once."""
+"""The review page in a real browser: by keyboard, killed in the middle, two people at once."""
 
 import json
 import signal

@@ -227,9 +227,10 @@ class _Wanted:
         )
 
 
-def _taken(state: AuditState, where: str, again: Any) -> list[int]:
+def _taken(state: AuditState, where: str, again: Mapping[str, Any] | None) -> list[int]:
     """Positions that earlier draws of this kind have, which a new one leaves out."""
-    alike = () if again else (one for one in state.draws if one.get("where", ANYWHERE) == where)
+    before = state.draws[: None if again is None else state.draws.index(again)]
+    alike = (one for one in before if one.get("where", ANYWHERE) == where)
     return sorted({place for one in alike for place in one["rows"]})
 
 
@@ -298,10 +299,10 @@ def judged_state(
     """What the answers of a state say, and the number of this look; nothing is written."""
     estimate = AlphaEstimate.from_dict(result["estimate"])
     look = max(1, len(state.looks) + state.is_new)
-    scores_p, scores_u, probabilities = _scores(folder, result)
+    scores_p, scores_u, probabilities = read_scores(folder, result)
     found = []
     for where in (ANYWHERE, RECALL, TOP):
-        sample, said, top = _pooled(folder, state, where, scores_u, result["data"]["n_u"])
+        sample, said, top = pooled(folder, state, where, scores_u, result["data"]["n_u"])
         if not {POSITIVE, NEGATIVE} & set(said) or not sample.drawn.all():
             continue
         kind = where if where != ANYWHERE else _kind(state)
@@ -345,7 +346,7 @@ def _recall(
     Within a side, rows drawn anywhere are random too, and so are those drawn for this question.
     """
     threshold, (scores_p, scores_u) = result["candidates"]["threshold"], scores
-    drawn = [_pooled(folder, state, where, scores_u, scores_u.size) for where in (ANYWHERE, RECALL)]
+    drawn = [pooled(folder, state, where, scores_u, scores_u.size) for where in (ANYWHERE, RECALL)]
     said = {row: one for sample, all_said, _ in drawn
             for row, one in zip(sample.rows.tolist(), all_said, strict=True)}  # fmt: skip
     asked = goal is not None or drawn[1][0].n > 0
@@ -370,7 +371,7 @@ def _kind(state: AuditState) -> str:
     return "stratified" if any(len(one["sizes"]) > 1 for one in begun) else "simple"
 
 
-def _scores(folder: Path, result: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+def read_scores(folder: Path, result: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """Held-out scores of known positives and of unlabeled rows, and the probabilities of these.
 
     A run on a sample has scores of some rows only, so it has none to give.
@@ -383,7 +384,7 @@ def _scores(folder: Path, result: Mapping[str, Any]) -> tuple[Any, Any, Any]:
         return scores_p, scores_u, model.posterior_(scores_u)
 
 
-def _pooled(
+def pooled(
     folder: Path, state: AuditState, where: str, scores_u: Any, n_u: int
 ) -> tuple[AuditSample, list[str], TopBin | None]:
     """All rows of one kind that people have reached, as one sample, with their answers."""
@@ -412,7 +413,7 @@ def _pooled(
 def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     """How many labels of each kind make the interval no wider than `width`."""
     folder, result = Path(run), read_result(run)
-    scores_p, scores_u, f_u = _scores(folder, result)
+    scores_p, scores_u, f_u = read_scores(folder, result)
     top = None if scores_u is None else TopBin.at(scores_p, scores_u)
     told = result["estimate"]
     # After an audit its α is the better guess.
@@ -473,7 +474,7 @@ def _draw_from_rows(
         sample = draw(free.size, asked.n, seed=asked.seed or 0)
         sample = replace(sample, rows=free[sample.rows], sizes=(len(frame),))
     else:
-        scores_p, scores_u, _ = _scores(folder, result)
+        scores_p, scores_u, _ = read_scores(folder, result)
         sample, top = _draw_by_score(asked, scores_p, scores_u, taken, result["candidates"])
     if sample.rows.max() >= len(frame):
         raise damaged(folder / MODEL, "it has scored other rows than the run has")

@@ -19,7 +19,7 @@ from topbin.core.errors import InputError
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.evaluate.audit_live import live_estimate
 from topbin.job.answers import ANSWERS, WAIT, AuditState, read_state, write_answers
-from topbin.job.audit import ANYWHERE, TOP, _pooled, _scores, audit, judge_audit
+from topbin.job.audit import ANYWHERE, TOP, audit, judge_audit, pooled, read_scores
 from topbin.job.files import CANDIDATES, read_stored
 from topbin.store.runs import read_result
 
@@ -109,7 +109,7 @@ class Review:
         if self.where not in (ANYWHERE, TOP):
             return None
         n_u, told = self.result["data"]["n_u"], self.result["estimate"]
-        sample, said, top = _pooled(self.folder, state, self.where, self.scores_u, n_u)
+        sample, said, top = pooled(self.folder, state, self.where, self.scores_u, n_u)
         if not {POSITIVE, NEGATIVE} & set(said):
             return None
         level, f_u = told["confidence"] or 0.95, self.probabilities
@@ -166,9 +166,11 @@ class Review:
 
     def _remember(self, row: int, said: str) -> None:
         """Add what was just written, by the holder of the lock."""
-        kind = "answers" if self.where is not None else "known"
-        known = {**getattr(self._state, kind), row: said}
-        self._state = replace(self._state, is_new=True, **{kind: known})
+        state = replace(self._state, is_new=True)
+        if self.where is None:
+            self._state = replace(state, known={**state.known, row: said})
+        else:
+            self._state = replace(state, answers={**state.answers, row: said})
         self._stamp = _stamp(self.folder)
 
 
@@ -204,7 +206,7 @@ def open_review(
         frame = audits.draw(len(begun["row"]), **how)
     # Around the columns of the table, a draw has the number, the answer and a note.
     rows = _texts(frame["row"], frame.iloc[:, 2:-1])
-    _, scores_u, probabilities = _scores(folder, result)
+    _, scores_u, probabilities = read_scores(folder, result)
     return Review(folder, where, rows, result, scores_u, probabilities)
 
 
