@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 import pandas as pd
 import pytest
 from claims import claims
+from click.testing import CliRunner
 from ui.test_report import CHROMIUM, QUIET, brightness, sync_api
 
 import topbin as tb
+from topbin.cli import main
 from topbin.job.answers import ANSWERS, read_state
 from topbin.store.runs import read_result
 
@@ -249,6 +251,20 @@ def test_only_this_page_on_this_machine_is_answered(served):
     assert ask(address, "OPTIONS", "answer")[0] == 405
     assert (lines(run) if (run / ANSWERS).exists() else []) == before
     assert ask(address, "POST", "answer", sent, Origin=plain.rstrip("/"))[0] == 200
+
+
+def test_a_port_in_use_and_a_missing_extra_are_told_in_words(served, monkeypatch):
+    run, address = served
+    before = (run / "audit.json").read_bytes()
+    for name, port, said in (
+        ("", str(urlsplit(address).port), "TB008 port"),
+        ("starlette", "0", 'TB011 topbin review needs starlette: pip install "topbin[review]"'),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, name, None)
+            done = CliRunner().invoke(main, ["review", str(run), "--port", port, "--where", "top"])
+        assert (done.exit_code, said in done.output) == (1 if name else 2, True), done.output
+    assert (run / "audit.json").read_bytes() == before  # nothing was drawn
 
 
 def test_what_does_not_fit_is_refused_in_words(served):

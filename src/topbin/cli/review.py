@@ -1,5 +1,6 @@
 """`topbin review`: label rows of a run in the browser, by keyboard."""
 
+import secrets
 import webbrowser
 from pathlib import Path
 from shlex import quote
@@ -54,14 +55,14 @@ def review(
       topbin review run1 --n 50 --where top
       topbin review run1 --candidates
     """  # fmt: skip
-    import secrets
-
+    from topbin.core.optional import require
     from topbin.job.review import open_review
     from topbin.show.review import HOST, open_port, review_app, serve
 
-    show, token = screen(as_json), secrets.token_urlsafe(24)
+    require("starlette", extra="review", caller="topbin review")  # before any row is drawn
+    show, token, taken = screen(as_json), secrets.token_urlsafe(24), open_port(port)
     rows = open_review(run, n=n, where=where, candidates=candidates, sql=sql)
-    app, taken = review_app(rows, token), open_port(port)
+    app = review_app(rows, token)
     address, told = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
     show.print(f"label           {told['total'] - told['done']:,} of {told['total']:,} rows at")
     show.print(f"                {address}", soft_wrap=True)
