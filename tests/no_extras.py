@@ -5,7 +5,9 @@ As a pytest plugin (`-p no_extras`) it does so for a whole run, and says at its 
 
 import sys
 
-EXTRAS = ("torch", "safetensors", "lightgbm", "dask", "distributed", "pyspark")
+EXTRAS = (
+    "torch", "safetensors", "lightgbm", "dask", "distributed", "pyspark", "starlette", "uvicorn",
+)  # fmt: skip
 
 
 class Blind:

@@ -70,7 +70,7 @@ def test_the_screen_says_what_happened(run, kind):
     drawn["is_positive"] = np.where(positive[drawn["row"] - 1], "yes", "no")
     drawn.to_csv(path, index=False)
     done = call("audit", run, "--labels", path)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 3, done.output
     assert "The audit contradicts the estimate" in done.stdout
     assert "so α is at least" in done.stdout
     assert "The positives that get labeled are probably not like those that do not" in done.stdout

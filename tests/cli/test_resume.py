@@ -155,7 +155,7 @@ def test_a_complete_run_is_left_as_it_is_its_audit_included(table, tmp_path):
     assert call("audit", run, "--n", 20).exit_code == 0
     drawn = pd.read_csv(run / "audit.csv").assign(is_positive="yes")
     drawn.to_csv(run / "audit.csv", index=False)
-    assert call("audit", run, "--labels", run / "audit.csv").exit_code == 0
+    assert call("audit", run, "--labels", run / "audit.csv").exit_code == 3
     before = (run / "result.json").read_bytes()
     done = call(*arguments(table, run, "--resume"))
     assert "everything: the run was complete" in done.stdout

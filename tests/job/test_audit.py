@@ -12,7 +12,7 @@ import topbin as tb
 from topbin.cli import main
 from topbin.core.errors import InputError
 from topbin.job.audit import draw_audit, read_audit
-from topbin.store.runs import open_run, read_result
+from topbin.store.runs import open_run, read_result, write_result
 
 
 @pytest.fixture
@@ -142,3 +142,118 @@ def test_a_damaged_list_of_draws_is_said(run, tmp_path, text):
     with pytest.raises(InputError, match=r"TB114 .* does not say which rows were drawn"):
         draw_audit(run, 5, tmp_path / "a.csv")
     assert not (tmp_path / "a.csv").exists()
+
+
+def answered(run, n, truth, **how):
+    """Draw n rows, answer them by the truth, and judge."""
+    opened = tb.audit(run)
+    rows = opened.draw(n, **how)["row"]
+    opened.record({row: bool(truth[row - 1]) for row in rows})
+    return opened.judge(), set(rows)
+
+
+def test_audits_of_a_run_add_up(run):
+    truth = claims()["amount"] > 1.5
+    first, rows = answered(run, 40, truth)
+    second, more = answered(run, 60, truth)
+    assert not rows & more  # no row is asked for twice
+    assert (first.n, second.n, first.look, second.look) == (40, 100, 1, 2)
+    width = [one.interval[1] - one.interval[0] for one in (first, second)]
+    assert width[1] <= width[0]
+    stored = read_result(run)
+    assert stored["audit"]["n"] == 100
+    assert stored["audit"]["assumes"] == "assumes nothing about labels or scores"
+    assert stored["estimate"] == fitted().to_dict()["estimate"] | {
+        "interval": list(fitted().estimate.interval),
+        "alarms": stored["estimate"]["alarms"],
+        "notes": stored["estimate"]["notes"],
+    }  # the first estimate stays as it was
+    assert tb.audit(run).judge() == second  # to look again at the same answers is the same look
+
+
+def test_a_top_audit_is_a_kind_of_its_own_and_stands_beside_the_random_one(run):
+    truth = claims()["amount"] > 1.5
+    top, _ = answered(run, 20, truth, where="top")
+    assert (top.kind, top.n) == ("top", 20)
+    scores = fitted().evidence.scores_u
+    drawn = tb.audit(run).state.draws[0]
+    assert (scores[drawn["rows"]] >= drawn["bin"]["cut"]).all()
+    both, _ = answered(run, 40, truth)
+    assert (both.kind, both.n, [other.kind for other in both.others]) == ("simple", 40, ["top"])
+    assert "no sign of biased labels" in both.labels or "biased" in both.labels
+    html = (run / "report.html").read_text()
+    assert "by the audit" in html
+    assert "Before the audit: About" in html
+    assert "random rows of the top bin" in html
+
+
+def test_answers_one_by_one_count_as_far_as_they_go(run):
+    opened, truth = tb.audit(run), claims()["amount"] > 1.5
+    rows = opened.draw(30)["row"].tolist()
+    for row in rows[:12]:
+        opened.record({row: bool(truth[row - 1])})
+    assert opened.judge().n == 12  # the others were not reached, and their order is random
+    opened.record({row: bool(truth[row - 1]) for row in rows[12:]})
+    assert opened.judge().n == 30
+
+
+@pytest.mark.parametrize("said", ["yes", "no"])
+def test_one_row_gives_a_wide_interval(run, said):
+    opened = tb.audit(run)
+    opened.record({opened.draw(1)["row"][0]: said})
+    low, high = opened.judge().interval
+    assert high - low > 0.8
+
+
+def test_doubts_alone_are_kept_and_no_estimate(run, tmp_path):
+    draw_audit(run, 8, tmp_path / "a.csv")
+    filled(tmp_path / "a.csv", "?")
+    with pytest.raises(InputError, match="TB001 no audited row has an answer yet"):
+        read_audit(run, tmp_path / "a.csv")
+    assert set(tb.audit(run).state.answers.values()) == {"unsure"}
+    assert read_result(run).get("audit") is None
+
+
+def test_a_file_that_contradicts_earlier_answers_needs_force(run, tmp_path):
+    draw_audit(run, 20, tmp_path / "a.csv")
+    filled(tmp_path / "a.csv", "no")
+    read_audit(run, tmp_path / "a.csv")
+    filled(tmp_path / "a.csv", "yes")
+    with pytest.raises(InputError, match="TB119 20 rows were answered differently"):
+        read_audit(run, tmp_path / "a.csv")
+    assert read_result(run)["audit"]["n_positive"] == 0
+    assert read_audit(run, tmp_path / "a.csv", force=True).n_positive == 20
+
+
+def test_an_audit_of_another_run_is_refused(run, tmp_path):
+    other = tb.fit(claims(seed=7), "known", id="case", preset="fast").save(tmp_path / "other")
+    draw_audit(other, 20, tmp_path / "a.csv", seed=3)
+    draw_audit(run, 20, tmp_path / "b.csv")
+    filled(tmp_path / "a.csv")
+    with pytest.raises(InputError, match="TB117"):
+        read_audit(run, tmp_path / "a.csv")
+    assert tb.audit(run).state.answers == {}
+
+
+def test_a_run_audited_by_an_earlier_version_still_works(run, tmp_path):
+    """Draws without `where` and `n`, and a result without what audits say now."""
+    draw_audit(run, 20, tmp_path / "a.csv")
+    stored = json.loads((run / "audit.json").read_text())
+    for drawn in stored["draws"]:
+        del drawn["where"], drawn["n"]
+    (run / "audit.json").write_text(json.dumps(stored))
+    old = {"kind": "simple", "n": 20, "alpha": 0.3, "interval": [0.1, 0.5], "confidence": 0.95,
+           "verdict": "agrees", "sentence": "The audit agrees."}  # fmt: skip
+    write_result(run, {**read_result(run), "audit": old})
+    for verb in ("report", "inspect"):
+        done = CliRunner().invoke(main, [verb, str(run)])
+        assert done.exit_code == 0, done.output
+    assert "with the audit  α = 0.300" in done.output
+    filled(tmp_path / "a.csv")
+    assert read_audit(run, tmp_path / "a.csv").n_negative == 20
+
+
+@pytest.mark.parametrize("where", ["bottom", ""])
+def test_an_unknown_place_is_refused(run, where):
+    with pytest.raises(InputError, match="TB008 where must be one of anywhere, top"):
+        tb.audit(run).draw(5, where=where)

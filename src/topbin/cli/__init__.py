@@ -10,6 +10,7 @@ VERBS = {
     "alpha": "How many are positive, from scores you already have, of any size.",
     "score": "Probabilities for new rows, with the model of a run.",
     "audit": "Check an estimate by labeling a random sample.",
+    "review": "Label rows in the browser, by keyboard.",
     "report": "Write the page of a run again.",
     "inspect": "What a run or a model folder holds.",
 }

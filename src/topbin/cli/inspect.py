@@ -35,6 +35,7 @@ def inspect(folder: Path, as_json: bool) -> None:
 def _run_lines(found: Mapping[str, Any]) -> list[str]:
     """A run in the words of its screen."""
     from topbin.core.estimate import AlphaEstimate
+    from topbin.job.result import audit_lines
 
     data, picked = found["data"], found["candidates"]
     among = {"n_u": data["n_u"], "negatives": data.get("n_n", 0)}
@@ -45,8 +46,7 @@ def _run_lines(found: Mapping[str, Any]) -> list[str]:
         f"agreement       {found['agreement']}",
         f"candidates      {picked['rows']:,} rows in {picked['file']}",
     ]
-    if found.get("audit"):
-        lines.append(f"audit           {found['audit']['sentence']}")
+    lines += audit_lines(found)
     if found.get("stopped"):
         lines.append(f"stopped early   {found['stopped']}")
     model = f"{found['model']['class']}, preset {found['preset']}, seed {found['seed']}"

@@ -2,15 +2,18 @@
 
 No score can show that labeled positives differ from unlabeled ones; a random sample can, because it
 makes no assumption about them. `draw` or `draw_stratified` choose the rows, `judge` reads the
-answers, `plan` and `power` say how many rows a question needs. Labels from a list of top
+answers, `plan` and `power` say how many rows a question needs. `judge_top` reads answers to random
+rows of the top bin, which are worth more where labels are not biased. Labels from a list of top
 candidates do not belong here: they are not random, and mixing them in biases the audit.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
+from scipy.stats import mannwhitneyu
 
 from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import check_fraction
@@ -18,26 +21,39 @@ from topbin.core.defaults import CONFIDENCE
 from topbin.evaluate.audit_draw import AuditSample, Rows, draw, draw_stratified
 from topbin.evaluate.audit_limits import (
     ENOUGH_POWER,
+    OF_A_KIND,
     AuditPlan,
     claimed,
+    corrected_mean,
+    doubt_of_look,
+    limits_of_mean,
     lower_limit,
     plan,
     power,
     upper_limit,
 )
-from topbin.evaluate.measure import Interval, read_alpha
+from topbin.evaluate.audit_top import RecallBound, TopBin, recall_bound
+from topbin.evaluate.audit_width import WidthPlan, plan_width
+from topbin.evaluate.measure import Floats, Interval, read_alpha
 
 __all__ = [
     "AuditPlan",
     "AuditResult",
     "AuditSample",
+    "RecallBound",
+    "TopBin",
+    "WidthPlan",
+    "compare_labels",
     "draw",
     "draw_stratified",
     "judge",
+    "judge_top",
     "plan",
     "plan_either_way",
+    "plan_width",
     "power",
     "read_answers",
+    "recall_bound",
 ]
 
 Verdict = Literal["agrees", "contradicts", "undecided"]
@@ -55,17 +71,32 @@ VERDICTS = {
 }
 BIASED_LABELS = "The positives that get labeled are probably not like those that do not."
 IMPURE_TOP = "The top scores probably contain negatives too: the model does not separate them."
+OFF_CENTER = "The ranges overlap, but the audit's excludes the estimate: use the audit's."
+CANNOT = "Whether labels are biased cannot show in the top bin; a random audit can show it."
+ASSUMES_NOTHING = "assumes nothing about labels or scores"
+ASSUMES = {
+    "simple": ASSUMES_NOTHING,
+    "stratified": ASSUMES_NOTHING,
+    "recall": ASSUMES_NOTHING,
+    "top": "if labeled positives are like the others; no pure top bin is needed",
+}
+FEW = 5  # positives; fewer say nothing about how they differ from the labeled ones
+UNLIKELY = 0.01
 MEANING = {word: meaning for meaning, words in WORDS.items() for word in words}
 
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """What the audited rows say about α, and whether α̂ agrees with it.
+    """α with the audit, and whether the estimate without it, `claim`, agrees.
 
-    `interval` is two-sided at `confidence`. The verdict asks in each direction separately whether
-    α̂'s nearer end is excluded at `confidence`. Unsure and blank rows count as negative for every
+    `interval` is two-sided and `upper_bound` one-sided at `confidence`; `assumes` says what they
+    need. The verdict is "contradicts" if the interval excludes the claim, or if the claim's
+    nearer end is excluded at `confidence`. Unsure and blank rows count as negative for every
     lower end and as positive for every upper end. `power` is the least chance that so many
-    answered rows reject α̂ when it is off by `error` either way.
+    answered rows reject α̂ when it is off by `error` either way. `look` counts how often people
+    have seen the result, `labels` compares the labeled positives with those that the audit found,
+    `recall` says how many of them the candidates contain, and `others` are audits of other kinds
+    in the same run.
     """
 
     kind: str
@@ -76,13 +107,19 @@ class AuditResult:
     n_blank: int
     alpha: float
     interval: Interval
+    upper_bound: float
     confidence: float
+    assumes: str
     claim: float
     claim_interval: Interval
     verdict: Verdict
     error: float
     power: float
     sentence: str
+    look: int = 1
+    labels: str | None = None
+    recall: RecallBound | None = None
+    others: tuple["AuditResult", ...] = ()
 
     def __str__(self) -> str:
         return self.sentence
@@ -99,52 +136,180 @@ def judge(
     *,
     error: float = 0.1,
     confidence: float = CONFIDENCE,
+    probabilities: Any = None,
+    look: int | None = None,
+    within: Interval = (0.0, 1.0),
 ) -> AuditResult:
     """Compare α̂ with what people saw in the drawn rows; `answers` are in the order of the draw.
+
+    `probabilities` of all unlabeled rows make the interval narrower: the answers then need to show
+    only where these are wrong. Whatever they are, the interval stays valid. If you look at the
+    result more than once, count the looks: all of them together then hold at `confidence`, so
+    that the interval may be cut to what earlier ones showed (`within`).
 
     >>> print(judge(draw(10_000, 50), ["yes"] * 13 + ["no"] * 37, 0.08))
     The audit contradicts the estimate: 13 of 50 random unlabeled rows are positive, so α is at
     least 0.161 (95 % confidence), and the estimate says 0.080. The positives that get labeled are
     probably not like those that do not.
     """
-    level = check_fraction(confidence, "confidence")
-    check_fraction(error, "error")
-    value, interval, _ = read_alpha(alpha_hat, level)
-    least, most = claimed(alpha_hat, level)
     tally = _Tally.of(sample, read_answers(answers))
-    possible = _possible_errors((least, most), error)
-    powers = [power(tally.answered, claim, off, confidence=level) for claim, off in possible]
-    chance = min(powers, default=0.0)
-    low, high = tally.limits(1 - level)
-    both = tally.limits((1 - level) / 2)
-    verdict: Verdict = "contradicts"
-    if low > most:
-        finding, follows = f"at least {low:.3f}", BIASED_LABELS
-    elif high < least:
-        finding, follows = f"at most {high:.3f}", IMPURE_TOP
-    else:
-        verdict = "agrees" if chance >= ENOUGH_POWER else "undecided"
-        finding = f"between {both[0]:.3f} and {both[1]:.3f}"
-        follows = _what_would_show(sample.kind, chance, alpha_hat, error, level)
-    ends = f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval[0] < interval[1] else ""
-    return AuditResult(
-        kind=sample.kind,
-        n=sample.n,
-        n_positive=tally.count[POSITIVE],
-        n_negative=tally.count[NEGATIVE],
-        n_unsure=tally.count[UNSURE],
-        n_blank=tally.count[BLANK],
-        alpha=tally.alpha,
-        interval=both,
-        confidence=level,
-        claim=value,
-        claim_interval=interval,
-        verdict=verdict,
-        error=error,
-        power=chance,
-        sentence=f"The audit {VERDICTS[verdict]}: {tally.in_words()}, so α is {finding} "
-        f"({100 * level:g} % confidence), and the estimate says {value:.3f}{ends}. {follows}",
+    alpha: float = tally.alpha
+    limits: Callable[[float], Interval] = tally.limits
+    if probabilities is not None:
+        f_u = np.asarray(probabilities, np.float64)
+        alpha, limits = _corrected(tally.answers, f_u[sample.rows], f_u)
+    asked = _Asked(alpha_hat, error, confidence, look, within)
+    return asked.judged(sample.kind, tally.count, alpha, limits, tally.in_words())
+
+
+def judge_top(
+    top: TopBin,
+    answers: Any,
+    alpha_hat: AlphaEstimate | float,
+    *,
+    error: float = 0.1,
+    confidence: float = CONFIDENCE,
+    look: int | None = None,
+    within: Interval = (0.0, 1.0),
+) -> AuditResult:
+    """The same for answers to random rows of the top bin: α = q_u·(k/m)/q_p.
+
+    >>> top = TopBin(cut=0.8, above_u=400, n_u=1000, above_p=140, n_p=200)
+    >>> found = judge_top(top, ["yes"] * 45 + ["no"] * 5, 0.5)
+    >>> round(found.alpha, 3), found.verdict                      # .4·.9/.7
+    (0.514, 'undecided')
+    """
+    said = read_answers(answers)
+    count = _count(said)
+    answered, open_rows = count[POSITIVE] + count[NEGATIVE], count[UNSURE] + count[BLANK]
+
+    def limits(doubt: float) -> Interval:
+        return top.limits(count[POSITIVE], len(said), doubt, open_rows=open_rows)
+
+    where = (
+        f"random rows of the top bin, the {top.above_u:,} unlabeled rows that score as high as "
+        f"{100 * top.above_p / top.n_p:.0f} % of the known positives,"
     )
+    asked = _Asked(alpha_hat, error, confidence, look, within)
+    alpha = top.alpha(count[POSITIVE], answered)
+    return asked.judged("top", count, alpha, limits, _in_words(count, where))
+
+
+def compare_labels(scores_p: Any, scores_found: Any) -> str:
+    """Whether positives that a random audit found score like the labeled ones, in a sentence.
+
+    >>> compare_labels(np.arange(50.0, 100.0), np.arange(20.0))
+    'The 20 positives that the audit found score lower than the labeled ones (p < 0.0001): labels
+    are biased, and estimates from scores alone are wrong.'
+    """
+    labeled, found = np.asarray(scores_p), np.asarray(scores_found)
+    if min(labeled.size, found.size) < FEW:
+        return f"{found.size} positives are too few to say whether labels are biased."
+    test = mannwhitneyu(found, labeled)
+    k, p = f"{found.size:,} positives that the audit found", float(test.pvalue)
+    if p >= UNLIKELY:
+        return f"The {k} score like the labeled ones (p = {p:.2f}): no sign of biased labels."
+    lower = test.statistic < found.size * labeled.size / 2
+    chance = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
+    return (
+        f"The {k} score {'lower' if lower else 'higher'} than the labeled ones ({chance}): labels "
+        "are biased, and estimates from scores alone are wrong."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The estimate to be judged, and how strictly."""
+
+    alpha_hat: AlphaEstimate | float
+    error: float
+    confidence: float
+    look: int | None
+    within: Interval
+
+    def judged(
+        self,
+        kind: str,
+        count: "Counter[str]",
+        alpha: float,
+        limits: Callable[[float], Interval],
+        words: str,
+    ) -> AuditResult:
+        """The verdict on the estimate, from limits of α at any doubt."""
+        level, error = check_fraction(self.confidence, "confidence"), self.error
+        check_fraction(error, "error")
+        value, interval, _ = read_alpha(self.alpha_hat, level)
+        least, most = claimed(self.alpha_hat, level)
+        doubt = 1 - level if self.look is None else doubt_of_look(1 - level, self.look)
+        (low, high), both = (_cut(limits(part), self.within) for part in (doubt, doubt / 2))
+        answered = count[POSITIVE] + count[NEGATIVE]
+        possible = _possible_errors((least, most), error)
+        chance = min((power(answered, c, off, confidence=level) for c, off in possible), default=0)
+        verdict: Verdict = "contradicts"
+        finding = f"between {both[0]:.3f} and {both[1]:.3f}"
+        if low > most:
+            finding, follows = f"at least {low:.3f}", BIASED_LABELS
+        elif high < least:
+            finding, follows = f"at most {high:.3f}", IMPURE_TOP
+        elif not both[0] <= value <= both[1]:
+            follows = OFF_CENTER
+        else:
+            is_sharp = both[1] - both[0] <= error
+            verdict = "agrees" if is_sharp or chance >= ENOUGH_POWER else "undecided"
+            follows = _what_would_show(kind, chance, self.alpha_hat, error, level, is_sharp)
+        ends = f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval[0] < interval[1] else ""
+        return AuditResult(
+            kind=kind,
+            n=count.total(),
+            n_positive=count[POSITIVE],
+            n_negative=count[NEGATIVE],
+            n_unsure=count[UNSURE],
+            n_blank=count[BLANK],
+            alpha=min(both[1], max(both[0], alpha)),
+            interval=both,
+            upper_bound=high,
+            confidence=level,
+            assumes=ASSUMES[kind],
+            claim=value,
+            claim_interval=interval,
+            verdict=verdict,
+            error=error,
+            power=chance,
+            sentence=f"The audit {VERDICTS[verdict]}: {words}, so α is {finding} "
+            f"({100 * level:g} % confidence), and the estimate says {value:.3f}{ends}. {follows}"
+            + (f" {CANNOT}" if kind == "top" else ""),
+            look=self.look or 1,
+        )
+
+
+def _cut(ends: Interval, within: Interval) -> Interval:
+    """The part of an interval that is inside another, or all of it if none is."""
+    low, high = max(ends[0], within[0]), min(ends[1], within[1])
+    return (low, high) if low <= high else ends
+
+
+def _corrected(
+    said: list[str], f: Floats, f_u: Floats
+) -> tuple[float, Callable[[float], Interval]]:
+    """α and its limits from answers and the probabilities of all unlabeled rows."""
+    answers = np.asarray(said)
+    is_positive, is_open = answers == POSITIVE, np.isin(answers, [UNSURE, BLANK])
+    known, factor = corrected_mean(is_positive[~is_open].astype(float), f[~is_open], f_u)
+    # Open rows get the mean factor of the others: what they would have been either way.
+    at = factor.mean() * (f[is_open] - f_u.mean())
+    least, most = np.append(known, -at), np.append(known, 1 - at)
+    ends = (
+        -float(factor.max()) * float(f_u.max() - f_u.mean()),
+        1 + float(factor.max()) * float(f_u.mean() - f_u.min()),
+    )
+    of_a_kind = min(is_positive.sum(), (~is_positive & ~is_open).sum())
+    of_mean = limits_of_mean(least, most, ends, weight=1.0 if of_a_kind < OF_A_KIND else 0.5)
+
+    def limits(doubt: float) -> Interval:
+        low, high = of_mean(doubt)
+        return min(1.0, max(0.0, low)), max(0.0, min(1.0, high))
+
+    return float(np.clip(known.mean(), 0, 1)), limits
 
 
 def read_answers(answers: Any) -> list[str]:
@@ -171,6 +336,7 @@ class _Tally:
     """The answers counted, in all and by stratum."""
 
     sample: AuditSample
+    answers: list[str]
     count: Counter[str]
     positive: Rows
     open: Rows
@@ -183,15 +349,13 @@ class _Tally:
                 f"{sample.n:,} rows were drawn and {len(answers):,} answers given. Keep every row "
                 "of the audit, in its order; leave the cell empty if a row has no answer.",
             )
-        count = Counter(answers)
-        if not count[POSITIVE] + count[NEGATIVE]:
-            raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
+        count = _count(answers)
         said = np.asarray(answers)
         positive, answered = (
             np.bincount(sample.stratum[np.isin(said, kinds)], minlength=len(sample.sizes))
             for kinds in ([POSITIVE], [POSITIVE, NEGATIVE])
         )
-        return cls(sample, count, positive, sample.drawn - answered)
+        return cls(sample, answers, count, positive, sample.drawn - answered)
 
     @property
     def answered(self) -> int:
@@ -212,12 +376,24 @@ class _Tally:
     def in_words(self) -> str:
         """How many rows of how many, and how many without an answer."""
         simple = self.sample.kind == "simple"
-        drawn = "random unlabeled rows" if simple else "unlabeled rows, drawn by strata,"
-        words = f"{self.count[POSITIVE]:,} of {self.sample.n:,} {drawn} are positive"
-        open_rows = [f"{self.count[k]:,} {k}" for k in (UNSURE, BLANK) if self.count[k]]
-        if open_rows:
-            words += f" ({' and '.join(open_rows)}, counted whichever way is worse)"
-        return words
+        return _in_words(
+            self.count, "random unlabeled rows" if simple else "unlabeled rows, drawn by strata,"
+        )
+
+
+def _count(answers: list[str]) -> "Counter[str]":
+    count = Counter(answers)
+    if not count[POSITIVE] + count[NEGATIVE]:
+        raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
+    return count
+
+
+def _in_words(count: "Counter[str]", drawn: str) -> str:
+    words = f"{count[POSITIVE]:,} of {count.total():,} {drawn} are positive"
+    open_rows = [f"{count[k]:,} {k}" for k in (UNSURE, BLANK) if count[k]]
+    if open_rows:
+        words += f" ({' and '.join(open_rows)}, counted whichever way is worse)"
+    return words
 
 
 def plan_either_way(
@@ -247,9 +423,16 @@ def _possible_errors(claimed: Interval, error: float) -> list[tuple[float, float
 
 
 def _what_would_show(
-    kind: str, chance: float, alpha_hat: AlphaEstimate | float, error: float, level: float
+    kind: str,
+    chance: float,
+    alpha_hat: AlphaEstimate | float,
+    error: float,
+    level: float,
+    is_sharp: bool,
 ) -> str:
     """What an error would have done; figures are those of plain draws, which strata sharpen."""
+    if is_sharp and chance < ENOUGH_POWER:
+        return f"The audit's interval is no wider than {error:g}."
     if not _possible_errors(claimed(alpha_hat, level), error):
         return _no_room(error)
     audits = "such audits" if kind == "simple" else "plain audits of this size"

@@ -4,8 +4,14 @@ For one random sample the limits are those of Clopper & Pearson (Biometrika 1934
 same binomial tail is taken at the effective number of rows, with the strata's shares at their most
 likely values under the limit itself and the heaviest row as the step: with one stratum it IS
 Clopper & Pearson, and in simulations its coverage stayed at or above the nominal one.
+
+Where every unlabeled row has a probability f, the answers need to show only where f is wrong:
+α = mean f over all rows + mean (y − f) over the answered ones (prediction-powered inference,
+Angelopoulos et al., Science 2023; with a factor λ on f, PPI++, 2023). `limits_of_mean` bounds such
+a mean of bounded values as Gaffke (2005) does; for 0/1 values it IS Clopper & Pearson too.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +27,11 @@ from topbin.core.shares import exact_upper
 from topbin.evaluate.measure import Floats, Interval, read_alpha
 
 HALVINGS = 60
+FOLDS = 5  # of the answers, so that no answer chooses the λ of its own difference
+TRUST = 10  # answers that the probabilities are worth before there are any: λ begins at 1
+OF_A_KIND = 10  # with fewer positive or negative answers the limits are exact
+DRAWS, SEED = 10_000, 0  # of random weights; the same ones each time
+SPENT = 0.8  # of the doubt that is left goes into each look at the result
 MOST_ROWS = 1_000_000
 ENOUGH_POWER = 0.8  # of a plan, and of the verdict "agrees"
 
@@ -123,6 +134,77 @@ def _claim_and_truth(
             "[0, 1].",
         )
     return claim, min(1.0, max(0.0, truth))
+
+
+def doubt_of_look(doubt: float, look: int) -> float:
+    """The doubt that look 1, 2, … may use, so that all looks together use `doubt` at most.
+
+    >>> round(doubt_of_look(0.05, 1), 4), round(doubt_of_look(0.05, 2), 4)
+    (0.04, 0.008)
+    """
+    return doubt * SPENT * (1 - SPENT) ** (look - 1)
+
+
+def corrected_mean(is_positive: Floats, f: Floats, f_u: Floats) -> tuple[Floats, Floats]:
+    """For each answer y − λ(f − mean of f over all rows), whose mean is α; and its λ.
+
+    λ is the slope of y on f, between 0 and 1, from the other folds of answers alone.
+    """
+    at, variance = f_u.mean(), f_u.var()
+    factor = np.zeros(f.size)
+    for k in range(min(FOLDS, f.size)):
+        held = np.arange(f.size) % FOLDS == k
+        y, x = is_positive[~held], f[~held]
+        known = x.size * np.cov(y, x, bias=True)[0, 1] if x.size else 0.0
+        spread = x.size * x.var() if x.size else 0.0
+        if spread + TRUST * variance > 0:
+            factor[held] = (known + TRUST * variance) / (spread + TRUST * variance)
+    factor = np.clip(factor, 0, 1)
+    return is_positive - factor * (f - at), factor
+
+
+def limits_of_mean(
+    least: Floats, most: Floats, ends: Interval, *, weight: float = 1.0
+) -> Callable[[float], Interval]:
+    """Limits for the mean of values inside `ends`, as a function of the doubt at each side.
+
+    The answers get random weights that sum to 1 (Dirichlet), and so does a point at the end of the
+    range: the limit is a quantile of the weighted mean. `least` and `most` are the values with open
+    answers counted against each side. A `weight` of ½ for the end is enough, and sharper, where
+    there are answers of both kinds.
+
+    >>> low, high = limits_of_mean(np.zeros(59), np.zeros(59), (0.0, 1.0))(0.05)
+    >>> low, round(high, 2)                                     # "none in 59": at most 5 %
+    (0.0, 0.05)
+    """
+    of_end = np.random.default_rng(SEED).gamma(weight, size=DRAWS)
+    lower = _weighted_sums(least)
+    upper = lower if np.array_equal(least, most) else _weighted_sums(most)
+
+    def limits(doubt: float) -> Interval:
+        sides = (lower, ends[0], doubt), (upper, ends[1], 1 - doubt)
+        low, high = (
+            np.quantile((values + of_end * end) / (weights + of_end), level)
+            for (values, weights), end, level in sides
+        )
+        return float(low), float(high)
+
+    return limits
+
+
+def _weighted_sums(values: Floats) -> tuple[Floats, Floats]:
+    """Sums of the values under random weights, and of the weights."""
+    random = np.random.default_rng(SEED + 1)
+    if values.size <= 500:
+        weights = random.standard_exponential((DRAWS, values.size))
+        return weights @ values, weights.sum(1)
+    # Rows that differ by less than anybody reads share a weight.
+    kinds, counts = np.unique(np.round(values, 3), return_counts=True)
+    total = np.zeros((2, DRAWS))
+    for part in np.array_split(np.arange(kinds.size), kinds.size // 500 + 1):
+        weights = random.gamma(counts[part], size=(DRAWS, part.size))
+        total += weights @ kinds[part], weights.sum(1)
+    return total[0], total[1]
 
 
 def upper_limit(positives: Any, drawn: Any, shares: Any, doubt: float) -> Any:

@@ -1,53 +1,132 @@
-"""The audit of a run: rows go out to a person, answers come back, and α̂ is judged by them."""
+"""The audit of a run: rows go out to a person, answers come back, and α is estimated from them."""
 
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import numpy as np
+
 from topbin.core.atomic import lock, refuse_existing, write_text
+from topbin.core.checks import check_fraction
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.engines.local import Local
 from topbin.evaluate.audit import (
+    NEGATIVE,
+    POSITIVE,
     AuditPlan,
     AuditResult,
     AuditSample,
+    RecallBound,
+    TopBin,
+    WidthPlan,
+    compare_labels,
     draw,
     draw_stratified,
     judge,
+    judge_top,
     plan_either_way,
+    plan_width,
+    read_answers,
+    recall_bound,
+)
+from topbin.evaluate.audit_limits import doubt_of_look
+from topbin.job import answers as stored_answers
+from topbin.job.answers import (
+    AuditState,
+    add_answers,
+    add_look,
+    read_draws,
+    read_state,
+    record_answers,
+    write_draws,
 )
 from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
 from topbin.job.files import MODEL, REPORT, numbered, read_stored, report_of, unlabeled_rows
 from topbin.job.prepare import from_settings
 from topbin.job.result import in_front, unused
 from topbin.store.models import load, reading
-from topbin.store.plain import to_json
-from topbin.store.runs import (
-    ROWS,
-    SETTINGS,
-    damaged,
-    read_result,
-    read_settings,
-    read_text,
-    write_result,
-)
-from topbin.store.schema import misfit, read_json
+from topbin.store.runs import ROWS, SETTINGS, damaged, read_result, read_settings, write_result
 
-ANSWER, DRAWN, ABOUT = "is_positive", "audit.json", "about this file"
-WAIT = 60.0  # seconds for another audit of the same run to end
+ANSWER, ABOUT = "is_positive", "about this file"
+WAIT = stored_answers.WAIT
 NEEDED = ({"source", "label"}, {"positives", "unlabeled"})
+ANYWHERE, TOP, RECALL = WHERE = ("anywhere", "top", "recall")
+ENOUGH = 30  # answers with which the audit that assumes least leads
 HOW = {
     "simple": "Random rows, drawn without a look at the score.",
     "stratified": "Random rows, equally many from each group of similar scores, in random order.",
+    TOP: "Random rows of the top bin, in random order.",
+    RECALL: "Random rows from both sides of the threshold, in random order.",
 }
 NOTE = "Add no rows from candidates.csv: those are not random, and would bias the audit."
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The audits of a run folder; `topbin.audit(folder)` opens them.
+
+    Answers are saved as they come, and all audits of a run add up.
+    """
+
+    folder: Path
+
+    @property
+    def state(self) -> AuditState:
+        """Every draw and every answer so far."""
+        return read_state(self.folder)
+
+    def draw(self, n: int = 100, **how: Any) -> Any:
+        """Draw n rows and return them, with a column for the answer; `how` as in `draw_audit`."""
+        return _draw(self.folder, n, None, **how)[1]
+
+    def record(self, answers: Mapping[int, Any], *, force: bool = False) -> int:
+        """Save answers by row number; see `record_answers`."""
+        return record_answers(self.folder, answers, force=force)
+
+    def judge(self, *, recall: float | None = None) -> AuditResult:
+        """α with all answers so far; result.json and the report show it from now on.
+
+        `recall` asks whether so many of the positives are among the candidates.
+        """
+        return judge_audit(self.folder, recall=recall)
+
+    def refit(self) -> Any:
+        """Train with the answers; see `topbin.job.refit`."""
+        from topbin.job.refit import refit_audit
+
+        return refit_audit(self.folder)
+
+    def plan(self, width: float) -> WidthPlan:
+        """How many labels of each kind make the interval no wider than this."""
+        return plan_audit_width(self.folder, width)
+
+
+def audit(run: str | Path) -> Audit:
+    """Open the audits of a run folder: draw rows, save answers, and estimate α from them.
+
+    >>> import tempfile, pandas as pd, topbin as tb
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.r_[rng.normal(5, 1, 150), rng.normal(0, 1, 150)]
+    >>> frame = pd.DataFrame({"x": x, "known": np.arange(300) < 100})
+    >>> folder = tb.fit(frame, "known", preset="fast").save(tempfile.mkdtemp() + "/run")
+    >>> audit = tb.audit(folder)
+    >>> rows = audit.draw(60)                                    # for a person to label
+    >>> audit.record({row: row <= 150 for row in rows["row"]})   # the first 150 are positive
+    60
+    >>> found = audit.judge()                                    # 50 of 200 are positive
+    >>> found.interval[0] < 0.25 < found.interval[1]
+    True
+    """
+    read_result(run)
+    return Audit(Path(run))
 
 
 def draw_audit(
@@ -55,12 +134,18 @@ def draw_audit(
     n: int,
     output: str | Path,
     *,
+    where: str = ANYWHERE,
     stratified: bool = False,
-    seed: int = 0,
+    seed: int | None = None,
     force: bool = False,
     sql: str | None = None,
 ) -> AuditSample:
     """Write n random unlabeled rows, with an empty column for the answer; return the draw.
+
+    `where` is "anywhere", "top" (above the cut of `TopBin`) or "recall" (on both sides of the
+    threshold of the candidates). Rows of earlier draws of the same kind are not drawn again,
+    so that audits add up. A draw that is asked for again in the same words is the same rows,
+    unless no seed is given and they have been answered.
 
     A run that was made from a query needs the query again, as `sql`: a folder may come from
     someone else, so no query in one is ever run.
@@ -68,78 +153,280 @@ def draw_audit(
     Every draw of a run is kept, so that any of the files can come back, also when two audits of a
     run are drawn at once or one of them is killed.
     """
+    return _draw(
+        run, n, output, where=where, stratified=stratified, seed=seed, force=force, sql=sql
+    )[0]
+
+
+def _draw(
+    run: str | Path,
+    n: int,
+    output: str | Path | None,
+    *,
+    where: str = ANYWHERE,
+    stratified: bool = False,
+    seed: int | None = None,
+    force: bool = False,
+    sql: str | None = None,
+) -> tuple[AuditSample, Any]:
+    """The draw and its rows as a frame, in a file too if `output` names one."""
     folder = Path(run)
     result = read_result(folder)
+    if where not in WHERE:
+        raise InputError("TB008", f"where must be one of {', '.join(WHERE)}; got {where!r}.")
     with lock(folder, wait=WAIT):
-        before = _draws(folder)
+        before, state = read_draws(folder), read_state(folder)
+        asked = _Wanted(n, where, stratified, seed, sql).settled(state)
+        again = asked.earlier(state)
         source = _draw_from_files if "sample" in result["data"] else _draw_from_rows
-        sample, frame = source(folder, result["data"], n, stratified, seed, sql)
+        sample, frame, top = source(folder, result, asked, again, _taken(state, where, again))
         rows = frame.pop("row").tolist()
         frame = in_front(frame, {"row": rows, ANSWER: ""})
-        frame[unused(ABOUT, frame)] = [f"{HOW[sample.kind]} {NOTE}"] + [""] * (sample.n - 1)
+        how = HOW[sample.kind if where == ANYWHERE else where]
+        frame[unused(ABOUT, frame)] = [f"{how} {NOTE}"] + [""] * (sample.n - 1)
         drawn = {**sample.to_dict(), "row": rows, "data": result["data"]["hash"]}
+        drawn |= {"n": n, "where": where} | ({"bin": top.to_dict()} if top else {})
         others = [one for one in before if sorted(one["row"]) != sorted(rows)]
-        refuse_existing(Path(output), force=force)
+        if output is not None:
+            refuse_existing(Path(output), force=force)
         # A draw without its file does no harm; a file whose draw is not known could not come back.
-        write_text(folder / DRAWN, to_json({"draws": [*others, drawn]}), force=True)
-        write_table(output, frame, force=force)
-    return sample
+        write_draws(folder, before if again else [*others, drawn])
+        if output is not None:
+            write_table(output, frame, force=force)
+    return sample, frame
 
 
-def read_audit(run: str | Path, answers: str | Path) -> AuditResult:
-    """Judge the answers, keep them in result.json apart from everything else, renew the report.
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What was asked of a draw."""
 
-    Rows are known by their number, so the file may have been sorted.
+    n: int
+    where: str
+    stratified: bool
+    seed: int | None
+    sql: str | None
+
+    def settled(self, state: AuditState) -> "_Wanted":
+        """The same with a seed: that of an equal draw without answers, or the next one."""
+        if self.seed is not None:
+            return self
+        alike = [one for one in state.draws if self._is_like(one) and not state.is_begun(one)]
+        return replace(self, seed=alike[-1]["seed"] if alike else len(state.draws))
+
+    def earlier(self, state: AuditState) -> Mapping[str, Any] | None:
+        """The draw that was asked for in these words before, if there is one."""
+        alike = (one for one in state.draws if self._is_like(one) and one["seed"] == self.seed)
+        return next(alike, None)
+
+    def _is_like(self, drawn: Mapping[str, Any]) -> bool:
+        is_plain = self.where != ANYWHERE or not self.stratified or self.n < 10
+        return (
+            len(drawn["row"]) == self.n
+            and drawn.get("where", ANYWHERE) == self.where
+            and (self.where != ANYWHERE or is_plain == (len(drawn["sizes"]) == 1))
+        )
+
+
+def _taken(state: AuditState, where: str, again: Mapping[str, Any] | None) -> list[int]:
+    """Positions that earlier draws of this kind have, which a new one leaves out."""
+    before = state.draws[: None if again is None else state.draws.index(again)]
+    alike = (one for one in before if one.get("where", ANYWHERE) == where)
+    return sorted({place for one in alike for place in one["rows"]})
+
+
+def read_audit(
+    run: str | Path, answers: str | Path, *, force: bool = False, recall: float | None = None
+) -> AuditResult:
+    """Save the answers of a file, and judge all answers so far as `judge_audit` does.
+
+    Rows are known by their number, so the file may have been sorted. `force` says that answers
+    which differ from earlier ones are right.
     """
     folder = Path(run)
     with lock(folder, wait=WAIT):
-        result = read_result(folder)
-        draws = [one for one in _draws(folder) if one["data"] == result["data"]["hash"]]
+        draws = read_state(folder).draws
         if not draws:
             raise InputError(
                 "TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100'
             )
         frame = read_table(answers, columns=["row", ANSWER]).frame
         stored = _draw_of(frame["row"].tolist(), draws, answers)
-        given = frame.set_index("row")[ANSWER].loc[stored["row"]]
-        sample = AuditSample.from_dict(dict(stored))
-        judged = judge(sample, given, AlphaEstimate.from_dict(result["estimate"]))
-        audited = {**result, "audit": judged.to_dict()}
-        html = report_of(folder, audited)  # may fail, and then nothing has changed
-        write_result(folder, audited)
-        write_text(folder / REPORT, html, force=True)
+        given = read_answers(frame.set_index("row")[ANSWER].loc[stored["row"]])
+        add_answers(folder, dict(zip(stored["row"], given, strict=True)), force=force)
+        return _judge(folder, recall)
+
+
+def read_answered(run: str | Path, answers: str | Path, *, force: bool = False) -> int:
+    """Save the answers of a file with any unlabeled rows, such as candidates, for the model.
+
+    Answers to rows that were drawn count for α too; the others never do.
+    """
+    frame = read_table(answers, columns=["row", ANSWER]).frame
+    twice = frame["row"][frame["row"].duplicated()]
+    if len(twice) or frame["row"].dtype.kind not in "iu":
+        what = f"row {twice.iloc[0]} twice" if len(twice) else "rows that are no numbers"
+        raise InputError("TB117", f'"{answers}" has {what}; keep each row once, by its number.')
+    given = frame.set_index("row")[ANSWER].to_dict()
+    return record_answers(run, given, force=force, model_only=True)
+
+
+def judge_audit(run: str | Path, *, recall: float | None = None) -> AuditResult:
+    """Estimate α from all answers so far, keep it in result.json beside the first estimate.
+
+    The audit that assumes least leads, if it has enough answers; `others` are those of other kinds.
+    """
+    with lock(Path(run), wait=WAIT):
+        return _judge(Path(run), recall)
+
+
+def _judge(folder: Path, recall: float | None) -> AuditResult:
+    if recall is not None:
+        check_fraction(recall, "recall")
+    result, state = read_result(folder), read_state(folder)
+    judged, look = judged_state(folder, result, state, recall)
+    audited = {**result, "audit": judged.to_dict()}
+    html = report_of(folder, audited)  # may fail, and then nothing has changed
+    write_result(folder, audited)
+    write_text(folder / REPORT, html, force=True)
+    if look > len(state.looks):
+        add_look(folder, result["data"]["hash"], judged.kind, judged.interval)
     return judged
+
+
+def judged_state(
+    folder: Path, result: Mapping[str, Any], state: AuditState, recall: float | None = None
+) -> tuple[AuditResult, int]:
+    """What the answers of a state say, and the number of this look; nothing is written."""
+    estimate = AlphaEstimate.from_dict(result["estimate"])
+    look = max(1, len(state.looks) + state.is_new)
+    scores_p, scores_u, probabilities = read_scores(folder, result)
+    found = []
+    for where in (ANYWHERE, RECALL, TOP):
+        sample, said, top = pooled(folder, state, where, scores_u, result["data"]["n_u"])
+        if not {POSITIVE, NEGATIVE} & set(said) or not sample.drawn.all():
+            continue
+        kind = where if where != ANYWHERE else _kind(state)
+        seen = [one["interval"] for one in state.looks[: look - 1] if one["kind"] == kind]
+        within = max((low for low, _ in seen), default=0.0), min((h for _, h in seen), default=1.0)
+        more: dict[str, Any] = {
+            "confidence": estimate.confidence or CONFIDENCE,
+            "look": look,
+            "within": within,
+        }
+        if where == TOP and top is not None:
+            found.append(judge_top(top, said, estimate, **more))
+            continue
+        one = judge(
+            sample, said, estimate, **more,
+            probabilities=probabilities if where == ANYWHERE else None,
+        )  # fmt: skip
+        if where == ANYWHERE and scores_p is not None:
+            positives = sample.rows[np.asarray(said) == POSITIVE]
+            one = replace(one, labels=compare_labels(scores_p, scores_u[positives]))
+        found.append(replace(one, kind=kind))
+    if not found:
+        raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
+    found.sort(key=lambda one: one.n_positive + one.n_negative < ENOUGH)
+    bound = None
+    if scores_u is not None:
+        bound = _recall(folder, result, state, (scores_p, scores_u), recall, look)
+    return replace(found[0], others=tuple(found[1:]), recall=bound), look
+
+
+def _recall(
+    folder: Path,
+    result: Mapping[str, Any],
+    state: AuditState,
+    scores: tuple[Any, Any],
+    goal: float | None,
+    look: int,
+) -> RecallBound | None:
+    """How many positives the candidates contain at least, from all random answers on each side.
+
+    Within a side, rows drawn anywhere are random too, and so are those drawn for this question.
+    """
+    threshold, (scores_p, scores_u) = result["candidates"]["threshold"], scores
+    drawn = [pooled(folder, state, where, scores_u, scores_u.size) for where in (ANYWHERE, RECALL)]
+    said = {row: one for sample, all_said, _ in drawn
+            for row, one in zip(sample.rows.tolist(), all_said, strict=True)}  # fmt: skip
+    asked = goal is not None or drawn[1][0].n > 0
+    rows = np.fromiter(said, np.int64, len(said))
+    is_above = scores_u[rows] >= threshold if asked and threshold is not None else None
+    if is_above is None or is_above.all() or not is_above.any():
+        return None
+    words = np.array(list(said.values()))
+    is_positive, is_negative = words == POSITIVE, words == NEGATIVE
+    counts = [int(np.count_nonzero(scores >= threshold)) for scores in (scores_u, scores_p)]
+    at = TopBin(threshold, counts[0], scores_u.size, counts[1], scores_p.size)
+    level = result["estimate"]["confidence"] or CONFIDENCE
+    above = int((is_above & is_positive).sum()), int(is_above.sum())
+    below = int((~is_above & ~is_negative).sum()), int((~is_above).sum())  # open rows count too
+    spent = doubt_of_look(1 - level, look)
+    return recall_bound(at, above, below, confidence=level, doubt=spent, goal=goal)
+
+
+def _kind(state: AuditState) -> str:
+    """How the random rows were drawn: "stratified" if any of them were drawn by strata."""
+    begun = (one for one in state.draws if state.is_begun(one) and "bin" not in one)
+    return "stratified" if any(len(one["sizes"]) > 1 for one in begun) else "simple"
+
+
+def read_scores(folder: Path, result: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """Held-out scores of known positives and of unlabeled rows, and the probabilities of these.
+
+    A run on a sample has scores of some rows only, so it has none to give.
+    """
+    if "sample" in result["data"]:
+        return None, None, None
+    with reading(folder / MODEL):
+        model = load(folder / MODEL)
+        scores_p, scores_u = model.evidence_.scores
+        return scores_p, scores_u, model.posterior_(scores_u)
+
+
+def pooled(
+    folder: Path, state: AuditState, where: str, scores_u: Any, n_u: int
+) -> tuple[AuditSample, list[str], TopBin | None]:
+    """All rows of one kind that people have reached, as one sample, with their answers."""
+    draws = [one for one in state.draws if one.get("where", ANYWHERE) == where]
+    bins = [one.get("bin") for one in draws if state.is_begun(one)]
+    draws = [one for one in draws if one.get("bin") == bins[-1]] if bins else []
+    seen: dict[int, tuple[str, int]] = {}
+    for one in draws:
+        for place, stratum, said in zip(
+            one["rows"], one["stratum"], state.answers_of(one), strict=True
+        ):
+            if said is not None:
+                seen.setdefault(place, (said, stratum))
+    rows = np.fromiter(seen, np.int64, len(seen))
+    if scores_u is not None and rows.size and rows.max() >= scores_u.size:
+        raise damaged(folder / MODEL, "it has scored other rows than the run has")
+    answers = [one for one, _ in seen.values()]
+    top = None if not bins or bins[-1] is None else TopBin.from_dict(bins[-1])
+    strata, sizes = np.zeros(rows.size, np.int64), [n_u]
+    if where == RECALL and top is not None:
+        strata = np.array([stratum for _, stratum in seen.values()], np.int64)
+        sizes = [top.n_u - top.above_u, top.above_u]
+    return AuditSample(rows, strata, tuple(sizes), 0), answers, top
+
+
+def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
+    """How many labels of each kind make the interval no wider than `width`."""
+    folder, result = Path(run), read_result(run)
+    scores_p, scores_u, f_u = read_scores(folder, result)
+    top = None if scores_u is None else TopBin.at(scores_p, scores_u)
+    told = result["estimate"]
+    # After an audit its α is the better guess.
+    alpha = (result.get("audit") or told)["alpha"]
+    return plan_width(
+        told["alpha"] if alpha is None else alpha, width, result["data"]["n_u"],
+        probabilities=f_u, top=top, confidence=told["confidence"] or CONFIDENCE,
+    )  # fmt: skip
 
 
 def plan_audit(run: str | Path, error: float) -> AuditPlan:
     """How many rows it takes to notice that α̂ is off by `error`, as the verdict counts them."""
     return plan_either_way(AlphaEstimate.from_dict(read_result(run)["estimate"]), error)
-
-
-def _draws(folder: Path) -> list[dict[str, Any]]:
-    """Every draw of the run, oldest first."""
-    path = folder / DRAWN
-    if not os.path.lexists(path):
-        return []
-    try:
-        stored = read_json(read_text(folder, DRAWN))
-        wrong = misfit(stored, "audit-1") or next(filter(None, map(_misfit, stored["draws"])), None)
-    except ValueError as error:  # a coded one too
-        wrong = str(error)
-    if wrong is not None:
-        raise InputError(
-            "TB114",
-            f'"{path}" does not say which rows were drawn: it is damaged, or of an older topbin '
-            f"({wrong}). Remove it and draw again.",
-        )
-    return list(stored["draws"])
-
-
-def _misfit(drawn: Mapping[str, Any]) -> str | None:
-    """Why the lists of a draw do not fit each other, or None."""
-    lengths = {len(drawn[name]) for name in ("rows", "stratum", "row")}
-    inside = max(drawn["stratum"]) < len(drawn["sizes"])
-    return None if len(lengths) == 1 and inside else "the lists of a draw do not fit each other"
 
 
 def _draw_of(
@@ -170,51 +457,110 @@ def _draw_of(
 
 
 def _draw_from_rows(
-    folder: Path, told: Mapping[str, Any], n: int, stratified: bool, seed: int, sql: str | None
-) -> tuple[AuditSample, Any]:
-    """The draw and its rows with their numbers, from all unlabeled rows in memory."""
-    if os.path.lexists(folder / ROWS):
-        frame = read_stored(folder, ROWS)
+    folder: Path,
+    result: Mapping[str, Any],
+    asked: _Wanted,
+    again: Mapping[str, Any] | None,
+    taken: Sequence[int],
+) -> tuple[AuditSample, Any, TopBin | None]:
+    """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
+    frame = _unlabeled(folder, result["data"], asked.sql)
+    top = None
+    if again is not None:
+        sample = AuditSample.from_dict(dict(again))
+        top = TopBin.from_dict(again["bin"]) if "bin" in again else None
+    elif asked.where == ANYWHERE and not asked.stratified:
+        free = np.setdiff1d(np.arange(len(frame)), taken)
+        sample = draw(free.size, asked.n, seed=asked.seed or 0)
+        sample = replace(sample, rows=free[sample.rows], sizes=(len(frame),))
     else:
-        data = from_settings(_naming_files(folder, sql))
-        _check_unchanged(data.hash, told)
-        frame = unlabeled_rows(data)
-    if stratified:
-        with reading(folder / MODEL):
-            sample = draw_stratified(load(folder / MODEL).evidence_.scores_u, n, seed=seed)
-    else:
-        sample = draw(len(frame), n, seed=seed)
+        scores_p, scores_u, _ = read_scores(folder, result)
+        sample, top = _draw_by_score(asked, scores_p, scores_u, taken, result["candidates"])
     if sample.rows.max() >= len(frame):
         raise damaged(folder / MODEL, "it has scored other rows than the run has")
-    return sample, frame.iloc[sample.rows].reset_index(drop=True)
+    return sample, frame.iloc[sample.rows].reset_index(drop=True), top
+
+
+def _draw_by_score(
+    asked: _Wanted, scores_p: Any, scores_u: Any, taken: Sequence[int], candidates: Any
+) -> tuple[AuditSample, TopBin | None]:
+    """A draw by strata, from the top bin, or from both sides of the candidates' threshold."""
+    seed, n = asked.seed or 0, asked.n
+    free = np.setdiff1d(np.arange(scores_u.size), taken)
+    if asked.where == ANYWHERE:
+        sample = draw_stratified(scores_u[free], n, seed=seed)
+        return replace(sample, rows=free[sample.rows]), None
+    if asked.where == TOP:
+        top = TopBin.at(scores_p, scores_u)
+        free = free[scores_u[free] >= top.cut]
+        sample = draw(free.size, n, seed=seed)
+        return replace(sample, rows=free[sample.rows], sizes=(top.above_u,)), top
+    return draw_around(scores_p, scores_u, free, n, seed, float(candidates["threshold"]))
+
+
+def draw_around(
+    scores_p: Any, scores_u: Any, free: Any, n: int, seed: int, threshold: float
+) -> tuple[AuditSample, TopBin]:
+    """A quarter of the rows from above a threshold, the others from below it."""
+    is_above = scores_u >= threshold
+    above, below = free[is_above[free]], free[~is_above[free]]
+    n_above = min(above.size, max(1, n // 4))
+    parts = [draw(side.size, size, seed=seed) for side, size in
+             ((below, n - n_above), (above, n_above)) if size]  # fmt: skip
+    sides = [side for side, size in ((below, n - n_above), (above, n_above)) if size]
+    rows = np.concatenate([side[part.rows] for side, part in zip(sides, parts, strict=True)])
+    order = np.random.default_rng(seed).permutation(rows.size)
+    rows, counts = rows[order], (int(np.count_nonzero(~is_above)), int(np.count_nonzero(is_above)))
+    above_p = int(np.count_nonzero(scores_p >= threshold))
+    top = TopBin(threshold, counts[1], scores_u.size, above_p, scores_p.size)
+    return AuditSample(rows, is_above[rows].astype(np.int64), counts, seed), top
+
+
+def _unlabeled(folder: Path, told: Mapping[str, Any], sql: str | None) -> Any:
+    """All unlabeled rows with their numbers."""
+    if os.path.lexists(folder / ROWS):
+        return read_stored(folder, ROWS)
+    data = from_settings(named_files(folder, sql))
+    check_unchanged(data.hash, told)
+    return unlabeled_rows(data)
 
 
 def _draw_from_files(
-    folder: Path, told: Mapping[str, Any], n: int, stratified: bool, seed: int, sql: str | None
-) -> tuple[AuditSample, Any]:
+    folder: Path,
+    result: Mapping[str, Any],
+    asked: _Wanted,
+    again: Mapping[str, Any] | None,
+    taken: Sequence[int],
+) -> tuple[AuditSample, Any, TopBin | None]:
     """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
 
     The pass also draws the sample of the run again, which shows whether the files have changed.
     """
-    if stratified:
+    told = result["data"]
+    if asked.stratified or asked.where != ANYWHERE:
         raise InputError(
             "TB117",
             "the run was fitted on a sample, so not every row has a score to draw by. Draw without "
-            "--stratified (stratified=True).",
+            "--stratified (stratified=True) and without --where.",
         )
-    sample = draw(told["n_u"], n, seed=seed)
-    settings, rows, engine = _naming_files(folder, sql), told["sample"]["rows"], Local()
+    seed = asked.seed or 0
+    sample = draw(told["n_u"] - len(taken), asked.n, seed=seed)
+    settings, rows, engine = named_files(folder, asked.sql), told["sample"]["rows"], Local()
     source = settings.get("unlabeled") or settings["source"]
     named = {name: settings.get(name) for name in ("positives", "dates")}
     table = open_labeled(source, told["label"], **named)
     counted = count_labels(engine, table, settings.get("positive"), settings.get("negative"))
-    again = told["sample"]["seed"], SAMPLING, 2 * rows
-    positives, both, drawn = pick(engine, counted, again, (seed, AUDITING, n))
-    _check_unchanged(split_sample(positives, both, rows).table.hash(), told)
-    return replace(sample, rows=drawn.places), numbered(drawn, told["label"])
+    first = told["sample"]["seed"], SAMPLING, 2 * rows
+    # As many more as earlier draws have, in case all of these come first.
+    wanted = min(told["n_u"], asked.n + len(taken))
+    positives, both, drawn = pick(engine, counted, first, (seed, AUDITING, wanted))
+    check_unchanged(split_sample(positives, both, rows).table.hash(), told)
+    drawn = drawn.take(np.flatnonzero(~np.isin(drawn.places, taken))[: asked.n])
+    found = replace(sample, rows=drawn.places, sizes=(told["n_u"],))
+    return found, numbered(drawn, told["label"]), None
 
 
-def _naming_files(folder: Path, sql: str | None) -> dict[str, Any]:
+def named_files(folder: Path, sql: str | None) -> dict[str, Any]:
     """The settings of a run, if they name the files that it was made from.
 
     A query in them is not run: TB113, unless the user gives one.
@@ -231,7 +577,8 @@ def _naming_files(folder: Path, sql: str | None) -> dict[str, Any]:
     return settings if sql is None else {**settings, "sql": sql}
 
 
-def _check_unchanged(found: str, told: Mapping[str, Any]) -> None:
+def check_unchanged(found: str, told: Mapping[str, Any]) -> None:
+    """Refuse rows that are not those of the run."""
     if found != told["hash"]:
         raise InputError(
             "TB117",

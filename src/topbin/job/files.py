@@ -35,7 +35,7 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     frame = result.candidates()
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     write_table(folder / CANDIDATES, frame, force=True)
-    content["candidates"]["sum"] = _sum_of(folder / CANDIDATES)
+    content["candidates"]["sum"] = sum_of(folder / CANDIDATES)
     if keep_rows and result.data.rest is None:
         write_table(folder / ROWS, unlabeled_rows(result.data), force=True)
     html = page(content, result.classifier, _shown(frame))
@@ -64,7 +64,7 @@ def write_report(folder: str | Path) -> Path:
 def report_of(folder: Path, result: dict[str, Any]) -> str:
     """The page of a run; it says so if candidates.csv is not as the run left it."""
     rows, known = read_stored(folder, CANDIDATES), result["candidates"].get("sum")
-    if known not in (None, _sum_of(folder / CANDIDATES)):
+    if known not in (None, sum_of(folder / CANDIDATES)):
         findings = [*result["data"]["findings"], CHANGED]
         result = {**result, "data": {**result["data"], "findings": findings}}
     model = load(folder / MODEL)
@@ -83,7 +83,8 @@ def read_stored(folder: Path, name: str) -> Any:
     return read_table(folder / name, dates="iso").frame
 
 
-def _sum_of(path: Path) -> str:
+def sum_of(path: Path) -> str:
+    """The sum that shows whether a file is as it was written."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

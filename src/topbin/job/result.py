@@ -10,9 +10,10 @@ import numpy as np
 from topbin.core.checks import Scores, check_count
 from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
+from topbin.core.estimate import INTERVAL_ASSUMES, AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.data.write import PICTURES, name_in_files
+from topbin.evaluate.audit import ASSUMES_NOTHING
 from topbin.evaluate.measure import Share
 from topbin.evaluate.threshold import AtThreshold, recall, threshold_for_precision
 from topbin.job.prepare import Prepared
@@ -255,15 +256,39 @@ def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
     """The content of result.json as text; `read` are lines about how the data was read."""
     estimate, data, picked = (found[key] for key in ("estimate", "data", "candidates"))
     among = {"n_u": data["n_u"], "negatives": data["n_n"]}
-    lines = [f"stopped early   {found['stopped']}; best so far:"] if found["stopped"] else []
+    lines = audit_lines(found)
+    lines += [f"stopped early   {found['stopped']}; best so far:"] if found["stopped"] else []
     lines.append(AlphaEstimate.from_dict(estimate).summary(**among))
     lines += [f"agreement       {found['agreement']}", *read]
     lines.append(f"candidates      {picked['rows']:,} rows: {_expectation(picked)}")
     if estimate["n_p"] >= RANGE_ONLY:
         ends = (f"{c['if']} {c['alpha']:.3f}: {c['rows']:,} rows" for c in found["sensitivity"])
         lines.append(f"what if         {'; '.join(ends)}")
-    lines.append("to be sure      label a random sample: topbin audit")
+    if not found.get("audit"):
+        lines.append("to be sure      label a random sample: topbin audit")
     return "\n".join(lines)
+
+
+def audit_lines(found: Mapping[str, Any]) -> list[str]:
+    """α with the audit and without it, and what each needs; nothing if there was no audit."""
+    told, first = found.get("audit"), found["estimate"]
+    if not told or told["alpha"] is None:
+        return []
+    low, high = told["interval"]
+    n_u, level = found["data"]["n_u"], f"{100 * told['confidence']:g} %"
+    lines = [
+        f"with the audit  α = {told['alpha']:.3f} of the {n_u:,} unlabeled are positive "
+        f"(about {told['alpha'] * n_u:,.0f} rows)",
+        f"{level} interval   {low:.3f} to {high:.3f}   {told.get('assumes', ASSUMES_NOTHING)}",
+    ]
+    if "upper_bound" in told:
+        lines.append(f"{level} bound      α ≤ {told['upper_bound']:.3f}   one-sided")
+    ends = "" if first["interval"] is None else "; {:.3f} to {:.3f}".format(*first["interval"])
+    lines.append(f"without it      α = {first['alpha']:.3f}{ends}   {INTERVAL_ASSUMES}")
+    lines.append(f"audit           {told['sentence']}")
+    lines += [f"labels          {told['labels']}"] if told.get("labels") else []
+    lines += [f"recall          {told['recall']['sentence']}"] if told.get("recall") else []
+    return lines + [f"also            {other['sentence']}" for other in told.get("others", ())]
 
 
 def _expectation(picked: Mapping[str, Any]) -> str:

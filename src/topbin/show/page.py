@@ -11,7 +11,7 @@ from topbin.core.defaults import RANGE_ONLY
 from topbin.core.estimate import BOUND_ASSUMES, DIRECTION, INTERVAL_ASSUMES, TOO_FEW
 from topbin.core.optional import require
 from topbin.core.visible import visible
-from topbin.evaluate.audit import VERDICTS
+from topbin.evaluate.audit import ASSUMES_NOTHING, VERDICTS
 from topbin.show.canvas import Display
 from topbin.show.history import HistoryDisplay
 from topbin.show.scores import ScoreDisplay
@@ -73,6 +73,8 @@ def _render(
         result=result,
         estimate=result["estimate"],
         answer=answer(result["estimate"]),
+        audited=audited_answer(result),
+        assumes_nothing=ASSUMES_NOTHING,
         meaning=MEANING,
         range_only=RANGE_ONLY,
         interval_assumes=result["estimate"].get("interval_assumes", INTERVAL_ASSUMES),
@@ -111,6 +113,18 @@ def answer(estimate: Mapping[str, Any]) -> str:
         return f"Between {' and '.join(ends)} {among}: {rows}. {estimate['n_p']} {TOO_FEW}."
     level = f"{100 * estimate['confidence']:g} % interval"
     return f"{about} {among} ({level} {' to '.join(ends)}): {rows}."
+
+
+def audited_answer(result: Mapping[str, Any]) -> str | None:
+    """The answer with the audit in one sentence, or None if there is none."""
+    told = result.get("audit") or {}
+    if told.get("alpha") is None:
+        return None
+    known = {name: told[name] for name in ("alpha", "interval", "confidence")}
+    n_u = result["data"].get("n_u", result["estimate"]["n_u"])
+    # The audit does not count known positives, so few of them do not matter to it.
+    said = answer({**known, "n_u": n_u, "n_p": RANGE_ONLY})
+    return said.replace("are positive", "are positive, by the audit", 1)
 
 
 def svg(figure: Any) -> str:

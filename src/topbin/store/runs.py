@@ -36,7 +36,8 @@ from topbin.store.schema import misfit, read_json
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
 ROWS = "unlabeled.parquet"
-LEFT = (EVENTS, RESULT, STAGES, ROWS, "candidates.csv", "report.html", "model")  # and SETTINGS
+# What a run leaves beside SETTINGS.
+LEFT = (EVENTS, RESULT, STAGES, ROWS, "candidates.csv", "report.html", "model", "refit")
 SCHEMA = "topbin-result-1"
 MOST = 256 << 20  # bytes of a file that people read
 MAY_CHANGE = frozenset({"time_limit"})  # how long to work; what is found by then is the same
@@ -51,12 +52,7 @@ class RunFolder:
 
     def log(self, event: Mapping[str, Any]) -> None:
         """Append one event; it is on the disk when this returns."""
-        path = self.folder / EVENTS
-        line = json.dumps(plain(event), ensure_ascii=False, allow_nan=False) + "\n"
-        with write_errors(path), path.open("ab") as handle:
-            handle.write(line.encode())
-            handle.flush()
-            os.fsync(handle.fileno())
+        append_lines(self.folder / EVENTS, event)
 
     def events(self) -> list[dict[str, Any]]:
         """Everything logged so far, also before a kill."""
@@ -87,7 +83,7 @@ def open_run(
         if resume:
             _same_settings(path, settings)
             remove_parts(path)
-            _cut_torn_line(path / EVENTS)
+            cut_torn_line(path / EVENTS)
         else:
             _make_room(path, force=force)
         write_text(path / SETTINGS, to_toml(settings), force=True)
@@ -153,6 +149,15 @@ def damaged(path: Path, why: str) -> InputError:
     )
 
 
+def append_lines(path: Path, *events: Mapping[str, Any]) -> None:
+    """Append one line of JSON per event; they are on the disk when this returns."""
+    lines = [json.dumps(plain(one), ensure_ascii=False, allow_nan=False) + "\n" for one in events]
+    with write_errors(path), path.open("ab") as handle:
+        handle.write("".join(lines).encode())
+        handle.flush()
+        os.fsync(handle.fileno())
+
+
 def read_events(path: Path) -> list[dict[str, Any]]:
     """All events; a last line that a kill tore is left out, a torn line before it is TB114."""
     if not os.path.lexists(path):
@@ -171,12 +176,13 @@ def _event(line: bytes) -> dict[str, Any] | None:
     return event if isinstance(event, dict) else None
 
 
-def _cut_torn_line(path: Path) -> None:
+def cut_torn_line(path: Path) -> None:
     """Remove what follows the last line end, so that the next event begins a line."""
     if os.path.lexists(path):
-        whole, end, _ = _read(path).rpartition(b"\n")
-        with new_file(path, force=True) as part:
-            part.write_bytes(whole + end)
+        whole, end, torn = _read(path).rpartition(b"\n")
+        if torn:
+            with new_file(path, force=True) as part:
+                part.write_bytes(whole + end)
 
 
 def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:

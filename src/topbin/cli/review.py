@@ -1,0 +1,97 @@
+"""`topbin review`: label rows of a run in the browser, by keyboard."""
+
+import secrets
+import webbrowser
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import click
+
+from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
+
+
+@click.command(cls=Verb)
+@click.argument("run", type=click.Path(path_type=Path))
+@option("--n", group="Rows", default=100, help="Rows to draw, if no draw is open.")
+@option(
+    "--where",
+    group="Rows",
+    default="anywhere",
+    type=click.Choice(["anywhere", "top"]),
+    help="Among all unlabeled rows, or among those with the highest scores.",
+)
+@option(
+    "--candidates",
+    group="Rows",
+    is_flag=True,
+    help="The rows of candidates.csv instead, best first: for the model, not for α.",
+)
+@option(
+    "--sql",
+    group="Rows",
+    help="The query that the run was made from, if it was: a query in a folder is never run.",
+)
+@option("--port", group="Page", default=0, type=click.IntRange(0, 65535), help="0: any free one.")
+@option("--no-browser", group="Page", is_flag=True, help="Only print the address.")
+@json_option
+def review(
+    run: Path,
+    n: int,
+    where: str,
+    candidates: bool,
+    sql: str | None,
+    port: int,
+    no_browser: bool,
+    as_json: bool,
+) -> None:
+    """Label rows in the browser: y, n, ? and back. Ctrl-C ends it; start it again to continue.
+
+    Every answer is saved at once. The page is for this machine alone. In an audit it shows no
+    score and no rank, and α with an interval that holds whenever you stop.
+
+    \b
+      topbin review run1
+      topbin review run1 --n 50 --where top
+      topbin review run1 --candidates
+    """  # fmt: skip
+    from topbin.core.optional import require
+    from topbin.job.review import open_review
+    from topbin.show.review import HOST, open_port, review_app, serve
+
+    require("starlette", extra="review", caller="topbin review")  # before any row is drawn
+    show, token, taken = screen(as_json), secrets.token_urlsafe(24), open_port(port)
+    rows = open_review(run, n=n, where=where, candidates=candidates, sql=sql)
+    app = review_app(rows, token)
+    address, told = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
+    show.print(f"label           {told['total'] - told['done']:,} of {told['total']:,} rows at")
+    show.print(f"                {address}", soft_wrap=True)
+    show.print("end             Ctrl-C; every answer is saved at once")
+    if as_json:
+        write_json({"address": address, **told})
+    elif not no_browser:
+        webbrowser.open(address)
+    serve(app, taken)
+    _say_goodbye(show, rows, run)
+
+
+def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
+    """What was answered, and what to do next; the result of an audit that is complete."""
+    from topbin.job.result import audit_lines
+    from topbin.store.runs import read_result
+
+    told, given = rows.progress(), rows.given
+    parts = f"{given['positive']:,} yes, {given['negative']:,} no, {given['unsure']:,} unsure"
+    show.print(f"saved           {given.total():,} answers now ({parts})")
+    show.print(f"in all          {told['done']:,} of {told['total']:,} rows have an answer")
+    if told["done"] < told["total"]:
+        kind = f" --where {rows.where}" if rows.where else " --candidates"
+        more = "" if rows.where == "anywhere" else kind
+        show.print(f"next            topbin review {quote(str(run))}{more}", soft_wrap=True)
+    elif rows.where is not None:
+        rows.judge()
+        result = read_result(run)
+        for line in audit_lines(result):
+            show.print(line, soft_wrap=True)
+        if result["audit"]["verdict"] == "contradicts":
+            raise SystemExit(PASSED)

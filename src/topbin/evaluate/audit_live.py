@@ -1,0 +1,104 @@
+"""Limits for α that hold at every moment of an audit, however often people look at them.
+
+A page that shows α after every answer invites its reader to stop when it looks good, and limits
+for a fixed number of answers are wrong then. Here each answer is a fair bet against "the mean is
+at most m". A gambler who starts with 1 ever owns 1/doubt with a probability of at most `doubt`
+(Ville 1939), so an m against which somebody became that rich is ruled out for good (Waudby-Smith &
+Ramdas, JRSS B 2024). The money is spread over many sizes of the bet (Orabona & Jun, 2024).
+"""
+
+from collections.abc import Sequence
+from math import log
+
+import numpy as np
+from scipy.special import logsumexp
+
+from topbin.core.defaults import CONFIDENCE
+from topbin.evaluate.audit import BLANK, POSITIVE, UNSURE
+from topbin.evaluate.audit_limits import TRUST
+from topbin.evaluate.audit_top import TopBin
+from topbin.evaluate.measure import Floats, Interval
+
+# As shares of all that can be bet; most are close to 0 or to 1, where they differ most.
+BETS = np.sin(np.pi * (np.arange(24) + 0.5) / 48) ** 2
+HALVINGS = 24
+
+
+def live_estimate(
+    answers: Sequence[str],
+    *,
+    confidence: float = CONFIDENCE,
+    top: TopBin | None = None,
+    f: Floats | None = None,
+    f_u: Floats | None = None,
+) -> tuple[float, Interval]:
+    """α and its interval from the answers so far, in the order of the draw.
+
+    For random rows of all unlabeled ones, whose probabilities are f among f_u of all if there are
+    any, or for random rows of the top bin.
+
+    >>> alpha, (low, high) = live_estimate(["positive", "negative"] * 50)
+    >>> alpha, round(low, 2), round(high, 2)
+    (0.5, 0.34, 0.66)
+    """
+    said, doubt = np.asarray(answers), (1 - confidence) / 2
+    is_positive, is_open = said == POSITIVE, np.isin(said, [UNSURE, BLANK])
+    least, most, ends = is_positive * 1.0, (is_positive | is_open) * 1.0, (0.0, 1.0)
+    if top is not None:
+        share = live_limits(least, most, ends, doubt)
+        low, high = top.limits_from(float(least.mean()), float(most.mean()), share, doubt)
+        return _inside(top.alpha(least.sum(), (~is_open).sum()), low, high)
+    if f is not None and f_u is not None:
+        least, most = (corrected_in_order(y, f, f_u) for y in (least, most))
+        ends = corrected_ends(f_u)
+    return _inside(float(least[~is_open].mean()), *live_limits(least, most, ends, doubt))
+
+
+def _inside(alpha: float, low: float, high: float) -> tuple[float, Interval]:
+    low, high = max(0.0, low), min(1.0, high)
+    return min(high, max(low, float(alpha))), (low, high)
+
+
+def live_limits(least: Floats, most: Floats, ends: Interval, doubt: float) -> Interval:
+    """Limits for the mean of values inside `ends`, with `doubt` at each side, after each value.
+
+    `least` and `most` are the values in the order of the draw, with open answers counted against
+    each side.
+
+    >>> low, high = live_limits(np.zeros(59), np.zeros(59), (0.0, 1.0), 0.05)
+    >>> low, round(high, 2)                              # "none in 59", looked at 59 times
+    (0.0, 0.07)
+    """
+    span = ends[1] - ends[0]
+    low, high = (_lower(z / span, doubt) for z in (least - ends[0], ends[1] - most))
+    return ends[0] + span * low, ends[1] - span * high
+
+
+def _lower(values: Floats, doubt: float) -> float:
+    """The smallest mean that no moment so far has ruled out, for values in [0, 1]."""
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):  # what a bet wins falls as m rises
+        m = (low + high) / 2
+        won = np.cumsum(np.log1p(np.outer(BETS, values / m - 1)), axis=1)
+        is_out = logsumexp(won, axis=0).max() >= log(BETS.size / doubt)
+        low, high = (m, high) if is_out else (low, m)
+    return low
+
+
+def corrected_in_order(is_positive: Floats, f: Floats, f_u: Floats) -> Floats:
+    """y − λ(f − mean of f over all rows) for each answer, with λ from the answers before it.
+
+    As `corrected_mean` does, but nothing in it depends on answers that come later.
+    """
+    at, trusted = f_u.mean(), TRUST * f_u.var()
+    n = np.arange(f.size).clip(1)
+    y_, f_, yf, ff = (np.cumsum(x) - x for x in (is_positive, f, is_positive * f, f * f))
+    spread = ff - f_ * f_ / n + trusted
+    factor = (yf - y_ * f_ / n + trusted) / np.where(spread > 0, spread, 1)
+    return np.asarray(is_positive - factor.clip(0, 1) * (f - at))
+
+
+def corrected_ends(f_u: Floats) -> Interval:
+    """Between which ends all corrected answers are."""
+    at = float(f_u.mean())
+    return at - float(f_u.max()), 1 + at - float(f_u.min())

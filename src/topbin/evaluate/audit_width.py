@@ -1,0 +1,114 @@
+"""How many labels an interval of a wanted width needs, of each kind of audit, before any is drawn.
+
+The widths are those that the limits have on average if the estimate and the model's probabilities
+are right; the audit itself does not rely on that.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from topbin.core.checks import check_count, check_fraction
+from topbin.core.defaults import CONFIDENCE
+from topbin.core.shares import exact_lower, exact_upper
+from topbin.evaluate.audit_limits import OF_A_KIND, doubt_of_look
+from topbin.evaluate.audit_top import TopBin
+
+
+@dataclass(frozen=True, slots=True)
+class WidthPlan:
+    """Labels for an interval no wider than `width`; None where no number of labels is enough.
+
+    `plain` are random rows without a model, `anywhere` random rows whose probabilities are known,
+    and `top` random rows of the top bin, whose interval is never narrower than `top_at_best`.
+    """
+
+    width: float
+    confidence: float
+    plain: int | None
+    anywhere: int | None = None
+    top: int | None = None
+    top_at_best: float | None = None
+
+    def __str__(self) -> str:
+        lines = [f"For a {100 * self.confidence:g} % interval no wider than {self.width:g}:"]
+        random = self.plain if self.anywhere is None else self.anywhere
+        less = "" if self.anywhere is None else f"; {_rows(self.plain)} without the model"
+        lines.append(
+            f"  --where anywhere   {_rows(random)}   assumes nothing about labels or scores{less}"
+        )
+        if self.top_at_best is not None:
+            best = f"; never narrower than {self.top_at_best:.3f}"
+            lines.append(
+                f"  --where top        {_rows(self.top)}   if labeled positives are like the "
+                f"others{best}"
+            )
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return asdict(self)
+
+
+def plan_width(
+    alpha: float,
+    width: float,
+    n_u: int,
+    *,
+    probabilities: Any = None,
+    top: TopBin | None = None,
+    confidence: float = CONFIDENCE,
+) -> WidthPlan:
+    """How many labels of each kind make the interval no wider than this, if α is right.
+
+    >>> print(plan_width(0.3, 0.1, 10_000))
+    For a 95 % interval no wider than 0.1:
+      --where anywhere   372 rows   assumes nothing about labels or scores
+    """
+    check_fraction(width, "width")
+    check_fraction(alpha, "alpha", low_open=False, high_open=False)
+    level, n_u = check_fraction(confidence, "confidence"), check_count(n_u, "n_u")
+    doubt = doubt_of_look(1 - level, 1) / 2
+
+    def plain(n: int) -> float:
+        return float(exact_upper(alpha * n, n, doubt) - exact_lower(alpha * n, n, doubt))
+
+    if probabilities is None:
+        return WidthPlan(width, level, _least(plain, width, n_u))
+    f = np.asarray(probabilities, np.float64)
+    variance, z = float(np.mean(f * (1 - f))), float(norm.isf(doubt))
+
+    def corrected(n: int) -> float:
+        end = 1.0 if n * min(alpha, 1 - alpha) < OF_A_KIND else 0.5
+        return min(plain(n), 2 * z * sqrt((variance + end / n) / n) + end / n)
+
+    found = _least(plain, width, n_u), _least(corrected, width, n_u)
+    if top is None:
+        return WidthPlan(width, level, *found)
+    pure = min(1.0, alpha * top.above_p / top.n_p * top.n_u / top.above_u)
+
+    def in_bin(n: int) -> float:
+        low, high = top.limits(pure * n, n, doubt)
+        return high - low
+
+    labels = _least(in_bin, width, top.above_u)
+    return WidthPlan(width, level, *found, labels, in_bin(top.above_u))
+
+
+def _least(width_of: Callable[[int], float], width: float, most: int) -> int | None:
+    """The smallest number of rows whose interval is narrow enough; None if `most` is too few."""
+    if width_of(most) > width:
+        return None
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if width_of(middle) <= width else (middle, high)
+    return high
+
+
+def _rows(n: int | None) -> str:
+    return "more rows than there are" if n is None else f"{n:,} rows"

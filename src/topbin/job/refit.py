@@ -1,0 +1,170 @@
+"""A model that has learned from the answers of audits, beside the run that it came from.
+
+Unlabeled rows count as positive in part, by the probability that the run gave them, and answered
+rows count as what people said, with more weight. α is not estimated again: answers to candidates
+are no random sample. The folder `refit` is a run folder of its own, so it can score new rows.
+"""
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold
+
+from topbin.core.atomic import lock
+from topbin.core.errors import InputError
+from topbin.core.evidence import Evidence
+from topbin.data.write import write_table
+from topbin.evaluate.audit import NEGATIVE, POSITIVE
+from topbin.evaluate.threshold import recall
+from topbin.job.answers import WAIT, read_state
+from topbin.job.audit import check_unchanged, named_files
+from topbin.job.files import CANDIDATES, MODEL, sum_of, unlabeled_rows
+from topbin.job.prepare import Prepared, from_settings
+from topbin.job.result import in_front
+from topbin.learn.backends.sklearn import positive_scores
+from topbin.learn.classifiers.elkan_noto import fit_weighted
+from topbin.learn.classifiers.fitting import TrainingTable
+from topbin.learn.crossfit import Ensemble
+from topbin.learn.defaults import coarse, default_model
+from topbin.learn.posterior import fit_posterior
+from topbin.store.models import load, reading, save
+from topbin.store.runs import ROWS, open_run, read_result, read_settings, write_result
+
+REFIT = "refit"
+FOLDS = 5
+# Of an answer. 1 to 20 made little difference on spambase and landsat; where only one kind of
+# positive was labeled, 10 raised the accuracy on other rows from 71 to 80 %, and 1 to 74 %.
+WEIGHT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Refit:
+    """What the answers changed, on held-out rows: no model is judged on an answer it has seen."""
+
+    answers: int
+    accuracy_before: float
+    accuracy: float
+    candidates: int
+    moved: int
+    folder: str
+
+    def __str__(self) -> str:
+        return (
+            f"trained with {self.answers:,} answers: accuracy on them, each held out, "
+            f"{100 * self.accuracy:.1f} % (before: {100 * self.accuracy_before:.1f} %); "
+            f"{self.moved:,} of {self.candidates:,} candidates are new, in {self.folder}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return asdict(self)
+
+
+def refit_audit(run: str | Path, *, sql: str | None = None) -> Refit:
+    """Train with every answer so far, and leave the model and its candidates in RUN/refit."""
+    folder = Path(run)
+    with lock(folder, wait=WAIT):
+        result, state = read_result(folder), read_state(folder)
+        told = {row: said for row, said in {**state.known, **state.answers}.items()
+                if said in (POSITIVE, NEGATIVE)}  # fmt: skip
+        if not told:
+            raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
+        data = _read_again(folder, result, sql)
+        model = load(folder / MODEL)
+        with reading(folder / MODEL):
+            before = model.posterior_(model.evidence_.scores[1])
+        rows = data.row_numbers
+        if before.size != rows.size:
+            raise InputError("TB117", "the model has scored other rows than the run has.")
+        place = {int(row): i for i, row in enumerate(rows)}
+        foreign = [row for row in told if row not in place]
+        if foreign:
+            raise InputError(
+                "TB117", f"row {foreign[0]:,} has an answer and is no unlabeled row of this run."
+            )
+        at = np.array([place[row] for row in told])
+        truth = np.array([said == POSITIVE for said in told.values()])
+        scores_p, scores_u, models = _crossfit(data, before, at, truth)
+        alpha = (result.get("audit") or result["estimate"])["alpha"]
+        posterior = fit_posterior(scores_p, scores_u, alpha)
+        model.model_, model.posterior_ = Ensemble((tuple(models),), ()), posterior
+        model.evidence_ = Evidence(scores_p, scores_u)
+        after = posterior(scores_u)
+        n = min(result["candidates"]["rows"], rows.size)
+        order = np.argsort(-scores_u, kind="stable")[:n]
+        _write(folder, result, data, model, order, after)
+    old = set(np.argsort(-before, kind="stable")[:n].tolist())
+    return Refit(
+        answers=at.size,
+        accuracy_before=float(((before[at] > 0.5) == truth).mean()),
+        accuracy=float(((after[at] > 0.5) == truth).mean()),
+        candidates=n,
+        moved=len(set(order.tolist()) - old),
+        folder=str(folder / REFIT),
+    )
+
+
+def _read_again(folder: Path, result: Any, sql: str | None) -> Prepared:
+    """The table of the run, if it is all in memory and as it was."""
+    if "sample" in result["data"]:
+        raise InputError(
+            "TB117",
+            "the run was fitted on a sample, so most answered rows are not in memory to train "
+            "with. Fit again with the answers in the label column.",
+        )
+    settings = named_files(folder, sql)
+    if os.path.lexists(folder / ROWS) and not any(map(os.path.exists, result["data"]["source"])):
+        raise InputError(
+            "TB117",
+            "the run was fitted on a frame, so no file has its known positives to train with. Fit "
+            "the frame again with the answers in its label column.",
+        )
+    data = from_settings(settings)
+    check_unchanged(data.hash, result["data"])
+    return data
+
+
+def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, list[Any]]:
+    """Held-out scores of known positives and unlabeled rows, and the models of all folds."""
+    kept = np.flatnonzero(~data.labels.is_negative)
+    is_p, X = data.labels.is_positive[kept], data.X[kept]
+    estimator = default_model(X)
+    X = coarse(X, estimator)
+    share, weight = np.ones(kept.size), np.ones(kept.size)
+    unlabeled = np.flatnonzero(~is_p)
+    share[unlabeled] = f
+    share[unlabeled[at]], weight[unlabeled[at]] = truth, WEIGHT
+    scores, models = np.empty(kept.size), []
+    # `share` of a held-out row, and so its answer, is not in the table that its model learns from.
+    for train, held in KFold(FOLDS, shuffle=True, random_state=0).split(is_p):
+        table = TrainingTable(X[train], is_p[train], weight[train])
+        model = fit_weighted(estimator, table, share[train][~is_p[train]])
+        scores[held] = positive_scores(model, X[held])
+        models.append(model)
+    return scores[is_p], scores[~is_p], models
+
+
+def _write(
+    folder: Path, result: Any, data: Prepared, model: Any, order: Any, probability: Any
+) -> None:
+    """A run folder inside the run: model, candidates, and the estimates of the run itself."""
+    listed = unlabeled_rows(data).iloc[order].reset_index(drop=True)
+    numbers = listed.pop("row")
+    shown = {"rank": np.arange(1, order.size + 1), "row": numbers,
+             "probability": probability[order].round(4)}  # fmt: skip
+    scores_p, scores_u = model.evidence_.scores
+    threshold = float(scores_u[order[-1]])
+    with open_run(folder / REFIT, read_settings(folder), force=True) as made:
+        save(model, made.folder / MODEL, encoder=data.encoder, force=True)
+        write_table(made.folder / CANDIDATES, in_front(listed, shown), force=True)
+        candidates = {
+            **result["candidates"], "rows": order.size, "threshold": threshold,
+            "precision": None, "precision_low": None,
+            "recall": recall(scores_p, threshold=threshold).value,
+            "why": f"the {order.size:,} highest probabilities after learning from the answers",
+            "sum": sum_of(made.folder / CANDIDATES),
+        }  # fmt: skip
+        write_result(made.folder, {**result, "candidates": candidates})

@@ -1,0 +1,80 @@
+"""`topbin audit` from the plan to the stopping rule, as a person types it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from claims import claims, small_run
+from click.testing import CliRunner
+
+from topbin.cli import main
+
+
+@pytest.fixture
+def run(tmp_path):
+    return small_run(tmp_path / "run")
+
+
+def call(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def answer(path):
+    drawn = pd.read_csv(path)
+    drawn["is_positive"] = np.where(claims()["amount"][drawn["row"] - 1] > 1.5, "yes", "no")
+    drawn.to_csv(path, index=False)
+
+
+def test_a_plan_by_width_names_each_kind_and_what_it_assumes(run):
+    done = call("audit", run, "--plan", "--width", 0.1, "--json")
+    planned = json.loads(done.stdout)
+    assert planned["anywhere"] < (planned["plain"] or 10**9)
+    assert "--where anywhere" in done.stderr
+    assert "assumes nothing about labels or scores" in done.stderr
+    assert "if labeled positives are like the others" in done.stderr
+    assert call("audit", run, "--plan").exit_code == 2
+
+
+def test_the_screen_shows_both_estimates_and_says_when_to_stop(run, tmp_path):
+    path = tmp_path / "a.csv"
+    assert call("audit", run, "--n", 60, "-o", path).exit_code == 0
+    answer(path)
+    done = call("audit", run, "--labels", path, "--width", 0.05)
+    for words in ("with the audit  α = ", "without it      α = ", "assumes nothing", "labels     "):
+        assert words in done.stdout
+    assert "not yet 0.05: about" in done.stdout
+    assert (
+        "the wanted 0.9 is reached" in call("audit", run, "--labels", path, "--width", 0.9).stdout
+    )
+    shown = call("inspect", run).stdout
+    assert "with the audit  α = " in shown
+    again = call("audit", run, "--n", 60, "-o", tmp_path / "b.csv")
+    assert again.exit_code == 0
+    assert not set(pd.read_csv(path)["row"]) & set(pd.read_csv(tmp_path / "b.csv")["row"])
+
+
+def test_a_top_audit_by_command(run, tmp_path):
+    path = tmp_path / "a.csv"
+    done = call("audit", run, "--where", "top", "--n", 30, "-o", path)
+    assert "30 random unlabeled rows of the top bin" in done.stdout
+    answer(path)
+    told = call("audit", run, "--labels", path, "--json")
+    assert json.loads(told.stdout)["kind"] == "top"
+    assert "cannot show in the top bin" in told.stderr
+
+
+def test_recall_by_rows_on_both_sides_and_a_rule_to_stop(run, tmp_path):
+    path = tmp_path / "a.csv"
+    done = call("audit", run, "--recall", 0.8, "--n", 80, "-o", path)
+    assert "from both sides of the candidates' threshold" in done.stdout
+    answer(path)
+    told = json.loads(call("audit", run, "--labels", path, "--recall", 0.8, "--json").stdout)
+    positive = claims()["amount"] > 1.5
+    above = pd.read_csv(run / "candidates.csv")["row"]
+    hidden = positive & ~claims()["known"]
+    assert told["recall"]["least"] <= positive[above - 1].sum() / hidden.sum()
+    assert told["recall"]["goal"] == 0.8
+    assert "you can stop" in told["recall"]["sentence"] or told["recall"]["more"] != 0
+    assert "Positives among the candidates" in (run / "report.html").read_text()
+    assert call("audit", run, "--labels", path, "--recall", 1.5).exit_code == 2

@@ -1,0 +1,82 @@
+"""Learning from the answers: a better model in a folder of its own, and the same α as before."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from claims import claims, small_run
+from click.testing import CliRunner
+from coded import fails
+
+import topbin as tb
+from topbin.cli import main
+from topbin.store.runs import read_result
+
+
+@pytest.fixture
+def run(tmp_path):
+    claims().to_csv(tmp_path / "t.csv", index=False)
+    return tb.fit(tmp_path / "t.csv", "known", id="case", preset="fast").save(tmp_path / "run")
+
+
+def truth():
+    return claims()["amount"] > 1.5
+
+
+def call(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_candidates_teach_the_model_and_never_move_alpha(run, tmp_path):
+    opened = tb.audit(run)
+    rows = opened.draw(60)["row"]
+    opened.record({row: bool(truth()[row - 1]) for row in rows})
+    before = opened.judge()
+    listed = pd.read_csv(run / "candidates.csv")
+    listed["is_positive"] = np.where(truth()[listed["row"] - 1], "yes", "no")
+    listed.to_csv(tmp_path / "c.csv", index=False)
+    assert call("audit", run, "--labels", tmp_path / "c.csv").exit_code == 1  # not a draw
+    done = call("audit", run, "--labels", tmp_path / "c.csv", "--refit")
+    assert done.exit_code == 0, done.output
+    assert "learned         trained with 1" in done.output
+    assert "candidates are new" in done.output
+    after = opened.judge()
+    assert (after.n, after.alpha) == (before.n, before.alpha)
+    assert len(opened.state.known) > 50
+    made = read_result(run / "refit")
+    assert made["estimate"] == read_result(run)["estimate"]
+    scored = tb.load(run / "refit").score(claims(50))
+    assert scored["topbin_probability"].between(0, 1).all()
+    assert call("report", run / "refit").exit_code == 0
+    assert len(pd.read_csv(run / "refit" / "candidates.csv")) == len(listed)
+
+
+def test_held_out_answers_are_not_in_what_their_model_learned(run):
+    """Answers that are pure noise cannot be predicted, however much weight they have."""
+    opened, rng = tb.audit(run), np.random.default_rng(0)
+    rows = opened.draw(200)["row"]
+    opened.record({row: bool(rng.random() < 0.5) for row in rows})
+    assert abs(opened.refit().accuracy - 0.5) < 0.12
+
+
+def test_a_run_without_answers_or_files_is_refused(run, tmp_path):
+    with fails("TB001", "no audited row has an answer"):
+        tb.audit(run).refit()
+    frame = small_run(tmp_path / "frame")
+    opened = tb.audit(frame)
+    opened.record({opened.draw(3)["row"][0]: "yes"})
+    with fails("TB117", "was fitted on a frame"):
+        opened.refit()
+
+
+def test_changed_rows_and_rows_that_are_not_unlabeled_are_refused(run, tmp_path):
+    opened = tb.audit(run)
+    opened.record({opened.draw(3)["row"][0]: "yes"})
+    known = int(np.flatnonzero(claims()["known"])[0]) + 1
+    for rows, words in (([known], "is no unlabeled row"), ([3, 3], "row 3 twice")):
+        pd.DataFrame({"row": rows, "is_positive": "yes"}).to_csv(tmp_path / "c.csv", index=False)
+        done = call("audit", run, "--labels", tmp_path / "c.csv", "--refit")
+        assert done.exit_code == 1
+        assert words in done.output
+    claims(seed=1).to_csv(tmp_path / "t.csv", index=False)
+    with fails("TB117", "has changed since the run"):
+        opened.refit()

@@ -1,0 +1,199 @@
+"""Rows are handed out one by one, and no answer is lost, doubled or silently replaced."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from claims import claims, small_run
+from coded import fails
+
+import topbin as tb
+from topbin.evaluate.audit_live import corrected_ends, corrected_in_order, live_limits
+from topbin.job import review as job
+from topbin.job.answers import ANSWERS, read_state, record_answers
+from topbin.job.review import open_review
+from topbin.store.runs import read_result
+
+
+@pytest.fixture
+def run(tmp_path):
+    return small_run(tmp_path / "run")
+
+
+@pytest.fixture
+def review(run):
+    return open_review(run, n=12)
+
+
+def lines(run):
+    return [json.loads(line) for line in (run / ANSWERS).read_text().splitlines()]
+
+
+def answer_all(review, answer="no", page="a"):
+    while (row := review.next_row(page)) is not None:
+        assert review.save(row["row"], answer) is None
+
+
+def test_an_open_draw_continues_and_a_finished_one_is_followed_by_another(run, review):
+    first = [review.next_row("a")["row"]]
+    review.save(first[0], "yes")
+    again = open_review(run, n=99)
+    assert list(again.rows) == list(review.rows)
+    assert again.next_row("a")["row"] == list(review.rows)[1]
+    answer_all(again)
+    assert again.progress() == {
+        "total": 12, "done": 12, "positive": 1, "negative": 11, "unsure": 0,
+    }  # fmt: skip
+    more = open_review(run, n=12)
+    assert not set(more.rows) & set(review.rows)
+
+
+def test_a_row_shows_the_columns_of_the_table_and_nothing_else(review):
+    row = review.next_row("a")
+    assert [cell["name"] for cell in row["cells"]] == ["case", "amount", "town", "day"]
+    assert row["cells"][0]["text"] == str(row["row"] - 1)
+    assert all(len(cell["text"]) == 10 for cell in row["cells"] if cell["name"] == "day")
+    assert row["answer"] is None
+
+
+def test_two_pages_get_different_rows_until_only_one_is_left(review, monkeypatch):
+    a, b = review.next_row("a"), review.next_row("b")
+    assert a["row"] != b["row"]
+    assert review.next_row("a")["row"] == a["row"]  # a reload shows the same row
+    for row in list(review.rows)[:-1]:
+        review.save(row, "no")
+    assert review.next_row("a")["row"] == review.next_row("b")["row"]
+    now = time.monotonic()
+    monkeypatch.setattr(job.time, "monotonic", lambda: now + job.AWAY - 1)
+    review.stay("b")
+    monkeypatch.setattr(job.time, "monotonic", lambda: now + job.AWAY + 1)
+    review.next_row("c")
+    assert set(review._held) == {"b", "c"}  # page a was closed long ago
+
+
+def test_an_answer_that_somebody_else_gave_is_shown_and_not_replaced(run, review):
+    row = review.next_row("a")["row"]
+    assert review.save(row, "yes") is None
+    assert review.save(row, "no") == "positive"
+    assert review.save(row, "?") == "positive"
+    assert review.save(row, "yes") is None  # they agree: nothing to write
+    assert len(lines(run)) == 1
+    assert review.save(row, "no", seen="positive") is None
+    assert [line.get("corrects") for line in lines(run)] == [None, True]
+    assert read_state(run).answers == {row: "negative"}
+
+
+def test_answers_of_another_process_are_seen_at_once(run, review):
+    row, other = review.next_row("a")["row"], open_review(run)
+    assert other.save(row, "yes") is None
+    assert review.row(row)["answer"] == "positive"
+    assert review.save(row, "no") == "positive"
+    record_answers(run, {list(review.rows)[1]: "?"})
+    assert review.progress()["done"] == 2
+    assert review.given.total() == 0
+
+
+def test_many_people_at_once_lose_and_double_nothing(run):
+    reviews = [open_review(run, n=40), open_review(run)]
+
+    def work(page):
+        while (row := reviews[page % 2].next_row(str(page))) is not None:
+            reviews[page % 2].save(row["row"], "yes" if row["row"] % 3 else "no")
+
+    with ThreadPoolExecutor(4) as people:
+        list(people.map(work, range(4)))
+    assert sorted(line["row"] for line in lines(run)) == sorted(reviews[0].rows)
+
+
+def test_a_row_that_is_not_in_the_review_is_refused(review):
+    with fails("TB117", "row 99,999 is not one of the rows"):
+        review.save(99_999, "yes")
+    with fails("TB002", "not understood"):
+        review.save(next(iter(review.rows)), "perhaps")
+
+
+def test_the_interval_narrows_and_is_not_a_look(run):
+    review = open_review(run, n=40)
+    assert review.live() is None
+    widths = []
+    for row in review.rows:
+        review.save(row, "yes" if row % 3 == 0 else "no")
+        low, high = review.live()["interval"]
+        widths.append(high - low)
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] < 0.6
+    assert read_state(run).looks == ()
+    assert "audit" not in read_result(run)
+
+
+def test_the_audit_is_judged_once_and_only_when_all_rows_have_an_answer(run, review):
+    review.save(next(iter(review.rows)), "yes")
+    with fails("TB117", "1 of 12 rows have an answer"):
+        review.judge()
+    answer_all(review, "no")
+    assert review.judged() is None
+    found = review.judge()
+    assert review.judge() == found == review.judged()
+    assert len(read_state(run).looks) == 1
+    assert read_result(run)["audit"]["sentence"] == found["sentence"]
+    review.save(next(iter(review.rows)), "no", seen="positive")
+    assert review.judged() is None  # it does not count the last answer
+
+
+def test_the_top_bin_can_be_labeled_too(run):
+    review = open_review(run, n=20, where="top")
+    for row in review.rows:
+        review.save(row, "?" if row % 5 == 0 else "yes")
+    found = review.live()
+    assert 0 <= found["interval"][0] <= found["alpha"] <= found["interval"][1] <= 1
+    assert list(open_review(run, n=20).rows) != list(review.rows)
+
+
+def test_candidates_serve_the_model_and_leave_drawn_rows_to_the_audit(run):
+    everything = list(open_review(run, candidates=True).rows)
+    drawn = set(open_review(run, n=60).rows)
+    review = open_review(run, candidates=True)
+    assert list(review.rows) == [row for row in everything if row not in drawn]
+    row = review.next_row("a")
+    assert [cell["name"] for cell in row["cells"]][:2] == ["rank", "probability"]
+    review.save(row["row"], "yes")
+    assert read_state(run).known == {row["row"]: "positive"}
+    assert read_state(run).answers == {}
+    assert review.live() is review.judged() is None
+    with fails("TB117"):
+        review.judge()
+    assert open_review(run, candidates=True).progress()["done"] == 1
+
+
+def test_a_draw_by_strata_continues(run):
+    first = open_review(run, n=20, stratified=True)
+    assert list(open_review(run).rows) == list(first.rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.05, 0.3])
+def test_the_interval_holds_at_every_moment(share):
+    rng, missed = np.random.default_rng(7), np.zeros(2)
+    for _ in range(200):
+        y = (rng.random(5000) < share).astype(float)
+        f = np.clip(0.6 * y + 0.4 * rng.random(5000), 0, 1)
+        rows = rng.choice(y.size, 60, replace=False)
+        plain = live_limits(y[rows], y[rows], (0.0, 1.0), 0.025)
+        x = corrected_in_order(y[rows], f[rows], f)
+        sharp = live_limits(x, x, corrected_ends(f), 0.025)
+        missed += [not low <= y.mean() <= high for low, high in (plain, sharp)]
+    assert missed.max() <= 0.05 * 200  # they are running maxima: missed at any of 60 moments
+
+
+def test_the_second_draw_from_files_continues_with_its_own_rows(tmp_path):
+    claims(900, seed=5).to_parquet(tmp_path / "rows.parquet")
+    fit = tb.fit(tmp_path / "rows.parquet", "known", id="case", preset="fast", sample=200)
+    run = fit.save(tmp_path / "run")
+    for n in (300, 150):  # so many that the second draw meets rows of the first
+        review = open_review(run, n=n)
+        again = open_review(run)
+        assert list(again.rows) == list(review.rows) == read_state(run).draws[-1]["row"]
+        answer_all(again)
+        assert again.live()["interval"][1] < 0.1
