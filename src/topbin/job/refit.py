@@ -76,7 +76,7 @@ def refit_audit(run: str | Path, *, sql: str | None = None) -> Refit:
         model = load(folder / MODEL)
         with reading(folder / MODEL):
             before = model.posterior_(model.evidence_.scores[1])
-        rows = data.row_numbers
+        rows = data.table.places[data.unlabeled_rows] + 1
         if before.size != rows.size:
             raise InputError("TB117", "the model has scored other rows than the run has.")
         place = {int(row): i for i, row in enumerate(rows)}
