@@ -13,7 +13,13 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
-OUTSIDE = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "bench/results/**/*.md", "bench/results/*.csv")
+OUTSIDE = (
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "bench/results/**/*.md",
+    "bench/results/*.csv",
+)
 REMOTE = re.compile(r"<(?!a\b)[^>]*\b(?:src|href|srcset|data)=[\"']?(?:https?:)?//[^>]*>")
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 

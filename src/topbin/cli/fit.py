@@ -13,6 +13,7 @@ from topbin.cli.verb import (
     dates_option,
     json_option,
     option,
+    partitions_option,
     screen,
     split_names,
     write_json,
@@ -28,6 +29,7 @@ from topbin.cli.verb import (
 @option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
 @option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
 @dates_option
+@partitions_option
 @option("--label", group="Labels", help="The column that marks the positives.")
 @option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
 @option("--negative", group="Labels", help="Its value for a row known to be negative.")
@@ -142,6 +144,7 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
         raise click.UsageError("name a table and its --label, or --positives and --unlabeled")
     asked = {"source": list(source), **options}
     asked |= {name: split_names(options[name]) for name in ("drop", "text")}
+    asked["partitions"] = options["partitions"] or None
     return {key: value for key, value in asked.items() if value not in (None, [])}
 
 

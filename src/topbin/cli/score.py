@@ -6,7 +6,15 @@ from typing import Any
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import Verb, dates_option, json_option, option, screen, write_json
+from topbin.cli.verb import (
+    Verb,
+    dates_option,
+    json_option,
+    option,
+    partitions_option,
+    screen,
+    write_json,
+)
 
 
 @click.command(cls=Verb)
@@ -24,6 +32,7 @@ from topbin.cli.verb import Verb, dates_option, json_option, option, screen, wri
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
 @dates_option
+@partitions_option
 @json_option
 def score(
     run: Path, source: tuple[str, ...], output: Path, force: bool, as_json: bool, **options: Any
@@ -45,7 +54,8 @@ def score(
     scorer, show = read_scorer(run), screen(as_json)
     encoder = scorer.encoder
     dates = encoder.orders(options["dates"])
-    table = open_table(list(source), needed=encoder.columns, dates=dates)
+    how = {"dates": dates, "partitions": options["partitions"]}
+    table = open_table(list(source), needed=encoder.columns, **how)
     for line in table.date_lines:
         show.print(f"dates           {line}", soft_wrap=True)
     # One batch at a time, so that memory does not grow with the file.
@@ -66,7 +76,7 @@ def _score_parts(
     from topbin.job.score import score_files
 
     show = screen(as_json)
-    how = {name: options[name] for name in ("skip_bad", "dates")}
+    how = {name: options[name] for name in ("skip_bad", "dates", "partitions")}
     with open_engine(options) as engine:
         done = score_files(engine, run, source, output, force=force, **how)
     for note in done.notes:

@@ -47,6 +47,12 @@ def dates_option(command: Command) -> Command:
     return option("--dates", group="Data", type=kinds, help=about)(command)
 
 
+def partitions_option(command: Command) -> Command:
+    """`--partitions`, of verbs that read tables."""
+    about = "Also read columns from folders called column=value."
+    return option("--partitions", group="Data", is_flag=True, help=about)(command)
+
+
 def json_option(command: Command) -> Command:
     """`--json`, which every verb has."""
     about = "Only JSON on standard output."

@@ -57,7 +57,7 @@ class Delimited(DuckPart):
 
     def read_as(self, types: Types) -> "Delimited":
         """The same rows, parsed into these types."""
-        here = {c: type_ for c, type_ in types.items() if c in self.own}
+        here = {c: type_ for c, type_ in types.items() if c in self.own | self.folders}
         return replace(self, types=here, relation=self.parsed({**self.own, **here}))
 
     def read_dates(self, orders: Mapping[str, str]) -> "Delimited":
@@ -65,7 +65,8 @@ class Delimited(DuckPart):
         told = {c: dated.formats.get(orders.get(c, "")) for c, dated in self.dated.items()}
         formats = {c: form for c, form in told.items() if form is not None}
         types = self.types | {c: "TIMESTAMP" if "%M" in f else "DATE" for c, f in formats.items()}
-        return replace(self, own=types, formats=formats).read_as(types)
+        own = {c: types[c] for c in self.own}
+        return replace(self, own=own, formats=formats, types=types).read_as(types)
 
     def parsed(self, types: Types) -> str:
         """The SQL that reads it with these types."""

@@ -30,7 +30,7 @@ class ParquetFile(DuckPart):
 
     def cut(self, rows: int) -> Sequence[Part]:
         """Runs of row groups, where Arrow is installed."""
-        if _has_arrow():
+        if _has_arrow() and not self.folders:
             return _row_groups(self.path, self.name, self.types, rows)
         return super().cut(rows)
 

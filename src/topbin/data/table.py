@@ -132,6 +132,7 @@ def open_table(
     needed: Names = None,
     skip_bad: bool = False,
     dates: Given = None,
+    partitions: bool = False,
 ) -> Table:
     """Open a path, a glob pattern, a list of these, an address, or a frame; read no rows yet.
 
@@ -152,6 +153,8 @@ def open_table(
         How dates in csv files are written that are not in ISO 8601: "dmy", "mdy" or "ymd"; "iso"
         leaves them as text. A column that fits one order in all files needs none; one that fits two
         is TB118. A mapping gives orders by column.
+    partitions
+        Also read columns from folders called `column=value`; without it they are only folders.
 
     >>> import pandas as pd
     >>> table = open_table(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}))
@@ -159,7 +162,7 @@ def open_table(
     ({'age': 'number', 'town': 'string'}, 2)
     """
     matching = columns if needed is None and sql is None else needed
-    (table,) = _agreed([_found(source, sql, skip_bad)], dates, matching)
+    (table,) = _agreed([_found(source, sql, skip_bad, partitions)], dates, matching)
     if sql is not None and not table.files[0].database:
         table = _query(table, sql)
     table.check(columns or ())
@@ -178,7 +181,9 @@ def read_table(
     return open_table(source, sql=sql, columns=columns, dates=dates).whole()
 
 
-def open_pair(positives: Any, unlabeled: Any, dates: Given = None) -> tuple[Table, Table]:
+def open_pair(
+    positives: Any, unlabeled: Any, dates: Given = None, partitions: bool = False
+) -> tuple[Table, Table]:
     """Open known positives and unlabeled rows, to be read as the same columns and types.
 
     TB106 if their columns differ, other than in order.
@@ -188,7 +193,7 @@ def open_pair(positives: Any, unlabeled: Any, dates: Given = None) -> tuple[Tabl
     >>> [list(table.types) for table in two]
     [['x', 'y'], ['x', 'y']]
     """
-    p, u = _agreed([_found(positives), _found(unlabeled)], dates)
+    p, u = _agreed([_found(s, partitions=partitions) for s in (positives, unlabeled)], dates)
     types = merge_types([(p.name, p.types), (u.name, u.types)])
     return p.read_as(types), u.read_as(types)
 
@@ -214,7 +219,9 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
-def _found(source: Any, sql: str | None = None, skip_bad: bool = False) -> Table:
+def _found(
+    source: Any, sql: str | None = None, skip_bad: bool = False, partitions: bool = False
+) -> Table:
     """The files of a source, opened one by one; how they match is not settled yet."""
     if not isinstance(source, str | os.PathLike | Sequence):
         part = FramePart.of(source)
@@ -222,6 +229,7 @@ def _found(source: Any, sql: str | None = None, skip_bad: bool = False) -> Table
     paths = _paths(source)
     with connect(map(os.path.abspath, paths)) as connection:
         files, bad = _open_files(connection, paths, sql, skip_bad)
+    files = [file.read_folders() for file in files] if partitions else files
     return Table(_listed(paths), {}, tuple(files), bad)
 
 

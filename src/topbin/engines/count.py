@@ -220,6 +220,7 @@ def count_from(
     negative: Any = None,
     drop_nan: bool = False,
     skip_bad: bool = False,
+    partitions: bool = False,
 ) -> Counted:
     """Tails of the scores in files, for every value of the column `by`, and what was noticed.
 
@@ -233,11 +234,14 @@ def count_from(
         Leave out rows whose score is missing, NaN or infinite, which are otherwise TB004.
     skip_bad
         Leave out files that cannot be read, which are otherwise TB102.
+    partitions
+        Also read columns from folders called `column=value`.
     """
     columns = Columns(score, label, by)
     with advising_to_skip(skip_bad):
         # A group is called as it is written, so no order of day and month has to be known.
-        table = open_table(source, columns=columns.names, skip_bad=skip_bad, dates="iso")
+        how: Any = {"skip_bad": skip_bad, "partitions": partitions, "dates": "iso"}
+        table = open_table(source, columns=columns.names, **how)
         _check_kinds(table, score)
         columns = replace(columns, wide=table.types[score] != "FLOAT")
         # A guess, which is mostly right and saves a pass over the labels.

@@ -205,7 +205,8 @@ def _draw_from_files(
     sample = draw(told["n_u"], n, seed=seed)
     settings, rows, engine = _naming_files(folder, sql), told["sample"]["rows"], Local()
     source = settings.get("unlabeled") or settings["source"]
-    named = {name: settings.get(name) for name in ("positives", "dates")}
+    names = ("positives", "dates", "partitions")
+    named = {name: settings[name] for name in names if name in settings}
     table = open_labeled(source, told["label"], **named)
     counted = count_labels(engine, table, settings.get("positive"), settings.get("negative"))
     again = told["sample"]["seed"], SAMPLING, 2 * rows

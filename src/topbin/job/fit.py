@@ -46,6 +46,7 @@ def fit(
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     dates: str | None = None,
+    partitions: bool = False,
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
@@ -63,7 +64,7 @@ def fit(
     `source` is a pandas, polars or arrow frame, a path, a pattern or a list of files. With
     `positives`, another of these, all rows of `source` are unlabeled and there is no label. `dates`
     is "dmy", "mdy" or "ymd" if dates in csv files are not in ISO 8601 and could be read in two
-    ways; "iso" leaves them as text.
+    ways; "iso" leaves them as text. With `partitions`, folders called `column=value` are columns.
 
     A source is read whole unless `sample` or `engine`, one of `topbin.engines`, is given. Then all
     positives and `sample` (100,000) unlabeled rows, drawn at random, train the models; as many
@@ -89,7 +90,7 @@ def fit(
     if not isinstance(source, Prepared):
         data = prepare(
             source, label, positives=positives, positive=positive, negative=negative, id=id,
-            drop=drop, text=text, dates=dates, engine=engine, seed=seed,
+            drop=drop, text=text, dates=dates, partitions=partitions, engine=engine, seed=seed,
             sample=sample_of({"sample": sample, "engine": engine}),
         )  # fmt: skip
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
