@@ -14,7 +14,7 @@ from topbin.core.errors import InputError
 from topbin.data import database, delimited, json_files, parquet
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
 from topbin.data.dates import Found, Given, date_lines, settle_orders
-from topbin.data.duck import Duck, DuckPart, connect, join_files
+from topbin.data.duck import Duck, DuckPart, connect, duck_errors, join_files
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
 from topbin.data.schema import Kind, Types, check_columns, kinds_of, merge_types
 
@@ -301,12 +301,10 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
         return parquet.open_address(connection, path)
     format_ = format_of(path, FORMATS)
     given = connection, os.path.abspath(path), f'"{path}"'  # a worker is in another folder
-    if not format_.is_database:
-        part: Part = format_.open(*given)
-    elif alone:
-        part = format_.open(*given, sql)
-    else:
+    if format_.is_database and not alone:
         raise InputError("TB102", f'"{path}" is a database; name one database and no other file.')
+    with duck_errors(lambda words: f'"{path}" cannot be read: {words}'):
+        part: Part = format_.open(*given, *([sql] if format_.is_database else []))
     return part
 
 
