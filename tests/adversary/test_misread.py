@@ -51,6 +51,38 @@ def test_a_folder_called_column_equals_value_is_only_a_folder(tmp_path, ending):
     assert wanted["alpha"] == found["alpha"]
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_partitioned_data_is_read_when_asked_for(tmp_path, ending):
+    """Every format and every verb, with hard names, and a folder for rows without a value."""
+    years = ["01", "12", "__HIVE_DEFAULT_PARTITION__"]
+    for i, year in enumerate(years):
+        folder = tmp_path / f"year={year}" / "to%20wn=it's"
+        folder.mkdir(parents=True)
+        write_table(folder / f"{i}.{ending}", scored(seed=i))
+    source = f"{tmp_path}/*/*/*.{ending}"
+    assert [*open_table(source).types] == ["x", "y"]
+    table = open_table(source, partitions=True)
+    frames = [table.whole().frame, *[batch.frame for p in table.parts() for batch in p.batches()]]
+    assert pd.concat(frames[1:])["year"].fillna(0).tolist() == frames[0]["year"].fillna(0).tolist()
+    assert frames[0]["year"].fillna(0).unique().tolist() == [1, 12, 0]
+    assert frames[0]["to wn"].unique().tolist() == ["it's"]
+    sql = 'select x, "to wn" from data where year = 12'
+    assert open_table(source, sql=sql, partitions=True).whole().rows == 200
+    asked = ("--label", "y", "--partitions")
+    for done in (
+        run("alpha", source, "--score", "x", "--by", "year", *asked),
+        run("fit", source, *asked, "--preset", "fast", "--sample", 50, "-o", tmp_path / "run"),
+        run("score", tmp_path / "run", source, "--partitions", "-o", tmp_path / "s.csv"),
+        run("audit", tmp_path / "run", "--n", 5),
+    ):
+        assert done.exit_code == 0, done.output
+    assert "year" in json.loads((tmp_path / "run" / "result.json").read_text())["data"]["features"]
+    (tmp_path / "x=1").mkdir()
+    write_table(tmp_path / "x=1" / f"0.{ending}", scored())
+    with fails("TB115", '"x" twice'):
+        open_table(tmp_path / "x=1" / f"0.{ending}", partitions=True)
+
+
 @pytest.mark.parametrize(
     ("days", "read"),
     [

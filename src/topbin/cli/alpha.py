@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
+from topbin.cli.verb import PASSED, Verb, json_option, option, partitions_option, screen, write_json
 from topbin.core.visible import visible
 
 
@@ -15,6 +15,7 @@ from topbin.core.visible import visible
 @option("--by", group="Data", metavar="COLUMN", help="One estimate per value of this column.")
 @option("--drop-nan", group="Data", is_flag=True, help="Leave out rows without a finite score.")
 @option("--skip-bad", group="Data", is_flag=True, help="Leave out files that cannot be read.")
+@partitions_option
 @option("--label", group="Labels", required=True, help="The column that marks the positives.")
 @option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
 @option("--negative", group="Labels", help="Its value for a row known to be negative.")
@@ -86,7 +87,7 @@ def _count(
     from topbin.engines import bin_scores, count_from
     from topbin.mpe.registry import find_method
 
-    wanted = ("score", "label", "by", "positive", "negative", "drop_nan", "skip_bad")
+    wanted = ("score", "label", "by", "positive", "negative", "drop_nan", "skip_bad", "partitions")
     with open_engine(options) as engine:
         counted = count_from(engine, files, **{key: options[key] for key in wanted})
         if find_method(method).needs == "tails":

@@ -14,6 +14,7 @@ from topbin.cli.verb import (
     json_option,
     option,
     output_option,
+    partitions_option,
     screen,
     write_json,
 )
@@ -33,6 +34,7 @@ FIRST_LINE = "first estimate  between {:.2f} and {:.2f}; refining (Ctrl-C keeps 
 @option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
 @option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
 @dates_option
+@partitions_option
 @option("--label", group="Labels", help="The column that marks the positives.")
 @option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
 @option("--negative", group="Labels", help="Its value for a row known to be negative.")
@@ -134,6 +136,7 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
         raise click.UsageError("--sql needs all rows in memory; leave out --engine and --sample")
     asked = {"source": list(source), **options}
     asked |= {name: _split_names(options[name]) for name in ("drop", "text")}
+    asked["partitions"] = options["partitions"] or None
     return {key: value for key, value in asked.items() if value not in (None, [])}
 
 

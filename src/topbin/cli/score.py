@@ -12,6 +12,7 @@ from topbin.cli.verb import (
     json_option,
     option,
     output_option,
+    partitions_option,
     screen,
     write_json,
 )
@@ -25,6 +26,7 @@ from topbin.cli.verb import (
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
 @dates_option
+@partitions_option
 @json_option
 def score(
     run: Path, source: tuple[str, ...], output: Path, force: bool, as_json: bool, **options: Any
@@ -44,8 +46,9 @@ def score(
         from topbin.store.scorer import read_scorer
 
         scorer = read_scorer(run)
+        how = {"partitions": options["partitions"]}
         dates = scorer.encoder.orders(options["dates"])
-        table = open_table(list(source), needed=scorer.encoder.columns, dates=dates)
+        table = open_table(list(source), needed=scorer.encoder.columns, dates=dates, **how)
         for line in table.date_lines:
             show.print(f"dates           {line}")
         # One batch at a time, so that memory does not grow with the file.
@@ -55,7 +58,7 @@ def score(
     else:
         from topbin.job.score import score_files
 
-        how = {name: options[name] for name in ("skip_bad", "dates")}
+        how = {name: options[name] for name in ("skip_bad", "dates", "partitions")}
         with open_engine(options) as engine:
             done = score_files(engine, run, source, output, force=force, **how)
         told = {"rows": done.rows, "files": done.files, "before": done.before}

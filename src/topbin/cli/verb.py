@@ -48,6 +48,10 @@ dates_option = option(
     "--dates", group="Data", type=click.Choice(["dmy", "mdy", "ymd", "iso"]),
     help="How dates in csv files are written, if not as in ISO 8601; iso leaves them as text.",
 )  # fmt: skip
+partitions_option = option(
+    "--partitions", group="Data", is_flag=True,
+    help="Also read columns from folders called column=value.",
+)  # fmt: skip
 
 
 def output_option(

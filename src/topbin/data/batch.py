@@ -178,6 +178,10 @@ class Part:
         """The same rows, with their columns read as these types."""
         return replace(self, types={c: type_ for c, type_ in types.items() if c in self.types})
 
+    def read_folders(self) -> "Part":
+        """The same rows, with a column for each folder called `column=value` above the file."""
+        raise InputError("TB102", f"{self.name}: partitions are read from files on a disk only.")
+
     def read_dates(self, orders: Mapping[str, str]) -> "Part":
         """The same rows; only text files have dates that can be read in several ways."""
         return self

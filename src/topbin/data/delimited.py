@@ -61,12 +61,13 @@ class Delimited(DuckPart):
         told = {c: dated.formats.get(orders.get(c, "")) for c, dated in self.dated.items()}
         formats = {c: form for c, form in told.items() if form is not None}
         types = self.types | {c: "TIMESTAMP" if "%M" in f else "DATE" for c, f in formats.items()}
-        return replace(self, own=types, types=types, formats=formats)
+        own = {c: types[c] for c in self.own}
+        return replace(self, own=own, types=types, formats=formats)
 
     @property
     def source(self) -> str:
         """The SQL that parses its columns into their types."""
-        types = {**self.own, **self.types}
+        types = {c: self.types.get(c, own) for c, own in self.own.items()}
         ours = {c: f for c, f in self.formats.items() if kind_of(types[c]) == "date"}
         text = {c for c, type_ in types.items() if type_ == "BLANK"} | ours.keys()
         listed = ", ".join(

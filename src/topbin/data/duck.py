@@ -8,21 +8,23 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from glob import escape
 from threading import Lock
 from typing import Any
+from urllib.parse import unquote
 from weakref import WeakSet
 
 import duckdb
 
 from topbin.core.errors import InputError
 from topbin.data.batch import Part, tidy_column
-from topbin.data.schema import Types, kind_of, kinds_of
+from topbin.data.schema import Types, check_names, kind_of, kinds_of
 
 QUERY_SECONDS = 600.0  # for a query of the user, or a view in a database
 VECTOR = 2048  # rows that DuckDB moves at a time
 INFINITE = "lower(trim({c})) in ('infinity', '-infinity', '+infinity')"
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # in the name of a folder
 ANSWER = "topbin_answer"  # the name of a query's rows
 UNKNOWN = re.compile(r"Table with name .* does not exist")
 CALLED_DATA = 'The rows of a file are called data: --sql "select * from data"'
@@ -165,6 +167,7 @@ class DuckPart(Part):
     own: Types
     query: str | None = None
     threads: int | None = None
+    folders: dict[str, str] = field(default_factory=dict)  # columns that names of folders give
 
     @property
     def code(self) -> str:
@@ -209,9 +212,27 @@ class DuckPart(Part):
                 kinds = kinds_of(types).items()
                 yield frame.assign(**{c: tidy_column(frame[c], kind) for c, kind in kinds})
 
+    @property
+    def everything(self) -> str:
+        """All columns in SQL, as they are."""
+        return ", ".join(["*", *(self.selected({c: self.types[c]}) for c in self.folders)])
+
     def selected(self, types: Types) -> str:
         """These columns in SQL, read as these types."""
-        return ", ".join(_selected(column, self.own[column], types[column]) for column in types)
+        return ", ".join(
+            f"{_constant(self.folders[column], type_)} as {identifier(column)}"
+            if column in self.folders
+            else _selected(column, self.own[column], type_)
+            for column, type_ in types.items()
+        )
+
+    def read_folders(self) -> "DuckPart":
+        """The same rows, with a column for each folder called `column=value` above the file."""
+        steps = (unquote(step).partition("=") for step in self.path.split("/")[:-1] if "=" in step)
+        folders = {name: value for name, _, value in steps if name}
+        check_names(f"{self.name}, with its folders,", [*self.own, *folders])
+        types = self.types | {name: _type_of(value) for name, value in folders.items()}
+        return replace(self, folders=folders, types=types)
 
     @contextmanager
     def open(self) -> Iterator[Duck]:
@@ -247,7 +268,8 @@ class Joined(DuckPart):
     def prepare(self, connection: Duck) -> None:
         """Give the rows of all files their name; a query sees the columns as they are."""
         reads = (
-            f"select {'*' if self.query else file.selected(file.types)} from {file.source}"
+            f"select {file.everything if self.query else file.selected(file.types)} "
+            f"from {file.source}"
             for file in self.files
         )
         connection.rows(f"create view data as {' union all by name '.join(reads)}")
@@ -293,6 +315,22 @@ def failed(name: str, code: str, words: str) -> str:
     if code == "TB113":
         return f"the query fails on {name}: {words}"
     return f"{name} cannot be read: {words}"
+
+
+def _type_of(value: str) -> str:
+    """The type of a value in a folder's name: a whole number, or text.
+
+    >>> _type_of("2024"), _type_of("01"), _type_of("Ulm")
+    ('BIGINT', 'BIGINT', 'VARCHAR')
+    """
+    if value == NO_VALUE:
+        return "BLANK"
+    return "BIGINT" if re.fullmatch(r"-?\d{1,18}", value, re.ASCII) else "VARCHAR"
+
+
+def _constant(value: str, type_: str) -> str:
+    known = "NULL" if value == NO_VALUE else literal(value)
+    return f"{known}::{'VARCHAR' if type_ == 'BLANK' else type_}"
 
 
 def _selected(column: str, own: str, wanted: str) -> str:

@@ -31,7 +31,8 @@ class ParquetFile(DuckPart):
 
     def cut(self, rows: int) -> Sequence[Part]:
         """Runs of row groups, where Arrow is installed."""
-        return _row_groups(self, rows) if find_spec("pyarrow") else super().cut(rows)
+        can_cut = find_spec("pyarrow") and not self.folders
+        return _row_groups(self, rows) if can_cut else super().cut(rows)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,7 +14,7 @@ from topbin.core.errors import InputError
 from topbin.data import database, delimited, json_files, parquet
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
 from topbin.data.dates import Found, Given, date_lines, settle_orders
-from topbin.data.duck import Duck, DuckPart, Joined, connect
+from topbin.data.duck import Duck, DuckPart, Joined, connect, duck_errors
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
 from topbin.data.schema import Kind, Types, check_columns, kinds_of, merge_types
 
@@ -131,6 +131,7 @@ def open_table(
     needed: Names = None,
     skip_bad: bool = False,
     dates: Given = None,
+    partitions: bool = False,
 ) -> Table:
     """Open a path, a glob pattern, a list of these, an address, or a frame; read no rows yet.
 
@@ -151,6 +152,8 @@ def open_table(
         How dates in csv files are written that are not in ISO 8601: "dmy", "mdy" or "ymd"; "iso"
         leaves them as text. A column that fits one order in all files needs none; one that fits two
         is TB118. A mapping gives orders by column.
+    partitions
+        Also read columns from folders called `column=value`; without it they are only folders.
 
     >>> import pandas as pd
     >>> table = open_table(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}))
@@ -158,7 +161,7 @@ def open_table(
     ({'age': 'number', 'town': 'string'}, 2)
     """
     matching = columns if needed is None and sql is None else needed
-    (table,) = _agreed([_found(source, sql, skip_bad)], dates, matching)
+    (table,) = _agreed([_found(source, sql, skip_bad, partitions)], dates, matching)
     if sql is not None and not table.files[0].is_database:
         table = _query(table, sql)
     table.check(columns or ())
@@ -177,7 +180,9 @@ def read_table(
     return open_table(source, sql=sql, columns=columns, dates=dates).whole()
 
 
-def open_pair(positives: Any, unlabeled: Any, dates: Given = None) -> tuple[Table, Table]:
+def open_pair(
+    positives: Any, unlabeled: Any, dates: Given = None, partitions: bool = False
+) -> tuple[Table, Table]:
     """Open known positives and unlabeled rows, to be read as the same columns and types.
 
     TB106 if their columns differ, other than in order.
@@ -187,7 +192,7 @@ def open_pair(positives: Any, unlabeled: Any, dates: Given = None) -> tuple[Tabl
     >>> [list(table.types) for table in two]
     [['x', 'y'], ['x', 'y']]
     """
-    p, u = _agreed([_found(positives), _found(unlabeled)], dates)
+    p, u = _agreed([_found(s, partitions=partitions) for s in (positives, unlabeled)], dates)
     types = merge_types([(p.name, p.types), (u.name, u.types)])
     return p.read_as(types), u.read_as(types)
 
@@ -210,7 +215,9 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
-def _found(source: Any, sql: str | None = None, skip_bad: bool = False) -> Table:
+def _found(
+    source: Any, sql: str | None = None, skip_bad: bool = False, partitions: bool = False
+) -> Table:
     """The files of a source, opened one by one; how they match is not settled yet."""
     if not isinstance(source, str | os.PathLike | Sequence):
         part = FramePart.of(source)
@@ -218,6 +225,7 @@ def _found(source: Any, sql: str | None = None, skip_bad: bool = False) -> Table
     paths = _paths(source)
     with connect(map(os.path.abspath, paths)) as connection:
         files, bad = _open_files(connection, paths, sql, skip_bad)
+    files = [file.read_folders() for file in files] if partitions else files
     return Table(_listed(paths), {}, tuple(files), bad)
 
 
@@ -292,7 +300,8 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
         raise InputError("TB102", f'"{path}" is a database; name one database and no other file.')
     query = {"sql": sql} if format_.is_database else {}
     # The whole path, because a worker is in another folder.
-    part: Part = format_.open(connection, os.path.abspath(path), f'"{path}"', **query)
+    with duck_errors(lambda words: f'"{path}" cannot be read: {words}'):
+        part: Part = format_.open(connection, os.path.abspath(path), f'"{path}"', **query)
     return part
 
 

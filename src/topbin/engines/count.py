@@ -202,6 +202,7 @@ def count_from(
     negative: Any = None,
     drop_nan: bool = False,
     skip_bad: bool = False,
+    partitions: bool = False,
 ) -> Counted:
     """Tails of the scores in files, for every value of the column `by`, and what was noticed.
 
@@ -214,11 +215,14 @@ def count_from(
     drop_nan, skip_bad
         Leave out rows whose score is missing, NaN or infinite, which are otherwise TB004, and files
         that cannot be read, which are otherwise TB102.
+    partitions
+        Also read columns from folders called `column=value`.
     """
     columns = Columns(score, label, by)
     with advising_to_skip(skip_bad):
         # A group is called as it is written, so no order of day and month has to be known.
-        table = open_table(source, columns=columns.names, skip_bad=skip_bad, dates="iso")
+        how: Any = {"skip_bad": skip_bad, "partitions": partitions, "dates": "iso"}
+        table = open_table(source, columns=columns.names, **how)
         _check_kinds(table, score)
         dtype = np.float32 if table.types[score] == "FLOAT" else np.float64
         columns = replace(columns, dtype=dtype)

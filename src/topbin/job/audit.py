@@ -547,7 +547,8 @@ def _draw_from_files(
     sample = draw(told["n_u"] - len(taken), asked.n, seed=seed)
     settings, rows, engine = named_files(folder, asked.sql), told["sample"]["rows"], Local()
     source = settings.get("unlabeled") or settings["source"]
-    named = {name: settings.get(name) for name in ("positives", "dates")}
+    names = ("positives", "dates", "partitions")
+    named = {name: settings[name] for name in names if name in settings}
     table = open_labeled(source, told["label"], **named)
     counted = count_labels(engine, table, settings.get("positive"), settings.get("negative"))
     first = told["sample"]["seed"], SAMPLING, 2 * rows

@@ -106,14 +106,16 @@ def open_labeled(
     positives: Any = None,
     sql: str | None = None,
     dates: str | None = None,
+    partitions: bool = False,
 ) -> LabeledTable:
     """Open a table with a label column, or one of `positives` beside one of unlabeled rows.
 
     Columns are compared before any row is read; then the table of positives is read whole.
     """
     if positives is None:
-        return LabeledTable(open_table(source, sql=sql, dates=dates).check([str(label)]), label)
-    known, table = open_pair(positives, source, dates)
+        table = open_table(source, sql=sql, dates=dates, partitions=partitions)
+        return LabeledTable(table.check([str(label)]), label)
+    known, table = open_pair(positives, source, dates, partitions)
     return LabeledTable(table, None, known.whole())
 
 

@@ -46,6 +46,7 @@ def fit(
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     dates: str | None = None,
+    partitions: bool = False,
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
@@ -63,6 +64,7 @@ def fit(
     `source` is a pandas, polars or arrow frame, a path, a pattern or a list of files. With
     `positives`, another of these, all rows of `source` are unlabeled and there is no label. `dates`
     ("dmy", "mdy", "ymd", or "iso": leave them as text) is for csv dates that can be read two ways.
+    With `partitions`, folders called `column=value` are columns.
     A source is read whole unless `sample` or `engine`, one of `topbin.engines`, is given and it has
     more than four times `sample` (100,000) unlabeled rows. Then so many, drawn at random, train the
     models with the positives; all others are scored, and give α, its interval and candidates.
@@ -79,10 +81,11 @@ def fit(
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     if not isinstance(source, Prepared):
+        files: Any = {"dates": dates, "partitions": partitions}
         rows = sample_of({"sample": sample, "engine": engine})
         named = {"positives": positives, "positive": positive, "negative": negative, "id": id}
-        how: dict[str, Any] = {"dates": dates, "sample": rows, "engine": engine, "seed": seed}
-        source = prepare(source, label, **named, drop=drop, text=text, **how)
+        how: dict[str, Any] = {"sample": rows, "engine": engine, "seed": seed}
+        source = prepare(source, label, **named, drop=drop, text=text, **files, **how)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     steps = {} if memory is None else memory
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": steps}

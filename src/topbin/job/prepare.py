@@ -160,6 +160,7 @@ def prepare(
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     dates: str | None = None,
+    partitions: bool = False,
     sample: int | None = None,
     engine: Engine | None = None,
     seed: int = 0,
@@ -170,7 +171,8 @@ def prepare(
     is: only its positives and two samples come into memory.
     """
     _check_label(label, positives)
-    opened = open_labeled(source, label, positives=positives, sql=sql, dates=dates)
+    how: Any = {"sql": sql, "dates": dates, "partitions": partitions}
+    opened = open_labeled(source, label, positives=positives, **how)
     roles = {"positive": positive, "negative": negative}
     drawn = None
     if sample is not None:
@@ -215,7 +217,7 @@ def _draw(
 def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
     names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
-    asked = {name: settings[name] for name in (*names, "seed") if name in settings}
+    asked = {name: settings[name] for name in (*names, "partitions", "seed") if name in settings}
     source = settings.get("unlabeled") or settings["source"]
     return prepare(source, **asked, sample=sample_of(settings), engine=engine)
 

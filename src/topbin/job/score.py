@@ -77,6 +77,7 @@ def score_files(
     force: bool = False,
     skip_bad: bool = False,
     dates: str | None = None,
+    partitions: bool = False,
 ) -> Scored:
     """Score files with the model of a run into a folder of parquet files.
 
@@ -84,12 +85,13 @@ def score_files(
     of another format. Called again after it was stopped, it continues with the parts that have
     none; called with more files, it scores these. `force` removes scores in the folder that belong
     to another job, which are otherwise TB104. `skip_bad` leaves out files that cannot be read,
-    which are otherwise TB102. `dates` is as in `topbin.fit`, if the model does not know.
+    which are otherwise TB102. `dates` and `partitions` are as in `topbin.fit`.
     """
     model, encoder, key = _read_lean(Path(run))
     with advising_to_skip(skip_bad):
         orders = encoder.orders(dates)
-        table = open_table(source, needed=encoder.columns, skip_bad=skip_bad, dates=orders)
+        how: Any = {"skip_bad": skip_bad, "partitions": partitions, "dates": orders}
+        table = open_table(source, needed=encoder.columns, **how)
         _check_columns(table, encoder)
         parts = table.placed_parts()
     job = Job(model, encoder, _folder(output, table), key)
