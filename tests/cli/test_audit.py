@@ -31,7 +31,7 @@ def test_a_plan_by_width_names_each_kind_and_what_it_assumes(run):
     planned = json.loads(done.stdout)
     assert planned["anywhere"] < (planned["plain"] or 10**9)
     assert "--where anywhere" in done.stderr
-    assert "assumes nothing about labels or scores" in done.stderr
+    assert "needs only random rows and right answers" in done.stderr
     assert "if labeled positives are like the others" in done.stderr
     assert call("audit", run, "--plan").exit_code == 2
 
@@ -41,7 +41,12 @@ def test_the_screen_shows_both_estimates_and_says_when_to_stop(run, tmp_path):
     assert call("audit", run, "--n", 60, "-o", path).exit_code == 0
     answer(path)
     done = call("audit", run, "--labels", path, "--width", 0.05)
-    for words in ("with the audit  α = ", "without it      α = ", "assumes nothing", "labels     "):
+    for words in (
+        "with the audit  α = ",
+        "without it      α = ",
+        "needs only random rows",
+        "labels     ",
+    ):
         assert words in done.stdout
     assert "not yet 0.05: about" in done.stdout
     assert (

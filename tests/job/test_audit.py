@@ -162,7 +162,7 @@ def test_audits_of_a_run_add_up(run):
     assert width[1] <= width[0]
     stored = read_result(run)
     assert stored["audit"]["n"] == 100
-    assert stored["audit"]["assumes"] == "assumes nothing about labels or scores"
+    assert stored["audit"]["assumes"] == "needs only random rows and right answers"
     assert stored["estimate"] == fitted().to_dict()["estimate"] | {
         "interval": list(fitted().estimate.interval),
         "alarms": stored["estimate"]["alarms"],

@@ -10,6 +10,11 @@ from topbin.cli.verb import PASSED, SEED, Verb, json_option, option, screen, wri
 
 ANSWER = "is_positive"
 WIDTH_ONLY = -1.0  # --plan without a number
+DRAWN = {
+    "stratified": ", equally many from each group of similar scores",
+    "top": " of the top bin",
+    "recall": " from both sides of the candidates' threshold",
+}
 
 
 @click.command(cls=Verb)
@@ -71,22 +76,7 @@ WIDTH_ONLY = -1.0  # --plan without a number
 )
 @option("--force", group="Output", is_flag=True, help="Replace that file, or earlier answers.")
 @json_option
-def audit(
-    run: Path,
-    n: int,
-    where: str,
-    stratified: bool,
-    seed: int | None,
-    sql: str | None,
-    labels: Path | None,
-    refit: bool,
-    plan: float | None,
-    width: float | None,
-    recall: float | None,
-    output: Path | None,
-    force: bool,
-    as_json: bool,
-) -> None:
+def audit(run: Path, as_json: bool, **asked: Any) -> None:
     """Sharpen the estimate by labeling a random sample of the unlabeled rows.
 
     Fill the column is_positive with yes or no, ? where you are unsure. Do not mix in labels from
@@ -98,58 +88,75 @@ def audit(
       topbin audit run1 --n 100
       topbin audit run1 --labels run1/audit.csv
     """  # fmt: skip
-    from topbin.job import audit as job
+    show = screen(as_json)
+    if asked["plan"] is not None:
+        found = _plan(show, run, asked["plan"], asked["width"])
+    elif asked["refit"]:
+        found = _refit(show, run, asked)
+    elif asked["labels"] is not None:
+        found = _read_back(show, run, asked)
+    else:
+        found = _draw(show, run, asked)
+    if as_json:
+        write_json(found)
+    verdicts = [one.get("verdict") for one in (found, *found.get("others", ()))]
+    if "contradicts" in verdicts:
+        raise SystemExit(PASSED)
+
+
+def _plan(show: Any, run: Path, plan: float, width: float | None) -> dict[str, Any]:
+    from topbin.job.audit import plan_audit, plan_audit_width
+
+    if plan != WIDTH_ONLY:
+        planned = plan_audit(run, plan)
+        show.print(str(planned), soft_wrap=True)
+        return {"n": planned.n}
+    if width is None:
+        raise click.UsageError("--plan needs --width, or an error to notice: --plan 0.1")
+    by_width = plan_audit_width(run, width)
+    show.print(str(by_width), soft_wrap=True)
+    return by_width.to_dict()
+
+
+def _refit(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
+    from topbin.job.audit import read_answered
     from topbin.job.refit import refit_audit
+
+    if asked["labels"] is not None:
+        read_answered(run, asked["labels"], force=asked["force"])
+    learned = refit_audit(run, sql=asked["sql"])
+    show.print(f"learned         {learned}", soft_wrap=True)
+    return learned.to_dict()
+
+
+def _read_back(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
+    from topbin.job.audit import read_audit
     from topbin.job.result import audit_lines
     from topbin.store.runs import read_result
 
-    show, contradicts = screen(as_json), False
-    found: dict[str, Any]
-    if plan == WIDTH_ONLY:
-        if width is None:
-            raise click.UsageError("--plan needs --width, or an error to notice: --plan 0.1")
-        by_width = job.plan_audit_width(run, width)
-        show.print(str(by_width), soft_wrap=True)
-        found = by_width.to_dict()
-    elif plan is not None:
-        planned = job.plan_audit(run, plan)
-        show.print(str(planned), soft_wrap=True)
-        found = {"n": planned.n}
-    elif refit:
-        if labels is not None:
-            job.read_answered(run, labels, force=force)
-        learned = refit_audit(run, sql=sql)
-        show.print(f"learned         {learned}", soft_wrap=True)
-        found = learned.to_dict()
-    elif labels is not None:
-        judged = job.read_audit(run, labels, force=force, recall=recall)
-        for line in audit_lines(read_result(run)):
-            show.print(line, soft_wrap=True)
-        if width is not None:
-            show.print(f"width           {_progress(judged, width)}", soft_wrap=True)
-        found = judged.to_dict()
-        contradicts = "contradicts" in [one.verdict for one in (judged, *judged.others)]
-    else:
-        path = output or run / "audit.csv"
-        where = where if recall is None else "recall"
-        how: dict[str, Any] = {"where": where, "stratified": stratified, "seed": seed, "sql": sql}
-        drawn = job.draw_audit(run, n, path, force=force, **how)
-        told = " of the top bin" if where == "top" else ""
-        if recall is not None:
-            told = " from both sides of the candidates' threshold"
-        elif drawn.kind == "stratified":
-            told = ", equally many from each group of similar scores"
-        show.print(
-            f"wrote           {path}: {drawn.n:,} random unlabeled rows{told}", soft_wrap=True
-        )
-        show.print(f"next            fill in {ANSWER} (yes, no, or ? where you are unsure), then:")
-        show.print(f"                topbin audit {quote(str(run))} --labels {quote(str(path))}",
-                   soft_wrap=True)  # fmt: skip
-        found = {"file": str(path), "rows": drawn.n}
-    if as_json:
-        write_json(found)
-    if contradicts:
-        raise SystemExit(PASSED)
+    judged = read_audit(run, asked["labels"], force=asked["force"], recall=asked["recall"])
+    lines = audit_lines(read_result(run))
+    if asked["width"] is not None:
+        lines.append(f"width           {_progress(judged, asked['width'])}")
+    for line in lines:
+        show.print(line, soft_wrap=True)
+    return judged.to_dict()
+
+
+def _draw(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
+    from topbin.job.audit import draw_audit
+
+    path = asked["output"] or run / "audit.csv"
+    where = asked["where"] if asked["recall"] is None else "recall"
+    how = {name: asked[name] for name in ("stratified", "seed", "sql", "force")}
+    drawn = draw_audit(run, asked["n"], path, where=where, **how)
+    told = DRAWN.get(drawn.kind if where == "anywhere" else where, "")
+    show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{told}", soft_wrap=True)
+    show.print(f"next            fill in {ANSWER} (yes, no, or ? where you are unsure), then:")
+    more = "" if asked["recall"] is None else f" --recall {asked['recall']:g}"
+    command = f"topbin audit {quote(str(run))} --labels {quote(str(path))}{more}"
+    show.print(f"                {command}", soft_wrap=True)
+    return {"file": str(path), "rows": drawn.n}
 
 
 def _progress(judged: Any, width: float) -> str:

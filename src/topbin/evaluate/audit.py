@@ -73,11 +73,11 @@ BIASED_LABELS = "The positives that get labeled are probably not like those that
 IMPURE_TOP = "The top scores probably contain negatives too: the model does not separate them."
 OFF_CENTER = "The ranges overlap, but the audit's excludes the estimate: use the audit's."
 CANNOT = "Whether labels are biased cannot show in the top bin; a random audit can show it."
-ASSUMES_NOTHING = "assumes nothing about labels or scores"
+NEEDS_RANDOM = "needs only random rows and right answers"
 ASSUMES = {
-    "simple": ASSUMES_NOTHING,
-    "stratified": ASSUMES_NOTHING,
-    "recall": ASSUMES_NOTHING,
+    "simple": NEEDS_RANDOM,
+    "stratified": NEEDS_RANDOM,
+    "recall": NEEDS_RANDOM,
     "top": "if labeled positives are like the others; no pure top bin is needed",
 }
 FEW = 5  # positives; fewer say nothing about how they differ from the labeled ones
@@ -227,6 +227,30 @@ class _Asked:
     look: int | None
     within: Interval
 
+    def _power(self, answered: int) -> float:
+        """The least chance that so many answers reject the claim if it is off either way."""
+        level = self.confidence
+        possible = _possible_errors(claimed(self.alpha_hat, level), self.error)
+        return min((power(answered, c, off, confidence=level) for c, off in possible), default=0)
+
+    def _verdict(
+        self, kind: str, value: float, one_sided: Interval, both: Interval, chance: float
+    ) -> tuple[Verdict, str, str]:
+        """The verdict, what the audit found, and what follows from it."""
+        (least, most), (low, high) = claimed(self.alpha_hat, self.confidence), one_sided
+        if low > most:
+            return "contradicts", f"at least {low:.3f}", BIASED_LABELS
+        if high < least:
+            return "contradicts", f"at most {high:.3f}", IMPURE_TOP
+        finding = f"between {both[0]:.3f} and {both[1]:.3f}"
+        if not both[0] <= value <= both[1]:
+            return "contradicts", finding, OFF_CENTER
+        is_sharp = both[1] - both[0] <= self.error
+        follows = _what_would_show(
+            kind, chance, self.alpha_hat, self.error, self.confidence, is_sharp
+        )
+        return "agrees" if is_sharp or chance >= ENOUGH_POWER else "undecided", finding, follows
+
     def judged(
         self,
         kind: str,
@@ -239,25 +263,15 @@ class _Asked:
         level, error = check_fraction(self.confidence, "confidence"), self.error
         check_fraction(error, "error")
         value, interval, _ = read_alpha(self.alpha_hat, level)
-        least, most = claimed(self.alpha_hat, level)
         doubt = 1 - level if self.look is None else doubt_of_look(1 - level, self.look)
         (low, high), both = (_cut(limits(part), self.within) for part in (doubt, doubt / 2))
-        answered = count[POSITIVE] + count[NEGATIVE]
-        possible = _possible_errors((least, most), error)
-        chance = min((power(answered, c, off, confidence=level) for c, off in possible), default=0)
-        verdict: Verdict = "contradicts"
-        finding = f"between {both[0]:.3f} and {both[1]:.3f}"
-        if low > most:
-            finding, follows = f"at least {low:.3f}", BIASED_LABELS
-        elif high < least:
-            finding, follows = f"at most {high:.3f}", IMPURE_TOP
-        elif not both[0] <= value <= both[1]:
-            follows = OFF_CENTER
-        else:
-            is_sharp = both[1] - both[0] <= error
-            verdict = "agrees" if is_sharp or chance >= ENOUGH_POWER else "undecided"
-            follows = _what_would_show(kind, chance, self.alpha_hat, error, level, is_sharp)
+        chance = self._power(count[POSITIVE] + count[NEGATIVE])
+        verdict, finding, follows = self._verdict(kind, value, (low, high), both, chance)
         ends = f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval[0] < interval[1] else ""
+        sentence = (
+            f"The audit {VERDICTS[verdict]}: {words}, so α is {finding} ({100 * level:g} % "
+            f"confidence), and the estimate says {value:.3f}{ends}. {follows}"
+        )
         return AuditResult(
             kind=kind,
             n=count.total(),
@@ -275,9 +289,7 @@ class _Asked:
             verdict=verdict,
             error=error,
             power=chance,
-            sentence=f"The audit {VERDICTS[verdict]}: {words}, so α is {finding} "
-            f"({100 * level:g} % confidence), and the estimate says {value:.3f}{ends}. {follows}"
-            + (f" {CANNOT}" if kind == "top" else ""),
+            sentence=f"{sentence} {CANNOT}" if kind == "top" else sentence,
             look=self.look or 1,
         )
 

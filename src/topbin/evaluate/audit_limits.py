@@ -199,7 +199,7 @@ def _weighted_sums(values: Floats) -> tuple[Floats, Floats]:
         weights = random.standard_exponential((DRAWS, values.size))
         return weights @ values, weights.sum(1)
     # Rows that differ by less than anybody reads share a weight.
-    kinds, counts = np.unique(np.round(values, 3), return_counts=True)
+    kinds, counts = np.unique(np.round(400 * values) / 400, return_counts=True)
     total = np.zeros((2, DRAWS))
     for part in np.array_split(np.arange(kinds.size), kinds.size // 500 + 1):
         weights = random.gamma(counts[part], size=(DRAWS, part.size))

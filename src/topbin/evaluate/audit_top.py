@@ -114,9 +114,9 @@ class TopBin:
 class RecallBound:
     """How many of the positives among the unlabeled are above a threshold, at least.
 
-    `least` holds at `confidence` and assumes nothing: random answers on both sides of the
-    threshold. `goal` is the recall that was asked for, and `more` how many more rows below, none of
-    them positive, would show it; None where no number would.
+    `least` holds at `confidence` and needs only random rows on both sides of the threshold, with
+    right answers. `goal` is the recall that was asked for, and `more` how many more rows below,
+    none of them positive, would show it; None where no number would.
     """
 
     threshold: float

@@ -39,7 +39,7 @@ class WidthPlan:
         random = self.plain if self.anywhere is None else self.anywhere
         less = "" if self.anywhere is None else f"; {_rows(self.plain)} without the model"
         lines.append(
-            f"  --where anywhere   {_rows(random)}   assumes nothing about labels or scores{less}"
+            f"  --where anywhere   {_rows(random)}   needs only random rows and right answers{less}"
         )
         if self.top_at_best is not None:
             best = f"; never narrower than {self.top_at_best:.3f}"
@@ -67,7 +67,7 @@ def plan_width(
 
     >>> print(plan_width(0.3, 0.1, 10_000))
     For a 95 % interval no wider than 0.1:
-      --where anywhere   372 rows   assumes nothing about labels or scores
+      --where anywhere   372 rows   needs only random rows and right answers
     """
     check_fraction(width, "width")
     check_fraction(alpha, "alpha", low_open=False, high_open=False)

@@ -1,11 +1,9 @@
 """The audit of a run: rows go out to a person, answers come back, and α is estimated from them."""
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,6 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.data.table import read_table
 from topbin.data.write import write_table
-from topbin.engines.local import Local
 from topbin.evaluate.audit import (
     NEGATIVE,
     POSITIVE,
@@ -28,8 +25,6 @@ from topbin.evaluate.audit import (
     TopBin,
     WidthPlan,
     compare_labels,
-    draw,
-    draw_stratified,
     judge,
     judge_top,
     plan_either_way,
@@ -48,17 +43,22 @@ from topbin.job.answers import (
     record_answers,
     write_draws,
 )
-from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
-from topbin.job.files import MODEL, REPORT, numbered, read_stored, report_of, unlabeled_rows
-from topbin.job.prepare import from_settings
+from topbin.job.audit_rows import (
+    ANYWHERE,
+    RECALL,
+    TOP,
+    WHERE,
+    Wanted,
+    draw_from_files,
+    draw_from_rows,
+    read_scores,
+)
+from topbin.job.files import MODEL, REPORT, report_of
 from topbin.job.result import in_front, unused
-from topbin.store.models import load, reading
-from topbin.store.runs import ROWS, SETTINGS, damaged, read_result, read_settings, write_result
+from topbin.store.runs import damaged, read_result, write_result
 
 ANSWER, ABOUT = "is_positive", "about this file"
 WAIT = stored_answers.WAIT
-NEEDED = ({"source", "label"}, {"positives", "unlabeled"})
-ANYWHERE, TOP, RECALL = WHERE = ("anywhere", "top", "recall")
 ENOUGH = 30  # answers with which the audit that assumes least leads
 HOW = {
     "simple": "Random rows, drawn without a look at the score.",
@@ -83,9 +83,17 @@ class Audit:
         """Every draw and every answer so far."""
         return read_state(self.folder)
 
-    def draw(self, n: int = 100, **how: Any) -> Any:
-        """Draw n rows and return them, with a column for the answer; `how` as in `draw_audit`."""
-        return _draw(self.folder, n, None, **how)[1]
+    def draw(
+        self,
+        n: int = 100,
+        *,
+        where: str = ANYWHERE,
+        stratified: bool = False,
+        seed: int | None = None,
+        sql: str | None = None,
+    ) -> Any:
+        """Draw n rows and return them, with a column for the answer; see `draw_audit`."""
+        return _draw(self.folder, Wanted(n, where, stratified, seed, sql), None)[1]
 
     def record(self, answers: Mapping[int, Any], *, force: bool = False) -> int:
         """Save answers by row number; see `record_answers`."""
@@ -153,39 +161,29 @@ def draw_audit(
     Every draw of a run is kept, so that any of the files can come back, also when two audits of a
     run are drawn at once or one of them is killed.
     """
-    return _draw(
-        run, n, output, where=where, stratified=stratified, seed=seed, force=force, sql=sql
-    )[0]
+    wanted = Wanted(n, where, stratified, seed, sql)
+    return _draw(Path(run), wanted, output, force=force)[0]
 
 
 def _draw(
-    run: str | Path,
-    n: int,
-    output: str | Path | None,
-    *,
-    where: str = ANYWHERE,
-    stratified: bool = False,
-    seed: int | None = None,
-    force: bool = False,
-    sql: str | None = None,
+    folder: Path, wanted: Wanted, output: str | Path | None, *, force: bool = False
 ) -> tuple[AuditSample, Any]:
     """The draw and its rows as a frame, in a file too if `output` names one."""
-    folder = Path(run)
-    result = read_result(folder)
+    result, where = read_result(folder), wanted.where
     if where not in WHERE:
         raise InputError("TB008", f"where must be one of {', '.join(WHERE)}; got {where!r}.")
     with lock(folder, wait=WAIT):
         before, state = read_draws(folder), read_state(folder)
-        asked = _Wanted(n, where, stratified, seed, sql).settled(state)
+        asked = wanted.settled(state)
         again = asked.earlier(state)
-        source = _draw_from_files if "sample" in result["data"] else _draw_from_rows
+        source = draw_from_files if "sample" in result["data"] else draw_from_rows
         sample, frame, top = source(folder, result, asked, again, _taken(state, where, again))
         rows = frame.pop("row").tolist()
         frame = in_front(frame, {"row": rows, ANSWER: ""})
         how = HOW[sample.kind if where == ANYWHERE else where]
         frame[unused(ABOUT, frame)] = [f"{how} {NOTE}"] + [""] * (sample.n - 1)
         drawn = {**sample.to_dict(), "row": rows, "data": result["data"]["hash"]}
-        drawn |= {"n": n, "where": where} | ({"bin": top.to_dict()} if top else {})
+        drawn |= {"n": wanted.n, "where": where} | ({"bin": top.to_dict()} if top else {})
         others = [one for one in before if sorted(one["row"]) != sorted(rows)]
         if output is not None:
             refuse_existing(Path(output), force=force)
@@ -194,37 +192,6 @@ def _draw(
         if output is not None:
             write_table(output, frame, force=force)
     return sample, frame
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What was asked of a draw."""
-
-    n: int
-    where: str
-    stratified: bool
-    seed: int | None
-    sql: str | None
-
-    def settled(self, state: AuditState) -> "_Wanted":
-        """The same with a seed: that of an equal draw without answers, or the next one."""
-        if self.seed is not None:
-            return self
-        alike = [one for one in state.draws if self._is_like(one) and not state.is_begun(one)]
-        return replace(self, seed=alike[-1]["seed"] if alike else len(state.draws))
-
-    def earlier(self, state: AuditState) -> Mapping[str, Any] | None:
-        """The draw that was asked for in these words before, if there is one."""
-        alike = (one for one in state.draws if self._is_like(one) and one["seed"] == self.seed)
-        return next(alike, None)
-
-    def _is_like(self, drawn: Mapping[str, Any]) -> bool:
-        is_plain = self.where != ANYWHERE or not self.stratified or self.n < 10
-        return (
-            len(drawn["row"]) == self.n
-            and drawn.get("where", ANYWHERE) == self.where
-            and (self.where != ANYWHERE or is_plain == (len(drawn["sizes"]) == 1))
-        )
 
 
 def _taken(state: AuditState, where: str, again: Mapping[str, Any] | None) -> list[int]:
@@ -371,19 +338,6 @@ def _kind(state: AuditState) -> str:
     return "stratified" if any(len(one["sizes"]) > 1 for one in begun) else "simple"
 
 
-def read_scores(folder: Path, result: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """Held-out scores of known positives and of unlabeled rows, and the probabilities of these.
-
-    A run on a sample has scores of some rows only, so it has none to give.
-    """
-    if "sample" in result["data"]:
-        return None, None, None
-    with reading(folder / MODEL):
-        model = load(folder / MODEL)
-        scores_p, scores_u = model.evidence_.scores
-        return scores_p, scores_u, model.posterior_(scores_u)
-
-
 def pooled(
     folder: Path, state: AuditState, where: str, scores_u: Any, n_u: int
 ) -> tuple[AuditSample, list[str], TopBin | None]:
@@ -454,135 +408,3 @@ def _draw_of(
         f'"{answers}" {differ}. Fill in a drawn file itself and keep all of its rows, in any '
         "order; rows from candidates.csv do not belong in an audit.",
     )
-
-
-def _draw_from_rows(
-    folder: Path,
-    result: Mapping[str, Any],
-    asked: _Wanted,
-    again: Mapping[str, Any] | None,
-    taken: Sequence[int],
-) -> tuple[AuditSample, Any, TopBin | None]:
-    """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
-    frame = _unlabeled(folder, result["data"], asked.sql)
-    top = None
-    if again is not None:
-        sample = AuditSample.from_dict(dict(again))
-        top = TopBin.from_dict(again["bin"]) if "bin" in again else None
-    elif asked.where == ANYWHERE and not asked.stratified:
-        free = np.setdiff1d(np.arange(len(frame)), taken)
-        sample = draw(free.size, asked.n, seed=asked.seed or 0)
-        sample = replace(sample, rows=free[sample.rows], sizes=(len(frame),))
-    else:
-        scores_p, scores_u, _ = read_scores(folder, result)
-        sample, top = _draw_by_score(asked, scores_p, scores_u, taken, result["candidates"])
-    if sample.rows.max() >= len(frame):
-        raise damaged(folder / MODEL, "it has scored other rows than the run has")
-    return sample, frame.iloc[sample.rows].reset_index(drop=True), top
-
-
-def _draw_by_score(
-    asked: _Wanted, scores_p: Any, scores_u: Any, taken: Sequence[int], candidates: Any
-) -> tuple[AuditSample, TopBin | None]:
-    """A draw by strata, from the top bin, or from both sides of the candidates' threshold."""
-    seed, n = asked.seed or 0, asked.n
-    free = np.setdiff1d(np.arange(scores_u.size), taken)
-    if asked.where == ANYWHERE:
-        sample = draw_stratified(scores_u[free], n, seed=seed)
-        return replace(sample, rows=free[sample.rows]), None
-    if asked.where == TOP:
-        top = TopBin.at(scores_p, scores_u)
-        free = free[scores_u[free] >= top.cut]
-        sample = draw(free.size, n, seed=seed)
-        return replace(sample, rows=free[sample.rows], sizes=(top.above_u,)), top
-    return draw_around(scores_p, scores_u, free, n, seed, float(candidates["threshold"]))
-
-
-def draw_around(
-    scores_p: Any, scores_u: Any, free: Any, n: int, seed: int, threshold: float
-) -> tuple[AuditSample, TopBin]:
-    """A quarter of the rows from above a threshold, the others from below it."""
-    is_above = scores_u >= threshold
-    above, below = free[is_above[free]], free[~is_above[free]]
-    n_above = min(above.size, max(1, n // 4))
-    parts = [draw(side.size, size, seed=seed) for side, size in
-             ((below, n - n_above), (above, n_above)) if size]  # fmt: skip
-    sides = [side for side, size in ((below, n - n_above), (above, n_above)) if size]
-    rows = np.concatenate([side[part.rows] for side, part in zip(sides, parts, strict=True)])
-    order = np.random.default_rng(seed).permutation(rows.size)
-    rows, counts = rows[order], (int(np.count_nonzero(~is_above)), int(np.count_nonzero(is_above)))
-    above_p = int(np.count_nonzero(scores_p >= threshold))
-    top = TopBin(threshold, counts[1], scores_u.size, above_p, scores_p.size)
-    return AuditSample(rows, is_above[rows].astype(np.int64), counts, seed), top
-
-
-def _unlabeled(folder: Path, told: Mapping[str, Any], sql: str | None) -> Any:
-    """All unlabeled rows with their numbers."""
-    if os.path.lexists(folder / ROWS):
-        return read_stored(folder, ROWS)
-    data = from_settings(named_files(folder, sql))
-    check_unchanged(data.hash, told)
-    return unlabeled_rows(data)
-
-
-def _draw_from_files(
-    folder: Path,
-    result: Mapping[str, Any],
-    asked: _Wanted,
-    again: Mapping[str, Any] | None,
-    taken: Sequence[int],
-) -> tuple[AuditSample, Any, TopBin | None]:
-    """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
-
-    The pass also draws the sample of the run again, which shows whether the files have changed.
-    """
-    told = result["data"]
-    if asked.stratified or asked.where != ANYWHERE:
-        raise InputError(
-            "TB117",
-            "the run was fitted on a sample, so not every row has a score to draw by. Draw without "
-            "--stratified (stratified=True) and without --where.",
-        )
-    seed = asked.seed or 0
-    sample = draw(told["n_u"] - len(taken), asked.n, seed=seed)
-    settings, rows, engine = named_files(folder, asked.sql), told["sample"]["rows"], Local()
-    source = settings.get("unlabeled") or settings["source"]
-    names = ("positives", "dates", "partitions")
-    named = {name: settings[name] for name in names if name in settings}
-    table = open_labeled(source, told["label"], **named)
-    counted = count_labels(engine, table, settings.get("positive"), settings.get("negative"))
-    first = told["sample"]["seed"], SAMPLING, 2 * rows
-    # As many more as earlier draws have, in case all of these come first.
-    wanted = min(told["n_u"], asked.n + len(taken))
-    positives, both, drawn = pick(engine, counted, first, (seed, AUDITING, wanted))
-    check_unchanged(split_sample(positives, both, rows).table.hash(), told)
-    drawn = drawn.take(np.flatnonzero(~np.isin(drawn.places, taken))[: asked.n])
-    found = replace(sample, rows=drawn.places, sizes=(told["n_u"],))
-    return found, numbered(drawn, told["label"]), None
-
-
-def named_files(folder: Path, sql: str | None) -> dict[str, Any]:
-    """The settings of a run, if they name the files that it was made from.
-
-    A query in them is not run: TB113, unless the user gives one.
-    """
-    settings = read_settings(folder)
-    if not any(needed <= settings.keys() for needed in NEEDED):
-        raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
-    if "sql" in settings and sql is None:
-        raise InputError(
-            "TB113",
-            f'"{folder}" was made from a query, and a query in a folder is never run. If you '
-            f"trust it, give it again: --sql {quote(str(settings['sql']))}",
-        )
-    return settings if sql is None else {**settings, "sql": sql}
-
-
-def check_unchanged(found: str, told: Mapping[str, Any]) -> None:
-    """Refuse rows that are not those of the run."""
-    if found != told["hash"]:
-        raise InputError(
-            "TB117",
-            f"{', '.join(told['source'])} has changed since the run, so its rows cannot be drawn. "
-            "Run topbin fit again.",
-        )

@@ -13,7 +13,7 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import INTERVAL_ASSUMES, AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.data.write import PICTURES, name_in_files
-from topbin.evaluate.audit import ASSUMES_NOTHING
+from topbin.evaluate.audit import NEEDS_RANDOM
 from topbin.evaluate.measure import Share
 from topbin.evaluate.threshold import AtThreshold, recall, threshold_for_precision
 from topbin.job.prepare import Prepared
@@ -279,7 +279,7 @@ def audit_lines(found: Mapping[str, Any]) -> list[str]:
     lines = [
         f"with the audit  α = {told['alpha']:.3f} of the {n_u:,} unlabeled are positive "
         f"(about {told['alpha'] * n_u:,.0f} rows)",
-        f"{level} interval   {low:.3f} to {high:.3f}   {told.get('assumes', ASSUMES_NOTHING)}",
+        f"{level} interval   {low:.3f} to {high:.3f}   {told.get('assumes', NEEDS_RANDOM)}",
     ]
     if "upper_bound" in told:
         lines.append(f"{level} bound      α ≤ {told['upper_bound']:.3f}   one-sided")

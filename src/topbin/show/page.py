@@ -11,7 +11,7 @@ from topbin.core.defaults import RANGE_ONLY
 from topbin.core.estimate import BOUND_ASSUMES, DIRECTION, INTERVAL_ASSUMES, TOO_FEW
 from topbin.core.optional import require
 from topbin.core.visible import visible
-from topbin.evaluate.audit import ASSUMES_NOTHING, VERDICTS
+from topbin.evaluate.audit import NEEDS_RANDOM, VERDICTS
 from topbin.show.canvas import Display
 from topbin.show.history import HistoryDisplay
 from topbin.show.scores import ScoreDisplay
@@ -74,7 +74,7 @@ def _render(
         estimate=result["estimate"],
         answer=answer(result["estimate"]),
         audited=audited_answer(result),
-        assumes_nothing=ASSUMES_NOTHING,
+        needs_random=NEEDS_RANDOM,
         meaning=MEANING,
         range_only=RANGE_ONLY,
         interval_assumes=result["estimate"].get("interval_assumes", INTERVAL_ASSUMES),

@@ -1,0 +1,202 @@
+"""Which rows an audit draws, read again from what the run was made from.
+
+Rows of earlier draws of the same kind are left out, so that the draws of a run are parts of one
+random sample.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import numpy as np
+
+from topbin.core.errors import InputError
+from topbin.engines.local import Local
+from topbin.evaluate.audit import AuditSample, TopBin, draw, draw_stratified
+from topbin.job.answers import AuditState
+from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
+from topbin.job.files import MODEL, numbered, read_stored, unlabeled_rows
+from topbin.job.prepare import from_settings
+from topbin.store.models import load, reading
+from topbin.store.runs import ROWS, SETTINGS, damaged, read_settings
+
+NEEDED = ({"source", "label"}, {"positives", "unlabeled"})
+ANYWHERE, TOP, RECALL = WHERE = ("anywhere", "top", "recall")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked of a draw; see `draw_audit`."""
+
+    n: int
+    where: str = ANYWHERE
+    stratified: bool = False
+    seed: int | None = None
+    sql: str | None = None
+
+    def settled(self, state: AuditState) -> "Wanted":
+        """The same with a seed: that of an equal draw without answers, or the next one."""
+        if self.seed is not None:
+            return self
+        alike = [one for one in state.draws if self._is_like(one) and not state.is_begun(one)]
+        following = max((one["seed"] for one in state.draws), default=-1) + 1
+        return replace(self, seed=alike[-1]["seed"] if alike else following)
+
+    def earlier(self, state: AuditState) -> Mapping[str, Any] | None:
+        """The draw that was asked for in these words before, if there is one."""
+        alike = (one for one in state.draws if self._is_like(one) and one["seed"] == self.seed)
+        return next(alike, None)
+
+    def _is_like(self, drawn: Mapping[str, Any]) -> bool:
+        is_plain = self.where != ANYWHERE or not self.stratified or self.n < 10
+        return (
+            len(drawn["row"]) == self.n
+            and drawn.get("where", ANYWHERE) == self.where
+            and (self.where != ANYWHERE or is_plain == (len(drawn["sizes"]) == 1))
+        )
+
+
+def draw_from_rows(
+    folder: Path,
+    result: Mapping[str, Any],
+    asked: Wanted,
+    again: Mapping[str, Any] | None,
+    taken: Sequence[int],
+) -> tuple[AuditSample, Any, TopBin | None]:
+    """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
+    frame = _unlabeled(folder, result["data"], asked.sql)
+    top = None
+    if again is not None:
+        sample = AuditSample.from_dict(dict(again))
+        top = TopBin.from_dict(again["bin"]) if "bin" in again else None
+    elif asked.where == ANYWHERE and not asked.stratified:
+        free = np.setdiff1d(np.arange(len(frame)), taken)
+        sample = draw(free.size, asked.n, seed=asked.seed or 0)
+        sample = replace(sample, rows=free[sample.rows], sizes=(len(frame),))
+    else:
+        scores_p, scores_u, _ = read_scores(folder, result)
+        sample, top = _draw_by_score(asked, scores_p, scores_u, taken, result["candidates"])
+    if sample.rows.max() >= len(frame):
+        raise damaged(folder / MODEL, "it has scored other rows than the run has")
+    return sample, frame.iloc[sample.rows].reset_index(drop=True), top
+
+
+def _draw_by_score(
+    asked: Wanted, scores_p: Any, scores_u: Any, taken: Sequence[int], candidates: Any
+) -> tuple[AuditSample, TopBin | None]:
+    """A draw by strata, from the top bin, or from both sides of the candidates' threshold."""
+    seed, n = asked.seed or 0, asked.n
+    free = np.setdiff1d(np.arange(scores_u.size), taken)
+    if asked.where == ANYWHERE:
+        sample = draw_stratified(scores_u[free], n, seed=seed)
+        return replace(sample, rows=free[sample.rows]), None
+    if asked.where == TOP:
+        top = TopBin.at(scores_p, scores_u)
+        free = free[scores_u[free] >= top.cut]
+        sample = draw(free.size, n, seed=seed)
+        return replace(sample, rows=free[sample.rows], sizes=(top.above_u,)), top
+    return _draw_around(scores_p, scores_u, free, n, seed, float(candidates["threshold"]))
+
+
+def _draw_around(
+    scores_p: Any, scores_u: Any, free: Any, n: int, seed: int, threshold: float
+) -> tuple[AuditSample, TopBin]:
+    """A quarter of the rows from above a threshold, the others from below it."""
+    is_above, random = scores_u >= threshold, np.random.default_rng(seed)
+    above, below = free[is_above[free]], free[~is_above[free]]
+    n_above = min(above.size, max(1, n // 4))
+    sides = [(side, size) for side, size in ((below, n - n_above), (above, n_above)) if size]
+    rows = np.concatenate([side[draw(side.size, size, seed=seed).rows] for side, size in sides])
+    rows = random.permutation(rows)
+    counts = int(np.count_nonzero(~is_above)), int(np.count_nonzero(is_above))
+    above_p = int(np.count_nonzero(scores_p >= threshold))
+    top = TopBin(threshold, counts[1], scores_u.size, above_p, scores_p.size)
+    return AuditSample(rows, is_above[rows].astype(np.int64), counts, seed), top
+
+
+def draw_from_files(
+    folder: Path,
+    result: Mapping[str, Any],
+    asked: Wanted,
+    again: Mapping[str, Any] | None,
+    taken: Sequence[int],
+) -> tuple[AuditSample, Any, TopBin | None]:
+    """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
+
+    The pass also draws the sample of the run again, which shows whether the files have changed.
+    """
+    told = result["data"]
+    if asked.stratified or asked.where != ANYWHERE:
+        raise InputError(
+            "TB117",
+            "the run was fitted on a sample, so not every row has a score to draw by. Draw without "
+            "--stratified (stratified=True) and without --where.",
+        )
+    seed = asked.seed or 0
+    sample = draw(told["n_u"] - len(taken), asked.n, seed=seed)
+    settings, rows, engine = named_files(folder, asked.sql), told["sample"]["rows"], Local()
+    source = settings.get("unlabeled") or settings["source"]
+    names = ("positives", "dates", "partitions")
+    named = {name: settings[name] for name in names if name in settings}
+    table = open_labeled(source, told["label"], **named)
+    counted = count_labels(engine, table, settings.get("positive"), settings.get("negative"))
+    first = told["sample"]["seed"], SAMPLING, 2 * rows
+    # As many more as earlier draws have, in case all of these come first.
+    wanted = min(told["n_u"], asked.n + len(taken))
+    positives, both, drawn = pick(engine, counted, first, (seed, AUDITING, wanted))
+    check_unchanged(split_sample(positives, both, rows).table.hash(), told)
+    drawn = drawn.take(np.flatnonzero(~np.isin(drawn.places, taken))[: asked.n])
+    found = replace(sample, rows=drawn.places, sizes=(told["n_u"],))
+    return found, numbered(drawn, told["label"]), None
+
+
+def read_scores(folder: Path, result: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """Held-out scores of known positives and of unlabeled rows, and the probabilities of these.
+
+    A run on a sample has scores of some rows only, so it has none to give.
+    """
+    if "sample" in result["data"]:
+        return None, None, None
+    with reading(folder / MODEL):
+        model = load(folder / MODEL)
+        scores_p, scores_u = model.evidence_.scores
+        return scores_p, scores_u, model.posterior_(scores_u)
+
+
+def _unlabeled(folder: Path, told: Mapping[str, Any], sql: str | None) -> Any:
+    """All unlabeled rows with their numbers."""
+    if os.path.lexists(folder / ROWS):
+        return read_stored(folder, ROWS)
+    data = from_settings(named_files(folder, sql))
+    check_unchanged(data.hash, told)
+    return unlabeled_rows(data)
+
+
+def named_files(folder: Path, sql: str | None) -> dict[str, Any]:
+    """The settings of a run, if they name the files that it was made from.
+
+    A query in them is not run: TB113, unless the user gives one.
+    """
+    settings = read_settings(folder)
+    if not any(needed <= settings.keys() for needed in NEEDED):
+        raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
+    if "sql" in settings and sql is None:
+        raise InputError(
+            "TB113",
+            f'"{folder}" was made from a query, and a query in a folder is never run. If you '
+            f"trust it, give it again: --sql {quote(str(settings['sql']))}",
+        )
+    return settings if sql is None else {**settings, "sql": sql}
+
+
+def check_unchanged(found: str, told: Mapping[str, Any]) -> None:
+    """Refuse rows that are not those of the run."""
+    if found != told["hash"]:
+        raise InputError(
+            "TB117",
+            f"{', '.join(told['source'])} has changed since the run, so its rows cannot be drawn. "
+            "Run topbin fit again.",
+        )
