@@ -19,8 +19,8 @@ from topbin.core.errors import InputError
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.evaluate.audit_live import live_estimate
 from topbin.job.answers import ANSWERS, WAIT, AuditState, read_state, write_answers
-from topbin.job.audit import ANYWHERE, TOP, audit, judge_audit, pooled
-from topbin.job.audit_rows import read_scores
+from topbin.job.audit import audit, judge_audit, pooled
+from topbin.job.audit_rows import ANYWHERE, TOP, read_scores
 from topbin.job.files import CANDIDATES, read_stored
 from topbin.store.runs import read_result
 
