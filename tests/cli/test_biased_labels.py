@@ -78,3 +78,21 @@ def test_the_screen_says_what_happened(run, kind):
     assert stored["audit"]["verdict"] == "contradicts"
     assert stored["estimate"]["interval"][1] < stored["audit"]["interval"][0]
     assert "contradicts the estimate" in (run / "report.html").read_text()
+
+
+def test_the_random_audit_corrects_alpha_and_the_top_bin_cannot(run):
+    _, known, positive = ones_and_sevens(0)
+    found = {}
+    for where in ("top", "anywhere"):
+        path = run / f"{where}.csv"
+        call("audit", run, "--n", 60, "--where", where, "--seed", 9, "-o", path)
+        drawn = pd.read_csv(path)
+        drawn["is_positive"] = np.where(positive[drawn["row"] - 1], "yes", "no")
+        drawn.to_csv(path, index=False)
+        told = json.loads(call("audit", run, "--labels", path, "--json").stdout)
+        found |= {one["kind"]: one for one in (told, *told["others"])}
+    truth, random = positive[~known].mean(), found["stratified"]
+    assert random["interval"][0] <= truth <= random["interval"][1]
+    assert "labels are biased" in random["labels"]
+    assert found["top"]["interval"][1] < truth
+    assert "biased cannot show in the top bin" in found["top"]["sentence"]
