@@ -321,3 +321,12 @@ def test_where_P_and_U_are_one_noise_alpha_is_nearly_one():
         fit = crossfit(default_model(X), X, is_p, TEDN, seed=seed)
         found.append(bbe(Tails.from_scores(fit.scores[is_p], fit.scores[~is_p])).alpha)
     assert np.mean(found) >= 0.92
+
+
+def test_new_rows_are_scored_by_one_model_of_each_round_each_of_another_fold():
+    X, is_p = table()
+    memory, plan = {}, Plan(outer=2, inner=3, repeats=1, warm=1, rounds=2)
+    fit = crossfit(GaussianNB(), X, is_p, TEDN, plan=plan, lean=True, memory=memory)
+    whole = memory["tedn-0-2"]
+    assert len(whole.models) == 9
+    assert fit.ensemble.groups == ((whole.models[0], whole.models[4], whole.models[8]),)

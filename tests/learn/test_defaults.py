@@ -105,7 +105,9 @@ def test_the_numbers_of_a_frame_are_made_coarse_and_its_other_columns_left():
 @pytest.mark.parametrize(
     ("rows", "plan"),
     [
-        (10_000, Plan(5, 3, 3)),
+        (5_000, Plan(5, 3, 3)),
+        (5_001, Plan(5, 3, 2)),
+        (10_000, Plan(5, 3, 2)),
         (10_001, Plan(5, 3, 1)),
         (50_000, Plan(5, 3, 1)),
         (50_001, Plan(3, 2, 1)),

@@ -22,7 +22,6 @@ from topbin.cli.verb import (
 PRESETS = click.Choice(["fast", "good", "best"])
 SECONDS = click.FloatRange(0, min_open=True)
 SHARE = click.FloatRange(0, 1)
-FIRST_LINE = "first estimate  between {:.2f} and {:.2f}; refining (Ctrl-C keeps the best so far)"
 
 
 @click.command(cls=Verb)
@@ -150,41 +149,25 @@ def _split_names(values: tuple[str, ...]) -> list[str]:
 
 
 def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, engine: Any) -> Any:
-    from rich.progress import Progress
-
     from topbin.job.fit import fit as fit_job
+    from topbin.job.progress import shown
 
     if run.resumed:
         kept = list(stages)
         run.log({"stage": "resumed", "kept": kept})
         show.print(_kept_line(kept))
-    with Progress(console=show, transient=True, disable=not show.is_terminal) as bar:
-        task = bar.add_task("refining", total=None)
+    with shown(show) as tell_screen:
 
         def tell(event: Any) -> None:
             logged = {"stage": event.stage, "done": event.done, "total": event.total}
             if event.estimate is not None:
                 logged["alpha"] = event.estimate.alpha
             run.log(logged)
-            if event.stage == "first":
-                show.print(FIRST_LINE.format(*event.estimate.interval))
-            elif event.stage == "refine":
-                bar.update(task, completed=event.done, total=event.total)
-                if not show.is_terminal and _is_quarter(event.done, event.total):
-                    show.print(f"refining        {event.done} of {event.total} steps")
+            tell_screen(event)
 
         names = ("preset", "review", "min_precision", "confidence", "time_limit", "threads", "seed")
         asked = {name: options[name] for name in names}
         return fit_job(data, **asked, engine=engine, memory=stages, on_event=tell)
-
-
-def _is_quarter(done: int, total: int) -> bool:
-    """Whether this step completes a quarter of the work: four lines for a log, not hundreds.
-
-    >>> [done for done in range(1, 19) if _is_quarter(done, 18)]
-    [5, 9, 14, 18]
-    """
-    return 4 * done // total > 4 * (done - 1) // total
 
 
 def _kept_line(steps: list[str]) -> str:

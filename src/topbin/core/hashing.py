@@ -93,7 +93,16 @@ def find_twins(X_p: Any, X_u: Any) -> Twins:
     >>> find_twins(np.eye(3), np.eye(3)[:2])
     Twins(n_p=3, rows=2, distinct=2, usual=0.0)
     """
-    keys_p, keys_u = row_keys(X_p), row_keys(X_u)
+    return equal_keys(row_keys(X_p), row_keys(X_u))
+
+
+def equal_keys(keys_p: Bits, keys_u: Bits) -> Twins:
+    """The twins of rows with these `row_keys`: of one matrix they are found without a copy of it.
+
+    >>> keys, is_p = row_keys(np.array([[1.0], [2.0], [1.0]])), np.array([True, False, False])
+    >>> equal_keys(keys[is_p], keys[~is_p])
+    Twins(n_p=1, rows=1, distinct=1, usual=0.0)
+    """
     distinct, counts = np.unique(keys_u, return_counts=True)
     found = keys_p[np.isin(keys_p, distinct)]
     usual = float(counts[counts > 1].sum() / keys_u.size)

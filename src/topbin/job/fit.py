@@ -4,35 +4,27 @@ In memory simply means that the sample is everything: then nothing is left to co
 """
 
 from collections.abc import Callable, Container, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 from topbin.core.checks import check_above_zero, check_count, check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
 from topbin.job.prepare import Prepared, prepare, sample_of
+from topbin.job.progress import Event, Forecast, shown
 from topbin.job.result import Result
 from topbin.job.sweep import count_rest
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
-from topbin.learn.crossfit import CrossFit, Plan, chain_name
+from topbin.learn.crossfit import CrossFit, Plan, Progress, chain_name
 from topbin.learn.defaults import FIRST, plan_for, preset_plan
 from topbin.learn.tedn import TEDN
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
 
 LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """News for whoever waits: a stage, how far it is, and an estimate if there is one."""
-
-    stage: str
-    done: int = 0
-    total: int = 0
-    estimate: AlphaEstimate | None = None
 
 
 def fit(
@@ -58,6 +50,7 @@ def fit(
     engine: Engine | None = None,
     memory: MutableMapping[str, Any] | None = None,
     on_event: Callable[[Event], object] | None = None,
+    verbose: bool = False,
 ) -> Result:
     """Do the whole job on a frame or on files; `label` names the column that marks the positives.
 
@@ -70,7 +63,8 @@ def fit(
     models with the positives; all others are scored, and give α, its interval and candidates.
 
     An interrupt after the first estimate, or the time limit, ends the job with the best so far; the
-    result's `stopped` says so. With the same `memory` it continues to the same answer.
+    result's `stopped` says so. With the same `memory` it continues to the same answer. `verbose`
+    shows how far it is and how long it will take.
 
     >>> import numpy as np, pandas as pd
     >>> x = np.random.default_rng(0).normal(np.repeat([5, 0], 150))
@@ -89,7 +83,15 @@ def fit(
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     steps = {} if memory is None else memory
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": steps}
-    return _fit(source, engine or Local(), asked, shared, time_limit, on_event)
+    with shown(_console()) if verbose else nullcontext() as tell:
+        heard = [each for each in (tell, on_event) if each is not None]
+        return _fit(source, engine or Local(), asked, shared, time_limit, heard)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(highlight=False)
 
 
 def _fit(
@@ -98,26 +100,36 @@ def _fit(
     asked: dict[str, Any],
     shared: dict[str, Any],
     time_limit: float | None,
-    on_event: Callable[[Event], object] | None,
+    heard: Sequence[Callable[[Event], object]],
 ) -> Result:
     """The first estimate, then the careful one; `shared` are parameters of both classifiers."""
-    tell = on_event or (lambda _: None)
+
+    def tell(stage: str, *given: int, **more: Any) -> None:
+        for each in heard:
+            each(Event(stage, *given, **more))
+
+    def told(step: Progress) -> None:
+        done, total = step.done, step.total
+        tell("refine", done, total, seconds_left=forecast.after_step(done, total))
+
+    plan = plan_for(TEDN, data.X, preset_plan(asked["preset"]))
+    forecast = Forecast(monotonic(), sum(n.startswith(TEDN.name) for n in shared["memory"]))
     shared |= {"positive": 1, "negative": -1 if data.labels.is_negative.any() else None}
     if data.rest is not None:
-        tell(Event("sampled", data.labels.n_u, data.n_u))
+        tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
     first = PvUClassifier(plan=FIRST, **shared).fit(data.X, y).set_params(memory=None)
     found = data.with_alarms(first.estimate_), compared_estimates(first.evidence_)
     result = Result(data, first, *found, **asked)
-    tell(Event("first", estimate=result.first))
+    tell("first", estimate=result.first, seconds_left=forecast.after_first(FIRST, plan))
     careful = TEDnClassifier(
-        plan=plan_for(TEDN, data.X, preset_plan(result.preset)),
+        plan=plan,
         time_limit=time_limit,
-        on_event=lambda step: tell(Event("refine", step.done, step.total)),
+        on_event=told,
         **shared,
     )
     result = _refined(result, careful, y, engine)
-    tell(Event("stopped" if result.stopped else "done", estimate=result.estimate))
+    tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from topbin.core.checks import check_count
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.hashing import find_twins
+from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch, Places
 from topbin.data.columns import Columns
@@ -242,7 +242,8 @@ def _notice(
     """
     is_p, is_u = labels.is_positive, labels.is_unlabeled
     found = find_in_columns((columns[name] for name in names), is_p, is_u)
-    twins = find_twins(X[is_p], X[is_u])
+    keys = row_keys(X)
+    twins = equal_keys(keys[is_p], keys[is_u])
     leaks = (Alarm("leak", LEAK.format(f.column), "down") for f in found if f.code == "leak")
     kept = (finding for finding in found if finding.code not in DROPPED_ANYWAY)
     return (*kept, *overlap(twins)), (*leaks, *shared_rows(twins))

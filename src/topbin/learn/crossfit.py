@@ -140,6 +140,7 @@ def crossfit(
     n_jobs: int | None = None,
     deadline: float = inf,
     new_rows: bool = True,
+    lean: bool = False,
     keep_chains: bool = False,
     memory: MutableMapping[str, Any] | None = None,
     on_event: Callable[[Progress], object] | None = None,
@@ -148,7 +149,8 @@ def crossfit(
 
     A row's score is its rank within its fold, averaged over repeats; without `ranks` it is the
     score of the models. `deadline` is a reading of `time.monotonic`: after it no repeat or round
-    begins that is not needed to score every row. Without `new_rows` no model for them is made.
+    begins that is not needed to score every row. Without `new_rows` no model for them is made;
+    with `lean`, `one_per_round` scores them.
 
     Chains that `memory` has, by their `chain_name`, are taken from it; others are put there,
     except those that the deadline cut short. Models of chains that held rows out are dropped,
@@ -176,7 +178,7 @@ def crossfit(
             chains.append(chain)
             if on_event is not None:
                 on_event(Progress(len(chains), len(jobs), chain.history[-1]))
-    found = _gather(chains, is_positive, ranks=ranks)
+    found = _gather(chains, is_positive, ranks=ranks, lean=lean)
     found = replace(found, scores=found.scores[np.argsort(order)])
     kept = (replace(chain, held_out=order[chain.held_out]) for chain in chains if keep_chains)
     return replace(found, chains=tuple(kept))
@@ -285,17 +287,32 @@ def least_kept(n_u: int) -> int:
     return max(20, n_u // 20)
 
 
-def _gather(chains: Sequence[Chain], is_positive: Mask, *, ranks: bool) -> CrossFit:
+def _gather(
+    chains: Sequence[Chain], is_positive: Mask, *, ranks: bool, lean: bool = False
+) -> CrossFit:
     outer = [chain for chain in chains if chain.held_out.size]
     raw, ranked = np.zeros((2, 1 + chains[-1].repeat, is_positive.size))
     for chain in outer:
         own, score = (chain.repeat, chain.held_out), chain.mean_scores
         raw[own], ranked[own] = score, share_below(score, np.sort(score))
     references = tuple(np.sort(scores) for scores in raw) if ranks else ()
-    groups = tuple(chain.models for chain in chains if not chain.held_out.size)
+    whole = [chain for chain in chains if not chain.held_out.size]
+    groups = tuple(one_per_round(chain) if lean else chain.models for chain in whole)
     rounds = range(min(len(chain.history) for chain in outer))
     history = tuple(_mean_epoch(outer, t, is_positive) for t in rounds)
     return CrossFit((ranked if ranks else raw).mean(axis=0), Ensemble(groups, references), history)
+
+
+def one_per_round(chain: Chain) -> tuple[Any, ...]:
+    """One model of each round, each of the next inner fold, so that together they saw every row.
+
+    They score new rows three times as fast as all models of three folds. With boosted trees the
+    probabilities are as good within a standard error (bench/results/large_tables.md). Models that
+    are too sure of themselves, such as naive Bayes, need the mean of all.
+    """
+    rounds = len(chain.history)
+    folds = len(chain.models) // rounds
+    return tuple(chain.models[t * folds + t % folds] for t in range(rounds))
 
 
 def _mean_epoch(outer: Sequence[Chain], t: int, is_positive: Mask) -> Epoch:

@@ -18,11 +18,16 @@ from sklearn.preprocessing import MaxAbsScaler
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask
 from topbin.core.optional import require
-from topbin.learn.crossfit import Plan, is_small
+from topbin.learn.crossfit import Plan
 from topbin.learn.risk import Learner
 
+FEW_ROWS = 5_000  # above, a third repeat did not lower the error of α
 SMALL_ROWS = 10_000
 LARGE_ROWS = 50_000
+# Threads of LightGBM wait for each other up to four times per leaf, and they wait by spinning. Up
+# to this many cells two threads used 3 to 5 times the CPU of one where other work ran.
+ONE_THREAD_CELLS = 20_000_000
+BINNED_ROWS = 20_000  # of a table; these show where its bins lie as well as all rows do
 PRESETS: dict[str, Plan | None] = {
     "fast": Plan(outer=3, inner=3, repeats=1),
     "good": None,  # by the size of the table: see plan_for
@@ -43,7 +48,8 @@ def default_model(X: Any) -> Any:
     """A classifier for this table: boosted trees, which take NaN; for a sparse table a linear one.
 
     LightGBM where it is installed: on small tables scikit-learn's trees take 2 to 3 times as long.
-    Small tables get one thread, because a second thread costs more than it brings.
+    All but the largest tables get one thread. To use more cores, fit several folds at once
+    (`n_jobs`): folds need not wait for each other.
 
     >>> from scipy.sparse import csr_array
     >>> default_model(csr_array((3, 2)))
@@ -60,7 +66,8 @@ def default_model(X: Any) -> Any:
         n_estimators=60,
         num_leaves=15,
         learning_rate=0.15,
-        n_jobs=1 if is_small(X) else None,
+        subsample_for_bin=BINNED_ROWS,
+        n_jobs=1 if X.shape[0] * X.shape[1] <= ONE_THREAD_CELLS else None,
         deterministic=True,
         force_row_wise=True,
         verbose=-1,
@@ -131,8 +138,9 @@ def _few_values(column: Any, count: int) -> Any:
 def plan_for(learner: Learner, X: Any, plan: Plan | None = None) -> Plan:
     """The given plan, or one for a table of this size, reduced to what the learner can use.
 
-    A large table gets fewer folds and one repeat. A sparse one gets one round of discarding,
-    because more did harm. A learner that discards nothing needs no inner folds, and fits once.
+    The more rows, the fewer repeats, and a large table gets fewer folds. A sparse one gets one
+    round of discarding, because more did harm. A learner that discards nothing needs no inner
+    folds, and fits once.
 
     >>> from topbin.learn.tedn import TEDN
     >>> plan_for(TEDN, np.zeros((100_000, 2)))
@@ -140,6 +148,7 @@ def plan_for(learner: Learner, X: Any, plan: Plan | None = None) -> Plan:
     """
     if plan is None:
         rows, rounds = X.shape[0], 1 if issparse(X) else 2
-        plan = Plan(rounds=rounds) if rows <= SMALL_ROWS else Plan(repeats=1, rounds=rounds)
+        repeats = 3 if rows <= FEW_ROWS else 2 if rows <= SMALL_ROWS else 1
+        plan = Plan(repeats=repeats, rounds=rounds)
         plan = plan if rows <= LARGE_ROWS else replace(plan, outer=3, inner=2)
     return plan if learner.discard else replace(plan, inner=1, warm=0, rounds=1)

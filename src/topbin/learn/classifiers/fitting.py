@@ -6,6 +6,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
@@ -105,12 +106,13 @@ def run_crossfit(
 ) -> CrossFit:
     """Cross-fit the model that the options name, or the default one, by their plan."""
     model = default_model(table.X) if options.estimator is None else options.estimator
+    lean = options.estimator is None and not issparse(table.X)  # trees, which are slow to score
     return crossfit(
         model, coarse(table.X, model), table.is_positive, learner,
         alpha=alpha, plan=plan_for(learner, table.X, options.plan), ranks=ranks,
         seed=options.seed, sample_weight=table.weight, n_jobs=options.n_jobs,
-        deadline=options.deadline, new_rows=new_rows, keep_chains=keep_chains,
-        memory=options.memory, on_event=options.on_event,
+        deadline=options.deadline, new_rows=new_rows, lean=lean,
+        keep_chains=keep_chains, memory=options.memory, on_event=options.on_event,
     )  # fmt: skip
 
 
