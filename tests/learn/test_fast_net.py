@@ -10,17 +10,19 @@ import numpy as np
 import pytest
 
 import topbin as tb
-from topbin.learn import LEARNERS, NETS, NetPlan, train
+from topbin.learn import LEARNERS, NetPlan, train
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 import interrupted_fast  # noqa: E402
 
-from topbin.learn import Optim, TorchBackend, build_net, default_optim  # noqa: E402
+from topbin.learn import NETS, Optim, TorchBackend, build_net, default_optim  # noqa: E402
 from topbin.learn.backends.torch import torch_backend  # noqa: E402
 from topbin.learn.nets.augment import shift  # noqa: E402
 from topbin.learn.nets.fast import fast  # noqa: E402
+from topbin.store.safe.nets import pack_net, unpack_net  # noqa: E402
+from topbin.store.safe.store import Attachments  # noqa: E402
 
 P, U = interrupted_fast.samples()
 SHORT = NetPlan(epochs=2, warm=2, batch=20, device="cpu")
@@ -222,6 +224,18 @@ def test_saved_and_loaded_nets_score_alike_with_their_whitening(tmp_path):
     np.testing.assert_array_equal(again.predict_proba(U), clf.predict_proba(U))
     weights = [c.model_.backend.net.whitening.weight for c in (clf, again)]
     assert torch.equal(*weights)
+
+
+def test_auto_is_stored_by_its_name_and_old_folders_that_say_auto_hold_a_resnet(monkeypatch):
+    narrow = replace(NETS["resnet18"], size=2)
+    monkeypatch.setitem(NETS, "resnet18", narrow)
+    for name, stored in (("fast", "fast"), ("resnet18", "auto")):
+        model, attached = torch_backend(LEARNERS["pvu"], P, net=name), Attachments()
+        scores = model.scores(P)
+        content = pack_net(model, attached)
+        assert content["net"] == "fast"
+        again = unpack_net({**content, "net": stored}, attached)
+        np.testing.assert_array_equal(again.scores(P), scores)
 
 
 def test_killed_and_resumed_is_the_same_to_the_bit(tmp_path):
