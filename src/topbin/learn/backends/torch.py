@@ -200,7 +200,7 @@ class TorchBackend:
 
     def _at_once(self) -> int:
         """So many rows are scored at once: fewer of large images, because of memory."""
-        return min(SCORED_AT_ONCE, max(50, MOST_VALUES // prod(self.row_shape or (1,))))
+        return min(SCORED_AT_ONCE, max(50, MOST_VALUES // max(1, prod(self.row_shape or ()))))
 
     def _dtype(self) -> torch.dtype:
         floats = (p.dtype for p in self.net.parameters() if p.is_floating_point())
@@ -258,7 +258,7 @@ def torch_backend(
         name = name_for(net, shape)
         net = build_net(name, shape, seed=seed)
         if kind.prepare is not None and X_u is not None:
-            most = max(50, MOST_VALUES // 2 // prod(shape))
+            most = max(50, MOST_VALUES // (1 + 2 * prod(shape)))
             some = join(*(_spread(as_rows(rows, "X"), most) for rows in (X, X_u)))
             kind.prepare(net, place(some, torch.device("cpu"), torch.float32))
     mirror = kind.mirror and augment is None and getattr(net, "mirror", True)
@@ -271,7 +271,7 @@ def torch_backend(
 
 def _spread(X: Tensor, most: int) -> Tensor:
     """At most so many rows, spread evenly over all of them."""
-    return X[torch.linspace(0, len(X) - 1, min(most, len(X))).long()]
+    return X[torch.linspace(0, len(X) - 1, min(most, len(X)), dtype=torch.float64).long()]
 
 
 def name_for(net: str, shape: tuple[int, ...]) -> str:
