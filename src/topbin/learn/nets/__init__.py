@@ -52,7 +52,7 @@ class Net:
 _FAST = Net(
     fast, lr=1.0, images=True, init=pass_through, prepare=whiten,
     optim={"momentum": 0.85, "weight_decay": 1e-3, "nesterov": True, "biases": 8.0,
-           "peaks": (1.0, 0.4)},
+           "peaks": (1.0, 0.15)},
     batch=125, epochs=6, warm=10, last=2, augment=shift, mirror=True,
 )  # fmt: skip
 NETS = {
