@@ -388,7 +388,7 @@ def test_settings_that_cannot_be_used(make, message):
     [
         ("tedn", (5,), "auto", Optim("sgd", lr=0.1)),
         ("tedn", (2, 2), "auto", Optim("sgd", lr=0.05)),
-        ("tedn", (1, 4, 4), "auto", Optim("sgd", lr=0.1)),
+        ("tedn", (1, 4, 4), "resnet18", Optim("sgd", lr=0.1)),
         ("nnpu", (5,), "auto", Optim("adam", lr=1e-4)),
         ("tedn", (3,), Linear(), Optim("adam", lr=1e-4)),
     ],

@@ -7,7 +7,7 @@ never half of each. Nothing in it can run code.
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,7 +116,7 @@ def load(path: Path | str, model: TorchBackend) -> tuple[Epoch, ...]:
                     "Resume with the same settings, or start again at another path.",
                 )
         epochs: tuple[Epoch, ...] = from_plain(tuple[Epoch, ...], history)
-        state = _state(path, model, tensors, plain)
+        state = replace(_state(path, model, tensors, plain), epochs=len(epochs))
         model.restore(state)
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(state.rng)
@@ -152,6 +152,8 @@ def _state(
             shapes = ((), weights[int(index)].shape)
             if isinstance(value, Tensor) and value.shape not in shapes:
                 raise ValueError(f"{key} has another shape than its weights")
+            if isinstance(value, Tensor) and value.shape == shapes[1]:  # in the weights' layout
+                value = torch.empty_like(weights[int(index)], dtype=value.dtype).copy_(value)
             slots.setdefault(int(index), {})[slot] = value
     known = model.optimizer.state_dict()["param_groups"]
     return State(net, {"state": slots, "param_groups": known}, tensors["rng"])
@@ -159,4 +161,6 @@ def _state(
 
 def _settings(model: TorchBackend) -> dict[str, Any]:
     """What must not change between a run and its resumption."""
-    return {"optim": asdict(model.optim), "batch": model.batch, "accumulate": model.accumulate}
+    optim = asdict(model.optim) | {"peaks": list(model.optim.peaks)}  # as JSON gives it back
+    counts = {"batch": model.batch, "accumulate": model.accumulate, "phases": list(model.phases)}
+    return {"optim": optim, **counts, "mirror": model.mirror}

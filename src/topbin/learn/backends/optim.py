@@ -3,9 +3,11 @@
 The settings of Garg et al. 2021 (appendix) are the defaults.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import numpy as np
 
 from topbin.core.checks import check_above_zero, look_up
 from topbin.core.errors import InputError
@@ -53,12 +55,19 @@ def logit_of(out: Any, n: int) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Optim:
-    """An optimizer and its constants; only SGD uses `momentum`."""
+    """An optimizer and its constants; only SGD uses `momentum` and `nesterov`.
+
+    `biases` multiplies the rate of biases and divides their weight decay. With `peaks` the rate
+    rises and falls once in each phase of training, up to lr · peak; without, it stays the same.
+    """
 
     name: Literal["sgd", "adam", "adamw"] = "sgd"
     lr: float = 0.1
     momentum: float = 0.9
     weight_decay: float = 5e-4
+    nesterov: bool = False
+    biases: float = 1.0
+    peaks: tuple[float, ...] = ()
 
     def build(self, net: nn.Module, device: torch.device) -> torch.optim.Optimizer:
         """The torch optimizer over a net's parameters."""
@@ -66,10 +75,41 @@ class Optim:
         fused = device.type in ("cpu", "cuda")
         shared: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay, "fused": fused}
         if self.name == "sgd":
-            shared["momentum"] = self.momentum
+            shared |= {"momentum": self.momentum, "nesterov": self.nesterov}
         kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
         kind: Callable[..., torch.optim.Optimizer] = look_up(self.name, kinds, "optimizer")
-        return kind(net.parameters(), **shared)
+        return kind(self._groups(net), **shared)
+
+    def _groups(self, net: nn.Module) -> Any:
+        if self.biases == 1:
+            return net.parameters()
+        lr, decay = self.lr * self.biases, self.weight_decay / self.biases
+        weights = [p for p in net.parameters() if p.ndim > 1]
+        biases = [p for p in net.parameters() if p.ndim <= 1]
+        return [{"params": weights}, {"params": biases, "lr": lr, "weight_decay": decay}]
+
+    def rate(self, done: float, phases: Sequence[int]) -> float:
+        """The share of `lr` after `done` epochs of training in phases of these many epochs.
+
+        >>> one = Optim(peaks=(1.0, 0.4))
+        >>> [one.rate(done, (8, 4)) for done in (0, 2, 9, 12)]
+        [0.2, 1.0, 0.4, 0.012]
+        """
+        if not self.peaks or not phases:
+            return 1.0
+        ends = np.cumsum(phases)
+        number = min(int(np.searchsorted(ends, done, side="right")), len(phases) - 1)
+        share = 1 - (ends[number] - done) / phases[number]
+        return self.peaks[min(number, len(self.peaks) - 1)] * one_cycle(share)
+
+
+def one_cycle(t: float) -> float:
+    """A triangle over t from 0 to 1: from 0.2 up to 1 at a quarter, then down to 0.03.
+
+    >>> one_cycle(0.0), one_cycle(0.25), one_cycle(1.0)
+    (0.2, 1.0, 0.03)
+    """
+    return float(np.interp(t, [0, 0.25, 1], [0.2, 1, 0.03]))
 
 
 def default_optim(loss: Loss, net: str | None) -> Optim:
@@ -78,6 +118,6 @@ def default_optim(loss: Loss, net: str | None) -> Optim:
     >>> default_optim("logistic", "mlp").lr, default_optim("sigmoid", "mlp").name
     (0.05, 'adam')
     """
-    if loss == "sigmoid" or net is None:
+    if net is None or (loss == "sigmoid" and not NETS[net].optim):
         return Optim("adam", lr=1e-4)
-    return Optim("sgd", lr=NETS[net].lr)
+    return Optim("sgd", lr=NETS[net].lr, **NETS[net].optim)

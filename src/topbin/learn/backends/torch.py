@@ -7,31 +7,33 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, prod
 from typing import Any
 
-from topbin.core.checks import Scores, check_count, refuse_nan
+from topbin.core.checks import Scores, check_count, look_up, refuse_nan
 from topbin.core.errors import InputError
 from topbin.learn.backends.distributed import ALONE, Team
 from topbin.learn.backends.needs_torch import Tensor, nn, torch
 from topbin.learn.backends.optim import Optim, default_optim, logit_of, mean_losses
 from topbin.learn.backends.tensors import as_rows, deal, join, place, row_shape, take
 from topbin.learn.loop import EpochLoss
-from topbin.learn.nets import build_net
+from topbin.learn.nets import NETS, Net, build_net
 from topbin.learn.risk import Learner, Risk
 from topbin.learn.select import RowNumbers, n_rows
 
 SCORED_AT_ONCE = 1000
+MOST_VALUES = 10**7  # in the rows that are scored at once, or that a net is prepared with
 SMALL = 1_000_000  # parameters; below it a second thread costs more time than it saves
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """All that the next epoch depends on: weights, optimizer and random numbers."""
+    """All that the next epoch depends on: weights, optimizer, random numbers, epochs done."""
 
     net: dict[str, Tensor]
     optimizer: dict[str, Any]
     rng: Tensor
+    epochs: int = 0
 
 
 class TorchBackend:
@@ -40,6 +42,8 @@ class TorchBackend:
     The net gives two outputs per row (negative, positive) or one logit. Its inputs are batches of
     rows: one tensor, or the parts of a tuple or dict as arguments. A copy of it is trained, by
     this process or by a `team` of them. `weights` of P and of U multiply the losses of rows.
+    `phases` are the epochs of each phase, which an optimizer with `peaks` must know. With `mirror`
+    each image is mirrored in every other epoch.
     """
 
     def __init__(
@@ -56,26 +60,32 @@ class TorchBackend:
         threads: int | None = None,
         team: Team | None = None,
         weights: tuple[Any, Any] | None = None,
+        phases: tuple[int, ...] = (),
+        mirror: bool = False,
     ) -> None:
         self.device = find_device(device)
-        self.team, self.weights, self.augment = team or ALONE, weights, augment
+        self.team, self.weights = team or ALONE, weights
+        self.augment, self.mirror = augment, mirror
         self.net = deepcopy(net).to(self.device)
         self.team.from_first(self.net.state_dict().values())
         self.optim = optim
         self.optimizer = optim.build(self.net, self.device)
+        self.lrs = [group["lr"] for group in self.optimizer.param_groups]
         self.batch = check_count(batch, "batch")
         self.accumulate = check_count(accumulate, "accumulate")
         self.mixed = self.device.type == "cuda" if mixed is None else mixed
         self.threads = _few_threads(self.net) if threads is None else threads
         self.rng = torch.Generator().manual_seed(seed).get_state()
         self.row_shape: tuple[int, ...] | None = None
+        self.phases = phases if optim.peaks else ()
+        self.epochs = 0
 
     def scores(self, X: Any) -> Scores:
         """One logit per row, in evaluation mode and without augmentation."""
         X = self._rows(X, "X")
         self.net.eval()
         with self._threads(), torch.inference_mode():
-            parts = torch.split(self.team.share(torch.arange(n_rows(X))), SCORED_AT_ONCE)
+            parts = torch.split(self.team.share(torch.arange(n_rows(X))), self._at_once())
             logits = [self._logits(take(X, rows, "X"), rows.numel()) for rows in parts]
             whole = self.team.whole(torch.cat(logits), n_rows(X))
         return refuse_nan(whole.to(self._dtype()).cpu().numpy(), self.net)
@@ -100,6 +110,7 @@ class TorchBackend:
                 self.team.from_first(self.net.buffers())
             finite = all(bool(torch.isfinite(p).all()) for p in self.net.parameters())
             good = isfinite(result.loss) and finite
+            self.epochs += 1
             return result if good else EpochLoss(float("nan"), result.training_error)
         finally:
             if not good:
@@ -112,6 +123,7 @@ class TorchBackend:
         seen_p = seen_u = 0
         for start in range(0, len(batches), self.accumulate):
             group = batches[start : start + self.accumulate]
+            self._set_rates(self.epochs + start / len(batches))
             self.optimizer.zero_grad()
             for rows_p, rows_u in group:
                 z_p, z_u = self._pair(X_p, rows_p, X_u, rows_u)
@@ -125,6 +137,11 @@ class TorchBackend:
             self.optimizer.step()
         return EpochLoss(float(loss) / len(batches), float(wrong_p / seen_p + wrong_u / seen_u))
 
+    def _set_rates(self, done: float) -> None:
+        share = self.optim.rate(done, self.phases)
+        for group, lr in zip(self.optimizer.param_groups, self.lrs, strict=True):
+            group["lr"] = share * lr
+
     def _weights_of(self, rows_p: Tensor, rows_u: Tensor) -> tuple[Tensor, Tensor] | None:
         if self.weights is None:
             return None
@@ -135,6 +152,9 @@ class TorchBackend:
         """Logits of a mini-batch; P and U go through the net together, as batch norm needs."""
         own_p, own_u = self.team.share(rows_p), self.team.share(rows_u)
         both = join(take(X_p, own_p, "X_p"), take(X_u, own_u, "X_u"))
+        if self.mirror:
+            turned = (torch.cat([own_p, own_u]) + self.epochs) % 2 == 1
+            both = torch.where(turned.to(both.device)[:, None, None, None], both.flip(-1), both)
         z = self._logits(both, own_p.numel() + own_u.numel(), augment=self.augment)
         z_p, z_u = z.tensor_split([own_p.numel()])
         return self.team.whole(z_p, rows_p.numel()), self.team.whole(z_u, rows_u.numel())
@@ -169,13 +189,17 @@ class TorchBackend:
     def state(self) -> State:
         """A copy of weights, optimizer and random numbers, to go back to."""
         net = {name: value.clone() for name, value in self.net.state_dict().items()}
-        return State(net, deepcopy(self.optimizer.state_dict()), self.rng.clone())
+        return State(net, deepcopy(self.optimizer.state_dict()), self.rng.clone(), self.epochs)
 
     def restore(self, state: State) -> None:
         """Go back to a state; it is copied, so it can be gone back to again."""
         self.net.load_state_dict(state.net)
         self.optimizer.load_state_dict(deepcopy(state.optimizer))
-        self.rng = state.rng.clone()
+        self.rng, self.epochs = state.rng.clone(), state.epochs
+
+    def _at_once(self) -> int:
+        """So many rows are scored at once: fewer of large images, because of memory."""
+        return min(SCORED_AT_ONCE, max(50, MOST_VALUES // max(1, prod(self.row_shape or ()))))
 
     def _dtype(self) -> torch.dtype:
         floats = (p.dtype for p in self.net.parameters() if p.is_floating_point())
@@ -206,21 +230,24 @@ def torch_backend(
     learner: Learner,
     X: Any,
     *,
+    X_u: Any = None,
     net: str | nn.Module = "auto",
     optim: Optim | None = None,
     augment: Callable[[Tensor], Tensor] | None = None,
-    batch: int = 200,
+    batch: int | None = None,
     seed: int = 0,
     device: str = "auto",
     team: Team | None = None,
     weights: tuple[Any, Any] | None = None,
+    phases: tuple[int, ...] = (),
 ) -> TorchBackend:
-    """A backend for a learner, with the paper's net and optimizer for rows like those of X.
+    """A backend for a learner, with a net for rows like those of X and the net's own settings.
 
-    "auto" is the 512-512 net for tables, ResNet-18 for images (channels first), and the
-    5000-5000-50 net for anything else. Initial weights and batches both depend on `seed`.
+    "auto" is the 512-512 net for tables, the fast net for images (channels first), and the
+    5000-5000-50 net for anything else. Initial weights and batches both depend on `seed`. A net
+    that is prepared sees rows of X and of X_u.
     """
-    name = None
+    name, kind = None, kind_of(net, X)
     if isinstance(net, str):
         shape = row_shape(as_rows(X, "X"))
         if shape is None:
@@ -229,15 +256,33 @@ def torch_backend(
             )
         name = name_for(net, shape)
         net = build_net(name, shape, seed=seed)
+        if kind.prepare is not None and X_u is not None:
+            most = max(50, MOST_VALUES // (1 + 2 * prod(shape)))
+            some = join(*(_spread(as_rows(rows, "X"), most) for rows in (X, X_u)))
+            kind.prepare(net, place(some, torch.device("cpu"), torch.float32))
+    mirror = kind.mirror and augment is None and getattr(net, "mirror", True)
     return TorchBackend(
-        net, optim or default_optim(learner.loss, name), batch=batch, augment=augment, seed=seed,
-        device=device, team=team, weights=weights,
+        net, optim or default_optim(learner.loss, name), batch=kind.batch if batch is None else
+        batch, augment=augment or kind.augment, mirror=bool(mirror), seed=seed,
+        device=device, team=team, weights=weights, phases=phases,
     )  # fmt: skip
+
+
+def _spread(X: Tensor, most: int) -> Tensor:
+    """At most so many rows, spread evenly over all of them."""
+    return X[torch.linspace(0, len(X) - 1, min(most, len(X)), dtype=torch.float64).long()]
 
 
 def name_for(net: str, shape: tuple[int, ...]) -> str:
     """The name of the net that "auto" means."""
-    return {1: "uci-mlp", 3: "resnet18"}.get(len(shape), "mlp") if net == "auto" else net
+    return {1: "uci-mlp", 3: "fast"}.get(len(shape), "mlp") if net == "auto" else net
+
+
+def kind_of(net: str | nn.Module, X: Any) -> Net:
+    """The row of `NETS` that a name means for rows like those of X; a user's net has the usual."""
+    if not isinstance(net, str):
+        return Net(type(net), lr=1e-4)
+    return look_up(name_for(net, tuple(getattr(X, "shape", ()))[1:]), NETS, "net")
 
 
 def find_device(name: str = "auto") -> torch.device:

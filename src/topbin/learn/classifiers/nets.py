@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
 from topbin.learn.backends.distributed import ALONE, Team, find_team
 from topbin.learn.backends.needs_torch import Dataset, nn, torch
-from topbin.learn.backends.torch import TorchBackend, torch_backend
+from topbin.learn.backends.torch import TorchBackend, kind_of, torch_backend
 from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, TwoSamples
 from topbin.learn.classifiers.plans import NetPlan
@@ -26,7 +26,7 @@ from topbin.learn.risk import Learner
 from topbin.learn.select import Floats, RowNumbers, n_rows, split_rows
 from topbin.learn.tedn import TEDN, mean_alpha
 
-STEADY = "α is the mean of the estimates of the last 10 epochs, because single ones vary"
+STEADY = "α is the mean of the estimates of the last {} epochs, because single ones vary"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,27 +60,29 @@ def fit_net(
     plan, team = options.plan or NetPlan(), find_team()
     scaler = fit_scaler(samples) if isinstance(net, str) else None
     inside, held = _hold_out(samples, scaler, plan.holdout, options.seed)
+    kind = kind_of(net, inside.X_p)
+    warm, most = plan.phases(learner, kind)
     backend = torch_backend(
-        learner, inside.X_p, net=net, optim=plan.optim, augment=plan.augment, batch=plan.batch,
-        seed=options.seed, device=plan.device, team=team, weights=inside.weights,
+        learner, inside.X_p, X_u=inside.X_u, net=net, optim=plan.optim, augment=plan.augment,
+        batch=plan.batch, seed=options.seed, device=plan.device, team=team, weights=inside.weights,
+        phases=(warm, most) if warm else (most,),
     )  # fmt: skip
-    warm = plan.warm_of(learner)
     run = partial(
         train, backend, learner, inside.X_p, inside.X_u,
-        alpha=alpha, holdout=(held.X_p, held.X_u), epochs=plan.epochs, warm_start=warm,
-        warm_stop=plan.warm is None and warm > 0,
+        alpha=alpha, holdout=(held.X_p, held.X_u), epochs=most, warm_start=warm,
+        warm_stop=plan.warm is None and kind.warm is None and warm > 0,
     )  # fmt: skip
     rows = (inside.X_p, inside.X_u, held.X_p, held.X_u, *(inside.weights or ()))
     about = f"{learner.name} {learner.at(alpha)} {alpha} {warm} {plan.warm}"
     done, epochs = _kept(plan.checkpoint, backend, rows, about, run)
-    history, alarms = _follow(done, epochs, warm + plan.epochs, options, team)
+    history, alarms = _follow(done, epochs, warm + most, options, team)
     scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held.X_p, held.X_u))
     evidence = Evidence(scores_p, scores_u)
     backend.team, backend.weights = ALONE, None
     estimate = fitting.judge(evidence, options, alpha, notes)
     if learner.estimates_alpha and options.method == TRACKED_BY:
-        estimate = estimate.moved_to(mean_alpha(history))
-        estimate = replace(estimate, notes=(*estimate.notes, STEADY))
+        estimate = estimate.moved_to(mean_alpha(history, last=kind.last))
+        estimate = replace(estimate, notes=(*estimate.notes, STEADY.format(kind.last)))
     estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
     posterior = fit_posterior(*evidence.scores, estimate.alpha)
     return FittedModel(NetModel(backend, scaler), posterior, estimate, history, evidence)

@@ -15,28 +15,32 @@ from topbin.learn.risk import Learner
 class NetPlan:
     """Epochs at most, warm-start epochs of (TED)ⁿ, and how the net is trained.
 
-    A warm start ends once PvU has run twice as long as it took to reach its lowest risk on
-    held-out rows, or after half of `epochs`; the paper uses a number, `warm=100` for tables. The
-    other defaults are those of the paper. `optim` is a `topbin.learn.Optim`; None: the one of the
-    paper for the net. `augment` maps a batch of images to an altered one.
+    What is None is as the net has it in `topbin.learn.NETS`: 200 epochs in batches of 200, or, for
+    the fast net, 10 epochs of warm start and 6 more. A warm start of no fixed length ends once PvU
+    has run twice as long as it took to reach its lowest risk on held-out rows, or after half of
+    `epochs`; the paper uses a number, `warm=100` for tables. `optim` is a `topbin.learn.Optim`.
+    `augment` maps a batch of images to an altered one.
 
     `checkpoint` is a folder that keeps the net after every epoch, one file per fit: a fit that was
     killed continues from there when it is called again with the same rows and parameters.
     """
 
-    epochs: int = 200
+    epochs: int | None = None
     warm: int | None = None
-    batch: int = 200
+    batch: int | None = None
     holdout: float = 0.2
     device: str = "auto"
     optim: Any = None
     augment: Callable[[Any], Any] | None = None
     checkpoint: str | None = None
 
-    def warm_of(self, learner: Learner) -> int:
-        """Warm-start epochs before this learner, at most."""
-        most = self.epochs // 2 if self.warm is None else self.warm
-        return most if learner.estimates_alpha else 0
+    def phases(self, learner: Learner, net: Any) -> tuple[int, int]:
+        """Warm-start epochs before this learner, at most, and its own; `net` is a row of NETS."""
+        two = learner.estimates_alpha or (learner.discard and net.warm is not None)
+        usual = net.epochs if two or net.warm is None else net.warm
+        epochs = usual if self.epochs is None else self.epochs
+        fixed = net.warm if self.warm is None else self.warm
+        return (epochs // 2 if fixed is None else fixed) if two else 0, epochs
 
 
 def is_net(estimator: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Random crop and horizontal flip on a batch of image tensors (Garg et al. 2021, appendix)."""
+"""Random crops and flips of a batch of image tensors; the first is that of Garg et al. 2021."""
 
 from topbin.learn.backends.needs_torch import Tensor, torch
 
@@ -16,6 +16,24 @@ def crop_and_flip(images: Tensor, padding: int = 4) -> Tensor:
     down = torch.arange(height, device=images.device)
     across = torch.arange(width, device=images.device).expand(n, width)
     across = torch.where(mirrored, across.flip(1), across)
-    each = torch.arange(n, device=images.device)[:, None, None]
-    cropped = padded[each, :, (top + down)[:, :, None], (left + across)[:, None, :]]
-    return cropped.permute(0, 3, 1, 2).contiguous()
+    return _pick(padded, top + down, left + across).contiguous()
+
+
+def shift(images: Tensor, padding: int = 2) -> Tensor:
+    """Shift each image by up to `padding` pixels; what comes in mirrors what is at the border.
+
+    >>> shift(torch.ones(2, 3, 8, 8)).shape
+    torch.Size([2, 3, 8, 8])
+    """
+    n, _, height, width = images.shape
+    padding = min(padding, height - 1, width - 1)
+    padded = torch.nn.functional.pad(images, [padding] * 4, mode="reflect")
+    top, left = torch.randint(0, 2 * padding + 1, (2, n, 1)).to(images.device)
+    down, across = (torch.arange(size, device=images.device) for size in (height, width))
+    return _pick(padded, top + down, left + across)
+
+
+def _pick(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """These rows and columns of each image."""
+    each = torch.arange(len(images), device=images.device)[:, None, None]
+    return images[each, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)

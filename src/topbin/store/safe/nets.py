@@ -27,9 +27,10 @@ def pack_net(backend: TorchBackend, attached: Attachments) -> Any:
     attached.tensors |= {prefix + name: value for name, value in weights.items()}
     attached.tensors[prefix + "rows"] = torch.tensor(backend.row_shape or (), dtype=torch.int64)
     named = attached.net is None or isinstance(attached.net, str)
+    name = name_for(attached.net or "auto", backend.row_shape or ()) if named else None
     return {
         "prefix": prefix,
-        "net": (attached.net or "auto") if named else {"$module": name_of(backend.net)},
+        "net": name or {"$module": name_of(backend.net)},
         "optim": pack(backend.optim, attached),
         "batch": backend.batch,
         "mixed": backend.mixed,
@@ -46,6 +47,8 @@ def unpack_net(content: Any, attached: Attachments) -> TorchBackend:
         if name.startswith(prefix) and name != prefix + "rows"
     }
     net = unpack(content["net"], attached)
+    if net == "auto" and len(shape) == 3:
+        net = "resnet18"  # what it meant for images when a folder still said "auto"
     if isinstance(net, str):
         # First into a net that has shapes but no memory, because a forged shape can ask for any.
         with torch.device("meta"):
