@@ -16,11 +16,12 @@ from topbin.cli.verb import (
     screen,
     write_json,
 )
+from topbin.core.figures import figure
 
 PRESETS = click.Choice(["fast", "good", "best"])
 SECONDS = click.FloatRange(0, min_open=True)
 SHARE = click.FloatRange(0, 1)
-FIRST_LINE = "first estimate  between {:.2f} and {:.2f}; refining (Ctrl-C keeps the best so far)"
+FIRST_LINE = "first estimate  between {} and {}; refining (Ctrl-C keeps the best so far)"
 
 
 @click.command(cls=Verb)
@@ -83,7 +84,7 @@ def fit(
         write_json(found)
     low = (found["estimate"]["interval"] or [found["estimate"]["alpha"]])[0]
     if max_alpha is not None and low > max_alpha:
-        show.print(f"threshold       the interval begins at {low:.3f}, above {max_alpha:g}")
+        show.print(f"threshold       the interval begins at {figure(low)}, above {max_alpha:g}")
         raise SystemExit(PASSED)
 
 
@@ -162,7 +163,8 @@ def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, e
                 logged["alpha"] = event.estimate.alpha
             run.log(logged)
             if event.stage == "first":
-                show.print(FIRST_LINE.format(*event.estimate.interval))
+                ends = (figure(end, places=2) for end in event.estimate.interval)
+                show.print(FIRST_LINE.format(*ends))
             elif event.stage == "refine":
                 bar.update(task, completed=event.done, total=event.total)
                 if not show.is_terminal and _is_quarter(event.done, event.total):

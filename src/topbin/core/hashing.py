@@ -1,6 +1,6 @@
 """Rows by their hash: one key per row, and twin rows, which are equal in every feature."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
@@ -73,12 +73,15 @@ class Twins:
 
     `distinct` counts different rows. `usual` is the share of unlabeled rows that have a twin among
     themselves: where features have few values, many rows are equal that are not the same cases.
+    `repeated` is the share of all rows with a copy on their own side, if these must be copies: 0
+    where no column has enough values to tell the rows apart.
     """
 
     n_p: int
     rows: int
     distinct: int
     usual: float
+    repeated: float = field(default=0.0, repr=False, compare=False)
 
     @property
     def are_unusual(self) -> bool:
@@ -94,7 +97,19 @@ def find_twins(X_p: Any, X_u: Any) -> Twins:
     Twins(n_p=3, rows=2, distinct=2, usual=0.0)
     """
     keys_p, keys_u = row_keys(X_p), row_keys(X_u)
-    distinct, counts = np.unique(keys_u, return_counts=True)
+    (_, counts_p), (distinct, counts) = (np.unique(k, return_counts=True) for k in (keys_p, keys_u))
     found = keys_p[np.isin(keys_p, distinct)]
-    usual = float(counts[counts > 1].sum() / keys_u.size)
-    return Twins(keys_p.size, found.size, np.unique(found).size, usual)
+    copies = [int(n[n > 1].sum()) for n in (counts_p, counts)]
+    repeated = sum(copies) / (keys_p.size + keys_u.size)
+    if repeated and not _tells_apart(X_p, X_u, counts_p.size + counts.size):
+        repeated = 0.0
+    usual = copies[1] / keys_u.size
+    return Twins(keys_p.size, found.size, np.unique(found).size, usual, repeated)
+
+
+def _tells_apart(X_p: Any, X_u: Any, distinct: int) -> bool:
+    """Whether some column has at least half as many values as there are different rows."""
+    if not isinstance(X_p, np.ndarray):
+        return False
+    columns = (np.append(X_p[:, j], X_u[:, j]) for j in range(X_p.shape[1]))
+    return any(np.unique(column).size >= distinct / 2 for column in columns)

@@ -27,7 +27,7 @@ from topbin.job.draw import (
     positives_first,
     read_whole,
 )
-from topbin.mpe.alarms import shared_rows
+from topbin.mpe.alarms import repeated_rows, shared_rows
 
 SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
@@ -123,7 +123,11 @@ class Prepared:
         notes = estimate.notes
         if self.rest is not None and estimate.n_u == self.labels.n_u:
             notes = (*notes, self.rest.note(is_counted=False))
-        return replace(estimate, alarms=(*estimate.alarms, *self.alarms), notes=notes)
+        alarms = estimate.alarms
+        if any(alarm.bias == "down" for alarm in self.alarms):
+            # The scores cannot be taken at their word, so they do not say which way α is off.
+            alarms = tuple(replace(alarm, bias="either") for alarm in alarms)
+        return replace(estimate, alarms=(*alarms, *self.alarms), notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """What result.json says about the data."""
@@ -237,7 +241,8 @@ def _notice(
     twins = find_twins(X[is_p], X[is_u])
     leaks = (Alarm("leak", LEAK.format(f.column), "down") for f in found if f.code == "leak")
     kept = (finding for finding in found if finding.code not in DROPPED_ANYWAY)
-    return (*kept, *overlap(twins)), (*leaks, *shared_rows(twins))
+    alarms = (*leaks, *shared_rows(twins), *repeated_rows(twins.repeated))
+    return (*kept, *overlap(twins)), alarms
 
 
 def _check_label(label: Any, positives: Any) -> None:

@@ -7,18 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from topbin.core.checks import Scores, check_count
-from topbin.core.defaults import RANGE_ONLY
+from topbin.core.checks import Scores, check_count, check_fraction
+from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
+from topbin.core.figures import counted, figure
 from topbin.data.write import PICTURES, name_in_files
-from topbin.evaluate.measure import Share
-from topbin.evaluate.threshold import AtThreshold, recall, threshold_for_precision
+from topbin.evaluate.candidates import precision_of_best, what_to_expect
+from topbin.evaluate.threshold import out_of_reach
 from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
 from topbin.learn.posterior import fit_posterior
-from topbin.mpe.alarms import DISAGREE
+from topbin.learn.select import Floats
+from topbin.mpe.alarms import methods_disagree
 from topbin.store.models import versions_of
 
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
@@ -26,7 +28,11 @@ PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "d
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """Rows picked for review: how many, from which score on, and what to expect of them."""
+    """Rows picked for review: how many, from which score on, and what to expect of them.
+
+    `precision` is the mean of their probabilities, and `precision_low` its low end; `recall` is the
+    share of the positives among all unlabeled rows that this makes.
+    """
 
     rows: int
     threshold: float
@@ -58,7 +64,8 @@ class Result:
     @property
     def estimate(self) -> AlphaEstimate:
         """α among the unlabeled, with interval, bound and alarms."""
-        return self.data.with_alarms(self.classifier.estimate_)
+        found = self.data.with_alarms(self.classifier.estimate_)
+        return replace(found, alarms=(*found.alarms, *methods_disagree(found, self.methods)))
 
     @property
     def evidence(self) -> Evidence:
@@ -76,10 +83,6 @@ class Result:
         """p(positive) of each unlabeled row in memory, by models that never saw it, in order."""
         return self.classifier.oof_proba_[self.data.unlabeled_rows]
 
-    def _alpha(self) -> dict[str, Any]:
-        """What measures of candidates need to know: α, and the confidence of its interval."""
-        return {"alpha": self.estimate, "confidence": self.estimate.confidence}
-
     def _pi_at(self, alpha: float) -> float:
         """π if α had this value."""
         return self.estimate.pi_at(alpha, n_u=self.data.n_u, negatives=self.data.n_n)
@@ -93,20 +96,23 @@ class Result:
         if n is None and min_precision is None and self.min_precision is not None:
             return self._picked_as_asked(self.min_precision)
         ranked, of = self._ranked()
+        value, low = self._precision(ranked)
         if min_precision is None:
             rows = min(self.review if n is None else check_count(n, "n"), ranked.size)
-            threshold, why = float(ranked[rows - 1]), f"the {rows:,} highest probabilities"
+            why = f"the {rows:,} highest probabilities" if rows > 1 else "the highest probability"
         else:
-            sure = {"precision": min_precision, **self._alpha()}
-            choice = threshold_for_precision(self.evidence, **sure)
-            threshold, rows = choice.threshold, int((ranked >= choice.threshold).sum())
+            wanted = check_fraction(min_precision, "min_precision")
+            last = np.append(ranked[1:] != ranked[:-1], True)  # of rows with the same score
+            good = np.flatnonzero(last & (low >= wanted))
+            if good.size == 0:
+                raise out_of_reach(wanted, low)
+            rows = int(good[-1]) + 1
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
-            if rows == ranked.size < of:  # rows beyond these reach it too, but were not kept
-                threshold = float(ranked[-1])
-            if choice.n_picked > rows:
-                why += f"; {choice.n_picked:,} rows reach it, and only the first are listed"
-        found = recall(self.evidence.scores[0], threshold=threshold).value
-        return Picked(rows, threshold, *self._precision(threshold), found, why)
+            if rows == ranked.size < of:
+                why += "; more rows reach it, and only the first are listed"
+        k, positives = rows - 1, self.estimate.alpha * of
+        found = min(1.0, float(rows * value[k] / positives)) if positives else 0.0
+        return Picked(rows, float(ranked[k]), float(value[k]), float(low[k]), found, why)
 
     def _picked_as_asked(self, min_precision: float) -> Picked:
         """By the precision the job was asked for; by number where no threshold reaches it."""
@@ -125,19 +131,16 @@ class Result:
         scores = self.evidence.scores[1]
         return np.sort(scores)[::-1], scores.size
 
-    def _precision(self, threshold: float) -> tuple[float | None, float | None]:
-        """None where the figure would be 1 by construction: at the cut that α was read from."""
-        cut, shares = self.estimate.cut, self._shares(threshold)
-        if cut is not None and [s.value for s in shares] == [s.value for s in self._shares(cut)]:
-            return None, None
-        found = AtThreshold(threshold, *shares).precision(**self._alpha())
-        return found.value, found.interval[0]
+    def _likely(self, alpha: float, ranked: Scores) -> Floats:
+        """The probabilities of the best rows, if α has this value."""
+        return fit_posterior(*self.evidence.scores, alpha)(ranked)
 
-    def _shares(self, threshold: float) -> tuple[Share, Share]:
-        """The shares of positives and of unlabeled rows at or above a threshold."""
-        ranked, of = self._ranked()
-        above = int((ranked >= threshold).sum())
-        return Share.at_least(self.evidence.scores[0], threshold), Share(above / of, of)
+    def _precision(self, ranked: Scores) -> tuple[Floats, Floats]:
+        """For each k the precision of the k best rows, and its low end."""
+        est = self.estimate
+        low = est.alpha if est.interval is None else est.interval[0]
+        likely, at_low = (self._likely(alpha, ranked) for alpha in (est.alpha, low))
+        return precision_of_best(likely, at_low, est.confidence or CONFIDENCE)
 
     def candidates(self, n: int | None = None, *, min_precision: float | None = None) -> Any:
         """The unlabeled rows most likely positive, best first, as a pandas table."""
@@ -147,11 +150,10 @@ class Result:
             listed = self.data.table.take(self.data.unlabeled_rows[order])
         else:
             listed = self.best.rows.take(slice(rows))
-        to_probability = fit_posterior(*self.evidence.scores, self.estimate.alpha)
         frame = listed.frame.drop(columns=[self.data.label or ""], errors="ignore")
         if self.data.id is not None:
             frame.insert(0, self.data.id, frame.pop(self.data.id))
-        likely = to_probability(self._ranked()[0][:rows]).round(4)
+        likely = self._likely(self.estimate.alpha, self._ranked()[0][:rows]).round(4)
         ours = {"rank": np.arange(1, rows + 1), "row": listed.places + 1, "probability": likely}
         return in_front(frame, ours)
 
@@ -178,10 +180,9 @@ class Result:
     def agreement(self) -> str:
         """How other methods read the same scores, in words."""
         points = sorted((other.alpha, other.method) for other in self.methods)
-        said = ", ".join(f"{method} {alpha:.3f}" for alpha, method in points)
-        apart = points[-1][0] - points[0][0]
-        word = "methods agree" if apart <= DISAGREE else "methods disagree"
-        return f"{word}: {said}"
+        said = ", ".join(f"{method} {figure(alpha)}" for alpha, method in points)
+        apart = any(alarm.code == "methods-disagree" for alarm in self.estimate.alarms)
+        return f"methods {'disagree' if apart else 'agree'}: {said}"
 
     def summary(self, *, data: bool = True) -> str:
         """The answer as text, in the order in which people ask; `data`: and how it was read."""
@@ -236,13 +237,16 @@ class Result:
         # As much as fits on one line; the fields contain whole tables.
         est, model = self.estimate, type(self.classifier).__name__
         if est.n_p < RANGE_ONLY and est.interval is not None:
-            alpha = "α between {:.2f} and {:.2f}".format(*est.interval)
+            alpha = "α between {} and {}".format(*(figure(end, 2) for end in est.interval))
+        elif est.leading_bound is not None:
+            alpha = f"α ≤ {figure(est.leading_bound)}"
         else:
-            alpha = f"α = {est.alpha:.3f}"
+            alpha = f"α = {figure(est.alpha)}"
         early = ", stopped early" if self.stopped else ""
+        made = f"{model}, preset {self.preset}, seed {self.seed}{early}"
         return (
-            f"<{type(self).__name__}: {alpha} of {est.n_u:,} unlabeled rows, {len(est.alarms)} "
-            f"alarms; {model}, preset {self.preset}, seed {self.seed}{early}; see .summary()>"
+            f"<{type(self).__name__}: {alpha} of {est.n_u:,} unlabeled rows, "
+            f"{counted(len(est.alarms), 'alarm')}; {made}; see .summary()>"
         )
 
     def _repr_html_(self) -> str:
@@ -258,22 +262,13 @@ def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
     lines = [f"stopped early   {found['stopped']}; best so far:"] if found["stopped"] else []
     lines.append(AlphaEstimate.from_dict(estimate).summary(**among))
     lines += [f"agreement       {found['agreement']}", *read]
-    lines.append(f"candidates      {picked['rows']:,} rows: {_expectation(picked)}")
+    told = f"{picked['why']}; {what_to_expect(picked, estimate)}"
+    lines.append(f"candidates      {counted(picked['rows'])}: {told}")
     if estimate["n_p"] >= RANGE_ONLY:
-        ends = (f"{c['if']} {c['alpha']:.3f}: {c['rows']:,} rows" for c in found["sensitivity"])
-        lines.append(f"what if         {'; '.join(ends)}")
+        cases = ((c["if"], figure(c["alpha"]), counted(c["rows"])) for c in found["sensitivity"])
+        lines.append("what if         " + "; ".join(f"{c} {a}: {rows}" for c, a, rows in cases))
     lines.append("to be sure      label a random sample: topbin audit")
     return "\n".join(lines)
-
-
-def _expectation(picked: Mapping[str, Any]) -> str:
-    why, precision = picked["why"], picked["precision"]
-    if precision is None:
-        return f"{why}; their precision cannot be estimated from the same scores"
-    return (
-        f"{why}; about {100 * precision:.0f} % positive, "
-        f"at least {100 * picked['precision_low']:.0f} % if the interval's low end is right"
-    )
 
 
 def in_front(frame: Any, columns: Mapping[str, Any]) -> Any:
