@@ -17,9 +17,16 @@ from topbin.cli.verb import Verb, json_option, option, output_option, screen, wr
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
+@option("--why", group="Output", is_flag=True, help="Three columns more: what moved each score.")
 @json_option
 def score(
-    run: Path, source: tuple[str, ...], output: Path, force: bool, as_json: bool, **options: Any
+    run: Path,
+    source: tuple[str, ...],
+    output: Path,
+    force: bool,
+    why: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Score new rows with the model of a run; columns are checked against it.
 
@@ -34,9 +41,12 @@ def score(
         from topbin.data.write import write_table
         from topbin.store.scorer import read_scorer
 
-        rows = write_table(output, scored_batches(read_scorer(run), list(source)), force=force)
+        batches = scored_batches(read_scorer(run), list(source), why=why)
+        rows = write_table(output, batches, force=force)
         told = {"rows": rows, "output": str(output)}
         show.print(f"scored          {rows:,} rows into {output}")
+    elif why:
+        raise click.UsageError("--why works without --engine; score the rows in question alone")
     else:
         from topbin.job.score import score_files
 
@@ -54,9 +64,9 @@ def score(
         write_json(told)
 
 
-def scored_batches(scorer: Any, source: list[str]) -> Iterator[Any]:
-    """Each batch with two columns more; memory does not grow with the file."""
+def scored_batches(scorer: Any, source: list[str], *, why: bool = False) -> Iterator[Any]:
+    """Each batch with two columns more, or five; memory does not grow with the file."""
     from topbin.data.table import open_table
 
     for batch in open_table(source, needed=scorer.encoder.columns).batches():
-        yield scorer.score(batch)
+        yield scorer.score(batch, why=why)

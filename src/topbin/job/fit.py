@@ -5,7 +5,7 @@ In memory simply means that the sample is everything: then nothing is left to co
 
 from collections.abc import Callable, Container, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from topbin.core.checks import check_above_zero, check_count, check_fraction
 from topbin.core.defaults import CONFIDENCE
@@ -102,8 +102,8 @@ def _fit(
         tell(Event("sampled", data.labels.n_u, data.n_u))
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
     first = PvUClassifier(plan=FIRST, **shared).fit(data.X, y).set_params(memory=None)
-    found = data.with_alarms(first.estimate_), compared_estimates(first.evidence_)
-    result = Result(data, first, *found, **asked)
+    methods = compared_estimates(first.evidence_)
+    result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
     tell(Event("first", estimate=result.first))
     careful = TEDnClassifier(
         plan=plan_for(TEDN, data.X, preset_plan(result.preset)),
@@ -144,7 +144,8 @@ def check_options(
 
 def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
-    X, plan, keep = result.data.X, careful.plan, result.data.rest is not None
+    X, plan, rest = result.data.X, careful.plan, result.data.rest is not None
+    keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
     try:
         found = careful.crossfit(X, y, keep_chains=keep)
     except KeyboardInterrupt:
@@ -159,7 +160,8 @@ def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) ->
         whole = whole_repeats(careful.memory or (), plan)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
     careful.set_params(memory=None)
-    if keep:
+    result = replace(result, chains=found.folds[0])
+    if rest:
         try:
             return _counted(result, careful, y, found, engine)
         except KeyboardInterrupt:

@@ -27,7 +27,7 @@ from topbin.job.draw import (
     positives_first,
     read_whole,
 )
-from topbin.mpe.alarms import repeated_rows, shared_rows
+from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 
 SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
@@ -118,8 +118,10 @@ class Prepared:
             *(f"noticed         {finding}" for finding in self.findings),
         ]
 
-    def with_alarms(self, estimate: AlphaEstimate) -> AlphaEstimate:
-        """An estimate with the alarms that the rows give reason for; of a sample, with a note."""
+    def with_alarms(
+        self, estimate: AlphaEstimate, others: Sequence[AlphaEstimate] = ()
+    ) -> AlphaEstimate:
+        """An estimate with alarms of the rows and of other methods; of a sample, with a note."""
         notes = estimate.notes
         if self.rest is not None and estimate.n_u == self.labels.n_u:
             notes = (*notes, self.rest.note(is_counted=False))
@@ -127,7 +129,8 @@ class Prepared:
         if any(alarm.bias == "down" for alarm in self.alarms):
             # The scores cannot be taken at their word, so they do not say which way α is off.
             alarms = tuple(replace(alarm, bias="either") for alarm in alarms)
-        return replace(estimate, alarms=(*alarms, *self.alarms), notes=notes)
+        alarms = (*alarms, *self.alarms, *methods_disagree(estimate, others))
+        return replace(estimate, alarms=alarms, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """What result.json says about the data."""

@@ -13,16 +13,20 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.figures import counted, figure
+from topbin.data.batch import Batch
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.candidates import precision_of_best, what_to_expect
 from topbin.evaluate.threshold import out_of_reach
 from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
+from topbin.learn.crossfit import Chain
+from topbin.learn.explain import Explanation, explain_held_out
 from topbin.learn.posterior import fit_posterior
-from topbin.learn.select import Floats
-from topbin.mpe.alarms import methods_disagree
+from topbin.learn.select import Floats, RowNumbers
 from topbin.store.models import versions_of
 
+EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
+PICTURE_ROWS = 100  # of either kind, from which it is read how much each column matters
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
 
 
@@ -47,7 +51,8 @@ class Result:
     """The answer of `topbin.fit`, in the order people ask for it.
 
     `stopped` says why the job ended early, if it did; the estimate is then the best so far. `best`
-    are the best rows of all files, if the rows in memory are a sample.
+    are the best rows of all files, if the rows in memory are a sample. `chains` have the models of
+    one repeat that did not see the rows they held out; they explain these rows.
     """
 
     data: Prepared
@@ -60,12 +65,12 @@ class Result:
     min_precision: float | None = None
     stopped: str | None = None
     best: Best | None = None
+    chains: tuple[Chain, ...] = ()
 
     @property
     def estimate(self) -> AlphaEstimate:
         """α among the unlabeled, with interval, bound and alarms."""
-        found = self.data.with_alarms(self.classifier.estimate_)
-        return replace(found, alarms=(*found.alarms, *methods_disagree(found, self.methods)))
+        return self.data.with_alarms(self.classifier.estimate_, self.methods)
 
     @property
     def evidence(self) -> Evidence:
@@ -142,20 +147,61 @@ class Result:
         likely, at_low = (self._likely(alpha, ranked) for alpha in (est.alpha, low))
         return precision_of_best(likely, at_low, est.confidence or CONFIDENCE)
 
-    def candidates(self, n: int | None = None, *, min_precision: float | None = None) -> Any:
-        """The unlabeled rows most likely positive, best first, as a pandas table."""
-        rows = self.picked(n, min_precision=min_precision).rows
+    def _listed(self, rows: int) -> tuple[Batch, RowNumbers]:
+        """So many of the best unlabeled rows, and where in memory they are (−1: nowhere)."""
+        table, unlabeled = self.data.table, self.data.unlabeled_rows
         if self.best is None:
             order = np.argsort(-self.evidence.scores[1], kind="stable")[:rows]
-            listed = self.data.table.take(self.data.unlabeled_rows[order])
-        else:
-            listed = self.best.rows.take(slice(rows))
+            return table.take(unlabeled[order]), unlabeled[order]
+        listed, places = self.best.rows.take(slice(rows)), table.places[unlabeled]
+        order = np.argsort(places)
+        found = order[np.searchsorted(places, listed.places, sorter=order).clip(max=order.size - 1)]
+        return listed, np.where(places[found] == listed.places, unlabeled[found], -1)
+
+    def _explained(self, rows: Batch, where: RowNumbers) -> Explanation:
+        known = np.flatnonzero(~self.data.labels.is_negative)  # the rows that took part
+        places = np.where(where < 0, -1, np.searchsorted(known, where))
+        frame = rows.select(self.data.encoder.columns)
+        X = self.data.encoder.encode(frame)
+        return explain_held_out(self.chains, places, X, self.data.encoder, frame.frame)
+
+    def explain(self, n: int | None = None) -> Explanation:
+        """What each column, or word, adds to the score of the best rows, as many as `candidates`.
+
+        By models that never saw the row, so it explains the score that ranked it, not the world.
+        `reasons()` has the strongest three of each row; TB013 if the model cannot be explained.
+        """
+        return self._explained(*self._listed(self.picked(n).rows))
+
+    def importance(self) -> dict[str, float]:
+        """How much each column or word moves the score, on average over held-out rows."""
+        rng, labels = np.random.default_rng(self.seed), self.data.labels
+        sides = (np.flatnonzero(side) for side in (labels.is_positive, labels.is_unlabeled))
+        drawn = [rng.permutation(side)[:PICTURE_ROWS] for side in sides]
+        where = np.sort(np.concatenate(drawn))
+        return self._explained(self.data.table.take(where), where).importance()
+
+    def candidates(
+        self, n: int | None = None, *, min_precision: float | None = None, why: bool = False
+    ) -> Any:
+        """The unlabeled rows most likely positive, best first, as a pandas table.
+
+        With `why`, three more columns say what moved the score of a row, of the first 1,000 rows.
+        """
+        rows = self.picked(n, min_precision=min_precision).rows
+        listed, where = self._listed(rows)
         frame = listed.frame.drop(columns=[self.data.label or ""], errors="ignore")
         if self.data.id is not None:
             frame.insert(0, self.data.id, frame.pop(self.data.id))
         likely = self._likely(self.estimate.alpha, self._ranked()[0][:rows]).round(4)
         ours = {"rank": np.arange(1, rows + 1), "row": listed.places + 1, "probability": likely}
-        return in_front(frame, ours)
+        frame = in_front(frame, ours)
+        if why:
+            first = listed.take(slice(EXPLAINED)), where[:EXPLAINED]
+            for name, texts in self._explained(*first).texts().items():
+                blank = [""] * (rows - len(texts))
+                frame[unused(name, frame.columns)] = [*texts, *blank]
+        return frame
 
     def score(self, frame: Any) -> Any:
         """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
@@ -213,11 +259,23 @@ class Result:
             "methods": [self._plain(other) for other in self.methods],
             "agreement": self.agreement(),
             "model": {"class": type(self.classifier).__name__},
+            **self._columns_that_matter(),
             "history": [record(epoch) for epoch in self.classifier.history_],
             "sensitivity": self.sensitivity(),
             "candidates": {"file": "candidates.csv", **asdict(self.picked())},
             "versions": packages(),
         }
+
+    def _columns_that_matter(self) -> dict[str, Any]:
+        """For result.json; nothing if the model cannot be explained."""
+        try:
+            found = self.importance()
+        except InputError as error:
+            if error.code != "TB013":
+                raise
+            return {}
+        first = list(found.items())[:SHOWN_COLUMNS]
+        return {"importance": [{"column": name, "mean": mean} for name, mean in first]}
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Leave a run folder: result.json, candidates.csv, report.html and the model.

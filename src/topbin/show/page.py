@@ -120,7 +120,7 @@ def answer(estimate: Mapping[str, Any]) -> str:
     ends = f"{percent(low)} %", f"{percent(high)} %"
     if estimate["n_p"] < RANGE_ONLY:
         return f"Between {' and '.join(ends)} {among}: {rows}. {too_few(estimate['n_p'])}."
-    if (most := AlphaEstimate.from_dict(estimate).leading_bound) is not None:
+    if (most := AlphaEstimate.from_dict({"method": "", **estimate}).leading_bound) is not None:
         point = (
             f"{estimate['method']} gives {percent(estimate['alpha'])} %, which is above that bound"
         )

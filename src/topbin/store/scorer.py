@@ -8,11 +8,13 @@ from typing import Any
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch, as_pandas
 from topbin.data.features import Features
+from topbin.learn.explain import Explanation, explain
 from topbin.store.models import load, load_encoder, reading
 from topbin.store.runs import read_result
 
 MODEL = "model"
 PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
+REASON = "topbin_"  # before reason_1, reason_2, reason_3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,8 +24,11 @@ class Scorer:
     model: Any
     encoder: Features
 
-    def score(self, frame: Any) -> Any:
+    def score(self, frame: Any, *, why: bool = False) -> Any:
         """The rows with two columns more: p(positive) among the unlabeled, and whether it is > .5.
+
+        With `why`, three more say what moved the score of each row; that takes a millisecond or
+        more per row, and is TB013 where the model cannot be explained.
 
         `frame` is a pandas, polars or arrow frame, or a `Batch`; what comes back is a pandas frame.
         Columns that the model does not read may be missing, or be others.
@@ -34,7 +39,22 @@ class Scorer:
         X = self.encoder.encode(table)
         with reading("the model of the run"):
             p = self.model.predict_proba(X)[:, 1]
-        return given.assign(**{PROBABILITY: p, POSITIVE: p > 0.5})
+            reasons = self._explain(X, table).texts() if why else {}
+        ours = {f"{REASON}{name}": texts for name, texts in reasons.items()}
+        return given.assign(**{PROBABILITY: p, POSITIVE: p > 0.5, **ours})
+
+    def explain(self, frame: Any) -> Explanation:
+        """What each column, or word, adds to the score of each row; as `Result.explain`."""
+        table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
+        return self._explain(self.encoder.encode(table), table)
+
+    def _explain(self, X: Any, table: Batch) -> Explanation:
+        groups = getattr(self.model.model_, "groups", ())
+        models = [model for group in groups for model in group]
+        if not models:
+            name = type(self.model.model_).__name__
+            raise InputError("TB013", f"the scores of {name} cannot be explained.")
+        return explain(models, X, self.encoder, table.select(self.encoder.columns).frame)
 
 
 def read_scorer(run: Path, *, net: Any = None) -> Scorer:
