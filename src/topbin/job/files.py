@@ -89,8 +89,9 @@ def _sum_of(path: Path) -> str:
 
 def _shown(frame: Any) -> list[dict[str, Any]]:
     """The first rows and columns as people read them, and the reasons."""
-    why = [name for name in frame.columns[12:] if str(name).startswith("reason_")]
-    rows = frame[[*frame.columns[:12], *why]].head(SHOWN).astype(object)
+    why = [name for name in frame.columns if str(name).startswith("reason_")]
+    own = [name for name in frame.columns[:12] if name not in why]
+    rows = frame[[*own[:4], *why, *own[4:]]].head(SHOWN).astype(object)
     return [
         {str(key): _cell(value) for key, value in row.items()}
         for row in rows.where(rows.notna(), "").to_dict("records")
