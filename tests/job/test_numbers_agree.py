@@ -68,6 +68,7 @@ def test_the_headline_its_rows_and_pi(result):
     assert abs(number(rows) - number(alpha) * n_u) <= 0.5 + step(alpha) * n_u
     assert near(number(pi), (n_p + number(alpha) * n_u) / (n_p + n_u), pi, alpha)
     assert (sign == "≤") == (result.estimate.leading_bound is not None)
+    assert ("no signal" in text.splitlines()[0]) <= ("indistinguishable" in text)
     assert alpha in repr(result)
 
 

@@ -123,13 +123,18 @@ class AlphaEstimate:
 
     @property
     def leading_bound(self) -> float | None:
-        """The bound, where it is the answer because the point exceeds it; else None.
+        """The bound, if it is the answer because the point exceeds it or says nothing; else None.
 
         Not where an alarm says that α may be too low: then the bound may be too low as well.
         """
-        if self.upper_bound is None or self.alpha <= self.upper_bound:
+        if self.upper_bound is None or (self.alpha <= self.upper_bound and not self.has_no_signal):
             return None
         return None if any(alarm.bias == "down" for alarm in self.alarms) else self.upper_bound
+
+    @property
+    def has_no_signal(self) -> bool:
+        """Whether positives and unlabeled rows have the same scores, so that any α fits them."""
+        return any(alarm.code == "indistinguishable" for alarm in self.alarms)
 
     def _headline(self) -> str:
         of = f"of the {self.n_u:,} unlabeled are positive"
@@ -137,6 +142,8 @@ class AlphaEstimate:
             if (most := self.leading_bound) is not None:
                 rows = counted(most * self.n_u)
                 point = f"the point of {self.method}, {figure(self.alpha)}, is above it"
+                if self.has_no_signal:
+                    point = "no signal: these scores do not separate positives from unlabeled rows"
                 return f"α ≤ {figure(most)} {of} (at most {rows}), by the bound; {point}"
             rows = counted(self.alpha * self.n_u)
             return f"α = {figure(self.alpha)} {of} (about {rows}), by {self.method}"

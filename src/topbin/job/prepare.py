@@ -1,6 +1,7 @@
 """From a source to what a model reads: rows, labels, features, and what was noticed on the way."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ import numpy as np
 from topbin.core.checks import check_count
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
+from topbin.core.figures import counted
 from topbin.core.hashing import find_twins
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch, Places
@@ -113,10 +115,19 @@ class Prepared:
         unknown = () if self.label is None else (v for v in self.labels.unlabeled if v == 0)
         return [
             f"labels          {self.labels.note}",
+            f"columns         {self._kinds()}",
             *(f'                {v!r} is read as "unknown", not as "negative"' for v in unknown),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
         ]
+
+    def _kinds(self) -> str:
+        """How many columns were read in which way."""
+        names = {"string": "category", "boolean": "yes/no"}
+        kinds = Counter(names.get(f.kind, f.kind) for f in self.encoder.features)
+        read = [_plural(count, kind) for kind, count in kinds.most_common()]
+        dropped = len(self.encoder.dropped)
+        return ", ".join([*read, *([f"{dropped:,} left out"] if dropped else [])])
 
     def with_alarms(
         self, estimate: AlphaEstimate, others: Sequence[AlphaEstimate] = ()
@@ -276,6 +287,17 @@ def _check_id(table: Batch, labels: Labels, label: str | None, id: str) -> None:
             f'{shared:,} unlabeled rows have the "{id}" of a known positive. Remove them from '
             "the unlabeled file: a row that is known positive is not unlabeled.",
         )
+
+
+def _plural(count: int, kind: str) -> str:
+    """How many columns of a kind.
+
+    >>> _plural(1, "number"), _plural(2, "category"), _plural(2, "text")
+    ('1 number', '2 categories', '2 text')
+    """
+    if kind in ("text", "yes/no"):
+        return f"{count:,} {kind}"
+    return f"{count:,} categories" if kind == "category" and count > 1 else counted(count, kind)
 
 
 def _names(columns: str | Sequence[str]) -> list[str]:

@@ -120,10 +120,13 @@ def answer(estimate: Mapping[str, Any]) -> str:
     ends = f"{percent(low)} %", f"{percent(high)} %"
     if estimate["n_p"] < RANGE_ONLY:
         return f"Between {' and '.join(ends)} {among}: {rows}. {too_few(estimate['n_p'])}."
-    if (most := AlphaEstimate.from_dict({"method": "", **estimate}).leading_bound) is not None:
+    found = AlphaEstimate.from_dict({"method": "", **estimate})
+    if (most := found.leading_bound) is not None:
         point = (
             f"{estimate['method']} gives {percent(estimate['alpha'])} %, which is above that bound"
         )
+        if found.has_no_signal:
+            point = "No signal: the scores do not separate positives from unlabeled rows"
         return f"At most {percent(most)} % {among}: {counted(most * n_u)}. ({point}.)"
     level = f"{100 * estimate['confidence']:g} % interval"
     return f"{about} {among} ({level} {' to '.join(ends)}): {rows}."

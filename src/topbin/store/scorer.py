@@ -1,12 +1,14 @@
 """The model of a run and the encoder that feeds it: what `topbin score` does, for frames."""
 
-from collections.abc import Container
+import warnings
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch, as_pandas
+from topbin.data.columns import as_columns
 from topbin.data.features import Features
 from topbin.learn.explain import Explanation, explain
 from topbin.store.models import load, load_encoder, reading
@@ -37,6 +39,8 @@ class Scorer:
         given = table.frame if isinstance(frame, Batch) else as_pandas(frame)
         refuse_scored(table.kinds, table.name)
         X = self.encoder.encode(table)
+        for doubt in self._doubts(table):
+            warnings.warn(doubt, stacklevel=2)
         with reading("the model of the run"):
             p = self.model.predict_proba(X)[:, 1]
             reasons = self._explain(X, table).texts() if why else {}
@@ -47,6 +51,16 @@ class Scorer:
         """What each column, or word, adds to the score of each row; as `Result.explain`."""
         table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
         return self._explain(self.encoder.encode(table), table)
+
+    def _doubts(self, table: Batch) -> Iterator[str]:
+        """Columns that tell the model nothing: empty in these rows, or with unknown values only."""
+        columns = as_columns(table.select(self.encoder.columns))
+        for feature in self.encoder.features if table.rows else ():
+            seen, known = columns[feature.name].texts, {*feature.categories}
+            if columns[feature.name].missing.all():
+                yield f'"{feature.name}" is empty in all {table.rows:,} rows that are scored.'
+            elif feature.kind == "string" and not feature.hashes and not known & {*seen}:
+                yield f'"{feature.name}" has only values that the model has never seen.'
 
     def _explain(self, X: Any, table: Batch) -> Explanation:
         groups = getattr(self.model.model_, "groups", ())

@@ -127,7 +127,8 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the kind that the classifier was fitted with."""
-        return np.asarray(self.classes_[(self._proba(X) > 0.5).astype(int)])
+        is_positive = self._proba(X) > 0.5  # first, because it checks that there was a fit
+        return np.asarray(self.classes_[is_positive.astype(int)])
 
     def predict_proba(self, X: Any) -> Floats:
         """p(not positive | x) and p(positive | x) of rows drawn as the unlabeled were."""
