@@ -9,10 +9,24 @@ from topbin.cli.verb import PASSED, Verb, json_option, option, partitions_option
 from topbin.core.visible import visible
 
 
+def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
+    """The column to group by; of several the last would win without a word."""
+    if len(names) > 1:
+        raise click.UsageError("--by takes one column; for combinations, make a column of both")
+    return names[0] if names else None
+
+
 @click.command(cls=Verb)
 @click.argument("files", nargs=-1, required=True)
 @option("--score", group="Data", required=True, help="The column of scores; higher = positive.")
-@option("--by", group="Data", metavar="COLUMN", help="One estimate per value of this column.")
+@option(
+    "--by",
+    group="Data",
+    metavar="COLUMN",
+    multiple=True,
+    callback=one_column,
+    help="One estimate per value of this column.",
+)
 @option("--drop-nan", group="Data", is_flag=True, help="Leave out rows without a finite score.")
 @option("--skip-bad", group="Data", is_flag=True, help="Leave out files that cannot be read.")
 @partitions_option

@@ -18,6 +18,7 @@ from topbin.cli.verb import (
     screen,
     write_json,
 )
+from topbin.core.figures import figure
 
 PRESETS = click.Choice(["fast", "good", "best"])
 SECONDS = click.FloatRange(0, min_open=True)
@@ -86,7 +87,7 @@ def fit(
         write_json(found)
     low = (found["estimate"]["interval"] or [found["estimate"]["alpha"]])[0]
     if max_alpha is not None and low > max_alpha:
-        show.print(f"threshold       the interval begins at {low:.3f}, above {max_alpha:g}")
+        show.print(f"threshold       the interval begins at {figure(low)}, above {max_alpha:g}")
         raise SystemExit(PASSED)
 
 

@@ -27,9 +27,16 @@ from topbin.cli.verb import (
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
 @dates_option
 @partitions_option
+@option("--why", group="Output", is_flag=True, help="Three columns more: what moved each score.")
 @json_option
 def score(
-    run: Path, source: tuple[str, ...], output: Path, force: bool, as_json: bool, **options: Any
+    run: Path,
+    source: tuple[str, ...],
+    output: Path,
+    force: bool,
+    why: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Score new rows with the model of a run; columns are checked against it.
 
@@ -52,9 +59,12 @@ def score(
         for line in table.date_lines:
             show.print(f"dates           {line}")
         # One batch at a time, so that memory does not grow with the file.
-        rows = write_table(output, (scorer.score(batch) for batch in table.batches()), force=force)
+        batches = (scorer.score(batch, why=why) for batch in table.batches())
+        rows = write_table(output, batches, force=force)
         told = {"rows": rows, "output": str(output)}
         show.print(f"scored          {rows:,} rows into {output}")
+    elif why:
+        raise click.UsageError("--why works without --engine; score the rows in question alone")
     else:
         from topbin.job.score import score_files
 

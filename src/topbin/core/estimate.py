@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 from topbin.core.defaults import RANGE_ONLY
+from topbin.core.figures import counted, figure
 from topbin.core.typed import from_plain
 
 Bias = Literal["up", "down", "either"]
 DIRECTION: dict[Bias, str] = {"up": "too high", "down": "too low", "either": "off either way"}
-TOO_FEW = "positives are too few for one number"
 INTERVAL_ASSUMES = "if some top bin holds only positives"
 BOUND_ASSUMES = "one-sided; if rows are independent and positives are labeled at random"
 
@@ -111,10 +111,10 @@ class AlphaEstimate:
         lines = [self._headline(), self._share_of_all(self.n_u if n_u is None else n_u, negatives)]
         if self.interval is not None and self.confidence is not None:
             level = f"{100 * self.confidence:g} %"
-            low, high = self.interval
-            lines.append(f"{level} interval   {low:.3f} to {high:.3f}   {self.interval_assumes}")
+            low, high = map(figure, self.interval)
+            lines.append(f"{level} interval   {low} to {high}   {self.interval_assumes}")
             if self.upper_bound is not None:
-                lines.append(f"{level} bound      α ≤ {self.upper_bound:.3f}   {BOUND_ASSUMES}")
+                lines.append(f"{level} bound      α ≤ {figure(self.upper_bound)}   {BOUND_ASSUMES}")
         if self.caution is not None:
             lines.append(f"bias            {self.caution}")
         lines += [f"note            {note}" for note in self.notes]
@@ -123,26 +123,56 @@ class AlphaEstimate:
             lines.append("alarms          no alarm (which is not a proof)")
         return "\n".join(lines)
 
+    @property
+    def leading_bound(self) -> float | None:
+        """The bound, if it is the answer because the point exceeds it or says nothing; else None.
+
+        Not where an alarm says that α may be too low: then the bound may be too low as well.
+        """
+        if self.upper_bound is None or (self.alpha <= self.upper_bound and not self.has_no_signal):
+            return None
+        return None if any(alarm.bias == "down" for alarm in self.alarms) else self.upper_bound
+
+    @property
+    def has_no_signal(self) -> bool:
+        """Whether positives and unlabeled rows have the same scores, so that any α fits them."""
+        return any(alarm.code == "indistinguishable" for alarm in self.alarms)
+
     def _headline(self) -> str:
+        of = f"of the {self.n_u:,} unlabeled are positive"
         if self.n_p >= RANGE_ONLY:
-            return (
-                f"α = {self.alpha:.3f} of the {self.n_u:,} unlabeled are positive "
-                f"(about {self.alpha * self.n_u:,.0f} rows), by {self.method}"
-            )
+            if (most := self.leading_bound) is not None:
+                rows = counted(most * self.n_u)
+                point = f"the point of {self.method}, {figure(self.alpha)}, is above it"
+                if self.has_no_signal:
+                    point = "no signal: these scores do not separate positives from unlabeled rows"
+                return f"α ≤ {figure(most)} {of} (at most {rows}), by the bound; {point}"
+            rows = counted(self.alpha * self.n_u)
+            return f"α = {figure(self.alpha)} {of} (about {rows}), by {self.method}"
         if self.interval is None:
-            return f"{self.n_p} {TOO_FEW}; ask for an interval"
-        low, high = self.interval
-        return (
-            f"α between {low:.2f} and {high:.2f} of the {self.n_u:,} unlabeled are positive; "
-            f"{self.n_p} {TOO_FEW}"
-        )
+            return f"{too_few(self.n_p)}; ask for an interval"
+        low, high = (figure(end, places=2) for end in self.interval)
+        return f"α between {low} and {high} {of}; {too_few(self.n_p)}"
 
     def _share_of_all(self, n_u: int, negatives: int) -> str:
         rows, labeled = f"of all {self.n_p + n_u + negatives:,} rows", self.n_p + negatives
-        ends = (self.alpha,) if self.n_p >= RANGE_ONLY else self.interval or ()
+        most = self.leading_bound
+        point = self.alpha if most is None else most
+        ends = (point,) if self.n_p >= RANGE_ONLY else self.interval or ()
         shares = [self.pi_at(alpha, n_u=n_u, negatives=negatives) for alpha in ends]
         if not shares:
             return f"π unknown, {rows}"
         if len(shares) == 1:
-            return f"π = {shares[0]:.3f} {rows}, the {labeled:,} labeled ones included"
-        return f"π between {shares[0]:.2f} and {shares[1]:.2f} {rows}, labeled ones included"
+            sign = "=" if most is None else "≤"
+            return f"π {sign} {figure(shares[0])} {rows}, the {labeled:,} labeled ones included"
+        low, high = (figure(share, places=2) for share in shares)
+        return f"π between {low} and {high} {rows}, labeled ones included"
+
+
+def too_few(n_p: int) -> str:
+    """Why there is no single number.
+
+    >>> too_few(1)
+    '1 positive is too few for one number'
+    """
+    return f"{counted(n_p, 'positive')} {'is' if n_p == 1 else 'are'} too few for one number"

@@ -1,6 +1,7 @@
 """Rows by their hash: one key per row, and twin rows, which are equal in every feature."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
@@ -73,12 +74,15 @@ class Twins:
 
     `distinct` counts different rows. `usual` is the share of unlabeled rows that have a twin among
     themselves: where features have few values, many rows are equal that are not the same cases.
+    `repeated` is the share of all rows with a copy on their own side, if these must be copies: 0
+    where no column has enough values to tell the rows apart.
     """
 
     n_p: int
     rows: int
     distinct: int
     usual: float
+    repeated: float = field(default=0.0, repr=False, compare=False)
 
     @property
     def are_unusual(self) -> bool:
@@ -93,17 +97,31 @@ def find_twins(X_p: Any, X_u: Any) -> Twins:
     >>> find_twins(np.eye(3), np.eye(3)[:2])
     Twins(n_p=3, rows=2, distinct=2, usual=0.0)
     """
-    return equal_keys(row_keys(X_p), row_keys(X_u))
+    return equal_keys(row_keys(X_p), row_keys(X_u), (X_p, X_u))
 
 
-def equal_keys(keys_p: Bits, keys_u: Bits) -> Twins:
+def equal_keys(keys_p: Bits, keys_u: Bits, rows: Sequence[Any] = ()) -> Twins:
     """The twins of rows with these `row_keys`: of one matrix they are found without a copy of it.
 
+    `rows` are the matrices; without them nothing is said about repeated rows.
+
     >>> keys, is_p = row_keys(np.array([[1.0], [2.0], [1.0]])), np.array([True, False, False])
-    >>> equal_keys(keys[is_p], keys[~is_p])
-    Twins(n_p=1, rows=1, distinct=1, usual=0.0)
+    >>> equal_keys(keys[is_p], keys[~is_p]).rows
+    1
     """
-    distinct, counts = np.unique(keys_u, return_counts=True)
+    (_, counts_p), (distinct, counts) = (np.unique(k, return_counts=True) for k in (keys_p, keys_u))
     found = keys_p[np.isin(keys_p, distinct)]
-    usual = float(counts[counts > 1].sum() / keys_u.size)
-    return Twins(keys_p.size, found.size, np.unique(found).size, usual)
+    copies = [int(n[n > 1].sum()) for n in (counts_p, counts)]
+    repeated = sum(copies) / (keys_p.size + keys_u.size)
+    if repeated and not _tells_apart(rows, counts_p.size + counts.size):
+        repeated = 0.0
+    usual = copies[1] / keys_u.size
+    return Twins(keys_p.size, found.size, np.unique(found).size, usual, repeated)
+
+
+def _tells_apart(rows: Sequence[Any], distinct: int) -> bool:
+    """Whether some column has at least half as many values as there are different rows."""
+    if not all(isinstance(X, np.ndarray) for X in rows):
+        return False
+    columns = (np.concatenate(column) for column in zip(*(X.T for X in rows), strict=True))
+    return any(np.unique(column).size >= distinct / 2 for column in columns)

@@ -29,6 +29,10 @@ WORDS_OF_A_TEXT = 4
 NOT_COMPARED = ("constant", "identifier", "unreadable")  # by these columns, rows are not compared
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|rowid|row_number)($|[^a-z])")
 
+# Thousands separators, decimal commas, currency signs and percent signs.
+MARKS = ",' \u00a0\u202f%$€£"
+NUMBER_AS_TEXT = re.compile(r"[-+]?[$€£]? ?\d+(?:[,.' \u00a0\u202f]\d+)*(?: ?[%$€£])?")
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -84,7 +88,10 @@ def find_in_columns(
     columns: Iterable[Column], is_p: Mask, is_u: Mask, leak: float = LEAK_AUC
 ) -> tuple[Finding, ...]:
     """What to know about each column: at most one finding per column."""
-    found = (useless(column) or leaking(column, is_p, is_u, leak) for column in columns)
+    found = (
+        useless(column) or leaking(column, is_p, is_u, leak) or numbers_as_text(column)
+        for column in columns
+    )
     return tuple(finding for finding in found if finding is not None)
 
 
@@ -136,6 +143,26 @@ def identifier(column: Column) -> Finding | None:
         names_rows = share == 1 and bool(dense or in_order or is_called_id)
     sentence = f'"{column.name}" looks like {looks_like}: {100 * share:.0f} % are different.'
     return Finding(code, column.name, share, sentence) if names_rows else None
+
+
+def numbers_as_text(column: Column) -> Finding | None:
+    """Numbers that were read as categories, because of a comma, a space, or a sign beside them.
+
+    >>> numbers_as_text(as_columns({"pay": ["26,571", "1,204", "980"]})["pay"]).code
+    'numbers-as-text'
+    """
+    seen = [text.strip() for text in column.texts[:1000] if text.strip()]
+    if column.kind != "string" or not seen:
+        return None
+    share = sum(NUMBER_AS_TEXT.fullmatch(text) is not None for text in seen) / len(seen)
+    if share < NEARLY_ALL or not any(mark in text for text in seen for mark in MARKS):
+        return None
+    example = max(seen, key=len)
+    sentence = (
+        f'"{column.name}" seems to hold numbers, such as "{example}", but is read as categories. '
+        "Write plain numbers with a decimal point, and fit again."
+    )
+    return Finding("numbers-as-text", column.name, share, sentence)
 
 
 def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> Finding | None:

@@ -136,14 +136,19 @@ def threshold_for_precision(
     low = np.asarray(square_and_add(_precision, values, ends)[0])
     good = np.flatnonzero(low >= wanted)
     if good.size == 0:
-        highest = f"the highest is {low.max():.3f}" if low.size else "no threshold picks a row"
-        raise InputError(
-            "TB008",
-            f"no threshold has an estimated precision that is {wanted:g} at its interval's low "
-            f"end; {highest}.",
-        )
+        raise out_of_reach(wanted, low)
     best, promised = tails.at(good[0]), min(1.0, float(low[good[0]]))
     return Choice(float(best.cuts), int(best.above_u), float(best.q_p), promised)
+
+
+def out_of_reach(wanted: float, low: Any) -> InputError:
+    """The error for a precision that no threshold reaches, from the low ends at all of them."""
+    highest = f"the highest is {low.max():.3f}" if low.size else "no threshold picks a row"
+    return InputError(
+        "TB008",
+        f"no threshold has an estimated precision that is {wanted:g} at its interval's low "
+        f"end; {highest}.",
+    )
 
 
 def _precision(q_p: Any, q_u: Any, alpha: Any) -> Any:

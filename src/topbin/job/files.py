@@ -32,7 +32,7 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     name no file to read again.
     """
     folder, content = run.folder, result.to_dict()
-    frame = result.candidates()
+    frame = result.candidates(why="importance" in content)
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     write_table(folder / CANDIDATES, frame, force=True)
     content["candidates"]["sum"] = sum_of(folder / CANDIDATES)
@@ -89,8 +89,10 @@ def sum_of(path: Path) -> str:
 
 
 def _shown(frame: Any) -> list[dict[str, Any]]:
-    """The first rows and columns as people read them."""
-    rows = frame.iloc[:SHOWN, :12].astype(object)
+    """The first rows and columns as people read them, and the reasons."""
+    why = [name for name in frame.columns if str(name).startswith("reason_")]
+    own = [name for name in frame.columns[:12] if name not in why]
+    rows = frame[[*own[:4], *why, *own[4:]]].head(SHOWN).astype(object)
     return [
         {str(key): _cell(value) for key, value in row.items()}
         for row in rows.where(rows.notna(), "").to_dict("records")

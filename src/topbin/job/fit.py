@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, MutableMapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 from topbin.core.checks import check_above_zero, check_count, check_fraction
 from topbin.core.defaults import CONFIDENCE
@@ -104,9 +104,9 @@ def _fit(
 ) -> Result:
     """The first estimate, then the careful one; `shared` are parameters of both classifiers."""
 
-    def tell(stage: str, *given: int, **more: Any) -> None:
+    def tell(stage: str, done: int = 0, total: int = 0, **more: Any) -> None:
         for each in heard:
-            each(Event(stage, *given, **more))
+            each(Event(stage, done, total, **more))
 
     def told(step: Progress) -> None:
         done, total = step.done, step.total
@@ -119,8 +119,8 @@ def _fit(
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
     first = PvUClassifier(plan=FIRST, **shared).fit(data.X, y).set_params(memory=None)
-    found = data.with_alarms(first.estimate_), compared_estimates(first.evidence_)
-    result = Result(data, first, *found, **asked)
+    methods = compared_estimates(first.evidence_)
+    result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(FIRST, plan))
     careful = TEDnClassifier(
         plan=plan,
@@ -161,7 +161,8 @@ def check_options(
 
 def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
-    X, plan, keep = result.data.X, careful.plan, result.data.rest is not None
+    X, plan, rest = result.data.X, careful.plan, result.data.rest is not None
+    keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
     try:
         found = careful.crossfit(X, y, keep_chains=keep)
     except KeyboardInterrupt:
@@ -176,7 +177,8 @@ def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) ->
         whole = whole_repeats(careful.memory or (), plan)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
     careful.set_params(memory=None)
-    if keep:
+    result = replace(result, chains=found.folds[0])
+    if rest:
         try:
             return _counted(result, careful, y, found, engine)
         except KeyboardInterrupt:

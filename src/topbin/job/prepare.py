@@ -1,6 +1,7 @@
 """From a source to what a model reads: rows, labels, features, and what was noticed on the way."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ import numpy as np
 from topbin.core.checks import check_count
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
+from topbin.core.figures import counted
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch, Places
@@ -27,7 +29,7 @@ from topbin.job.draw import (
     positives_first,
     read_whole,
 )
-from topbin.mpe.alarms import shared_rows
+from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 
 SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
@@ -114,18 +116,34 @@ class Prepared:
         unknown = () if self.label is None else (v for v in self.labels.unlabeled if v == 0)
         return [
             f"labels          {self.labels.note}",
+            f"columns         {self._kinds()}",
             *(f'                {v!r} is read as "unknown", not as "negative"' for v in unknown),
             *(f"dates           {line}" for line in self.dates),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
         ]
 
-    def with_alarms(self, estimate: AlphaEstimate) -> AlphaEstimate:
-        """An estimate with the alarms that the rows give reason for; of a sample, with a note."""
+    def _kinds(self) -> str:
+        """How many columns were read in which way."""
+        names = {"string": "category", "boolean": "yes/no"}
+        kinds = Counter(names.get(f.kind, f.kind) for f in self.encoder.features)
+        read = [_plural(count, kind) for kind, count in kinds.most_common()]
+        dropped = len(self.encoder.dropped)
+        return ", ".join([*read, *([f"{dropped:,} left out"] if dropped else [])])
+
+    def with_alarms(
+        self, estimate: AlphaEstimate, others: Sequence[AlphaEstimate] = ()
+    ) -> AlphaEstimate:
+        """An estimate with alarms of the rows and of other methods; of a sample, with a note."""
         notes = estimate.notes
         if self.rest is not None and estimate.n_u == self.labels.n_u:
             notes = (*notes, self.rest.note(is_counted=False))
-        return replace(estimate, alarms=(*estimate.alarms, *self.alarms), notes=notes)
+        alarms = estimate.alarms
+        if any(alarm.bias == "down" for alarm in self.alarms):
+            # The scores cannot be taken at their word, so they do not say which way α is off.
+            alarms = tuple(replace(alarm, bias="either") for alarm in alarms)
+        alarms = (*alarms, *self.alarms, *methods_disagree(estimate, others))
+        return replace(estimate, alarms=alarms, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """What result.json says about the data."""
@@ -243,10 +261,11 @@ def _notice(
     is_p, is_u = labels.is_positive, labels.is_unlabeled
     found = find_in_columns((columns[name] for name in names), is_p, is_u)
     keys = row_keys(X)
-    twins = equal_keys(keys[is_p], keys[is_u])
+    twins = equal_keys(keys[is_p], keys[is_u], [X])
     leaks = (Alarm("leak", LEAK.format(f.column), "down") for f in found if f.code == "leak")
     kept = (finding for finding in found if finding.code not in DROPPED_ANYWAY)
-    return (*kept, *overlap(twins)), (*leaks, *shared_rows(twins))
+    alarms = (*leaks, *shared_rows(twins), *repeated_rows(twins.repeated))
+    return (*kept, *overlap(twins)), alarms
 
 
 def _check_label(label: Any, positives: Any) -> None:
@@ -277,6 +296,17 @@ def _check_id(table: Batch, labels: Labels, label: str | None, id: str) -> None:
             f'{shared:,} unlabeled rows have the "{id}" of a known positive. Remove them from '
             "the unlabeled file: a row that is known positive is not unlabeled.",
         )
+
+
+def _plural(count: int, kind: str) -> str:
+    """How many columns of a kind.
+
+    >>> _plural(1, "number"), _plural(2, "category"), _plural(2, "text")
+    ('1 number', '2 categories', '2 text')
+    """
+    if kind in ("text", "yes/no"):
+        return f"{count:,} {kind}"
+    return f"{count:,} categories" if kind == "category" and count > 1 else counted(count, kind)
 
 
 def _names(columns: str | Sequence[str]) -> list[str]:

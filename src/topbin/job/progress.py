@@ -7,9 +7,10 @@ from time import monotonic
 from typing import Any
 
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.figures import figure
 from topbin.learn.crossfit import Plan
 
-FIRST_LINE = "first estimate  between {:.2f} and {:.2f}; refining (Ctrl-C keeps the best so far)"
+FIRST_LINE = "first estimate  between {} and {}; refining (Ctrl-C keeps the best so far)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +65,16 @@ def shown(console: Any) -> Iterator[Callable[[Event], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     live = console.is_terminal or console.is_jupyter
-    columns = (TextColumn("refining"), BarColumn(), MofNCompleteColumn())
-    columns += (TextColumn("{task.description}"),)
+    left_in_words = TextColumn("{task.description}")
+    columns = (TextColumn("refining"), BarColumn(), MofNCompleteColumn(), left_in_words)
     with Progress(*columns, console=console, transient=True, disable=not live) as bar:
         task = bar.add_task("", total=None)
 
         def tell(event: Event) -> None:
             left = time_left(event.seconds_left)
             if event.stage == "first" and event.estimate is not None:
-                console.print(FIRST_LINE.format(*(event.estimate.interval or (0, 1))))
+                ends = (figure(end, places=2) for end in event.estimate.interval or (0.0, 1.0))
+                console.print(FIRST_LINE.format(*ends))
                 bar.update(task, description=left)
                 if left and not live:
                     console.print(f"refining        {left}")

@@ -7,27 +7,37 @@ from typing import Any
 
 import numpy as np
 
-from topbin.core.checks import Scores, check_count
-from topbin.core.defaults import RANGE_ONLY
+from topbin.core.checks import Scores, check_count, check_fraction
+from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
 from topbin.core.errors import InputError
 from topbin.core.estimate import INTERVAL_ASSUMES, AlphaEstimate
 from topbin.core.evidence import Evidence
+from topbin.core.figures import counted, figure
+from topbin.data.batch import Batch
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.audit import NEEDS_RANDOM
-from topbin.evaluate.measure import Share
-from topbin.evaluate.threshold import AtThreshold, recall, threshold_for_precision
+from topbin.evaluate.candidates import precision_of_best, what_to_expect
+from topbin.evaluate.threshold import out_of_reach
 from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
+from topbin.learn.crossfit import Chain
+from topbin.learn.explain import Explanation, explain_held_out
 from topbin.learn.posterior import fit_posterior
-from topbin.mpe.alarms import DISAGREE
+from topbin.learn.select import Floats, RowNumbers
 from topbin.store.models import versions_of
 
+EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
+PICTURE_ROWS = 100  # of either kind, from which it is read how much each column matters
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
 
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """Rows picked for review: how many, from which score on, and what to expect of them."""
+    """Rows picked for review: how many, from which score on, and what to expect of them.
+
+    `precision` is the mean of their probabilities, and `precision_low` its low end; `recall` is the
+    share of the positives among all unlabeled rows that this makes.
+    """
 
     rows: int
     threshold: float
@@ -42,7 +52,8 @@ class Result:
     """The answer of `topbin.fit`, in the order people ask for it.
 
     `stopped` says why the job ended early, if it did; the estimate is then the best so far. `best`
-    are the best rows of all files, if the rows in memory are a sample.
+    are the best rows of all files, if the rows in memory are a sample. `chains` have the models of
+    one repeat that did not see the rows they held out; they explain these rows.
     """
 
     data: Prepared
@@ -55,11 +66,12 @@ class Result:
     min_precision: float | None = None
     stopped: str | None = None
     best: Best | None = None
+    chains: tuple[Chain, ...] = ()
 
     @property
     def estimate(self) -> AlphaEstimate:
         """α among the unlabeled, with interval, bound and alarms."""
-        return self.data.with_alarms(self.classifier.estimate_)
+        return self.data.with_alarms(self.classifier.estimate_, self.methods)
 
     @property
     def evidence(self) -> Evidence:
@@ -77,10 +89,6 @@ class Result:
         """p(positive) of each unlabeled row in memory, by models that never saw it, in order."""
         return self.classifier.oof_proba_[self.data.unlabeled_rows]
 
-    def _alpha(self) -> dict[str, Any]:
-        """What measures of candidates need to know: α, and the confidence of its interval."""
-        return {"alpha": self.estimate, "confidence": self.estimate.confidence}
-
     def _pi_at(self, alpha: float) -> float:
         """π if α had this value."""
         return self.estimate.pi_at(alpha, n_u=self.data.n_u, negatives=self.data.n_n)
@@ -94,20 +102,23 @@ class Result:
         if n is None and min_precision is None and self.min_precision is not None:
             return self._picked_as_asked(self.min_precision)
         ranked, of = self._ranked()
+        value, low = self._precision(ranked)
         if min_precision is None:
             rows = min(self.review if n is None else check_count(n, "n"), ranked.size)
-            threshold, why = float(ranked[rows - 1]), f"the {rows:,} highest probabilities"
+            why = f"the {rows:,} highest probabilities" if rows > 1 else "the highest probability"
         else:
-            sure = {"precision": min_precision, **self._alpha()}
-            choice = threshold_for_precision(self.evidence, **sure)
-            threshold, rows = choice.threshold, int((ranked >= choice.threshold).sum())
+            wanted = check_fraction(min_precision, "min_precision")
+            last = np.append(ranked[1:] != ranked[:-1], True)  # of rows with the same score
+            good = np.flatnonzero(last & (low >= wanted))
+            if good.size == 0:
+                raise out_of_reach(wanted, low)
+            rows = int(good[-1]) + 1
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
-            if rows == ranked.size < of:  # rows beyond these reach it too, but were not kept
-                threshold = float(ranked[-1])
-            if choice.n_picked > rows:
-                why += f"; {choice.n_picked:,} rows reach it, and only the first are listed"
-        found = recall(self.evidence.scores[0], threshold=threshold).value
-        return Picked(rows, threshold, *self._precision(threshold), found, why)
+            if rows == ranked.size < of:
+                why += "; more rows reach it, and only the first are listed"
+        k, positives = rows - 1, self.estimate.alpha * of
+        found = min(1.0, float(rows * value[k] / positives)) if positives else 0.0
+        return Picked(rows, float(ranked[k]), float(value[k]), float(low[k]), found, why)
 
     def _picked_as_asked(self, min_precision: float) -> Picked:
         """By the precision the job was asked for; by number where no threshold reaches it."""
@@ -126,35 +137,72 @@ class Result:
         scores = self.evidence.scores[1]
         return np.sort(scores)[::-1], scores.size
 
-    def _precision(self, threshold: float) -> tuple[float | None, float | None]:
-        """None where the figure would be 1 by construction: at the cut that α was read from."""
-        cut, shares = self.estimate.cut, self._shares(threshold)
-        if cut is not None and [s.value for s in shares] == [s.value for s in self._shares(cut)]:
-            return None, None
-        found = AtThreshold(threshold, *shares).precision(**self._alpha())
-        return found.value, found.interval[0]
+    def _likely(self, alpha: float, ranked: Scores) -> Floats:
+        """The probabilities of the best rows, if α has this value."""
+        return fit_posterior(*self.evidence.scores, alpha)(ranked)
 
-    def _shares(self, threshold: float) -> tuple[Share, Share]:
-        """The shares of positives and of unlabeled rows at or above a threshold."""
-        ranked, of = self._ranked()
-        above = int((ranked >= threshold).sum())
-        return Share.at_least(self.evidence.scores[0], threshold), Share(above / of, of)
+    def _precision(self, ranked: Scores) -> tuple[Floats, Floats]:
+        """For each k the precision of the k best rows, and its low end."""
+        est = self.estimate
+        low = est.alpha if est.interval is None else est.interval[0]
+        likely, at_low = (self._likely(alpha, ranked) for alpha in (est.alpha, low))
+        return precision_of_best(likely, at_low, est.confidence or CONFIDENCE)
 
-    def candidates(self, n: int | None = None, *, min_precision: float | None = None) -> Any:
-        """The unlabeled rows most likely positive, best first, as a pandas table."""
-        rows = self.picked(n, min_precision=min_precision).rows
+    def _listed(self, rows: int) -> tuple[Batch, RowNumbers]:
+        """So many of the best unlabeled rows, and where in memory they are (−1: nowhere)."""
+        table, unlabeled = self.data.table, self.data.unlabeled_rows
         if self.best is None:
             order = np.argsort(-self.evidence.scores[1], kind="stable")[:rows]
-            listed = self.data.table.take(self.data.unlabeled_rows[order])
-        else:
-            listed = self.best.rows.take(slice(rows))
-        to_probability = fit_posterior(*self.evidence.scores, self.estimate.alpha)
+            return table.take(unlabeled[order]), unlabeled[order]
+        listed, places = self.best.rows.take(slice(rows)), table.places[unlabeled]
+        order = np.argsort(places)
+        found = order[np.searchsorted(places, listed.places, sorter=order).clip(max=order.size - 1)]
+        return listed, np.where(places[found] == listed.places, unlabeled[found], -1)
+
+    def _explained(self, rows: Batch, where: RowNumbers) -> Explanation:
+        known = np.flatnonzero(~self.data.labels.is_negative)  # the rows that took part
+        places = np.where(where < 0, -1, np.searchsorted(known, where))
+        frame = rows.select(self.data.encoder.columns)
+        X = self.data.encoder.encode(frame)
+        return explain_held_out(self.chains, places, X, self.data.encoder, frame.frame)
+
+    def explain(self, n: int | None = None) -> Explanation:
+        """What each column, or word, adds to the score of the best rows, as many as `candidates`.
+
+        By models that never saw the row, so it explains the score that ranked it, not the world.
+        `reasons()` has the strongest three of each row; TB013 if the model cannot be explained.
+        """
+        return self._explained(*self._listed(self.picked(n).rows))
+
+    def importance(self) -> dict[str, float]:
+        """How much each column or word moves the score, on average over held-out rows."""
+        rng, labels = np.random.default_rng(self.seed), self.data.labels
+        sides = (np.flatnonzero(side) for side in (labels.is_positive, labels.is_unlabeled))
+        drawn = [rng.permutation(side)[:PICTURE_ROWS] for side in sides]
+        where = np.sort(np.concatenate(drawn))
+        return self._explained(self.data.table.take(where), where).importance()
+
+    def candidates(
+        self, n: int | None = None, *, min_precision: float | None = None, why: bool = False
+    ) -> Any:
+        """The unlabeled rows most likely positive, best first, as a pandas table.
+
+        With `why`, three more columns say what moved the score of a row, of the first 1,000 rows.
+        """
+        rows = self.picked(n, min_precision=min_precision).rows
+        listed, where = self._listed(rows)
         frame = listed.frame.drop(columns=[self.data.label or ""], errors="ignore")
         if self.data.id is not None:
             frame.insert(0, self.data.id, frame.pop(self.data.id))
-        likely = to_probability(self._ranked()[0][:rows]).round(4)
+        likely = self._likely(self.estimate.alpha, self._ranked()[0][:rows]).round(4)
         ours = {"rank": np.arange(1, rows + 1), "row": listed.places + 1, "probability": likely}
-        return in_front(frame, ours)
+        frame = in_front(frame, ours)
+        if why:
+            first = listed.take(slice(EXPLAINED)), where[:EXPLAINED]
+            for name, texts in self._explained(*first).texts().items():
+                blank = [""] * (rows - len(texts))
+                frame[unused(name, frame.columns)] = [*texts, *blank]
+        return frame
 
     def score(self, frame: Any) -> Any:
         """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
@@ -179,10 +227,9 @@ class Result:
     def agreement(self) -> str:
         """How other methods read the same scores, in words."""
         points = sorted((other.alpha, other.method) for other in self.methods)
-        said = ", ".join(f"{method} {alpha:.3f}" for alpha, method in points)
-        apart = points[-1][0] - points[0][0]
-        word = "methods agree" if apart <= DISAGREE else "methods disagree"
-        return f"{word}: {said}"
+        said = ", ".join(f"{method} {figure(alpha)}" for alpha, method in points)
+        apart = any(alarm.code == "methods-disagree" for alarm in self.estimate.alarms)
+        return f"methods {'disagree' if apart else 'agree'}: {said}"
 
     def summary(self, *, data: bool = True) -> str:
         """The answer as text, in the order in which people ask; `data`: and how it was read."""
@@ -213,11 +260,23 @@ class Result:
             "methods": [self._plain(other) for other in self.methods],
             "agreement": self.agreement(),
             "model": {"class": type(self.classifier).__name__},
+            **self._columns_that_matter(),
             "history": [record(epoch) for epoch in self.classifier.history_],
             "sensitivity": self.sensitivity(),
             "candidates": {"file": "candidates.csv", **asdict(self.picked())},
             "versions": packages(),
         }
+
+    def _columns_that_matter(self) -> dict[str, Any]:
+        """For result.json; nothing if the model cannot be explained."""
+        try:
+            found = self.importance()
+        except InputError as error:
+            if error.code != "TB013":
+                raise
+            return {}
+        first = list(found.items())[:SHOWN_COLUMNS]
+        return {"importance": [{"column": name, "mean": mean} for name, mean in first]}
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Leave a run folder: result.json, candidates.csv, report.html and the model.
@@ -237,13 +296,16 @@ class Result:
         # As much as fits on one line; the fields contain whole tables.
         est, model = self.estimate, type(self.classifier).__name__
         if est.n_p < RANGE_ONLY and est.interval is not None:
-            alpha = "α between {:.2f} and {:.2f}".format(*est.interval)
+            alpha = "α between {} and {}".format(*(figure(end, 2) for end in est.interval))
+        elif est.leading_bound is not None:
+            alpha = f"α ≤ {figure(est.leading_bound)}"
         else:
-            alpha = f"α = {est.alpha:.3f}"
+            alpha = f"α = {figure(est.alpha)}"
         early = ", stopped early" if self.stopped else ""
+        made = f"{model}, preset {self.preset}, seed {self.seed}{early}"
         return (
-            f"<{type(self).__name__}: {alpha} of {est.n_u:,} unlabeled rows, {len(est.alarms)} "
-            f"alarms; {model}, preset {self.preset}, seed {self.seed}{early}; see .summary()>"
+            f"<{type(self).__name__}: {alpha} of {est.n_u:,} unlabeled rows, "
+            f"{counted(len(est.alarms), 'alarm')}; {made}; see .summary()>"
         )
 
     def _repr_html_(self) -> str:
@@ -260,10 +322,11 @@ def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
     lines += [f"stopped early   {found['stopped']}; best so far:"] if found["stopped"] else []
     lines.append(AlphaEstimate.from_dict(estimate).summary(**among))
     lines += [f"agreement       {found['agreement']}", *read]
-    lines.append(f"candidates      {picked['rows']:,} rows: {_expectation(picked)}")
+    told = f"{picked['why']}; {what_to_expect(picked, estimate)}"
+    lines.append(f"candidates      {counted(picked['rows'])}: {told}")
     if estimate["n_p"] >= RANGE_ONLY:
-        ends = (f"{c['if']} {c['alpha']:.3f}: {c['rows']:,} rows" for c in found["sensitivity"])
-        lines.append(f"what if         {'; '.join(ends)}")
+        cases = ((c["if"], figure(c["alpha"]), counted(c["rows"])) for c in found["sensitivity"])
+        lines.append("what if         " + "; ".join(f"{c} {a}: {rows}" for c, a, rows in cases))
     if not found.get("audit"):
         lines.append("to be sure      label a random sample: topbin audit")
     return "\n".join(lines)
@@ -274,31 +337,22 @@ def audit_lines(found: Mapping[str, Any]) -> list[str]:
     told, first = found.get("audit"), found["estimate"]
     if not told or told["alpha"] is None:
         return []
-    low, high = told["interval"]
+    low, high = map(figure, told["interval"])
     n_u, level = found["data"]["n_u"], f"{100 * told['confidence']:g} %"
     lines = [
-        f"with the audit  α = {told['alpha']:.3f} of the {n_u:,} unlabeled are positive "
-        f"(about {told['alpha'] * n_u:,.0f} rows)",
-        f"{level} interval   {low:.3f} to {high:.3f}   {told.get('assumes', NEEDS_RANDOM)}",
+        f"with the audit  α = {figure(told['alpha'])} of the {n_u:,} unlabeled are positive "
+        f"(about {counted(round(told['alpha'] * n_u))})",
+        f"{level} interval   {low} to {high}   {told.get('assumes', NEEDS_RANDOM)}",
     ]
     if "upper_bound" in told:
-        lines.append(f"{level} bound      α ≤ {told['upper_bound']:.3f}   one-sided")
-    ends = "" if first["interval"] is None else "; {:.3f} to {:.3f}".format(*first["interval"])
-    lines.append(f"without it      α = {first['alpha']:.3f}{ends}   {INTERVAL_ASSUMES}")
+        lines.append(f"{level} bound      α ≤ {figure(told['upper_bound'])}   one-sided")
+    ends = "" if first["interval"] is None else "; {} to {}".format(*map(figure, first["interval"]))
+    assumes = first.get("interval_assumes", INTERVAL_ASSUMES)
+    lines.append(f"without it      α = {figure(first['alpha'])}{ends}   {assumes}")
     lines.append(f"audit           {told['sentence']}")
     lines += [f"labels          {told['labels']}"] if told.get("labels") else []
     lines += [f"recall          {told['recall']['sentence']}"] if told.get("recall") else []
     return lines + [f"also            {other['sentence']}" for other in told.get("others", ())]
-
-
-def _expectation(picked: Mapping[str, Any]) -> str:
-    why, precision = picked["why"], picked["precision"]
-    if precision is None:
-        return f"{why}; their precision cannot be estimated from the same scores"
-    return (
-        f"{why}; about {100 * precision:.0f} % positive, "
-        f"at least {100 * picked['precision_low']:.0f} % if the interval's low end is right"
-    )
 
 
 def in_front(frame: Any, columns: Mapping[str, Any]) -> Any:

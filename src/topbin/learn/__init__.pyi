@@ -16,6 +16,8 @@ from .crossfit import Plan as Plan
 from .crossfit import Progress as Progress
 from .crossfit import crossfit as crossfit
 from .cvir import cvir as cvir
+from .explain import Explanation as Explanation
+from .explain import Reason as Reason
 from .loop import Backend as Backend
 from .loop import Diverged as Diverged
 from .loop import Epoch as Epoch

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import groupby
 from math import inf
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -141,7 +141,7 @@ def crossfit(
     deadline: float = inf,
     new_rows: bool = True,
     lean: bool = False,
-    keep_chains: bool = False,
+    keep_chains: bool | Literal["first"] = False,
     memory: MutableMapping[str, Any] | None = None,
     on_event: Callable[[Progress], object] | None = None,
 ) -> CrossFit:
@@ -154,7 +154,7 @@ def crossfit(
 
     Chains that `memory` has, by their `chain_name`, are taken from it; others are put there,
     except those that the deadline cut short. Models of chains that held rows out are dropped,
-    unless `keep_chains` asks for them.
+    unless `keep_chains` asks for them: for all, or for those of the first repeat.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from topbin.learn import find_learner
@@ -169,19 +169,21 @@ def crossfit(
     sample_weight = None if sample_weight is None else sample_weight[order]
     run = partial(
         run_chain, estimator, X, is_positive, learner, alpha=alpha, plan=plan,
-        sample_weight=sample_weight, deadline=deadline, keep_models=keep_chains,
+        sample_weight=sample_weight, deadline=deadline,
     )  # fmt: skip
+    kept = 1 if keep_chains == "first" else plan.repeats if keep_chains else 0
     jobs = list(jobs_of(is_positive, learner, plan, seed, new_rows))
     chains: list[Chain] = []
     with threadpool_limits(limits=1 if is_small(X) else None):
-        for chain in _run_jobs(jobs, run, {} if memory is None else memory, n_jobs):
+        for chain in _run_jobs(jobs, run, {} if memory is None else memory, n_jobs, kept):
             chains.append(chain)
             if on_event is not None:
                 on_event(Progress(len(chains), len(jobs), chain.history[-1]))
     found = _gather(chains, is_positive, ranks=ranks, lean=lean)
     found = replace(found, scores=found.scores[np.argsort(order)])
-    kept = (replace(chain, held_out=order[chain.held_out]) for chain in chains if keep_chains)
-    return replace(found, chains=tuple(kept))
+    whole = (chain for chain in chains if chain.repeat < kept)
+    chains = [replace(chain, held_out=order[chain.held_out]) for chain in whole]
+    return replace(found, chains=tuple(chains))
 
 
 class Job(NamedTuple):
@@ -208,18 +210,26 @@ def jobs_of(
 
 
 def _run_jobs(
-    jobs: Iterable[Job], run: "partial[Chain]", memory: MutableMapping[str, Any], n_jobs: int | None
+    jobs: Iterable[Job],
+    run: "partial[Chain]",
+    memory: MutableMapping[str, Any],
+    n_jobs: int | None,
+    kept: int,
 ) -> Iterator[Chain]:
-    """The chains in order, repeat by repeat: those in memory, and those that are run now."""
-    plan, deadline, keep_models = (run.keywords[k] for k in ("plan", "deadline", "keep_models"))
+    """The chains in order, repeat by repeat: those in memory, and those that are run now.
+
+    All models of the first `kept` repeats are kept.
+    """
+    plan, deadline = run.keywords["plan"], run.keywords["deadline"]
     for repeat, group in groupby(jobs, key=lambda job: job.repeat):
         known = [(job, memory.get(job.name)) for job in group]
-        if keep_models:
+        if keep_models := repeat < kept:
             known = [(job, done if done and done.models else None) for job, done in known]
         missing = [job for job, done in known if done is None]
         if repeat and missing and monotonic() > deadline:
             return
-        tasks = (delayed(run)(job.held_out, job.repeat, seed=job.seed) for job in missing)
+        task = delayed(partial(run, keep_models=keep_models))
+        tasks = (task(job.held_out, job.repeat, seed=job.seed) for job in missing)
         runs = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
         for job, done in known:
             chain = next(runs) if done is None else done

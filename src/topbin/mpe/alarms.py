@@ -13,13 +13,15 @@ from scipy.stats import norm
 
 from topbin.core import Alarm, AlphaEstimate, Tails
 from topbin.core.defaults import FEW_POSITIVES
+from topbin.core.figures import counted, figure
 from topbin.core.hashing import Twins
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
 
 Alarms = Iterator[Alarm]
 TINY_BIN = 20
 NEAR_ONE = 0.95
-DISAGREE = 0.1
+DISAGREE, QUARTER = 0.1, 0.25
+REPEATED = 0.05
 LEVEL = 0.025
 CLEARLY = 0.001
 
@@ -42,7 +44,8 @@ def find_alarms(
 def few_positives(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """Below 100 positives the point estimate of α = .5 was seen anywhere from .39 to .55."""
     if estimate.n_p < FEW_POSITIVES:
-        message = f"only {estimate.n_p} known positives; trust the interval more than the point."
+        seen = counted(estimate.n_p, "known positive")
+        message = f"only {seen}; trust the interval more than the point."
         yield Alarm("few-positives", message, "either")
 
 
@@ -53,7 +56,8 @@ def tiny_bin(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     best = _bin_of(estimate.cut, tails)
     x, y = int(tails.above_p[best]), int(tails.above_u[best])
     if min(x, y) < TINY_BIN:
-        message = f"the chosen top bin contains only {x:,} positives and {y:,} unlabeled rows."
+        seen = f"{counted(x, 'positive')} and {counted(y, 'unlabeled row')}"
+        message = f"the chosen top bin contains only {seen}."
         yield Alarm("tiny-bin", message, "either")
 
 
@@ -71,7 +75,7 @@ def no_flat_top(estimate: AlphaEstimate, tails: Tails) -> Alarms:
         yield Alarm(
             "no-flat-top",
             "the ratio still rises inside the chosen top bin, so the bin seems to contain "
-            "negatives.",
+            "negatives, if the known positives are like the others.",
             "up",
         )
 
@@ -79,7 +83,7 @@ def no_flat_top(estimate: AlphaEstimate, tails: Tails) -> Alarms:
 def near_one(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """Near 1, the model may simply not have learned to separate positives from the rest."""
     if estimate.alpha >= NEAR_ONE:
-        message = f"α = {estimate.alpha:.3f} means that nearly all unlabeled rows are positive;"
+        message = f"α = {figure(estimate.alpha)} means that nearly all unlabeled rows are positive;"
         yield Alarm("near-one", f"{message} a model that learned nothing gives the same.", "up")
 
 
@@ -107,27 +111,52 @@ def heavy_ties(estimate: AlphaEstimate, tails: Tails) -> Alarms:
         yield Alarm("ties", f"{message} so the top bin can be chosen only roughly.", "up")
 
 
-def outside_interval(estimate: AlphaEstimate, tails: Tails) -> Alarms:
-    """The method's point contradicts the counts."""
-    low, high = estimate.interval or (0.0, 1.0)
-    if not low <= estimate.alpha <= high:
-        ends = f"{low:.3f} to {high:.3f} that the counts allow."
-        message = f"{estimate.method} gives {estimate.alpha:.3f}, outside the interval {ends}"
+def outside_limits(estimate: AlphaEstimate, tails: Tails) -> Alarms:
+    """The method's point contradicts the counts: above the bound, or outside the interval."""
+    (low, high), bound = estimate.interval or (0.0, 1.0), estimate.upper_bound
+    point = f"{estimate.method} gives {figure(estimate.alpha)}"
+    if bound is not None and estimate.alpha > bound:
+        message = (
+            f"{point}, above the bound {figure(bound)}; trust the bound if its assumptions hold."
+        )
+        yield Alarm("above-bound", message, "up")
+    elif not low <= estimate.alpha <= high:
+        ends = f"{figure(low)} to {figure(high)} that the counts allow."
+        message = f"{point}, outside the interval {ends}"
         yield Alarm("outside-interval", message, "up" if estimate.alpha > high else "down")
 
 
 CHECKS = (
-    few_positives, tiny_bin, no_flat_top, near_one, not_higher, heavy_ties, outside_interval,
+    few_positives, tiny_bin, no_flat_top, near_one, not_higher, heavy_ties, outside_limits,
 )  # fmt: skip
 
 
 def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -> Alarms:
-    """Two readings of the same scores that differ by more than a tenth."""
+    """Readings of the same scores that differ by more than this estimate's own uncertainty.
+
+    Allowed are half the width of its interval or a quarter of α, whichever is more, but no more
+    than a tenth; and always the share that one row is.
+    """
     points = {other.method: other.alpha for other in (*others, estimate)}
     low, high = min(points, key=points.__getitem__), max(points, key=points.__getitem__)
-    if points[high] - points[low] > DISAGREE:
-        message = f"methods disagree: {low} {points[low]:.3f}, {high} {points[high]:.3f}."
+    width = 0.0 if estimate.interval is None else estimate.interval[1] - estimate.interval[0]
+    usual = min(DISAGREE, max(width / 2, QUARTER * estimate.alpha))
+    if points[high] - points[low] > max(usual, 1 / estimate.n_u):
+        seen = f"{low} {figure(points[low])}, {high} {figure(points[high])}"
+        message = f"methods disagree: {seen}; rely on none alone, and label a random sample."
         yield Alarm("methods-disagree", message, "either")
+
+
+def repeated_rows(share: float) -> tuple[Alarm, ...]:
+    """Rows that are copies of others: their labels are known to the models that score them.
+
+    >>> [alarm.bias for alarm in repeated_rows(0.5)], repeated_rows(0.01)
+    (['down'], ())
+    """
+    if share <= REPEATED:
+        return ()
+    message = f"{100 * share:.0f} % of the rows are exact copies of others; keep one of each."
+    return (Alarm("repeated-rows", message, "down"),)
 
 
 def shared_rows(twins: Twins) -> tuple[Alarm, ...]:

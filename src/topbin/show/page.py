@@ -8,10 +8,18 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from topbin.core.defaults import RANGE_ONLY
-from topbin.core.estimate import BOUND_ASSUMES, DIRECTION, INTERVAL_ASSUMES, TOO_FEW
+from topbin.core.estimate import (
+    BOUND_ASSUMES,
+    DIRECTION,
+    INTERVAL_ASSUMES,
+    AlphaEstimate,
+    too_few,
+)  # fmt: skip
+from topbin.core.figures import counted, figure, percent
 from topbin.core.optional import require
 from topbin.core.visible import visible
 from topbin.evaluate.audit import NEEDS_RANDOM, VERDICTS
+from topbin.evaluate.candidates import what_to_expect
 from topbin.show.canvas import Display
 from topbin.show.history import HistoryDisplay
 from topbin.show.scores import ScoreDisplay
@@ -26,7 +34,11 @@ MEANING = {
     "reversed-scores": "Known positives have the lowest scores: the scores seem to be reversed.",
     "ties": "Many rows share a score, so they cannot be ranked against each other.",
     "outside-interval": "The method's point and the counts contradict each other.",
-    "methods-disagree": "Different ways to read the same scores give different answers.",
+    "methods-disagree": "Different ways to read the same scores give different answers: methods "
+    "that trust one top bin err upward if it is not pure, others either way.",
+    "above-bound": "The point counts rows as positive that the known positives do not account for.",
+    "repeated-rows": "Models that score a row have seen a copy of it, so known positives score too "
+    "high; interval and bound, which count every copy, are too narrow.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
     "leak": "A column that was filled in because of the label makes all other rows look negative.",
     "steep-start": "Hardly any positive is unlabeled, or too few rows have too many columns.",
@@ -81,6 +93,11 @@ def _render(
         bound_assumes=BOUND_ASSUMES,
         direction=DIRECTION,
         verdict=VERDICTS,
+        figure=figure,
+        percent=percent,
+        counted=counted,
+        expected=what_to_expect(result["candidates"], result["estimate"]),
+        has_files=template == "page.html",
         pictures=[
             (drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__])
             for drawn in (display.plot() for display in displays)
@@ -102,15 +119,23 @@ def answer(estimate: Mapping[str, Any]) -> str:
     ...     "confidence": 0.95}))
     About 25 % of the 400 unlabeled rows are positive (95 % interval 20 % to 30 %): 80 to 120 rows.
     """
-    n_u, about = estimate["n_u"], f"About {100 * estimate['alpha']:.0f} %"
+    n_u, about = estimate["n_u"], f"About {percent(estimate['alpha'])} %"
     among = f"of the {n_u:,} unlabeled rows are positive"
     if estimate["interval"] is None:
         return f"{about} {among}."
     low, high = estimate["interval"]
-    rows = f"{low * n_u:,.0f} to {high * n_u:,.0f} rows"
-    ends = f"{100 * low:.0f} %", f"{100 * high:.0f} %"
+    rows = f"{low * n_u:,.0f} to {counted(high * n_u)}"
+    ends = f"{percent(low)} %", f"{percent(high)} %"
     if estimate["n_p"] < RANGE_ONLY:
-        return f"Between {' and '.join(ends)} {among}: {rows}. {estimate['n_p']} {TOO_FEW}."
+        return f"Between {' and '.join(ends)} {among}: {rows}. {too_few(estimate['n_p'])}."
+    found = AlphaEstimate.from_dict({"method": "", **estimate})
+    if (most := found.leading_bound) is not None:
+        point = (
+            f"{estimate['method']} gives {percent(estimate['alpha'])} %, which is above that bound"
+        )
+        if found.has_no_signal:
+            point = "No signal: the scores do not separate positives from unlabeled rows"
+        return f"At most {percent(most)} % {among}: {counted(most * n_u)}. ({point}.)"
     level = f"{100 * estimate['confidence']:g} % interval"
     return f"{about} {among} ({level} {' to '.join(ends)}): {rows}."
 

@@ -1,18 +1,22 @@
 """The model of a run and the encoder that feeds it: what `topbin score` does, for frames."""
 
-from collections.abc import Container
+import warnings
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch, as_pandas
+from topbin.data.columns import as_columns
 from topbin.data.features import Features
+from topbin.learn.explain import Explanation, explain
 from topbin.store.models import load, load_encoder, reading
 from topbin.store.runs import read_result
 
 MODEL = "model"
 PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
+REASON = "topbin_"  # before reason_1, reason_2, reason_3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,8 +26,11 @@ class Scorer:
     model: Any
     encoder: Features
 
-    def score(self, frame: Any) -> Any:
+    def score(self, frame: Any, *, why: bool = False) -> Any:
         """The rows with two columns more: p(positive) among the unlabeled, and whether it is > .5.
+
+        With `why`, three more say what moved the score of each row; that takes a millisecond or
+        more per row, and is TB013 where the model cannot be explained.
 
         `frame` is a pandas, polars or arrow frame, or a `Batch`; what comes back is a pandas frame.
         Columns that the model does not read may be missing, or be others.
@@ -32,9 +39,36 @@ class Scorer:
         given = table.frame if isinstance(frame, Batch) else as_pandas(frame)
         refuse_scored(table.kinds, table.name)
         X = self.encoder.encode(table)
+        for doubt in self._doubts(table):
+            warnings.warn(doubt, stacklevel=2)
         with reading("the model of the run"):
             p = self.model.predict_proba(X)[:, 1]
-        return given.assign(**{PROBABILITY: p, POSITIVE: p > 0.5})
+            reasons = self._explain(X, table).texts() if why else {}
+        ours = {f"{REASON}{name}": texts for name, texts in reasons.items()}
+        return given.assign(**{PROBABILITY: p, POSITIVE: p > 0.5, **ours})
+
+    def explain(self, frame: Any) -> Explanation:
+        """What each column, or word, adds to the score of each row; as `Result.explain`."""
+        table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
+        return self._explain(self.encoder.encode(table), table)
+
+    def _doubts(self, table: Batch) -> Iterator[str]:
+        """Columns that tell the model nothing: empty in these rows, or with unknown values only."""
+        columns = as_columns(table.select(self.encoder.columns))
+        for feature in self.encoder.features if table.rows else ():
+            seen, known = columns[feature.name].texts, {*feature.categories}
+            if columns[feature.name].missing.all():
+                yield f'"{feature.name}" is empty in all {table.rows:,} rows that are scored.'
+            elif feature.kind == "string" and not feature.hashes and not known & {*seen}:
+                yield f'"{feature.name}" has only values that the model has never seen.'
+
+    def _explain(self, X: Any, table: Batch) -> Explanation:
+        groups = getattr(self.model.model_, "groups", ())
+        models = [model for group in groups for model in group]
+        if not models:
+            name = type(self.model.model_).__name__
+            raise InputError("TB013", f"the scores of {name} cannot be explained.")
+        return explain(models, X, self.encoder, table.select(self.encoder.columns).frame)
 
 
 def read_scorer(run: Path, *, net: Any = None) -> Scorer:

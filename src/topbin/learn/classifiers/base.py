@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from topbin.core.checks import check_above_zero, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask, read_labels
+from topbin.core.shares import share_below
 from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.face import PUEstimator, check_weight, classes_of
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, TwoSamples
@@ -126,7 +127,8 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the kind that the classifier was fitted with."""
-        return np.asarray(self.classes_[(self._proba(X) > 0.5).astype(int)])
+        is_positive = self._proba(X) > 0.5  # first, because it checks that there was a fit
+        return np.asarray(self.classes_[is_positive.astype(int)])
 
     def predict_proba(self, X: Any) -> Floats:
         """p(not positive | x) and p(positive | x) of rows drawn as the unlabeled were."""
@@ -136,6 +138,36 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Floats:
         """The logit of p(positive | x): above 0 a row is called positive."""
         return np.asarray(logit(self._proba(X)), np.float64)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """How often a positive of y scores above an unlabeled row: `topbin.metrics.pu_auc`.
+
+        Accuracy would count every hidden positive that is found as a mistake. This orders models
+        as the true AUC does, so that GridSearchCV chooses well; its ceiling is 1 − α/2. It is not
+        corrected by α because each model has its own: one that overestimates α would win.
+        """
+        p = self._proba(X)
+        labels = read_labels(y, positive=self.classes_[1], negative=self.negative)
+        weight = check_weight(sample_weight, p.size)
+        is_p, is_u = labels.is_positive, np.flatnonzero(labels.is_unlabeled)
+        order = is_u[np.argsort(p[is_u])]
+        wins = share_below(p[is_p], p[order], None if weight is None else weight[order])
+        return float(np.average(wins, weights=None if weight is None else weight[is_p]))
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """How much each column of the matrix is used, where the models say so; the sum is 1.
+
+        The columns are those of X, or `features_.names` if X was a frame. See also `explain` of
+        `topbin.Result`, which reads rows that the models never saw.
+        """
+        check_is_fitted(self, "posterior_")
+        groups = getattr(self.model_, "groups", ())
+        found = [model.feature_importances_ for group in groups for model in group]
+        if not found:
+            raise AttributeError(f"{type(self.model_).__name__} has no feature importances")
+        total = np.sum([each / max(each.sum(), 1e-12) for each in found], axis=0)
+        return np.asarray(total / max(total.sum(), 1e-12), np.float64)
 
     def _proba(self, X: Any) -> Floats:
         check_is_fitted(self, "posterior_")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import issparse
@@ -102,7 +102,7 @@ def run_crossfit(
     alpha: float | None = None,
     ranks: bool = True,
     new_rows: bool = True,
-    keep_chains: bool = False,
+    keep_chains: bool | Literal["first"] = False,
 ) -> CrossFit:
     """Cross-fit the model that the options name, or the default one, by their plan."""
     model = default_model(table.X) if options.estimator is None else options.estimator

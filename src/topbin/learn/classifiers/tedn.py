@@ -35,7 +35,7 @@ class TEDnClassifier(PUClassifier):
     refit: Literal["cvir"] | None = None
     memory: MutableMapping[str, Any] | None = None
 
-    def crossfit(self, X: Any, y: Any, *, keep_chains: bool = False) -> CrossFit:
+    def crossfit(self, X: Any, y: Any, *, keep_chains: bool | Literal["first"] = False) -> CrossFit:
         """Run the cross-fit of `fit` on a table; `fit_from` makes a classifier of it."""
         options = self._options()
         table = self._table(*self._read_all(X, y))

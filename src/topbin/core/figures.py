@@ -1,0 +1,39 @@
+"""Numbers as people read them: as many digits as a number needs; singular and plural."""
+
+from math import floor, log10
+
+NOTHING = 1e-9  # what is left of a share that is 0 or 1 but for rounding
+
+
+def figure(share: float, places: int = 3) -> str:
+    """A share with at least so many decimals, and two digits of its distance from 0 or from 1.
+
+    >>> figure(0.25), figure(0.00042), figure(0.99958), figure(0.0), figure(0.25, places=2)
+    ('0.250', '0.00042', '0.99958', '0.000', '0.25')
+    """
+    return f"{share:.{max(places, _decimals(share))}f}"
+
+
+def percent(share: float) -> str:
+    """The same as a percentage, without zeros at its end.
+
+    >>> percent(0.25), percent(0.026), percent(0.00042), percent(0.95), percent(1.0)
+    ('25', '2.6', '0.042', '95', '100')
+    """
+    text = f"{100 * share:.{max(0, _decimals(share) - 2)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def counted(number: float, noun: str = "row") -> str:
+    """A number of things, rounded to a whole one.
+
+    >>> counted(1), counted(1234.4), counted(0, "alarm")
+    ('1 row', '1,234 rows', '0 alarms')
+    """
+    text = f"{number:,.0f}"
+    return f"{text} {noun}{'' if text == '1' else 's'}"
+
+
+def _decimals(share: float) -> int:
+    rest = min(abs(share), abs(1 - share))
+    return 1 - floor(log10(rest)) if rest > NOTHING else 0

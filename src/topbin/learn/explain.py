@@ -1,0 +1,166 @@
+"""Why a row scores high: what each column, or word, adds to the score of models that never saw it.
+
+The score that is explained is the mean logit of the models: log-odds of "like the known positives"
+against "like the other unlabeled rows". It orders rows as their probabilities do, up to averaging
+over folds. For LightGBM the parts are Shapley values of its trees (Lundberg et al., Nature Machine
+Intelligence 2020), for linear models coefficient times value; the parts and the base add up to the
+score. They explain the score, not the world: of two columns that say the same, one may get it all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse, vstack
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+
+from topbin.core.errors import InputError
+from topbin.data.features import Feature, Features
+from topbin.learn.crossfit import Chain
+from topbin.learn.select import Floats, RowNumbers
+
+REASONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A column, or a word of a text column, its value in the row, and what it adds to the score.
+
+    >>> print(Reason("amount", "431", 1.3177))
+    amount = 431 (+1.32)
+    """
+
+    column: str
+    value: str
+    contribution: float
+
+    def __str__(self) -> str:
+        return f"{self.column} = {self.value} ({self.contribution:+.2f})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """What each column or word adds to the score of each row: `base + parts` is the score.
+
+    `parts` has one column per name, and is sparse where words are explained. `rows` are the rows
+    as they came, for the values in `reasons`.
+
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"age": [50], "pay": [7]})
+    >>> found = Explanation(("age", "pay"), np.array([[1.0, -2.0]]), np.array([0.5]), rows)
+    >>> [str(reason) for reason in found.reasons()[0]], found.score
+    (['pay = 7 (-2.00)', 'age = 50 (+1.00)'], array([-0.5]))
+    """
+
+    names: tuple[str, ...]
+    parts: Any
+    base: Floats
+    rows: Any
+
+    @property
+    def score(self) -> Floats:
+        """The mean logit of the models, one per row."""
+        parts: Floats = np.asarray(self.parts.sum(axis=1), np.float64).ravel()
+        return self.base + parts
+
+    def reasons(self, most: int = REASONS) -> list[list[Reason]]:
+        """For each row the columns or words that move its score most, the strongest first."""
+        return [self._of(i, most) for i in range(self.base.size)]
+
+    def texts(self, most: int = REASONS) -> dict[str, list[str]]:
+        """The same as columns of a table: reason_1, reason_2, …"""
+        found = [[str(reason) for reason in row] for row in self.reasons(most)]
+        return {
+            f"reason_{k + 1}": [row[k] if k < len(row) else "" for row in found]
+            for k in range(min(most, len(self.names)))
+        }
+
+    def importance(self) -> dict[str, float]:
+        """How much a column or word moves the score of these rows on average, the most first."""
+        mean = np.asarray(abs(self.parts).mean(axis=0)).ravel()
+        order = np.argsort(-mean, kind="stable")
+        return {self.names[j]: float(mean[j]) for j in order if mean[j] > 0}
+
+    def _of(self, i: int, most: int) -> list[Reason]:
+        words = issparse(self.parts)
+        row = self.parts[[i]].toarray()[0] if words else self.parts[i]
+        order = np.argsort(-np.abs(row), kind="stable")[:most]
+        return [self._reason(i, int(j), float(row[j])) for j in order if row[j] != 0]
+
+    def _reason(self, i: int, j: int, part: float) -> Reason:
+        name = self.names[j]
+        if name not in self.rows:  # a word
+            column, _, word = name.partition(": ")
+            return Reason(column, f"… {word} …", part)
+        value = self.rows[name].iloc[i]
+        return Reason(name, f"{value:g}" if isinstance(value, float) else str(value), part)
+
+
+def explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Explanation:
+    """Explain the mean logit of models for rows of a matrix, and of the frame it was made from."""
+    found = [contributions(model, X) for model in models]
+    parts, base = sum(part for part, _ in found) / len(found), np.mean([b for _, b in found])
+    names, grouped = zip(*(_units(feature, features.sparse) for feature in features.features),
+                         strict=True)  # fmt: skip
+    units = [name for own in names for name in own]
+    starts = np.cumsum([0, *map(len, names)])
+    unit = np.concatenate([starts[k] + np.array(own) for k, own in enumerate(grouped)])
+    shape = (unit.size, len(units))
+    together = csr_array((np.ones(unit.size), (np.arange(unit.size), unit)), shape=shape)
+    return Explanation(tuple(units), parts @ together, np.full(X.shape[0], base), rows)
+
+
+def explain_held_out(
+    chains: Sequence[Chain], places: RowNumbers, X: Any, features: Features, rows: Any
+) -> Explanation:
+    """Explain rows, each by the chain that held it out; `places` are its training rows, −1: none.
+
+    A row that took part in no training is explained by the first chain.
+    """
+    if not chains:
+        raise InputError(
+            "TB013", "there are no models of held-out rows, so no row can be explained; the fit "
+            "was stopped before they were made, or was loaded from a folder.",
+        )  # fmt: skip
+    done: list[tuple[RowNumbers, Explanation]] = []
+    for k, chain in enumerate(chains):
+        own = np.isin(places, chain.held_out) | ((places < 0) & (k == 0))
+        if own.any():
+            found = explain(chain.models, X[own], features, rows[own])
+            done.append((np.flatnonzero(own), found))
+    order = np.argsort(np.concatenate([own for own, _ in done]))
+    parts = [found.parts for _, found in done]
+    whole = vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
+    base = np.concatenate([found.base for _, found in done])
+    return Explanation(done[0][1].names, whole[order], base[order], rows)
+
+
+def contributions(model: Any, X: Any) -> tuple[Any, float]:
+    """What each column of a matrix adds to a model's logit, and what is left without any."""
+    if isinstance(model, Pipeline) and len(model.steps) == 2:
+        return contributions(model[1], model[0].transform(X))
+    if isinstance(model, LogisticRegression):
+        weights, words = model.coef_[0], issparse(X)
+        parts = csr_array(X.multiply(weights)) if words else X * weights
+        return parts, float(model.intercept_[0])
+    if type(model).__name__ == "LGBMClassifier":
+        found = np.asarray(model.booster_.predict(X, pred_contrib=True))
+        return found[:, :-1], float(found[0, -1])
+    raise InputError(
+        "TB013",
+        f"the scores of {type(model).__name__} cannot be explained. topbin explains LightGBM "
+        '(pip install "topbin[boost]" makes it the default model) and logistic regression.',
+    )
+
+
+def _units(feature: Feature, sparse: bool) -> tuple[list[str], list[int]]:
+    """What of a column is explained, and to which of these each of its matrix columns belongs.
+
+    All parts of a date and all hashes of a string count as the column; words count each.
+    """
+    columns = feature.names(sparse=sparse)
+    if feature.kind == "text":
+        return [f"{feature.name}: {term}" for term in feature.terms], list(range(len(columns)))
+    return [feature.name], [0] * len(columns)

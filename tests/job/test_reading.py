@@ -1,0 +1,87 @@
+"""How a table was read is said, and what was probably misread is a warning."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import topbin as tb
+from topbin.cli import main
+from topbin.data.columns import as_columns
+from topbin.data.findings import numbers_as_text
+from topbin.show.page import answer
+
+
+def table(n=300):
+    rng = np.random.default_rng(0)
+    positive = np.arange(n) % 3 == 0
+    return pd.DataFrame(
+        {
+            "x": rng.normal(3.0 * positive),
+            "town": np.where(positive, "Ulm", rng.choice(["Rom", "Ulm"], n)),
+            "pay": [f"{v:,}" for v in rng.integers(900, 90_000, n)],
+            "same": 1,
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, n), unit="D"),
+            "known": positive & (rng.random(n) < 0.5),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def result():
+    return tb.fit(table().assign(pay=lambda f: f["pay"].where(f.index % 2 == 0, "1,000")), "known",
+                  preset="fast")  # fmt: skip
+
+
+def test_the_screen_says_how_columns_were_read(result):
+    assert "columns         2 categories, 1 number, 1 date, 1 left out" in result.summary()
+
+
+def test_numbers_with_separators_are_noticed(result):
+    assert 'noticed         numbers-as-text: "pay" seems to hold numbers' in result.summary()
+    assert [finding.code for finding in result.data.findings] == ["numbers-as-text"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_number"),
+    [
+        (["26,571", "980", "1,204,000"], True),
+        (["3,5", "12,25", "7,0"], True),
+        (["$ 5", "$7.50"], True),
+        (["12 %", "3.5 %"], True),
+        (["1'000", "2'500"], True),
+        (["Ulm", "Rom, 5"], False),
+        (["007", "012"], False),  # codes: no mark, and a leading zero
+        (["A-12", "B-7"], False),
+    ],
+)
+def test_what_looks_like_a_number(texts, is_number):
+    found = numbers_as_text(as_columns({"x": np.array(texts, object)})["x"])
+    assert (found is not None) == is_number
+
+
+def test_scoring_warns_of_columns_that_say_nothing(result, recwarn):
+    new = table()[:30]
+    result.score(new)
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match='"x" is empty in all 30 rows'):
+        result.score(new.assign(x=np.nan))
+    with pytest.warns(UserWarning, match='"town" has only values that the model has never seen'):
+        result.score(new.assign(town="Paris"))
+
+
+def test_no_signal_leads_the_summary():
+    rng = np.random.default_rng(2)
+    found = tb.estimate_alpha(rng.normal(size=120), rng.normal(size=280))
+    assert found.has_no_signal
+    assert found.summary().startswith("α ≤ ")
+    assert "no signal" in found.summary().splitlines()[0]
+    assert answer(found.to_dict()).startswith("At most ")
+
+
+def test_by_is_given_once(tmp_path):
+    pd.DataFrame({"s": [1.0, 0.0], "known": [1, 0], "a": "x", "b": "y"}).to_csv(tmp_path / "t.csv")
+    given = ["alpha", str(tmp_path / "t.csv"), "--score", "s", "--label", "known"]
+    done = CliRunner().invoke(main, [*given, "--by", "a", "--by", "b"])
+    assert done.exit_code == 2
+    assert "--by takes one column" in done.output
