@@ -116,8 +116,8 @@ class Prepared:
         unknown = () if self.label is None else (v for v in self.labels.unlabeled if v == 0)
         return [
             f"labels          {self.labels.note}",
-            f"columns         {self._kinds()}",
             *(f'                {v!r} is read as "unknown", not as "negative"' for v in unknown),
+            f"columns         {self._kinds()}",
             *(f"dates           {line}" for line in self.dates),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
