@@ -6,7 +6,7 @@ import click
 
 from topbin.cli.engines import engine_options, open_engine
 from topbin.cli.verb import PASSED, Verb, json_option, option, partitions_option, screen, write_json
-from topbin.core.visible import visible
+from topbin.core.figures import visible
 
 
 def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:

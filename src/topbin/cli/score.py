@@ -30,13 +30,7 @@ from topbin.cli.verb import (
 @option("--why", group="Output", is_flag=True, help="Three columns more: what moved each score.")
 @json_option
 def score(
-    run: Path,
-    source: tuple[str, ...],
-    output: Path,
-    force: bool,
-    why: bool,
-    as_json: bool,
-    **options: Any,
+    run: Path, source: tuple[str, ...], output: Path, force: bool, as_json: bool, **options: Any
 ) -> None:
     """Score new rows with the model of a run; columns are checked against it.
 
@@ -59,11 +53,11 @@ def score(
         for line in table.date_lines:
             show.print(f"dates           {line}")
         # One batch at a time, so that memory does not grow with the file.
-        batches = (scorer.score(batch, why=why) for batch in table.batches())
+        batches = (scorer.score(batch, why=options["why"]) for batch in table.batches())
         rows = write_table(output, batches, force=force)
         told = {"rows": rows, "output": str(output)}
         show.print(f"scored          {rows:,} rows into {output}")
-    elif why:
+    elif options["why"]:
         raise click.UsageError("--why works without --engine; score the rows in question alone")
     else:
         from topbin.job.score import score_files

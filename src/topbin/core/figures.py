@@ -1,8 +1,11 @@
-"""Numbers as people read them: as many digits as a number needs; singular and plural."""
+"""Numbers and names as people read them: enough digits, singular and plural, nothing hidden."""
 
+import re
 from math import floor, log10
 
 NOTHING = 1e-9  # what is left of a share that is 0 or 1 but for rounding
+# Names and cells must not steer what shows them.
+STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def figure(share: float, places: int = 3) -> str:
@@ -32,6 +35,15 @@ def counted(number: float, noun: str = "row") -> str:
     """
     text = f"{number:,.0f}"
     return f"{text} {noun}{'' if text == '1' else 's'}"
+
+
+def visible(text: str) -> str:
+    """Text with control and text-direction characters as escapes.
+
+    >>> print(visible("amount" + chr(27) + "[2J"))
+    amount\\u001b[2J
+    """
+    return STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _decimals(share: float) -> int:

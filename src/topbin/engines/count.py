@@ -212,11 +212,9 @@ def count_from(
         A path, a glob pattern, or a list of these.
     score, label
         The columns of scores and of labels; `positive` and `negative` as in `read_labels`.
-    drop_nan, skip_bad
+    drop_nan, skip_bad, partitions
         Leave out rows whose score is missing, NaN or infinite, which are otherwise TB004, and files
-        that cannot be read, which are otherwise TB102.
-    partitions
-        Also read columns from folders called `column=value`.
+        that cannot be read, which are otherwise TB102. Read columns from folders, `column=value`.
     """
     columns = Columns(score, label, by)
     with advising_to_skip(skip_bad):
@@ -224,8 +222,8 @@ def count_from(
         how: Any = {"skip_bad": skip_bad, "partitions": partitions, "dates": "iso"}
         table = open_table(source, columns=columns.names, **how)
         _check_kinds(table, score)
-        dtype = np.float32 if table.types[score] == "FLOAT" else np.float64
-        columns = replace(columns, dtype=dtype)
+        is_short = table.types[score] == "FLOAT"
+        columns = replace(columns, dtype=np.float32 if is_short else np.float64)
         # A guess, which is mostly right and saves a pass over the labels.
         is_positive = partial(spells, 1 if positive is None else positive)
         look = Task(columns, partial(see, is_positive), Seen())
@@ -239,13 +237,18 @@ def count_from(
     full = {group: Tails.of_positives(np.concatenate(s)) for group, s in seen.scores_p.items()}
     of_p = {group: thin(tails) for group, tails in full.items()}
     above = _second_pass(engine, parts, columns, labels, of_p)
+    tails = _joined(of_p, above, by)
+    distinct = {group: full[group].cuts.size for group in tails}
+    notes = *skipped([*table.bad, *bad]), *_notes(seen, of_p.keys() ^ above.keys(), len(tails))
+    return Counted(tails, labels, tuple(parts), columns, distinct, notes)
+
+
+def _joined(of_p: dict[Any, Tails], above: dict[Any, Counts], by: str | None) -> dict[Any, Tails]:
+    """The tails of every group that has both kinds of rows."""
     both = sorted(of_p.keys() & above.keys(), key=str)
     if not both:
         raise InputError("TB003", f"no group of {by!r} has both positives and unlabeled rows.")
-    tails = {k: replace(of_p[k], above_u=above[k][:-1], n_u=int(above[k][-1])) for k in both}
-    notes = *skipped([*table.bad, *bad]), *_notes(seen, of_p.keys() ^ above.keys(), len(both))
-    distinct = {group: full[group].cuts.size for group in both}
-    return Counted(tails, labels, tuple(parts), columns, distinct, notes)
+    return {k: replace(of_p[k], above_u=above[k][:-1], n_u=int(above[k][-1])) for k in both}
 
 
 def _check_kinds(table: Table, score: str) -> None:

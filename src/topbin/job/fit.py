@@ -3,8 +3,8 @@
 In memory simply means that the sample is everything: then nothing is left to count.
 """
 
-from collections.abc import Callable, Container, MutableMapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Container, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from time import monotonic
 from typing import Any, Literal
@@ -55,16 +55,13 @@ def fit(
     """Do the whole job on a frame or on files; `label` names the column that marks the positives.
 
     `source` is a pandas, polars or arrow frame, a path, a pattern or a list of files. With
-    `positives`, another of these, all rows of `source` are unlabeled and there is no label. `dates`
-    ("dmy", "mdy", "ymd", or "iso": leave them as text) is for csv dates that can be read two ways.
-    With `partitions`, folders called `column=value` are columns.
-    A source is read whole unless `sample` or `engine`, one of `topbin.engines`, is given and it has
-    more than four times `sample` (100,000) unlabeled rows. Then so many, drawn at random, train the
-    models with the positives; all others are scored, and give α, its interval and candidates.
+    `positives`, another of these, all its rows are unlabeled. `dates` and `partitions` are as in
+    `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of `topbin.engines`) is
+    given and it has more than four times `sample` (100,000) unlabeled rows. Then so many, drawn at
+    random, train the models; all others are scored, and give α, its interval and candidates.
 
-    An interrupt after the first estimate, or the time limit, ends the job with the best so far; the
-    result's `stopped` says so. With the same `memory` it continues to the same answer. `verbose`
-    shows how far it is and how long it will take.
+    An interrupt after the first estimate, or the time limit, ends the job with the best so far, as
+    `stopped` says. With the same `memory` it continues. `verbose` shows how long it will take.
 
     >>> import numpy as np, pandas as pd
     >>> x = np.random.default_rng(0).normal(np.repeat([5, 0], 150))
@@ -74,24 +71,38 @@ def fit(
     True
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
-    if not isinstance(source, Prepared):
-        files: Any = {"dates": dates, "partitions": partitions}
-        rows = sample_of({"sample": sample, "engine": engine})
-        named = {"positives": positives, "positive": positive, "negative": negative, "id": id}
-        how: dict[str, Any] = {"sample": rows, "engine": engine, "seed": seed}
-        source = prepare(source, label, **named, drop=drop, text=text, **files, **how)
+    named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
+    read: Any = {"drop": drop, "text": text, "dates": dates, "partitions": partitions}
+    data = _prepared(source, label, sample, engine, seed=seed, **named, **read)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
-    steps = {} if memory is None else memory
-    shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": steps}
-    with shown(_console()) if verbose else nullcontext() as tell:
-        heard = [each for each in (tell, on_event) if each is not None]
-        return _fit(source, engine or Local(), asked, shared, time_limit, heard)
+    shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
+    with _listeners(on_event, verbose) as heard:
+        return _fit(data, engine or Local(), asked, shared, time_limit, heard)
 
 
-def _console() -> Any:
+def _prepared(
+    source: Any, label: str | None, sample: int | None, engine: Engine | None, **named: Any
+) -> Prepared:
+    """The rows of a source, if they are not prepared already."""
+    if isinstance(source, Prepared):
+        return source
+    rows = sample_of({"sample": sample, "engine": engine})
+    return prepare(source, label, sample=rows, engine=engine, **named)
+
+
+@contextmanager
+def _listeners(
+    on_event: Callable[[Event], object] | None, verbose: bool
+) -> Iterator[list[Callable[[Event], object]]]:
+    """Who hears of events: the caller, and the screen if it is asked for."""
+    heard = [] if on_event is None else [on_event]
+    if not verbose:
+        yield heard
+        return
     from rich.console import Console
 
-    return Console(highlight=False)
+    with shown(Console(highlight=False)) as tell:
+        yield [tell, *heard]
 
 
 def _fit(
@@ -113,6 +124,7 @@ def _fit(
         tell("refine", done, total, seconds_left=forecast.after_step(done, total))
 
     plan = plan_for(TEDN, data.X, preset_plan(asked["preset"]))
+    shared["memory"] = {} if shared["memory"] is None else shared["memory"]
     forecast = Forecast(monotonic(), sum(n.startswith(TEDN.name) for n in shared["memory"]))
     shared |= {"positive": 1, "negative": -1 if data.labels.is_negative.any() else None}
     if data.rest is not None:

@@ -173,17 +173,27 @@ def crossfit(
     )  # fmt: skip
     kept = 1 if keep_chains == "first" else plan.repeats if keep_chains else 0
     jobs = list(jobs_of(is_positive, learner, plan, seed, new_rows))
-    chains: list[Chain] = []
     with threadpool_limits(limits=1 if is_small(X) else None):
-        for chain in _run_jobs(jobs, run, {} if memory is None else memory, n_jobs, kept):
-            chains.append(chain)
-            if on_event is not None:
-                on_event(Progress(len(chains), len(jobs), chain.history[-1]))
+        running = _run_jobs(jobs, run, {} if memory is None else memory, n_jobs, kept)
+        chains = list(_reported(running, len(jobs), on_event))
     found = _gather(chains, is_positive, ranks=ranks, lean=lean)
-    found = replace(found, scores=found.scores[np.argsort(order)])
-    whole = (chain for chain in chains if chain.repeat < kept)
-    chains = [replace(chain, held_out=order[chain.held_out]) for chain in whole]
-    return replace(found, chains=tuple(chains))
+    return _as_given(found, [chain for chain in chains if chain.repeat < kept], order)
+
+
+def _as_given(found: CrossFit, kept: Sequence[Chain], order: RowNumbers) -> CrossFit:
+    """The same cross-fit, with its rows in the order in which they were given."""
+    chains = tuple(replace(chain, held_out=order[chain.held_out]) for chain in kept)
+    return replace(found, scores=found.scores[np.argsort(order)], chains=chains)
+
+
+def _reported(
+    chains: Iterable[Chain], total: int, on_event: Callable[[Progress], object] | None
+) -> Iterator[Chain]:
+    """The chains, with an event after each."""
+    for done, chain in enumerate(chains, 1):
+        if on_event is not None:
+            on_event(Progress(done, total, chain.history[-1]))
+        yield chain
 
 
 class Job(NamedTuple):

@@ -15,9 +15,8 @@ from topbin.core.estimate import (
     AlphaEstimate,
     too_few,
 )  # fmt: skip
-from topbin.core.figures import counted, figure, percent
+from topbin.core.figures import counted, figure, percent, visible
 from topbin.core.optional import require
-from topbin.core.visible import visible
 from topbin.evaluate.audit import NEEDS_RANDOM, VERDICTS
 from topbin.evaluate.candidates import what_to_expect
 from topbin.show.canvas import Display
