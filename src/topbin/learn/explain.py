@@ -22,6 +22,7 @@ from topbin.learn.crossfit import Chain
 from topbin.learn.select import Floats, RowNumbers
 
 REASONS = 3
+LONGEST = 40  # letters of a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,8 @@ class Explanation:
             column, _, word = name.partition(": ")
             return Reason(column, f"… {word} …", part)
         value = self.rows[name].iloc[i]
-        return Reason(name, f"{value:g}" if isinstance(value, float) else str(value), part)
+        text = f"{value:g}" if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
+        return Reason(name, text if len(text) <= LONGEST else f"{text[:LONGEST]}…", part)
 
 
 def explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Explanation:
