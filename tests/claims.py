@@ -1,6 +1,9 @@
 """A small fitted run, and files of new rows for it, cut in awkward ways."""
 
 import functools
+import shutil
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,9 +33,18 @@ def fitted():
     return tb.fit(claims(), "known", id="case", preset="fast")
 
 
+@functools.cache
+def _saved():
+    """The files of a run, which are removed at the end of the session."""
+    place = tempfile.TemporaryDirectory()
+    fitted().save(Path(place.name) / "run")
+    return place
+
+
 def small_run(folder):
-    """The folder of a run; fitted once a session."""
-    return fitted().save(folder, force=True)
+    """The folder of a run; fitted and drawn once per session."""
+    shutil.copytree(Path(_saved().name) / "run", folder)
+    return folder
 
 
 def write_claims(folder, frame, cuts=(300, 301, 301, 900), group=120):
