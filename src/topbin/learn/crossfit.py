@@ -150,11 +150,9 @@ def crossfit(
     A row's score is its rank within its fold, averaged over repeats; without `ranks` it is the
     score of the models. `deadline` is a reading of `time.monotonic`: after it no repeat or round
     begins that is not needed to score every row. Without `new_rows` no model for them is made;
-    with `lean`, `one_per_round` scores them.
-
-    Chains that `memory` has, by their `chain_name`, are taken from it; others are put there,
-    except those that the deadline cut short. Models of chains that held rows out are dropped,
-    unless `keep_chains` asks for them: for all, or for those of the first repeat.
+    with `lean`, `one_per_round` scores them. Chains that `memory` has, by their `chain_name`, are
+    taken from it; others are put there unless the deadline cut them short. Models of chains that
+    held rows out are dropped, or kept by `keep_chains`: all, or those of the "first" repeat.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from topbin.learn import find_learner
