@@ -99,9 +99,9 @@ def _fit(
 ) -> Result:
     """The first estimate, then the careful one; `shared` are parameters of both classifiers."""
 
-    def tell(stage: str, *given: int, **more: Any) -> None:
+    def tell(stage: str, done: int = 0, total: int = 0, **more: Any) -> None:
         for each in heard:
-            each(Event(stage, *given, **more))
+            each(Event(stage, done, total, **more))
 
     def told(step: Progress) -> None:
         done, total = step.done, step.total

@@ -64,8 +64,8 @@ def shown(console: Any) -> Iterator[Callable[[Event], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     live = console.is_terminal or console.is_jupyter
-    columns = (TextColumn("refining"), BarColumn(), MofNCompleteColumn())
-    columns += (TextColumn("{task.description}"),)
+    left_column = TextColumn("{task.description}")
+    columns = (TextColumn("refining"), BarColumn(), MofNCompleteColumn(), left_column)
     with Progress(*columns, console=console, transient=True, disable=not live) as bar:
         task = bar.add_task("", total=None)
 
