@@ -51,7 +51,7 @@ def test_a_plain_text_is_one_column():
 
 
 def test_a_frame_that_its_owner_changes_later_is_not_changed_here():
-    frame = pd.DataFrame({"x": np.arange(40.0), "known": np.arange(40) < 10})
+    frame = pd.DataFrame({"x": np.arange(40) / 8, "known": np.arange(40) < 10})
     data = prepare(frame, "known")
     before = data.table.frame["x"].tolist()
     frame.loc[:, "x"] = -1.0
