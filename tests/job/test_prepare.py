@@ -1,5 +1,6 @@
 """From settings to labels and features: typed values, and columns with two roles."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -47,3 +48,12 @@ def test_a_plain_text_is_one_column():
     assert prepare(table, "s", text="note").encoder.sparse
     with pytest.raises(InputError, match=r'TB103 .* has no column "nope"'):
         prepare(table, "s", drop="nope")
+
+
+def test_a_frame_that_its_owner_changes_later_is_not_changed_here():
+    frame = pd.DataFrame({"x": np.arange(40) / 8, "known": np.arange(40) < 10})
+    data = prepare(frame, "known")
+    before = data.table.frame["x"].tolist()
+    frame.loc[:, "x"] = -1.0
+    frame.iloc[3, 0] = 7.0
+    assert data.table.frame["x"].tolist() == before

@@ -39,6 +39,9 @@ INFERRED: dict[str, Kind] = {
     **dict.fromkeys(("date", "datetime", "datetime64"), "date"),
     "boolean": "boolean",
 }
+# From pandas 3 on, frames share memory until one of them is changed: then only what changes is
+# copied. Before, a frame that its owner changes later would change here too.
+COPIES_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +247,7 @@ def join(batches: Sequence[Batch]) -> Batch:
 def tidy_frame(frame: pd.DataFrame, kinds: dict[str, Kind]) -> pd.DataFrame:
     """The columns in the forms of their kinds, whatever library they come from."""
     columns = {column: _settle(frame[column], kind) for column, kind in kinds.items()}
-    return pd.DataFrame(columns, index=frame.index)
+    return pd.DataFrame(columns, index=frame.index, copy=not COPIES_ON_WRITE)
 
 
 def not_a_table(given: Any) -> InputError:

@@ -122,6 +122,8 @@ def _frame_of(columns: Mapping[Any, Any]) -> pd.DataFrame:
 def read_column(table: Batch, name: str) -> Column:
     """Read one column of a table; see `Column`."""
     column, kind = table.frame[name], table.kinds[name]
+    if column.dtype == np.float64:
+        return Column(name, kind, column.to_numpy())  # as it is: a copy of all would be a matrix
     if kind in ("number", "boolean", "blank"):
         return Column(name, kind, column.to_numpy("float64", na_value=np.nan))
     if kind == "date":
