@@ -41,7 +41,7 @@ def test_the_audit_rejects_the_wrong_estimate_in_nine_of_ten_runs():
     runs = [one_run(seed) for seed in range(50)]
     assert all(high < truth for high, truth, _ in runs)  # scores alone are wrong, and sure of it
     assert sum(found.verdict == "contradicts" for *_, found in runs) >= 45
-    assert sum("not like those that do not" in found.sentence for *_, found in runs) >= 45
+    assert sum("not like those that stay unlabeled" in found.sentence for *_, found in runs) >= 45
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,10 @@ def test_the_screen_says_what_happened(run, kind):
     assert done.exit_code == 3, done.output
     assert "The audit contradicts the estimate" in done.stdout
     assert "so α is at least" in done.stdout
-    assert "The positives that get labeled are probably not like those that do not" in done.stdout
+    assert (
+        "The positives that get labeled are probably not like those that stay unlabeled"
+        in done.stdout
+    )
     stored = json.loads((run / "result.json").read_text())
     assert stored["audit"]["verdict"] == "contradicts"
     assert stored["estimate"]["interval"][1] < stored["audit"]["interval"][0]

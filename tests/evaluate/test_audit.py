@@ -58,7 +58,7 @@ def test_a_wrong_estimate_is_contradicted_in_words():
     assert str(result) == (
         "The audit contradicts the estimate: 30 of 100 random unlabeled rows are positive, so α is "
         f"at least {one_sided:.3f} (95 % confidence), and the estimate says 0.100 (0.050 to "
-        "0.150). The positives that get labeled are probably not like those that do not."
+        "0.150). The positives that get labeled are probably not like those that stay unlabeled."
     )
 
 

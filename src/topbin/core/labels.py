@@ -1,4 +1,4 @@
-"""Reading labels: which rows are positive; everything else is unlabeled, never "negative".
+"""Reading labels: which rows are positive; the rest is unlabeled, unless the user names negatives.
 
 What the values of a label column mean is decided in one place, `resolve_labels`, from how many rows
 hold each value. That is the same for a list, a file, and parts of files on a cluster; afterwards

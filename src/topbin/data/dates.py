@@ -69,7 +69,8 @@ def check_order(dates: Any) -> None:
 def settle_orders(columns: Iterable[Found], given: Given) -> dict[str, str]:
     """The order of each column; TB118 if its dates fit two orders, or files differ.
 
-    A `given` order decides between two that fit; one that is given for a column is its order.
+    One `given` order for all columns only decides where several fit; an order that is given for a
+    column by name is always used.
 
     >>> found = "a.csv", "day", Dated("03/04/2020", formats_of("03/04/2020"))
     >>> settle_orders([found], "mdy")

@@ -1,6 +1,6 @@
 """The audit: label some random unlabeled rows by hand, and learn whether α̂ is wrong.
 
-No score can show that labeled positives differ from unlabeled ones; a random sample can, because it
+No score can show that labeled positives differ from the others; a random sample can, because it
 makes no assumption about them. `draw` or `draw_stratified` choose the rows, `judge` reads the
 answers, `plan` and `power` say how many rows a question needs. `judge_top` reads answers to random
 rows of the top bin, which are worth more where labels are not biased. Labels from a list of top
@@ -69,7 +69,7 @@ VERDICTS = {
     "contradicts": "contradicts the estimate",
     "undecided": "is too small to judge the estimate",
 }
-BIASED_LABELS = "The positives that get labeled are probably not like those that do not."
+BIASED_LABELS = "The positives that get labeled are probably not like those that stay unlabeled."
 IMPURE_TOP = "The top scores probably contain negatives too: the model does not separate them."
 OFF_CENTER = "The ranges overlap, but the audit's excludes the estimate: use the audit's."
 CANNOT = "Whether labels are biased cannot show in the top bin; a random audit can show it."
@@ -150,7 +150,7 @@ def judge(
     >>> print(judge(draw(10_000, 50), ["yes"] * 13 + ["no"] * 37, 0.08))
     The audit contradicts the estimate: 13 of 50 random unlabeled rows are positive, so α is at
     least 0.161 (95 % confidence), and the estimate says 0.080. The positives that get labeled are
-    probably not like those that do not.
+    probably not like those that stay unlabeled.
     """
     tally = _Tally.of(sample, read_answers(answers))
     alpha: float = tally.alpha

@@ -1,8 +1,8 @@
 """Limits for α that hold at every moment of an audit, however often people look at them.
 
-A page that shows α after every answer invites its reader to stop when it looks good, and limits
-for a fixed number of answers are wrong then. Here each answer is a fair bet against "the mean is
-at most m". A gambler who starts with 1 ever owns 1/doubt with a probability of at most `doubt`
+A page that shows α after every answer invites its reader to stop when it looks good, and limits for
+a fixed number of answers are wrong then. Here each answer is a fair bet against "the mean is at
+most m". The probability that a gambler who starts with 1 ever reaches 1/doubt is at most `doubt`
 (Ville 1939), so an m against which somebody became that rich is ruled out for good (Waudby-Smith &
 Ramdas, JRSS B 2024). The money is spread over many sizes of the bet (Orabona & Jun, 2024).
 """

@@ -2,8 +2,8 @@
 
 Above a cut that was fixed beforehand lie a share q_p of the known positives and q_u of the
 unlabeled rows. If k of m random rows up there are positive, α = q_u·(k/m)/q_p. That measures what
-the estimate assumes, namely that negatives thin out at the top. It needs that the labeled
-positives are like the others, as the estimate does: biased labels cannot show here.
+the estimate assumes, namely that negatives thin out at the top. It requires the labeled
+positives to be like the others, as the estimate does: biased labels cannot show here.
 """
 
 from collections.abc import Mapping

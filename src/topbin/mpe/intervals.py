@@ -58,9 +58,9 @@ def upper_bound(
     """The largest α that the counts do not contradict, whatever the scores and the negatives.
 
     It assumes that rows are independent and that the labeled positives are a random sample of all
-    positives, and nothing else. Here and in `interval`, only cuts of `geometric_ranks` are read.
-    `crossfitted` scores come from models that the other rows of these samples trained; they also
-    assume that their shares vary no more than 1.15 times as much as those of independent rows.
+    positives. Here and in `interval`, only cuts of `geometric_ranks` are read. `crossfitted` scores
+    come from models that the other rows of these samples trained; for them it also assumes that
+    their shares vary no more than 1.15 times as much as those of independent rows.
 
     >>> tails = Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))
     >>> round(upper_bound(tails), 2)

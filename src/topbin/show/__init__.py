@@ -1,4 +1,4 @@
-"""What people look at: pictures, one display per file, and the report page."""
+"""What people look at: pictures, one display per file, the report page and the review page."""
 
 from topbin.show.history import HistoryDisplay
 from topbin.show.page import fragment, page
