@@ -20,7 +20,7 @@ from report import ROOT, head, save, table
 from scipy.stats import binomtest
 
 import topbin as tb
-from topbin.evaluate.audit import TopBin, draw, judge, judge_top
+from topbin.evaluate import audit
 from topbin_bench.tasks.uci import IS_POSITIVE, read_frame
 
 ALPHAS = (0.01, 0.05, 0.3, 0.7)
@@ -82,16 +82,16 @@ def audits(scored: Scored, n: int, seeds: range) -> Iterator[dict[str, Any]]:
     """Audits of n rows of each kind: whether the interval covers, and how wide it is."""
     truth, exact = scored.truth, scored.truth.mean()
     for seed in seeds:
-        sample = draw(truth.size, n, seed=seed)
+        sample = audit.draw(truth.size, n, seed=seed)
         said = truth[sample.rows]
-        found = judge(sample, said, 0.5, probabilities=scored.f_u, look=1)
+        found = audit.judge(sample, said, 0.5, probabilities=scored.f_u, look=1)
         plain = binomtest(int(said.sum()), n).proportion_ci(0.95, "exact")
         yield _row(scored, n, "random", found.interval, exact, plain.high - plain.low)
         for share in SHARES:
-            top = TopBin.at(scored.scores_p, scored.scores_u, share=share)
+            top = audit.TopBin.at(scored.scores_p, scored.scores_u, share=share)
             above = np.flatnonzero(scored.scores_u >= top.cut)
-            picked = above[draw(above.size, min(n, above.size), seed=seed).rows]
-            ends = judge_top(top, truth[picked], 0.5, look=1).interval
+            picked = above[audit.draw(above.size, min(n, above.size), seed=seed).rows]
+            ends = audit.judge_top(top, truth[picked], 0.5, look=1).interval
             yield _row(scored, n, f"top, q_p = {share:g}", ends, exact, plain.high - plain.low)
 
 

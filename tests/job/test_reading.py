@@ -34,7 +34,7 @@ def result():
 
 
 def test_the_screen_says_how_columns_were_read(result):
-    assert "columns         2 categories, 1 number, 1 date, 1 left out" in result.summary()
+    assert "columns         2 categories, 1 date, 1 number, 1 left out" in result.summary()
 
 
 def test_numbers_with_separators_are_noticed(result):

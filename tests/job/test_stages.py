@@ -95,11 +95,11 @@ def test_steps_that_are_there_are_not_done_again(fast, monkeypatch):
     tb.fit(prepared(), preset="fast", memory=done)
 
 
-def test_only_the_models_that_score_new_rows_are_kept(fast):
+def test_only_models_that_score_new_rows_or_explain_are_kept(fast):
     done = {}
     tb.fit(prepared(), preset="fast", memory=done)
     kept = [name for name, step in done.items() if step.models]
-    assert kept == ["pvu-0-3", "tedn-0-2", "tedn-1-2"]
+    assert kept == ["pvu-0-3", "tedn-0-0", "tedn-0-1", "tedn-0-2", "tedn-1-2"]
 
 
 def test_a_damaged_step_is_done_again(tmp_path, fast):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -110,7 +111,8 @@ def test_a_resumed_run_is_the_run_without_a_break(pair):
 @pytest.mark.parametrize("job", ["die", "sleep"])
 def test_a_process_that_dies_or_hangs_ends_the_others_with_a_code(tmp_path, job):
     code, said = ends(start(job, tmp_path))[0]
-    assert code == 1
+    # Once the error is said, a thread of the communication library may abort the process.
+    assert code in (1, -signal.SIGABRT)
     assert "TB403 another process of this training has died or does not answer" in said
 
 

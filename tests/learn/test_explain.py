@@ -1,7 +1,6 @@
 """Reasons of rows: the true causes, by models that never saw the row, adding up to its score."""
 
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 import pandas as pd
@@ -34,26 +33,23 @@ def table(seed=0, n=1600):
 
 @pytest.fixture(scope="module")
 def result():
-    start = perf_counter()
-    found = tb.fit(table(), "known", preset="fast")
-    return found, perf_counter() - start
+    return tb.fit(table(), "known", preset="fast")
 
 
 def test_true_causes_are_the_reasons(result):
-    reasons = result[0].explain().reasons()
+    reasons = result.explain().reasons()
     right = [sum(reason.column in CAUSES for reason in row) for row in reasons]
     assert np.mean([count >= 2 for count in right]) >= 0.9
     assert np.mean(right) / 3 >= 0.9
-    assert set(list(result[0].importance())[:3]) == CAUSES
+    assert set(list(result.importance())[:3]) == CAUSES
 
 
 def test_the_strongest_reason_of_a_candidate_raises_its_score(result):
-    first = [row[0] for row in result[0].explain().reasons()]
+    first = [row[0] for row in result.explain().reasons()]
     assert np.mean([reason.contribution > 0 for reason in first]) >= 0.9
 
 
 def test_parts_add_up_to_the_score_of_models_that_never_saw_the_row(result):
-    result = result[0]
     found = result.explain(40)
     where = result.data.unlabeled_rows[np.argsort(-result.evidence.scores[1], kind="stable")[:40]]
     for score, row in zip(found.score, where, strict=True):
@@ -62,16 +58,7 @@ def test_parts_add_up_to_the_score_of_models_that_never_saw_the_row(result):
         assert score == pytest.approx(np.mean(logit(p)), abs=1e-9)
 
 
-def test_reasons_take_a_small_part_of_the_time_of_a_fit(result):
-    result, fitting = result
-    start = perf_counter()
-    result.candidates(why=True)
-    result.importance()
-    assert perf_counter() - start < 0.2 * fitting
-
-
 def test_candidates_and_new_rows_come_with_reasons(result, tmp_path):
-    result = result[0]
     frame = result.candidates(5, why=True)
     assert list(frame.columns[-3:]) == ["reason_1", "reason_2", "reason_3"]
     top = result.explain(5).reasons()[0][0]
@@ -123,7 +110,7 @@ def test_what_cannot_be_explained_says_so(result):
     np.testing.assert_allclose(parts.sum(axis=1) + base, linear.decision_function(X))
     with pytest.raises(InputError, match="TB013 the scores of HistGradientBoosting"):
         contributions(HistGradientBoostingClassifier().fit(X, y), X)
-    stopped = replace(result[0], chains=())
+    stopped = replace(result, chains=())
     with pytest.raises(InputError, match="TB013"):
         stopped.explain()
     assert "importance" not in stopped.to_dict()

@@ -39,7 +39,7 @@ def test_the_same_bits_as_full_tails(pair, first, data):
         thin = thin_tails(*pair, delta=delta, gamma=gamma, ranks=ranks)
     assert bbe(thin, delta=delta, gamma=gamma) == bbe(full, delta=delta, gamma=gamma)
     assert thin.cuts.size <= len(ranks) + 1
-    assert (np.diff(thin.cuts) > 0).all()
+    assert (thin.cuts[1:] > thin.cuts[:-1]).all()
     assert set(thin.cuts.tolist()) <= set(full.cuts.tolist())
     assert thin.cuts.dtype == full.cuts.dtype
     assert at_ranks(thin, np.array(ranks, int)) == at_ranks(full, np.array(ranks, int))

@@ -163,7 +163,8 @@ class Result:
         known = np.flatnonzero(~self.data.labels.is_negative)  # the rows that took part
         places = np.where(where < 0, -1, np.searchsorted(known, where))
         frame = rows.select(self.data.encoder.columns)
-        X = self.data.encoder.encode(frame)
+        in_memory = bool((where >= 0).all())
+        X = self.data.X[where] if in_memory else self.data.encoder.encode(frame)
         return explain_held_out(self.chains, places, X, self.data.encoder, frame.frame)
 
     def explain(self, n: int | None = None) -> Explanation:
