@@ -123,7 +123,7 @@ def repeats(tables: int = 5) -> None:
             found.append((count, abs(estimate.alpha - 0.3), high - low))
     means = pd.DataFrame(found, columns=["repeats", "error", "width"]).groupby("repeats").mean()
     lines = [[n, f"{error:.3f}", f"{width:.3f}"] for n, error, width in means.itertuples()]
-    titles = ["repeats", "|α̂ − α|", "width of the interval"]
+    titles = ["repeats", "error of α̂", "width of the interval"]
     add("Repeats, 5,500 × 25", f"Means of {tables} tables.", table(titles, lines))
 
 
@@ -139,7 +139,14 @@ def uci(splits: int = 1) -> None:
         measured = frame.assign(error=error)[MEASURED]
         means, spread = measured.mean(), measured.std() / len(measured) ** 0.5
         lines.append([name, *(f"{means[m]:.4f} ± {spread[m]:.4f}" for m in MEASURED)])
-    titles = ["", "|α̂ − α|", "accuracy on U", "Brier, U", "accuracy, new rows", "Brier, new rows"]
+    titles = [
+        "",
+        "error of α̂",
+        "accuracy on U",
+        "Brier, U",
+        "accuracy, new rows",
+        "Brier, new rows",
+    ]
     said = "Means ± standard errors over tables, three α and splits, as in tedn_uci_sklearn.md."
     add(f"The five UCI tables, {len(cells)} fits", said, table(titles, lines))
 
