@@ -24,8 +24,7 @@ from tedn_uci_sklearn import ALPHAS, RUNS
 from tedn_uci_sklearn import run as run_uci
 
 import topbin as tb
-from topbin.learn import Plan, crossfit, find_learner
-from topbin.learn.defaults import default_model
+from topbin.learn import Plan
 from topbin_bench.tasks.uci import IS_POSITIVE
 
 FITS = {"7,000 × 25": (7_000, 25), "100,000 × 50": (100_000, 50), "200,000 × 31": (200_000, 31)}
@@ -114,10 +113,10 @@ def repeats(tables: int = 5) -> None:
         known, X = frame.pop("known").to_numpy() == 1, frame.to_numpy()
         memory: dict = {}
         for count in (1, 2, 3):
-            fit = crossfit(
-                default_model(X), X, known, find_learner("tedn"),
-                plan=Plan(repeats=count), seed=seed, new_rows=False, memory=memory,
-            )  # fmt: skip
+            classifier = tb.TEDnClassifier(
+                plan=Plan(repeats=count), random_state=seed, memory=memory
+            )
+            fit = classifier.crossfit(X, known)
             estimate = tb.estimate_alpha(fit.scores[known], fit.scores[~known])
             low, high = estimate.interval
             found.append((count, abs(estimate.alpha - 0.3), high - low))
