@@ -13,23 +13,6 @@ from topbin.engines.dask import Dask
 distributed = pytest.importorskip("distributed")
 
 
-def double(shared, part):
-    return shared * part
-
-
-def hang(shared, part):
-    time.sleep(60)
-
-
-def slow(shared, part):
-    time.sleep(part)
-    return part
-
-
-def own_timeout(shared, part):
-    raise TimeoutError("of the task")
-
-
 @pytest.fixture(scope="module")
 def cluster():
     with distributed.LocalCluster(
@@ -47,20 +30,34 @@ def impatient(monkeypatch):
 
 @pytest.mark.usefixtures("impatient")
 def test_workers_that_are_slow_stopped_or_gone(cluster):
-    """A silent wait without end, in all cases but the first."""
+    """A silent wait without end, in all cases but the first.
+
+    The tasks are local, so that workers get their code: they cannot import this module.
+    """
+
+    def double(shared, part):
+        return shared * part
+
+    def sleep(shared, part):
+        time.sleep(part)
+        return part
+
+    def own_timeout(shared, part):
+        raise TimeoutError("of the task")
+
     (process,) = (worker.process.pid for worker in cluster.workers.values())
     with Dask(cluster.scheduler_address) as engine:
         while not engine._client.scheduler_info()["workers"]:  # asked for every two seconds
             time.sleep(0.1)
         assert engine.total(double, [1, 2], 10) == 30
-        assert engine.total(slow, [7], 0) == 7  # a worker that answers is waited for
+        assert engine.total(sleep, [7], 0) == 7  # a worker that answers is waited for
         with pytest.raises(TimeoutError, match="of the task"):
             engine.total(own_timeout, [1], 0)
         os.kill(process, signal.SIGSTOP)
         try:
             words = "none of 1 Dask workers has answered"
             with pytest.warns(UserWarning, match=words), fails("TB402", words, "given up"):
-                engine.total(hang, [1], 0)
+                engine.total(sleep, [60], 0)
         finally:
             os.kill(process, signal.SIGCONT)
         cluster.scale(0)
