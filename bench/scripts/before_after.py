@@ -95,7 +95,7 @@ def main() -> None:
     fit = ("--label", "known", "--force", "-o")
     run_small, run_large = "{folder}/{side}-small", "{folder}/{side}-large"
     scored = ("-o", "{folder}/{side}.parquet", "--force")
-    alpha = ("alpha", "{folder}/scores.parquet", "--label", "label")
+    alpha = ("alpha", "{folder}/scores.parquet", "--score", "score", "--label", "label")
     tasks = [
         Task("`estimate_alpha`, 10⁶ + 10⁶ scores", "× np.sort", ()),
         Task("`alpha`, 10⁸ rows of parquet", "CPU s", alpha),
