@@ -10,8 +10,8 @@ from .core import AlphaEstimate as AlphaEstimate
 from .core import Tails as Tails
 from .core import read_labels as read_labels
 from .evaluate import metrics as metrics
-from .job.audit import Audit as Audit
-from .job.audit import audit as audit
+from .job.audits.audit import Audit as Audit
+from .job.audits.audit import audit as audit
 from .job.fit import fit as fit
 from .job.result import Result as Result
 from .learn.classifiers import AlphaEstimator as AlphaEstimator

@@ -24,7 +24,7 @@ import topbin as tb
 from topbin.cli.inspect import _run_lines
 from topbin.core.errors import TopbinError
 from topbin.job import files
-from topbin.job.audit import draw_audit, plan_audit, read_audit
+from topbin.job.audits.audit import draw_audit, plan_audit, read_audit
 from topbin.store.models import load_encoder, reading
 from topbin.store.plain import to_toml
 from topbin.store.runs import read_events, read_result, read_settings, write_result
@@ -238,7 +238,7 @@ def events_jsonl(folder, rng):
 def checkpoint(folder, rng):
     from topbin.learn.backends.checkpoint import load
     from topbin.learn.backends.torch import torch_backend
-    from topbin.learn.pvu import PVU
+    from topbin.learn.learners.pvu import PVU
 
     path = folder / "c.safetensors"
     content = path.read_bytes()

@@ -12,12 +12,12 @@ from claims import small_run
 from coded import fails
 
 from topbin.core.atomic import lock
-from topbin.job import audit
-from topbin.job.audit import draw_audit, read_audit
+from topbin.job.audits import audit
+from topbin.job.audits.audit import draw_audit, read_audit
 
 DRAW = """
 import sys
-from topbin.job.audit import draw_audit
+from topbin.job.audits.audit import draw_audit
 print("ready", flush=True)
 sys.stdin.readline()
 draw_audit(sys.argv[1], 10, sys.argv[2], seed=int(sys.argv[3]))

@@ -14,7 +14,7 @@ from coded import fails
 import topbin as tb
 from topbin.cli import main
 from topbin.core.atomic import write_text
-from topbin.job.audit import draw_audit, read_audit
+from topbin.job.audits.audit import draw_audit, read_audit
 from topbin.job.files import write_report
 from topbin.store import folder as folders
 from topbin.store.runs import open_run, read_events, read_result, read_settings, write_result

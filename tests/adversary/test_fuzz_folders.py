@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import topbin as tb
-from topbin.job.audit import draw_audit
+from topbin.job.audits.audit import draw_audit
 from topbin.learn.crossfit import Plan
 
 TIMES = 500
@@ -71,8 +71,8 @@ def checkpoints(source):
 
     from topbin.learn.backends.checkpoint import keep
     from topbin.learn.backends.torch import torch_backend
+    from topbin.learn.learners.pvu import PVU
     from topbin.learn.loop import train
-    from topbin.learn.pvu import PVU
 
     (source / "checkpoint").mkdir()
     rows = X.astype("float32")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from topbin.data.write import write_table
 from topbin.job import files
-from topbin.job.audit import draw_audit, read_audit
+from topbin.job.audits.audit import draw_audit, read_audit
 from topbin.job.result import in_front
 from topbin.store.runs import read_result
 

@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from coded import fails
 
 from topbin.cli import main
-from topbin.data import database, duck, open_table, read_table, write_table
+from topbin.data import open_table, read_table, write_table
+from topbin.data.formats import database, duck
 from topbin.data.write import connect
 
 SECRET = "the secret of another file"

@@ -9,7 +9,8 @@ from coded import attempt, fails
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topbin.data import delimited, open_table, read_table
+from topbin.data import open_table, read_table
+from topbin.data.formats import delimited
 
 
 @pytest.fixture

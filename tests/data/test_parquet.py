@@ -7,7 +7,7 @@ from score_files import scored, write
 
 from topbin.core.errors import InputError
 from topbin.data import open_table, read_table, write_table
-from topbin.data.parquet import find_behind, stamp
+from topbin.data.formats.parquet import find_behind, stamp
 from topbin.engines import Local, tails_from
 
 COLUMNS = {"score": "score", "label": "label"}

@@ -24,9 +24,9 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 ADDED = {  # by the worked examples
     "src/topbin/mpe/half.py",
     "tests/mpe/test_half.py",
-    "src/topbin/learn/double.py",
+    "src/topbin/learn/learners/double.py",
     "src/topbin/learn/nets/one_layer.py",
-    "src/topbin/data/stata.py",
+    "src/topbin/data/formats/stata.py",
     "src/topbin/engines/serial.py",
 }
 
@@ -73,7 +73,7 @@ def test_an_estimator_is_a_file_a_line_and_a_test(monkeypatch):
 
 def test_a_learner_is_a_file_a_line_and_a_test(monkeypatch):
     source, line, test = blocks("a learner")
-    module = as_module(monkeypatch, "topbin.learn.double", source)
+    module = as_module(monkeypatch, "topbin.learn.learners.double", source)
     table = vars(learners) | {"DOUBLE": module.DOUBLE}
     exec(line, table)
     assert table["LEARNERS"].keys() == {*learners.LEARNERS, "double"}
@@ -107,7 +107,7 @@ def test_a_net_is_a_file_and_a_line(monkeypatch):
 
 def test_an_input_format_is_a_file_and_a_line(monkeypatch, tmp_path):
     source, line = blocks("an input format")
-    module = as_module(monkeypatch, "topbin.data.stata", source)
+    module = as_module(monkeypatch, "topbin.data.formats.stata", source)
     added = vars(tables) | {"stata": module}
     exec(line, added)
     assert [f.name for f in added["FORMATS"]] == [*(f.name for f in tables.FORMATS), "stata"]

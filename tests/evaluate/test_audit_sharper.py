@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from topbin import AlphaEstimate
 from topbin.evaluate.audit import compare_labels, draw, judge
-from topbin.evaluate.audit_limits import (
+from topbin.evaluate.audits.limits import (
     FOLDS,
     TRUST,
     corrected_mean,

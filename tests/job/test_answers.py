@@ -7,8 +7,8 @@ import pytest
 from claims import small_run
 from coded import fails
 
-from topbin.job.answers import ANSWERS, read_state, record_answers
-from topbin.job.audit import draw_audit
+from topbin.job.audits.answers import ANSWERS, read_state, record_answers
+from topbin.job.audits.audit import draw_audit
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import topbin as tb
 from topbin.cli import main
 from topbin.core.errors import InputError
-from topbin.job.audit import draw_audit, read_audit
+from topbin.job.audits.audit import draw_audit, read_audit
 from topbin.store.runs import open_run, read_result, write_result
 
 

@@ -15,7 +15,7 @@ import topbin as tb
 from topbin.core.tails import Tails
 from topbin.data import columns
 from topbin.data.batch import Batch
-from topbin.data.duck import DuckPart
+from topbin.data.formats.duck import DuckPart
 
 mpl.use("Agg")
 

@@ -10,10 +10,10 @@ from claims import claims, small_run
 from coded import fails
 
 import topbin as tb
-from topbin.evaluate.audit_live import corrected_ends, corrected_in_order, live_limits
-from topbin.job import review as job
-from topbin.job.answers import ANSWERS, read_state, record_answers
-from topbin.job.review import open_review
+from topbin.evaluate.audits.live import corrected_ends, corrected_in_order, live_limits
+from topbin.job.audits import review as job
+from topbin.job.audits.answers import ANSWERS, read_state, record_answers
+from topbin.job.audits.review import open_review
 from topbin.store.runs import read_result
 
 

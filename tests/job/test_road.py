@@ -20,8 +20,8 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch
-from topbin.data.delimited import Delimited
 from topbin.data.features import Features
+from topbin.data.formats.delimited import Delimited
 from topbin.data.table import Table
 from topbin.job.draw import LabeledTable
 from topbin.job.prepare import Prepared
@@ -39,7 +39,8 @@ ENDS = {"cli/fit", "job/files", "show/page"}
 BESIDE = {f"mpe/{name}" for name in METHODS if name != CROSSFIT_METHOD}
 CROSSED = {
     "cli/fit",
-    "job/prepare", "job/draw", "data/table", "data/delimited", "data/batch", "data/features",
+    "job/prepare", "job/draw",
+    "data/table", "data/formats/delimited", "data/batch", "data/features",
     "job/fit", "learn/classifiers/tedn", "learn/classifiers/base", "learn/classifiers/face",
     "learn/classifiers/fitting", "learn/crossfit",
     "mpe/estimate", "mpe/registry", "mpe/bbe",

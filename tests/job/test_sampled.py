@@ -16,7 +16,7 @@ from topbin.data import batch
 from topbin.data import table as table_module
 from topbin.engines import Local
 from topbin.engines.outcome import Outcome, total
-from topbin.job.audit import draw_audit, read_audit
+from topbin.job.audits.audit import draw_audit, read_audit
 from topbin.job.draw import count_labels, draw, open_labeled
 from topbin.job.sweep import Fold, Folds, Swept
 from topbin.learn.crossfit import Chain

@@ -15,7 +15,8 @@ from claims import claims, fitted, read_all, small_run, write_claims
 from score_files import spoil
 
 from topbin.core.errors import InputError
-from topbin.data import batch, parquet, table, write_table
+from topbin.data import batch, table, write_table
+from topbin.data.formats import parquet
 from topbin.engines import Local
 from topbin.job.score import Job, score_files, write_part
 

@@ -18,12 +18,12 @@ from topbin.core.shares import share_below
 from topbin.core.tails import Tails
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.crossfit import Plan, crossfit, inner_folds, least_kept, run_chain
-from topbin.learn.cvir import CVIR
 from topbin.learn.defaults import default_model
-from topbin.learn.pvu import PVU
+from topbin.learn.learners.cvir import CVIR
+from topbin.learn.learners.pvu import PVU
+from topbin.learn.learners.tedn import TEDN
 from topbin.learn.registry import LEARNERS
 from topbin.learn.select import content_order, stratified_folds
-from topbin.learn.tedn import TEDN
 from topbin.mpe.bbe import bbe
 
 SMALL = Plan(outer=3, inner=2, repeats=2)

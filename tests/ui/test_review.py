@@ -16,7 +16,7 @@ from ui.test_report import CHROMIUM, QUIET, brightness, sync_api
 
 import topbin as tb
 from topbin.cli import main
-from topbin.job.answers import ANSWERS, read_state
+from topbin.job.audits.answers import ANSWERS, read_state
 from topbin.store.runs import read_result
 
 pytest.importorskip("uvicorn", reason='needs pip install "topbin[review]"')

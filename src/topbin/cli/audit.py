@@ -105,7 +105,7 @@ def audit(run: Path, as_json: bool, **asked: Any) -> None:
 
 
 def _plan(show: Any, run: Path, plan: float, width: float | None) -> dict[str, Any]:
-    from topbin.job.audit import plan_audit, plan_audit_width
+    from topbin.job.audits.audit import plan_audit, plan_audit_width
 
     if plan != WIDTH_ONLY:
         planned = plan_audit(run, plan)
@@ -119,8 +119,8 @@ def _plan(show: Any, run: Path, plan: float, width: float | None) -> dict[str, A
 
 
 def _refit(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    from topbin.job.audit import read_answered
-    from topbin.job.refit import refit_audit
+    from topbin.job.audits.audit import read_answered
+    from topbin.job.audits.refit import refit_audit
 
     if asked["labels"] is not None:
         read_answered(run, asked["labels"], force=asked["force"])
@@ -130,7 +130,7 @@ def _refit(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_back(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    from topbin.job.audit import read_audit
+    from topbin.job.audits.audit import read_audit
     from topbin.job.result import audit_lines
     from topbin.store.runs import read_result
 
@@ -144,7 +144,7 @@ def _read_back(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _draw(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    from topbin.job.audit import draw_audit
+    from topbin.job.audits.audit import draw_audit
 
     path = asked["output"] or run / "audit.csv"
     where = asked["where"] if asked["recall"] is None else "recall"

@@ -56,7 +56,7 @@ def review(
       topbin review run1 --candidates
     """  # fmt: skip
     from topbin.core.optional import require
-    from topbin.job.review import open_review
+    from topbin.job.audits.review import open_review
     from topbin.show.review import HOST, open_port, review_app, serve
 
     require("starlette", extra="review", caller="topbin review")  # before any row is drawn

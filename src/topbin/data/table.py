@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from topbin.core.errors import InputError
-from topbin.data import database, delimited, json_files, parquet
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
 from topbin.data.dates import Found, Given, date_lines, settle_orders
-from topbin.data.duck import Duck, DuckPart, Joined, connect, duck_errors
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
+from topbin.data.formats import database, delimited, json_files, parquet
+from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
 from topbin.data.schema import Kind, Types, check_columns, kinds_of, merge_types
 
 FORMATS: tuple[Format, ...] = (

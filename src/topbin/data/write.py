@@ -18,7 +18,7 @@ import pandas as pd
 
 from topbin.core.atomic import PART, PathLike, new_file, remove_stale
 from topbin.core.errors import FileError, InputError
-from topbin.data.duck import connect, literal
+from topbin.data.formats.duck import connect, literal
 
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")

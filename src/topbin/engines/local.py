@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from topbin.core.checks import check_count
-from topbin.data.duck import interrupt
+from topbin.data.formats.duck import interrupt
 from topbin.engines.engine import Part, Shared, Sum, added
 
 

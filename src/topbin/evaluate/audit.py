@@ -18,8 +18,8 @@ from scipy.stats import mannwhitneyu
 from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.evaluate.audit_draw import AuditSample, Rows, draw, draw_stratified
-from topbin.evaluate.audit_limits import (
+from topbin.evaluate.audits.draw import AuditSample, Rows, draw, draw_stratified
+from topbin.evaluate.audits.limits import (
     ENOUGH_POWER,
     OF_A_KIND,
     AuditPlan,
@@ -32,8 +32,8 @@ from topbin.evaluate.audit_limits import (
     power,
     upper_limit,
 )
-from topbin.evaluate.audit_top import RecallBound, TopBin, recall_bound
-from topbin.evaluate.audit_width import WidthPlan, plan_width
+from topbin.evaluate.audits.top import RecallBound, TopBin, recall_bound
+from topbin.evaluate.audits.width import WidthPlan, plan_width
 from topbin.evaluate.measure import Floats, Interval, read_alpha
 
 __all__ = [

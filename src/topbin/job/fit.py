@@ -21,7 +21,7 @@ from topbin.job.sweep import count_rest
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.crossfit import CrossFit, Plan, Progress, chain_name
 from topbin.learn.defaults import FIRST, plan_for, preset_plan
-from topbin.learn.tedn import TEDN
+from topbin.learn.learners.tedn import TEDN
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
 
 LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards

@@ -21,7 +21,7 @@ from topbin.core.optional import require
 from topbin.data.batch import Batch, Part
 from topbin.data.features import Features
 from topbin.data.find import SourceLike
-from topbin.data.parquet import stamp
+from topbin.data.formats.parquet import stamp
 from topbin.data.schema import Types, kinds_of
 from topbin.data.table import Table, open_table, skipped
 from topbin.engines.engine import Engine

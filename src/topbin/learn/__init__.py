@@ -7,7 +7,7 @@ import lazy_loader
 
 # Modules that have the name of their function are loaded first: else the module would hide it.
 from topbin.learn.crossfit import crossfit as crossfit
-from topbin.learn.cvir import cvir as cvir
-from topbin.learn.nnpu import nnpu as nnpu
+from topbin.learn.learners.cvir import cvir as cvir
+from topbin.learn.learners.nnpu import nnpu as nnpu
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

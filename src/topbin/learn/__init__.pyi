@@ -15,9 +15,11 @@ from .crossfit import CrossFit as CrossFit
 from .crossfit import Plan as Plan
 from .crossfit import Progress as Progress
 from .crossfit import crossfit as crossfit
-from .cvir import cvir as cvir
 from .explain import Explanation as Explanation
 from .explain import Reason as Reason
+from .learners.cvir import cvir as cvir
+from .learners.nnpu import nnpu as nnpu
+from .learners.tedn import mean_alpha as mean_alpha
 from .loop import Backend as Backend
 from .loop import Diverged as Diverged
 from .loop import Epoch as Epoch
@@ -27,7 +29,6 @@ from .loop import train as train
 from .nets import NETS as NETS
 from .nets import build_net as build_net
 from .nets import crop_and_flip as crop_and_flip
-from .nnpu import nnpu as nnpu
 from .posterior import Posterior as Posterior
 from .posterior import fit_posterior as fit_posterior
 from .registry import LEARNERS as LEARNERS
@@ -36,4 +37,3 @@ from .risk import Learner as Learner
 from .risk import Risk as Risk
 from .risk import mean_risk as mean_risk
 from .select import keep_lowest as keep_lowest
-from .tedn import mean_alpha as mean_alpha

@@ -13,7 +13,7 @@ import numpy as np
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError, TopbinError
 from topbin.core.checks import Scores, check_count, check_fraction
-from topbin.learn.pvu import PVU
+from topbin.learn.learners.pvu import PVU
 from topbin.learn.risk import Learner, Risk, mean_risk
 from topbin.learn.select import RowNumbers, keep_lowest, n_rows
 from topbin.mpe.registry import METHODS

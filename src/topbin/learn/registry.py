@@ -1,13 +1,13 @@
 """The table of learners: a learner is a value, and every room finds it here."""
 
 from topbin.core.checks import look_up
-from topbin.learn.cvir import CVIR
-from topbin.learn.nnpu import NNPU
-from topbin.learn.pvn import PVN
-from topbin.learn.pvu import PVU
+from topbin.learn.learners.cvir import CVIR
+from topbin.learn.learners.nnpu import NNPU
+from topbin.learn.learners.pvn import PVN
+from topbin.learn.learners.pvu import PVU
+from topbin.learn.learners.tedn import TEDN
+from topbin.learn.learners.upu import UPU
 from topbin.learn.risk import Learner
-from topbin.learn.tedn import TEDN
-from topbin.learn.upu import UPU
 
 LEARNERS = {learner.name: learner for learner in (PVU, UPU, NNPU, CVIR, TEDN, PVN)}
 

@@ -30,7 +30,7 @@ HEADERS = {
 
 
 def review_app(review: Any, token: str) -> Any:
-    """The ASGI application for a `topbin.job.review.Review`; all addresses begin with the token."""
+    """The ASGI application for a `Review`; all addresses begin with the token."""
     web, routing, responses, hosts, threads = (
         require(f"starlette.{name}", extra="review", caller="topbin review")
         for name in (

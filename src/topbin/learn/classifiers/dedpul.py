@@ -7,8 +7,8 @@ import numpy as np
 from topbin.core.checks import Scores
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
+from topbin.learn.learners.pvu import PVU
 from topbin.learn.posterior import Posterior, posterior_through
-from topbin.learn.pvu import PVU
 from topbin.mpe.dedpul import Rule, capped, density_ratio, without_ties
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import METHODS

@@ -17,8 +17,8 @@ from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
 from topbin.learn.crossfit import Ensemble
 from topbin.learn.defaults import calibrated_model
+from topbin.learn.learners.pvu import PVU
 from topbin.learn.posterior import Posterior
-from topbin.learn.pvu import PVU
 from topbin.learn.risk import Learner, Risk
 from topbin.learn.select import Floats
 from topbin.mpe.estimate import estimate_alpha

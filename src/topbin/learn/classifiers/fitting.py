@@ -13,11 +13,11 @@ from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
 from topbin.core.labels import Mask
 from topbin.learn.crossfit import CrossFit, Progress, crossfit
 from topbin.learn.defaults import coarse, default_model, plan_for
+from topbin.learn.learners.tedn import TEDN
 from topbin.learn.loop import NEAR_ONE, Epoch
 from topbin.learn.posterior import Posterior, fit_posterior
 from topbin.learn.risk import Learner
 from topbin.learn.select import Floats
-from topbin.learn.tedn import TEDN
 from topbin.mpe.estimate import add_alarms, estimate_alpha
 from topbin.mpe.registry import find_method
 

@@ -20,11 +20,11 @@ from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, TwoSamples
 from topbin.learn.classifiers.plans import NetPlan
 from topbin.learn.crossfit import Progress
+from topbin.learn.learners.tedn import TEDN, mean_alpha
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, train
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.risk import Learner
 from topbin.learn.select import Floats, RowNumbers, n_rows, split_rows
-from topbin.learn.tedn import TEDN, mean_alpha
 
 STEADY = "α is the mean of the estimates of the last {} epochs, because single ones vary"
 

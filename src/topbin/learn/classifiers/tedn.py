@@ -9,9 +9,9 @@ from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel
 from topbin.learn.crossfit import CrossFit
-from topbin.learn.cvir import CVIR
+from topbin.learn.learners.cvir import CVIR
+from topbin.learn.learners.tedn import TEDN
 from topbin.learn.risk import Learner
-from topbin.learn.tedn import TEDN
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.cvir import cvir
-from topbin.learn.nnpu import nnpu
+from topbin.learn.learners.cvir import cvir
+from topbin.learn.learners.nnpu import nnpu
+from topbin.learn.learners.upu import UPU
 from topbin.learn.risk import Learner, Loss
-from topbin.learn.upu import UPU
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -18,8 +18,8 @@ import duckdb
 
 from topbin.core.errors import InputError
 from topbin.data.dates import Dated, formats_of
-from topbin.data.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
 from topbin.data.find import Format, open_bytes
+from topbin.data.formats.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
 from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000

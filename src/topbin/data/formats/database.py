@@ -15,10 +15,10 @@ from typing import Any
 import pandas as pd
 
 from topbin.core.errors import InputError
-from topbin.data import duck
 from topbin.data.batch import Part, tidy_column
-from topbin.data.duck import QUERY_SECONDS, DuckPart, identifier
 from topbin.data.find import Format
+from topbin.data.formats import duck
+from topbin.data.formats.duck import QUERY_SECONDS, DuckPart, identifier
 from topbin.data.schema import Kind, Types, kinds_of, quoted
 
 BATCH = 300  # columns counted in one query; SQLite allows 2,000 result columns

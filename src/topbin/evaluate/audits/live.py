@@ -15,8 +15,8 @@ from scipy.special import logsumexp
 
 from topbin.core.defaults import CONFIDENCE
 from topbin.evaluate.audit import BLANK, POSITIVE, UNSURE
-from topbin.evaluate.audit_limits import TRUST
-from topbin.evaluate.audit_top import TopBin
+from topbin.evaluate.audits.limits import TRUST
+from topbin.evaluate.audits.top import TopBin
 from topbin.evaluate.measure import Floats, Interval
 
 # As shares of all that can be bet; most are close to 0 or to 1, where they differ most.

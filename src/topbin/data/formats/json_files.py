@@ -4,9 +4,9 @@ from dataclasses import replace
 from functools import partial
 
 from topbin.core.errors import InputError
-from topbin.data import duck
-from topbin.data.duck import Duck, DuckPart, literal
 from topbin.data.find import Format
+from topbin.data.formats import duck
+from topbin.data.formats.duck import Duck, DuckPart, literal
 from topbin.data.schema import kinds_of
 
 

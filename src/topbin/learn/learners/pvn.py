@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from scipy.special import logit
 
-from topbin.learn.pvu import PVU
+from topbin.learn.learners.pvu import PVU
 
 # A balanced P-vs-N model has exp(logit) = p_p/p_n, and U has α against 1 − α of them.
 PVN = replace(

@@ -19,8 +19,8 @@ from topbin.core.evidence import Evidence
 from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
 from topbin.evaluate.threshold import recall
-from topbin.job.answers import WAIT, read_state
-from topbin.job.audit_rows import check_unchanged, named_files
+from topbin.job.audits.answers import WAIT, read_state
+from topbin.job.audits.rows import check_unchanged, named_files
 from topbin.job.files import CANDIDATES, MODEL, sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared, from_settings
 from topbin.job.result import in_front

@@ -17,10 +17,10 @@ from typing import Any
 from topbin.core.atomic import lock
 from topbin.core.errors import InputError
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
-from topbin.evaluate.audit_live import live_estimate
-from topbin.job.answers import ANSWERS, WAIT, AuditState, read_state, write_answers
-from topbin.job.audit import audit, judge_audit, pooled
-from topbin.job.audit_rows import ANYWHERE, TOP, read_scores
+from topbin.evaluate.audits.live import live_estimate
+from topbin.job.audits.answers import ANSWERS, WAIT, AuditState, read_state, write_answers
+from topbin.job.audits.audit import audit, judge_audit, pooled
+from topbin.job.audits.rows import ANYWHERE, TOP, read_scores
 from topbin.job.files import CANDIDATES, read_stored
 from topbin.store.runs import read_result
 

@@ -16,7 +16,7 @@ import numpy as np
 from topbin.core.errors import InputError
 from topbin.engines.local import Local
 from topbin.evaluate.audit import AuditSample, TopBin, draw, draw_stratified
-from topbin.job.answers import AuditState
+from topbin.job.audits.answers import AuditState
 from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
 from topbin.job.files import MODEL, numbered, read_stored, unlabeled_rows
 from topbin.job.prepare import from_settings

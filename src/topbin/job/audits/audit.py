@@ -32,9 +32,9 @@ from topbin.evaluate.audit import (
     read_answers,
     recall_bound,
 )
-from topbin.evaluate.audit_limits import doubt_of_look
-from topbin.job import answers as stored_answers
-from topbin.job.answers import (
+from topbin.evaluate.audits.limits import doubt_of_look
+from topbin.job.audits import answers as stored_answers
+from topbin.job.audits.answers import (
     AuditState,
     add_answers,
     add_look,
@@ -43,7 +43,7 @@ from topbin.job.answers import (
     record_answers,
     write_draws,
 )
-from topbin.job.audit_rows import (
+from topbin.job.audits.rows import (
     ANYWHERE,
     RECALL,
     TOP,
@@ -107,8 +107,8 @@ class Audit:
         return judge_audit(self.folder, recall=recall)
 
     def refit(self) -> Any:
-        """Train with the answers; see `topbin.job.refit`."""
-        from topbin.job.refit import refit_audit
+        """Train with the answers; see `topbin.job.audits.refit`."""
+        from topbin.job.audits.refit import refit_audit
 
         return refit_audit(self.folder)
 

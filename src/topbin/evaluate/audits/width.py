@@ -15,8 +15,8 @@ from scipy.stats import norm
 from topbin.core.checks import check_count, check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.shares import exact_lower, exact_upper
-from topbin.evaluate.audit_limits import OF_A_KIND, doubt_of_look
-from topbin.evaluate.audit_top import TopBin
+from topbin.evaluate.audits.limits import OF_A_KIND, doubt_of_look
+from topbin.evaluate.audits.top import TopBin
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""One file per learner; `topbin.learn.registry` lists them."""
