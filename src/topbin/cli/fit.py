@@ -20,6 +20,7 @@ from topbin.cli.verb import (
 )
 from topbin.core.figures import figure
 
+METHODS = click.Choice(["tedn", "subtypes"])
 PRESETS = click.Choice(["fast", "good", "best"])
 SECONDS = click.FloatRange(0, min_open=True)
 SHARE = click.FloatRange(0, 1)
@@ -38,6 +39,9 @@ SHARE = click.FloatRange(0, 1)
 @option("--label", group="Labels", help="The column that marks the positives.")
 @option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
 @option("--negative", group="Labels", help="Its value for a row known to be negative.")
+@option("--subtypes", group="Labels", is_flag=True, help="Report how often kinds are labeled.")
+@option("--method", group="Labels", type=METHODS, help="subtypes: rarely labeled kinds count more.")
+@option("--labeled-by", group="Labels", multiple=True, help="Columns that decide who is labeled.")
 @option("--preset", group="Budget", default="good", type=PRESETS, help="How much work to put in.")
 @option(
     "--time-limit", group="Budget", type=SECONDS, help="Seconds after which no new round begins."
@@ -124,6 +128,7 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
     What no table could fulfil is refused while nothing is written, or removed by --force.
     """
     from topbin.job.fit import check_options
+    from topbin.job.labeling import check_labeling, labeling_in
 
     options = {key.rstrip("_"): value for key, value in options.items()}
     two = options["positives"], options["unlabeled"]
@@ -135,8 +140,9 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
     if options["sql"] and (options["engine"] or options["sample"]):
         raise click.UsageError("--sql needs all rows in memory; leave out --engine and --sample")
     asked = {"source": list(source), **options}
-    asked |= {name: _split_names(options[name]) for name in ("drop", "text")}
-    asked["partitions"] = options["partitions"] or None
+    asked |= {name: _split_names(options[name]) for name in ("drop", "text", "labeled_by")}
+    asked |= {name: options[name] or None for name in ("partitions", "subtypes")}
+    check_labeling(**labeling_in(asked))
     return {key: value for key, value in asked.items() if value not in (None, [])}
 
 

@@ -34,6 +34,9 @@ class Evidence:
     # Whether these rows trained the models that scored the others of them. Such scores are not
     # independent: intervals allow for that.
     crossfitted: bool = False
+    # How much each positive counts, where the labeled positives are not like the others: the
+    # inverse of the odds that it was labeled. None: all count the same.
+    weight_p: Any = None
 
     @classmethod
     def of(
@@ -67,7 +70,11 @@ class Evidence:
     @cached_property
     def tails(self) -> Tails:
         """The counts above each cut: those counted elsewhere, or counted here at the first use."""
-        return Tails.from_scores(*self.scores) if self.counted is None else self.counted
+        if self.counted is not None:
+            return self.counted
+        if self.weight_p is not None:
+            return Tails.weighted(*self.scores, self.weight_p)
+        return Tails.from_scores(*self.scores)
 
     @property
     def has_tails(self) -> bool:
