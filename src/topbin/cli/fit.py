@@ -11,6 +11,7 @@ from topbin.cli.verb import (
     SEED,
     Verb,
     dates_option,
+    decimal_option,
     json_option,
     option,
     output_option,
@@ -35,6 +36,7 @@ SHARE = click.FloatRange(0, 1)
 @option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
 @option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
 @dates_option
+@decimal_option
 @partitions_option
 @option("--label", group="Labels", help="The column that marks the positives.")
 @option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
@@ -157,6 +159,7 @@ def _split_names(values: tuple[str, ...]) -> list[str]:
 
 def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, engine: Any) -> Any:
     from topbin.job.fit import fit as fit_job
+    from topbin.job.labeling import labeling_in
     from topbin.job.progress import shown
 
     if run.resumed:
@@ -174,6 +177,8 @@ def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, e
 
         names = ("preset", "review", "min_precision", "confidence", "time_limit", "threads", "seed")
         asked = {name: options[name] for name in names}
+        labeled_by = _split_names(options["labeled_by"])
+        asked |= labeling_in({**options, "labeled_by": labeled_by})
         return fit_job(data, **asked, engine=engine, memory=stages, on_event=tell)
 
 

@@ -39,6 +39,7 @@ def fit(
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     dates: str | None = None,
+    decimal: str | None = None,
     partitions: bool = False,
     method: str = "tedn",
     subtypes: bool = False,
@@ -59,10 +60,11 @@ def fit(
     """Do the whole job on a frame or on files; `label` names the column that marks the positives.
 
     `source` is a pandas, polars or arrow frame, a path, a pattern or a list of files. With
-    `positives`, another of these, all its rows are unlabeled. `dates` and `partitions` are as in
-    `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of `topbin.engines`) is
-    given and it has more than four times `sample` (100,000) unlabeled rows. Then so many, drawn at
-    random, train the models; all others are scored, and give α, its interval and candidates.
+    `positives`, another of these, all its rows are unlabeled. `dates`, `decimal` and `partitions`
+    are as in `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of
+    `topbin.engines`) is given and it has more than four times `sample` (100,000) unlabeled rows.
+    Then so many, drawn at random, train the models; all others are scored, and give α, its interval
+    and candidates.
 
     If labels are not random: `subtypes=True` reports which kinds of positives are labeled how
     often, `method="subtypes"` lets them count accordingly, and `labeled_by` names columns on which
@@ -80,7 +82,8 @@ def fit(
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     labeling = check_labeling(method, labeled_by, subtypes)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
-    read: Any = {"drop": drop, "text": text, "dates": dates, "partitions": partitions}
+    read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
+    read["partitions"] = partitions
     data = _prepared(source, label, sample, engine, seed=seed, **named, **read)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
