@@ -73,14 +73,14 @@ def test_shrinking_leaves_nothing_of_noise_and_all_of_a_clear_difference():
 
 def test_subtypes_find_how_often_each_kind_is_labeled():
     X, y, alpha = two_kinds()
-    found = tb.subtypes(X, y)
+    found = tb.subtypes(X, y, most=2)
     assert sorted(round(part.labeled, 1) for part in found.parts) == [0.2, 0.8]
     assert found.gamma_interval[0] < found.gamma < found.gamma_interval[1]
     assert found.gamma_interval[0] > 1
     assert found.test.is_alarm
     assert found.test.alarms()[0].code == "biased-labels"
     assert sum(part.n_p for part in found.parts) == y.sum()
-    assert sum(part.alpha for part in found.parts) == pytest.approx(alpha, abs=0.06)
+    assert sum(part.alpha for part in found.parts) == pytest.approx(alpha, abs=0.1)
     plain = found.to_dict()
     assert plain["limit"] in found.summary()
     assert [part["n_p"] for part in plain["parts"]] == [part.n_p for part in found.parts]
@@ -183,21 +183,22 @@ def test_misuse_of_labeled_by():
 
 def test_the_test_has_its_size_and_power():
     alarms, found = 0, 0
-    for seed in range(60):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         rows = rng.normal(size=(160, 3))
         alarms += scar_test(rows, rng.random(160) < 0.5, seed=seed).is_alarm
         odds = np.where(rows[:, 0] > 0, 4.0, 1.0)
         found += scar_test(rows, rng.random(160) < odds / (1 + odds), seed=seed).is_alarm
-    assert alarms <= 6  # 5 % promised; fewer because of the allowance for cross-fitting
-    assert found >= 40
+    assert alarms <= 3  # 5 % promised; fewer because of the allowance for cross-fitting
+    assert found >= 22
     assert scar_test(np.ones((30, 1)), np.arange(30) < 15).p_value is None
 
 
 def test_a_fitted_classifier_can_be_saved(tmp_path):
     X, y, _ = two_kinds()
     found = tb.SubtypesClassifier(GaussianNB(), **FAST).fit(X, y)
-    again = tb.load(tb.save(found, tmp_path / "model"))
+    tb.save(found, tmp_path / "model")
+    again = tb.load(tmp_path / "model")
     assert (again.predict_proba(X) == found.predict_proba(X)).all()
     assert again.labeling_.to_dict() == found.labeling_.to_dict()
     assert again.evidence_.tails == found.evidence_.tails

@@ -70,9 +70,9 @@ def labeling_of(data: Prepared, classifier: TEDnClassifier, y: Any, subtypes: bo
     found = getattr(classifier, "labeling_", None)
     if found is not None or not subtypes:
         return found
-    how = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
-    level, seed = classifier.confidence, classifier.random_state
-    return find_subtypes(data.X, y, confidence=level, random_state=seed, **how)
+    how: Any = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
+    how |= {"confidence": classifier.confidence, "random_state": classifier.random_state}
+    return find_subtypes(data.X, y, **how)
 
 
 def plain_labeling(labeling: Any) -> dict[str, Any]:

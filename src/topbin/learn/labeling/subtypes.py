@@ -7,7 +7,8 @@ Science 2024). Then c_k = n_k/(n_k + α_k·n_u) is how many of such positives ar
 PULSNAR adds up the α_k. Each errs upward where classes overlap, and clusters that overlap count the
 same rows twice. We use only their ratios: each known positive counts by the inverse of the odds
 that its subtype is labeled, so that the known positives are like the unlabeled ones, and one
-estimate is read from all of them. What clusters share is then counted once.
+estimate is read from all of them. What clusters share is then counted once. They count the same as
+long as a test finds no sign of bias, so that nothing is lost where labels are random.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from topbin.core.figures import figure
 from topbin.core.labels import Mask
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
 from topbin.learn.defaults import FIRST
-from topbin.learn.labeling.clusters import find_clusters, project
+from topbin.learn.labeling.clusters import Clusters, find_clusters, merge_small, project
 from topbin.learn.labeling.scar import ScarTest, scar_test
 from topbin.learn.learners.pvu import PVU
 from topbin.learn.posterior import fit_posterior
@@ -46,6 +47,10 @@ class Subtype:
 
     `alpha` is the share of the unlabeled rows that are such positives, and `labeled` is
     n_p/(n_p + α·n_u); both with intervals.
+
+    >>> part = Subtype(60, 0.1, (0.05, 0.2), labeled=0.5, labeled_interval=(0.33, 0.67))
+    >>> part.n_p, part.labeled
+    (60, 0.5)
     """
 
     n_p: int
@@ -63,6 +68,12 @@ class Subtypes:
     often, after noise is allowed for, and `gamma_interval` what the intervals of the subtypes
     allow. `merged` clusters were too small to be a subtype of their own. `members` is the subtype
     of each known positive, and `weight_p` the inverse of the odds that it was labeled, with mean 1.
+
+    >>> part = Subtype(60, 0.1, (0.05, 0.2), labeled=0.5, labeled_interval=(0.33, 0.67))
+    >>> found = Subtypes((part,), 1.0, (1.0, 1.0), 600, 0.95, 2, np.zeros(60, int), np.ones(60),
+    ...     ScarTest(None, None, 2.0, 9, 9))
+    >>> print(found.summary().splitlines()[0])
+    subtypes        1 among the known positives (2 small clusters merged into others)
     """
 
     parts: tuple[Subtype, ...]
@@ -85,7 +96,9 @@ class Subtypes:
         if len(self.parts) == 1:
             found = "one subtype of known positives was found, so all count the same"
         elif low == high:
-            found = "the subtypes of known positives do not differ clearly, so all count the same"
+            found = (
+                "labels show no sign of bias among the subtypes, so all positives count the same"
+            )
         else:
             found += f", {low:.2f} to {high:.2f} times"
         return found, LIMIT
@@ -120,10 +133,10 @@ class Subtypes:
                 f"  {k}             {part.n_p:,} known; of all like them {figure(part.labeled)} "
                 f"are labeled, {low} to {high}"
             )
-        low, high = self.gamma_interval
+        least, most = self.gamma_interval
+        ends = f"{least:.2f} to {'any value' if np.isinf(most) else f'{most:.2f}'}"
         lines.append(
-            f"selectivity     Γ = {self.gamma:.2f} between subtypes, {level} interval {low:.2f} to "
-            f"{'any value' if np.isinf(high) else f'{high:.2f}'}"
+            f"selectivity     Γ = {self.gamma:.2f} between subtypes, {level} interval {ends}"
         )
         return "\n".join(
             [*lines, f"random labels?  {self.test.sentence}", f"limit           {LIMIT}"]
@@ -163,13 +176,19 @@ def find_subtypes(
     # In an order of their content, so that the answer does not depend on theirs.
     order = content_order(table.X, is_p, table.weight)
     rows = TrainingTable(_safe_indexing(table.X, order), is_p[order])
-    space = project(rows.X, rows.is_positive, options.seed)
-    clusters = find_clusters(space[rows.is_positive], most=most, least=least, seed=options.seed)
-    read = [_read_one(rows, clusters.members == k, options) for k in range(clusters.sizes.size)]
+    space, labeled = project(rows.X, rows.is_positive, options.seed), rows.is_positive
+    clusters = find_clusters(space[labeled], most=most, least=least, seed=options.seed)
+    read = _read_all(rows, clusters, options)
     likely = np.any([one.likely for one in read], axis=0)
-    test = scar_test(space[likely], rows.is_positive[likely], seed=options.seed)
+    test = scar_test(space[likely], labeled[likely], seed=options.seed)
+    if test.is_alarm:
+        # Kinds that are rarely labeled are better seen among likely positives than among known.
+        both = find_clusters(space[labeled | likely], most=most, least=least, seed=options.seed)
+        known = merge_small(space[labeled], both.members[labeled[labeled | likely]], least)
+        clusters = replace(known, merged=both.merged + known.merged)
+        read = _read_all(rows, clusters, options)
     members = np.empty(n_p, np.intp)
-    members[np.searchsorted(np.flatnonzero(is_p), order[rows.is_positive])] = clusters.members
+    members[np.searchsorted(np.flatnonzero(is_p), order[labeled])] = clusters.members
     return _gather(read, members, clusters.merged, test, options.confidence or CONFIDENCE)
 
 
@@ -180,6 +199,10 @@ class _Reading:
     estimate: AlphaEstimate
     variance: float  # of log α
     likely: Mask
+
+
+def _read_all(rows: TrainingTable, clusters: Clusters, options: FitOptions) -> list[_Reading]:
+    return [_read_one(rows, clusters.members == k, options) for k in range(clusters.sizes.size)]
 
 
 def _read_one(rows: TrainingTable, is_member: Mask, options: FitOptions) -> _Reading:
@@ -194,7 +217,8 @@ def _read_one(rows: TrainingTable, is_member: Mask, options: FitOptions) -> _Rea
     estimate = estimate_alpha(
         evidence, method=options.method, confidence=options.confidence or CONFIDENCE
     )
-    above = [int((scores >= estimate.cut).sum()) for scores in evidence.scores]
+    cut = -np.inf if estimate.cut is None else estimate.cut
+    above = [int((scores >= cut).sum()) for scores in evidence.scores]
     likely = np.zeros(rows.is_positive.size, bool)
     posterior = fit_posterior(*evidence.scores, estimate.alpha)
     likely[taken] = posterior(fit.scores) >= LIKELY
@@ -212,7 +236,8 @@ def _gather(
     log_odds = np.log(n_p / np.maximum(alpha * n_u, HALF_A_ROW))
     log_odds = shrunken(log_odds, np.array([one.variance for one in read]))
     odds = np.exp(log_odds)
-    weight = (1 / odds)[members]
+    # Weights add noise, so they must be called for: by the test, not by differences that are luck.
+    weight = (1 / odds)[members] if test.is_alarm else np.ones(members.size)
     ends = np.array([part.labeled_interval for part in parts])
     with np.errstate(divide="ignore"):
         low, high = (ends / (1 - ends)).T
