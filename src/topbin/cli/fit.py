@@ -11,6 +11,7 @@ from topbin.cli.verb import (
     SEED,
     Verb,
     dates_option,
+    decimal_option,
     json_option,
     option,
     output_option,
@@ -34,6 +35,7 @@ SHARE = click.FloatRange(0, 1)
 @option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
 @option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
 @dates_option
+@decimal_option
 @partitions_option
 @option("--label", group="Labels", help="The column that marks the positives.")
 @option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")

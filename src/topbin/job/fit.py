@@ -38,6 +38,7 @@ def fit(
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     dates: str | None = None,
+    decimal: str | None = None,
     partitions: bool = False,
     preset: str = "good",
     review: int = 100,
@@ -55,10 +56,11 @@ def fit(
     """Do the whole job on a frame or on files; `label` names the column that marks the positives.
 
     `source` is a pandas, polars or arrow frame, a path, a pattern or a list of files. With
-    `positives`, another of these, all its rows are unlabeled. `dates` and `partitions` are as in
-    `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of `topbin.engines`) is
-    given and it has more than four times `sample` (100,000) unlabeled rows. Then so many, drawn at
-    random, train the models; all others are scored, and give α, its interval and candidates.
+    `positives`, another of these, all its rows are unlabeled. `dates`, `decimal` and `partitions`
+    are as in `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of
+    `topbin.engines`) is given and it has more than four times `sample` (100,000) unlabeled rows.
+    Then so many, drawn at random, train the models; all others are scored, and give α, its interval
+    and candidates.
 
     An interrupt after the first estimate, or the time limit, ends the job with the best so far, as
     `stopped` says. With the same `memory` it continues. `verbose` shows how long it will take.
@@ -71,7 +73,8 @@ def fit(
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
-    read: Any = {"drop": drop, "text": text, "dates": dates, "partitions": partitions}
+    read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
+    read["partitions"] = partitions
     data = _prepared(source, label, sample, engine, seed=seed, **named, **read)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
