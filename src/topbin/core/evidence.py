@@ -39,6 +39,9 @@ class Evidence:
     # Whether these rows trained the models that scored the others of them. Such scores are not
     # independent: intervals allow for that.
     crossfitted: bool = False
+    # How much each positive counts, where the labeled positives are not like the others: the
+    # inverse of the odds that it was labeled. None: all count the same.
+    weight_p: Any = None
     # Rows that belong together, by a number: of the positives and of the unlabeled. A group may
     # have rows of both kinds. None: all rows are independent.
     groups_p: Any = None
@@ -76,7 +79,11 @@ class Evidence:
     @cached_property
     def tails(self) -> Tails:
         """The counts above each cut: those counted elsewhere, or counted here at the first use."""
-        return Tails.from_scores(*self.scores) if self.counted is None else self.counted
+        if self.counted is not None:
+            return self.counted
+        if self.weight_p is not None:
+            return Tails.weighted(*self.scores, self.weight_p)
+        return Tails.from_scores(*self.scores)
 
     @cached_property
     def independent(self) -> Tails:
@@ -94,9 +101,10 @@ class Evidence:
             return tails
         scores_p, scores_u = self.scores
         read = np.unique(tails.cuts[:: max(1, tails.cuts.size // CUTS)])
+        sides = (tails.n_p, scores_p, self.groups_p), (tails.n_u, scores_u, self.groups_u)
         n_p, n_u = (
-            max(1, int(scores.size / design_effect(scores, groups, read)))
-            for scores, groups in ((scores_p, self.groups_p), (scores_u, self.groups_u))
+            max(1, int(count / design_effect(scores, groups, read)))
+            for count, scores, groups in sides
         )
         return Tails(tails.cuts, tails.q_p * n_p, tails.q_u * n_u, n_p, n_u)
 
