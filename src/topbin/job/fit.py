@@ -14,6 +14,7 @@ from topbin.core.defaults import CONFIDENCE
 from topbin.core.evidence import Evidence
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
+from topbin.evaluate.sensitivity import asked_for, sensitivity
 from topbin.job.prepare import Prepared, prepare, sample_of
 from topbin.job.progress import Event, Forecast, shown
 from topbin.job.result import Result
@@ -44,6 +45,9 @@ def fit(
     review: int = 100,
     min_precision: float | None = None,
     confidence: float = CONFIDENCE,
+    gamma: Any = None,
+    at_most: float | None = None,
+    at_least: float | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -62,6 +66,7 @@ def fit(
     Then so many, drawn at random, train the models; all others are scored, and give α, its interval
     and candidates.
 
+    `gamma`, `at_most` and `at_least` ask for `topbin.sensitivity`, which the report then shows.
     An interrupt after the first estimate, or the time limit, ends the job with the best so far, as
     `stopped` says. With the same `memory` it continues. `verbose` shows how long it will take.
 
@@ -72,6 +77,7 @@ def fit(
     True
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
+    selective = asked_for(gamma, at_most, at_least)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
     read["partitions"] = partitions
@@ -79,7 +85,8 @@ def fit(
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
     with _listeners(on_event, verbose) as heard:
-        return _fit(data, engine or Local(), asked, shared, time_limit, heard)
+        found = _fit(data, engine or Local(), asked, shared, time_limit, heard)
+    return replace(found, gamma=None if selective is None else sensitivity(found, **selective))
 
 
 def _prepared(
