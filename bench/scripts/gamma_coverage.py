@@ -111,9 +111,9 @@ def main() -> None:
     text += (
         f"{REPEATS} samples per cell (standard error .015 at .95), {len(cells)} cells: 100 / 1,000 "
         "and 1,000 / 10,000 known positives and unlabeled rows, α = .05, .3 and .7; "
-        f"{minutes:.0f} CPU minutes. The curves are in `tests/roc_models.py`. The density of hidden "
-        "positives over that of labeled ones takes two values, Γ times apart: the worst that Γ "
-        "allows for the bin that ends where it jumps. Hidden positives are *rare on top* if the "
+        f"{minutes:.0f} CPU minutes. The curves are in `tests/roc_models.py`. The density of "
+        "hidden positives over that of labeled ones takes two values, Γ times apart: the worst "
+        "that Γ allows for the bin that ends where it jumps. Hidden positives are *rare on top* if the "
         "clearest cases get labeled (the jump leaves .2, .6 or .95 of the labeled positives above "
         "it), and *frequent on top* if the unclear ones do (.02, .2 or .6). *As if Γ = 1* is the "
         "interval that assumes random labels.\n\n"

@@ -126,9 +126,28 @@ def sensitivity(
     how = {"pure_fraction": pure_fraction, "kappa": kappa}
     reader = _Reader.of(evidence, estimate, confidence, how)
     intervals = tuple(GammaInterval(one, reader.at(one)) for one in gammas)
-    assumes = interval_assumes(evidence.tails, pure_fraction, crossfitted=evidence.crossfitted)
+    assumes = interval_assumes(
+        evidence.independent, pure_fraction, crossfitted=evidence.crossfitted
+    )
+    if estimate is not None and estimate.interval is not None and pure_fraction is None:
+        assumes = estimate.interval_assumes
     found = tuple(_conclude(reader, one, gammas, assumes) for one in wanted)
     return Sensitivity(intervals, confidence, assumes, found)
+
+
+def asked_for(
+    gamma: Any = None, at_most: float | None = None, at_least: float | None = None
+) -> dict[str, Any] | None:
+    """The parameters of `sensitivity` that a job was asked for, checked; None if it was not.
+
+    >>> asked_for(), asked_for(at_most=0.1)["gamma"]
+    (None, (1.0, 1.5, 2.0, 3.0))
+    """
+    named = check_conclusions(at_most, at_least)
+    if gamma is None and not named:
+        return None
+    gammas = check_gammas(GAMMAS if gamma is None else gamma)
+    return {"gamma": gammas, "at_most": at_most, "at_least": at_least}
 
 
 def check_gammas(gamma: Any) -> tuple[float, ...]:
@@ -228,7 +247,7 @@ class _Reader:
         how: Mapping[str, Any],
     ) -> "_Reader":
         """Nets stretch the interval to hold their point, so that of the estimate comes first."""
-        tails, how = evidence.tails, {**how, "crossfitted": evidence.crossfitted}
+        tails, how = evidence.independent, {**how, "crossfitted": evidence.crossfitted}
         random = None
         if estimate is not None and estimate.confidence == confidence:
             random = estimate.interval

@@ -14,6 +14,7 @@ from topbin.core.defaults import CONFIDENCE
 from topbin.core.evidence import Evidence
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
+from topbin.evaluate.sensitivity import asked_for, sensitivity
 from topbin.job.labeling import check_labeling, classifier_for, labeling_of
 from topbin.job.prepare import Prepared, prepare, sample_of
 from topbin.job.progress import Event, Forecast, shown
@@ -48,6 +49,9 @@ def fit(
     review: int = 100,
     min_precision: float | None = None,
     confidence: float = CONFIDENCE,
+    gamma: Any = None,
+    at_most: float | None = None,
+    at_least: float | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -70,6 +74,7 @@ def fit(
     often, `method="subtypes"` lets them count accordingly, and `labeled_by` names columns on which
     it depends who is labeled.
 
+    `gamma`, `at_most` and `at_least` ask for `topbin.sensitivity`, which the report then shows.
     An interrupt after the first estimate, or the time limit, ends the job with the best so far, as
     `stopped` says. With the same `memory` it continues. `verbose` shows how long it will take.
 
@@ -81,6 +86,7 @@ def fit(
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     labeling = check_labeling(method, labeled_by, subtypes)
+    selective = asked_for(gamma, at_most, at_least)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
     read["partitions"] = partitions
@@ -88,7 +94,8 @@ def fit(
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
     with _listeners(on_event, verbose) as heard:
-        return _fit(data, engine or Local(), asked, shared, time_limit, heard, labeling)
+        found = _fit(data, engine or Local(), asked, shared, time_limit, heard, labeling)
+    return replace(found, gamma=None if selective is None else sensitivity(found, **selective))
 
 
 def _prepared(

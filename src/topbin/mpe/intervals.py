@@ -15,7 +15,8 @@ divided. The lower end of cross-fitted scores assumes a pure top bin and does no
 
 `gamma` gives up the random sample: with w the density of hidden positives over that of labeled
 ones, it is enough that max w ≤ Γ·min w. Γ = 1 is a random sample. The bound then counts on the
-fewest hidden positives in each bin (`calibration`), the lower end on the most, q ↦ Γq/(1 + (Γ − 1)q).
+fewest hidden positives in each bin (`calibration`), and the lower end on the most: a share of
+Γq/(1 + (Γ − 1)q) where that of the labeled ones is q.
 """
 
 from collections.abc import Callable

@@ -19,7 +19,9 @@ from topbin.core.figures import counted, figure, percent, visible
 from topbin.core.optional import require
 from topbin.evaluate.audit import NEEDS_RANDOM, VERDICTS
 from topbin.evaluate.candidates import what_to_expect
+from topbin.evaluate.sensitivity import MEANS
 from topbin.show.canvas import Display
+from topbin.show.gamma import GammaDisplay
 from topbin.show.history import HistoryDisplay
 from topbin.show.scores import ScoreDisplay
 from topbin.show.top_bin import TopBinDisplay
@@ -52,6 +54,8 @@ CAPTION = {
     "above are (almost) all positive, this ratio is α, and the line is flat.",
     "ScoreDisplay": "Scores by models that never saw the row. Known positives should be on the "
     "right; the unlabeled rows among them are the hidden positives.",
+    "GammaDisplay": "The interval of α for each Γ. Its upper end needs no pure top bin; its lower "
+    "end assumes about the top bin what that of the estimate assumes.",
     "HistoryDisplay": "α and the training loss after each round, in which the unlabeled rows that "
     "seem positive are discarded.",
 }
@@ -99,13 +103,20 @@ def _render(
         counted=counted,
         expected=what_to_expect(result["candidates"], result["estimate"]),
         has_files=template == "page.html",
-        pictures=[
-            (drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__])
-            for drawn in (display.plot() for display in displays)
-        ],
+        pictures=[picture(display) for display in displays],
+        gamma_picture=picture(GammaDisplay.from_dict(result["gamma"]))
+        if "gamma" in result
+        else None,
+        gamma_means=MEANS,
         candidates=candidates,
         columns=list(candidates[0]) if candidates else [],
     )
+
+
+def picture(display: Display) -> tuple[str, str, str]:
+    """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
+    drawn = display.plot()
+    return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
 
 
 def _shown(value: Any) -> Any:
