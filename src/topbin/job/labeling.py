@@ -27,9 +27,7 @@ def check_labeling(
             "TB008", f"method must be one of {', '.join(CLASSIFIERS)}; got {method!r}."
         )
     if labeled_by and (subtypes or method == "subtypes"):
-        raise InputError(
-            "TB126", "labeled_by and subtypes explain the same labels; leave one out."
-        )
+        raise InputError("TB126", "labeled_by and subtypes explain the same labels; leave one out.")
     named = [labeled_by] if isinstance(labeled_by, str) else list(labeled_by)
     return {"method": method, "labeled_by": named, "subtypes": subtypes}
 

@@ -135,7 +135,10 @@ def judge(
 ) -> AlphaEstimate:
     """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
     if alpha is None:
-        found = estimate_alpha(evidence, method=options.method, confidence=options.confidence)
+        # An interval of weighted positives must contain the error of the weights, which only the
+        # one who made them can tell.
+        confidence = options.confidence if evidence.weight_p is None else None
+        found = estimate_alpha(evidence, method=options.method, confidence=confidence)
         return replace(found, notes=(*found.notes, *notes))
     tails = evidence.tails
     given = AlphaEstimate(

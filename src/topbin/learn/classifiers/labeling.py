@@ -10,7 +10,7 @@ from topbin.data.schema import check_columns
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable
 from topbin.learn.classifiers.tedn import TEDnClassifier
 from topbin.learn.labeling.propensity import fit_propensity
-from topbin.learn.labeling.subtypes import LEAST, MOST, Subtypes, find_subtypes
+from topbin.learn.labeling.subtypes import MOST, Subtypes, find_subtypes
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -36,13 +36,10 @@ class WeightedClassifier(TEDnClassifier):
         return super()._fit_table(self._weighted(table, options), options)
 
     def _store(self, fitted: FittedModel, *rows: Any) -> Self:
-        estimate = fitted.estimate
-        notes = (*self.labeling_.notes, *estimate.notes)
-        told = replace(estimate, notes=notes)
-        if fitted.evidence.weight_p is not None:
-            # The bound promises more than estimated weights can keep.
-            assumes = f"{estimate.interval_assumes}, and the weights of the known positives are right"
-            told = replace(told, upper_bound=None, interval_assumes=assumes)
+        estimate, evidence = fitted.estimate, fitted.evidence
+        told = replace(estimate, notes=(*self.labeling_.notes, *estimate.notes))
+        if evidence.weight_p is not None and self.confidence is not None:
+            told = self.labeling_.with_interval(told, evidence, self.confidence)
         return super()._store(replace(fitted, estimate=told), *rows)
 
 
@@ -75,9 +72,9 @@ class SAREMClassifier(WeightedClassifier):
     """How many and which, if labeling depends on columns that you can name.
 
     `labeled_by` names columns of a frame, or has positions of columns of an array: the site, the
-    year. A mapping from names to positions says how an array came from a frame. After `fit`, `labeling_` is the `Propensity` that was found: see
-    `topbin.learn.labeling.propensity`. It assumes that labeling depends on nothing else. Other
-    parameters are those of TEDnClassifier.
+    year. A mapping from names to positions says how an array came from a frame. After `fit`,
+    `labeling_` is the `Propensity` that was found: see `topbin.learn.labeling.propensity`. It
+    assumes that labeling depends on nothing else. Other parameters are those of TEDnClassifier.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -120,9 +117,7 @@ def matrix_columns(features: Any, names: Sequence[str]) -> list[int]:
     dropped = {column.name: column.reason for column in features.dropped}
     for name in names:
         if name in dropped:
-            raise InputError(
-                "TB126", f'labeling cannot be explained by "{name}": {dropped[name]}'
-            )
+            raise InputError("TB126", f'labeling cannot be explained by "{name}": {dropped[name]}')
     check_columns(names, features.columns, "the table that models read")
     found, place = [], 0
     for feature in features.features:

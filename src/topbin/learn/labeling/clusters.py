@@ -48,8 +48,8 @@ def project(X: Any, is_positive: Mask, seed: int = 0) -> Floats:
         reduced = TruncatedSVD(kept, random_state=seed).fit(X[is_positive])
         return np.asarray(reduced.transform(X), np.float64)
     scaled = _scaled(np.asarray(X, np.float64))
-    import os
-    scaled = scaled * column_weights(scaled, is_positive, seed)**float(os.environ.get("POW","1"))
+
+    scaled = scaled * column_weights(scaled, is_positive, seed)
     kept = min(COMPONENTS, scaled.shape[1], max(1, int(is_positive.sum()) // LEAF))
     reduced = PCA(kept, random_state=seed, svd_solver="full").fit(scaled[is_positive])
     return np.asarray(reduced.transform(scaled), np.float64)
@@ -125,8 +125,7 @@ def _scaled(X: Floats) -> Floats:
 
 
 def _mixture(rows: Floats, size: int, seed: int) -> Any:
-    import os
-    mixture = GaussianMixture(size, covariance_type=os.environ.get("COV","full"), reg_covar=RIDGE, random_state=seed)
+    mixture = GaussianMixture(size, reg_covar=RIDGE, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # BIC judges it as it is
         return mixture.fit(rows)

@@ -18,16 +18,23 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression
 
-from topbin.core.errors import InputError
+from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.figures import figure
 from topbin.core.labels import Mask
-from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, from_crossfit, judge, run_crossfit
+from topbin.learn.classifiers.fitting import (
+    FitOptions,
+    TrainingTable,
+    from_crossfit,
+    judge,
+    run_crossfit,
+)
 from topbin.learn.defaults import FIRST
 from topbin.learn.learners.pvu import PVU
 from topbin.learn.select import Floats
 
 ROUNDS = 12
 CLOSE = 0.02  # change of the log of a weight that ends the rounds
+FEWEST = 50  # known positives
 CATEGORIES = 20  # a column with at most so many values is read as categories
 LEAST_PROPENSITY = 0.01
 ASSUMES = (
@@ -64,6 +71,13 @@ class Propensity:
             f"{figure(self.high, 2)}, by SAR-EM{early}",
         )
 
+    def with_interval(
+        self, estimate: AlphaEstimate, evidence: Evidence, confidence: float
+    ) -> AlphaEstimate:
+        """The estimate without an interval, which would have to contain the error of e(x)."""
+        note = "no interval is given because it would leave out the error of the propensity"
+        return replace(estimate, notes=(*estimate.notes, note))
+
     def summary(self) -> str:
         """The notes as text."""
         return "\n".join(f"labeled by      {note}" for note in self.notes)
@@ -80,6 +94,12 @@ def fit_propensity(
 ) -> Propensity:
     """Fit the propensity on these columns of the matrix, called by these names."""
     A, is_p = attributes(table.X, columns, names), table.is_positive
+    if (n_p := int(is_p.sum())) < FEWEST:
+        raise InputError(
+            "TB125",
+            f"how labeling depends on {', '.join(names)} cannot be seen from {n_p:,} known "
+            f"positives; at least {FEWEST} are needed. Leave labeled_by out, or label more rows.",
+        )
     plain = replace(options, plan=FIRST, confidence=None, memory=None, on_event=None)
     # The first class model must not read the named columns: they tell who is labeled.
     others = np.setdiff1d(np.arange(table.X.shape[1]), columns)

@@ -18,7 +18,7 @@ from topbin.learn.select import Floats
 from topbin.mpe.intervals import SPREAD
 
 REDRAWS, TRIALS = 999, 200
-LEVEL, TILT = 0.05, 3.0
+LEVEL, TILT = 0.05, 2.0
 FEWEST = 20  # likely positives, labeled or not; with fewer the test says nothing
 
 
@@ -91,7 +91,9 @@ def scar_test(rows: Floats, is_labeled: Mask, *, seed: int = 0, tilt: float = TI
     ranks = ranks - ranks.mean(axis=0)
     ranks = ranks[:, np.ptp(ranks, axis=0) > 0]
     ranks /= np.sqrt((ranks**2).mean(axis=0))
-    redrawn = np.array([_distance(ranks, _first(rng.random(n_p + n_u), n_p)) for _ in range(REDRAWS)])
+    redrawn = np.array(
+        [_distance(ranks, _first(rng.random(n_p + n_u), n_p)) for _ in range(REDRAWS)]
+    )
     # The models that call a row likely were trained on the labels of others like it, so labels vary
     # more among such rows than chance alone lets them; see `topbin.mpe.intervals`.
     seen = _distance(ranks, is_labeled) / SPREAD**2

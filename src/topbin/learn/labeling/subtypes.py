@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import check_count
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 from topbin.core.figures import figure
 from topbin.core.labels import Mask
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
@@ -31,12 +30,13 @@ from topbin.learn.learners.pvu import PVU
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.select import Floats, RowNumbers, content_order
 from topbin.mpe.estimate import estimate_alpha
-from topbin.mpe.intervals import SPREAD
+from topbin.mpe.intervals import SPREAD, interval
 
 MOST = 8  # subtypes
 LEAST = 25  # positives of a subtype
 LIKELY = 0.9  # the probability from which on a row is likely positive
 HALF_A_ROW = 0.5  # hidden positives at least, so that odds are finite
+ASSUMES = "if labels are random within subtypes, and the top rows of each subtype are positive"
 LIMIT = "a subtype that is never labeled stays invisible"
 
 
@@ -79,7 +79,9 @@ class Subtypes:
     def notes(self) -> tuple[str, ...]:
         """What a reader of an estimate with these weights must know."""
         low, high = self.weight_p.min(), self.weight_p.max()
-        found = f"{len(self.parts)} subtypes of known positives count by how rarely they are labeled"
+        found = (
+            f"{len(self.parts)} subtypes of known positives count by how rarely they are labeled"
+        )
         if len(self.parts) == 1:
             found = "one subtype of known positives was found, so all count the same"
         elif low == high:
@@ -87,6 +89,26 @@ class Subtypes:
         else:
             found += f", {low:.2f} to {high:.2f} times"
         return found, LIMIT
+
+    def with_interval(
+        self, estimate: AlphaEstimate, evidence: Evidence, confidence: float
+    ) -> AlphaEstimate:
+        """The estimate with the smallest interval that contains two: of all, and of the sum.
+
+        The interval of all known positives, weighted, leaves out the error of the weights. That of
+        the sum of the α_k, whose limits are combined by Zou & Donner's rule (Statistics in Medicine
+        2008), contains it, but counts twice what subtypes share.
+        """
+        alphas = np.array([part.alpha for part in self.parts])
+        lows, highs = np.array([part.interval for part in self.parts]).T
+        total = float(alphas.sum())
+        both = (
+            *interval(evidence.independent, confidence, crossfitted=evidence.crossfitted),
+            max(0.0, total - float(np.sqrt(((alphas - lows) ** 2).sum()))),
+            min(1.0, total + float(np.sqrt(((highs - alphas) ** 2).sum()))),
+        )
+        wide = replace(estimate, interval=(min(both), max(both)), confidence=confidence)
+        return replace(wide.moved_to(estimate.alpha), interval_assumes=ASSUMES)
 
     def summary(self) -> str:
         """How often each subtype is labeled, and what that says, as text."""
@@ -103,7 +125,9 @@ class Subtypes:
             f"selectivity     Γ = {self.gamma:.2f} between subtypes, {level} interval {low:.2f} to "
             f"{'any value' if np.isinf(high) else f'{high:.2f}'}"
         )
-        return "\n".join([*lines, f"random labels?  {self.test.sentence}", f"limit           {LIMIT}"])
+        return "\n".join(
+            [*lines, f"random labels?  {self.test.sentence}", f"limit           {LIMIT}"]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; an open end of the interval of Γ is None."""
@@ -209,7 +233,7 @@ def subtype_of(estimate: AlphaEstimate) -> Subtype:
     (0.5, (0.25, 0.6666666666666666))
     """
     n_p, n_u = estimate.n_p, estimate.n_u
-    low, high = estimate.interval or (estimate.alpha, estimate.alpha)
+    low, high = estimate.moved_to(estimate.alpha).interval or (estimate.alpha, estimate.alpha)
     labeled, least, most = (n_p / (n_p + alpha * n_u) for alpha in (estimate.alpha, high, low))
     return Subtype(n_p, estimate.alpha, (low, high), labeled, (least, most))
 
