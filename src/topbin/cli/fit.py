@@ -11,6 +11,7 @@ from topbin.cli.verb import (
     SEED,
     Verb,
     dates_option,
+    decimal_option,
     json_option,
     option,
     output_option,
@@ -20,6 +21,7 @@ from topbin.cli.verb import (
 )
 from topbin.core.figures import figure
 
+METHODS = click.Choice(["tedn", "subtypes"])
 PRESETS = click.Choice(["fast", "good", "best"])
 SECONDS = click.FloatRange(0, min_open=True)
 SHARE = click.FloatRange(0, 1)
@@ -34,10 +36,14 @@ SHARE = click.FloatRange(0, 1)
 @option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
 @option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
 @dates_option
+@decimal_option
 @partitions_option
 @option("--label", group="Labels", help="The column that marks the positives.")
 @option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
 @option("--negative", group="Labels", help="Its value for a row known to be negative.")
+@option("--subtypes", group="Labels", is_flag=True, help="Report how often kinds are labeled.")
+@option("--method", group="Labels", type=METHODS, help="subtypes: rarely labeled kinds count more.")
+@option("--labeled-by", group="Labels", multiple=True, help="Columns that decide who is labeled.")
 @option("--preset", group="Budget", default="good", type=PRESETS, help="How much work to put in.")
 @option(
     "--time-limit", group="Budget", type=SECONDS, help="Seconds after which no new round begins."
@@ -124,6 +130,7 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
     What no table could fulfil is refused while nothing is written, or removed by --force.
     """
     from topbin.job.fit import check_options
+    from topbin.job.labeling import check_labeling, labeling_in
 
     options = {key.rstrip("_"): value for key, value in options.items()}
     two = options["positives"], options["unlabeled"]
@@ -135,8 +142,9 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
     if options["sql"] and (options["engine"] or options["sample"]):
         raise click.UsageError("--sql needs all rows in memory; leave out --engine and --sample")
     asked = {"source": list(source), **options}
-    asked |= {name: _split_names(options[name]) for name in ("drop", "text")}
-    asked["partitions"] = options["partitions"] or None
+    asked |= {name: _split_names(options[name]) for name in ("drop", "text", "labeled_by")}
+    asked |= {name: options[name] or None for name in ("partitions", "subtypes")}
+    check_labeling(**labeling_in(asked))
     return {key: value for key, value in asked.items() if value not in (None, [])}
 
 
@@ -151,6 +159,7 @@ def _split_names(values: tuple[str, ...]) -> list[str]:
 
 def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, engine: Any) -> Any:
     from topbin.job.fit import fit as fit_job
+    from topbin.job.labeling import labeling_in
     from topbin.job.progress import shown
 
     if run.resumed:
@@ -168,6 +177,8 @@ def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, e
 
         names = ("preset", "review", "min_precision", "confidence", "time_limit", "threads", "seed")
         asked = {name: options[name] for name in names}
+        labeled_by = _split_names(options["labeled_by"])
+        asked |= labeling_in({**options, "labeled_by": labeled_by})
         return fit_job(data, **asked, engine=engine, memory=stages, on_event=tell)
 
 

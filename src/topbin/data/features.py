@@ -21,6 +21,7 @@ from topbin.core.errors import InputError
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
 from topbin.data.dates import ISO, ORDERS
+from topbin.data.decimals import MARKS, TEXT
 from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.schema import Kind, check_columns, nearest
 from topbin.data.words import learn_words, text_matrix
@@ -107,7 +108,8 @@ class Features:
     """A fitted encoder: columns, their order, kinds and categories.
 
     It encodes every later table in the same way. `dates` is the order of day, month and year in
-    csv files, by column, where dates were not in ISO 8601.
+    csv files, by column, where dates were not in ISO 8601; `decimals` is "," or ".", by column,
+    where numbers had decimal commas or separated thousands.
 
     >>> features = fit_features({"age": [31, 47, 52], "town": ["Ulm", "Köln", None]})
     >>> features.encode({"town": ["Ulm", "Rom"], "age": [20, None]})      # in any column order
@@ -118,6 +120,7 @@ class Features:
     features: tuple[Feature, ...]
     dropped: tuple[Dropped, ...] = ()
     dates: Mapping[str, str] = field(default_factory=dict)
+    decimals: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sparse(self) -> bool:
@@ -168,12 +171,18 @@ class Features:
         told = {f.name: ISO if f.kind in ("string", "text") else given for f in self.features}
         return {name: order for name, order in told.items() if order} | {**self.dates}
 
+    def marks(self, given: str | None) -> dict[str, str]:
+        """How to read numbers of new files: as in the fit, or as given; text stays text."""
+        told = {f.name: TEXT if f.kind in ("string", "text") else given for f in self.features}
+        return {name: mark for name, mark in told.items() if mark} | {**self.decimals}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         features = [feature.to_dict() for feature in self.features]
         dropped = [asdict(column) for column in self.dropped]
         dates = {"dates": dict(self.dates)} if self.dates else {}
-        return {"features": features, "dropped": dropped, **dates}
+        decimals = {"decimals": dict(self.decimals)} if self.decimals else {}
+        return {"features": features, "dropped": dropped, **dates, **decimals}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Features":
@@ -184,7 +193,10 @@ class Features:
             dates = dict(stored.get("dates", {}))
             if not set(dates.values()) <= ORDERS.keys():
                 raise ValueError(f"unknown orders of dates: {dates}")
-            return cls(features, dropped, dates)
+            decimals = dict(stored.get("decimals", {}))
+            if not set(decimals.values()) <= MARKS.keys():
+                raise ValueError(f"unknown decimal marks: {decimals}")
+            return cls(features, dropped, dates, decimals)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError("TB110", f"the stored encoder is damaged: {error!r}.") from error
 

@@ -14,6 +14,7 @@ from topbin.core.defaults import CONFIDENCE
 from topbin.core.evidence import Evidence
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
+from topbin.job.labeling import check_labeling, classifier_for, labeling_of
 from topbin.job.prepare import Prepared, prepare, sample_of
 from topbin.job.progress import Event, Forecast, shown
 from topbin.job.result import Result
@@ -38,7 +39,11 @@ def fit(
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     dates: str | None = None,
+    decimal: str | None = None,
     partitions: bool = False,
+    method: str = "tedn",
+    subtypes: bool = False,
+    labeled_by: str | Sequence[str] = (),
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
@@ -55,10 +60,15 @@ def fit(
     """Do the whole job on a frame or on files; `label` names the column that marks the positives.
 
     `source` is a pandas, polars or arrow frame, a path, a pattern or a list of files. With
-    `positives`, another of these, all its rows are unlabeled. `dates` and `partitions` are as in
-    `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of `topbin.engines`) is
-    given and it has more than four times `sample` (100,000) unlabeled rows. Then so many, drawn at
-    random, train the models; all others are scored, and give α, its interval and candidates.
+    `positives`, another of these, all its rows are unlabeled. `dates`, `decimal` and `partitions`
+    are as in `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of
+    `topbin.engines`) is given and it has more than four times `sample` (100,000) unlabeled rows.
+    Then so many, drawn at random, train the models; all others are scored, and give α, its interval
+    and candidates.
+
+    If labels are not random: `subtypes=True` reports which kinds of positives are labeled how
+    often, `method="subtypes"` lets them count accordingly, and `labeled_by` names columns on which
+    it depends who is labeled.
 
     An interrupt after the first estimate, or the time limit, ends the job with the best so far, as
     `stopped` says. With the same `memory` it continues. `verbose` shows how long it will take.
@@ -70,13 +80,15 @@ def fit(
     True
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
+    labeling = check_labeling(method, labeled_by, subtypes)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
-    read: Any = {"drop": drop, "text": text, "dates": dates, "partitions": partitions}
+    read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
+    read["partitions"] = partitions
     data = _prepared(source, label, sample, engine, seed=seed, **named, **read)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
     with _listeners(on_event, verbose) as heard:
-        return _fit(data, engine or Local(), asked, shared, time_limit, heard)
+        return _fit(data, engine or Local(), asked, shared, time_limit, heard, labeling)
 
 
 def _prepared(
@@ -111,6 +123,7 @@ def _fit(
     shared: dict[str, Any],
     time_limit: float | None,
     heard: Sequence[Callable[[Event], object]],
+    labeling: dict[str, Any],
 ) -> Result:
     """The first estimate, then the careful one; `shared` are parameters of both classifiers."""
 
@@ -129,17 +142,16 @@ def _fit(
     if data.rest is not None:
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
+    subtypes = labeling.pop("subtypes")
+    careful = classifier_for(
+        data, **labeling, plan=plan, time_limit=time_limit, on_event=told, **shared
+    )
     first = PvUClassifier(plan=FIRST, **shared).fit(data.X, y).set_params(memory=None)
     methods = compared_estimates(first.evidence_)
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(FIRST, plan))
-    careful = TEDnClassifier(
-        plan=plan,
-        time_limit=time_limit,
-        on_event=told,
-        **shared,
-    )
     result = _refined(result, careful, y, engine)
+    result = replace(result, labeling=labeling_of(data, careful, y, subtypes))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
 

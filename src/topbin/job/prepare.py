@@ -71,7 +71,8 @@ class Prepared:
     """Rows whose labels are read and whose features are encoded.
 
     `named` are the settings of a run that name the data. `alarms` are reasons to doubt any estimate
-    from these rows. `rest` is None if they are all rows. `dates` says how dates were read.
+    from these rows. `rest` is None if they are all rows. `dates` and `decimals` say how dates and
+    numbers were read.
     """
 
     table: Batch
@@ -85,6 +86,7 @@ class Prepared:
     alarms: tuple[Alarm, ...] = ()
     rest: Rest | None = None
     dates: Sequence[str] = ()
+    decimals: Sequence[str] = ()
 
     @property
     def sources(self) -> list[str]:
@@ -120,6 +122,7 @@ class Prepared:
             *(f'                {v!r} is read as "unknown", not as "negative"' for v in unknown),
             f"columns         {self._kinds()}",
             *(f"dates           {line}" for line in self.dates),
+            *(f"numbers         {line}" for line in self.decimals),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
         ]
@@ -181,6 +184,7 @@ def prepare(
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     dates: str | None = None,
+    decimal: str | None = None,
     partitions: bool = False,
     sample: int | None = None,
     engine: Engine | None = None,
@@ -192,7 +196,7 @@ def prepare(
     is: only its positives and two samples come into memory.
     """
     _check_label(label, positives)
-    how: Any = {"sql": sql, "dates": dates, "partitions": partitions}
+    how: Any = {"sql": sql, "dates": dates, "decimal": decimal, "partitions": partitions}
     opened = open_labeled(source, label, positives=positives, **how)
     roles = {"positive": positive, "negative": negative}
     drawn = None
@@ -214,12 +218,13 @@ def prepare(
     shown = columns if rest is None else rest.columns
     encoder = fit_features(shown, exclude=[*hidden, *_names(drop)], text=texts).by_name()
     orders = {c: order for c, order in opened.table.dates.items() if c in encoder.columns}
-    encoder = replace(encoder, dates=orders)
+    marks = {c: mark for c, mark in opened.table.decimals.items() if c in encoder.columns}
+    encoder = replace(encoder, dates=orders, decimals=marks)
     X = encoder.encode(columns)
     read = [feature.name for feature in encoder.features if feature.kind != "text"]
     findings, alarms = _notice(columns, X, labels, read)
-    lines = opened.table.date_lines
-    return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest, lines)
+    lines = (opened.table.date_lines, opened.table.decimal_lines)
+    return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest, *lines)
 
 
 def _draw(
@@ -239,9 +244,10 @@ def _draw(
 def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
     names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
-    asked = {name: settings[name] for name in (*names, "partitions", "seed") if name in settings}
+    asked = (*names, "decimal", "partitions", "seed")
+    named = {name: settings[name] for name in asked if name in settings}
     source = settings.get("unlabeled") or settings["source"]
-    return prepare(source, **asked, sample=sample_of(settings), engine=engine)
+    return prepare(source, **named, sample=sample_of(settings), engine=engine)
 
 
 def sample_of(settings: Mapping[str, Any]) -> int | None:

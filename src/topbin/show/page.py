@@ -39,6 +39,8 @@ MEANING = {
     "repeated-rows": "Models that score a row have seen a copy of it, so known positives score too "
     "high; interval and bound, which count every copy, are too narrow.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
+    "biased-labels": "Some kinds of positives are labeled more often than others; the rarely labeled "
+    "ones are then undercounted.",
     "leak": "A column that was filled in because of the label makes all other rows look negative.",
     "steep-start": "Hardly any positive is unlabeled, or too few rows have too many columns.",
     "diverged": "Training failed and was stopped; an earlier state of the model was used.",
