@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
@@ -153,7 +154,8 @@ def explain_held_out(
 def contributions(model: Any, X: Any) -> tuple[Any, float]:
     """What each column of a matrix adds to a model's logit, and what is left without any."""
     if isinstance(model, Pipeline) and len(model.steps) == 2:
-        return contributions(model[1], model[0].transform(X))
+        parts, base = contributions(model[1], model[0].transform(X))
+        return _in_place(parts, model[0], X), base
     if isinstance(model, LogisticRegression):
         weights, words = model.coef_[0], issparse(X)
         parts = csr_array(X.multiply(weights)) if words else X * weights
@@ -166,6 +168,16 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
         f"the scores of {type(model).__name__} cannot be explained. topbin explains LightGBM "
         '(pip install "topbin[boost]" makes it the default model) and logistic regression.',
     )
+
+
+def _in_place(parts: Any, step: Any, X: Any) -> Any:
+    """The parts of some columns of a matrix, where these columns are."""
+    if not isinstance(step, ColumnTransformer):
+        return parts
+    ((_, _, kept),) = step.transformers
+    inner = csr_array(parts).tocoo()
+    coords = inner.coords[0], np.asarray(kept, np.intp)[inner.coords[1]]
+    return csr_array((inner.data, coords), shape=X.shape)
 
 
 def _units(feature: Feature, sparse: bool) -> tuple[list[str], list[int]]:
