@@ -3,8 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logit
 
 import topbin as tb
+from topbin.job.choice import choose_model
+from topbin.job.prepare import prepare
+from topbin.learn import Plan
+from topbin.learn.explain import explain
 from topbin.mpe.intervals import interval, upper_bound
 
 WORDS = [f"word{j}" for j in range(30)]
@@ -45,25 +50,26 @@ def test_limits_are_read_at_a_level_that_holds_for_both(by_words):
 
 def test_what_no_linear_model_sees_is_for_trees(tmp_path):
     rng = np.random.default_rng(1)
-    x = rng.normal(size=(400, 2))
-    good = (x[:, 0] * x[:, 1] > 0) & (np.abs(x).min(axis=1) > 0.1)
+    x = rng.normal(rng.choice([-2.0, 2.0], (400, 2)), 0.4)
+    good = x[:, 0] * x[:, 1] > 0
     frame = pd.DataFrame({"note": notes(400, rng.random(400) < 0.5), "a": x[:, 0], "b": x[:, 1]})
-    frame["known"] = good & (rng.random(400) < 0.5)
-    result = tb.fit(frame, "known", preset="fast")
-    assert chosen(result) == "trees"
-    found = result.explain(20)
-    np.testing.assert_allclose(
-        found.score, found.base + np.asarray(found.parts.sum(axis=1)).ravel()
-    )
-    assert set(list(result.importance())[:2]) == {"a", "b"}
-    loaded = tb.load(result.save(tmp_path / "run"))
-    new = frame.drop(columns="known")[:50]
-    pd.testing.assert_frame_equal(loaded.score(new), result.score(new))
+    known = good & (rng.random(400) < 0.5)
+    data = prepare(frame.assign(known=known), "known")
+    choice = choose_model(data, 0, {})
+    assert choice.name == "trees"
+    assert choice.bounds["trees"] < choice.bounds["linear"]
+    short = Plan(outer=2, inner=1, repeats=1, warm=0, rounds=1)
+    clf = tb.PvUClassifier(choice.model, plan=short).fit(data.X, known)
+    tb.save(clf, tmp_path / "model")
+    again = tb.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(data.X), clf.predict_proba(data.X))
+    models = [model for group in clf.model_.groups for model in group]
+    found = explain(models, data.X[:50], data.encoder, frame[:50])
+    assert set(list(found.importance())[:2]) == {"a", "b"}
+    logits = [logit(model.predict_proba(data.X[:50])[:, 1]) for model in models]
+    np.testing.assert_allclose(found.score, np.mean(logits, axis=0))
 
 
 def test_a_table_without_text_has_no_choice():
-    rng = np.random.default_rng(2)
-    frame = pd.DataFrame({"x": rng.normal(np.repeat([3, 0], 100)), "known": np.arange(200) < 60})
-    assert not any(
-        "chosen" in note for note in tb.fit(frame, "known", preset="fast").estimate.notes
-    )
+    frame = pd.DataFrame({"x": np.arange(200) % 90, "known": np.arange(200) < 60})
+    assert choose_model(prepare(frame, "known"), 0, {}) is None

@@ -85,7 +85,8 @@ def choose_model(
 
 def plain_columns(encoder: Features) -> list[int]:
     """The columns of the matrix that hold numbers, truth values and parts of dates."""
-    found, start = [], 0
+    found: list[int] = []
+    start = 0
     for feature in encoder.features:
         size = len(feature.names(sparse=encoder.sparse))
         if feature.kind in NUMBERS:

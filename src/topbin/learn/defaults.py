@@ -95,8 +95,9 @@ def text_models(X: Any, plain: Sequence[int] = ()) -> dict[str, Any]:
     words beyond a few hundred cost them much time. Pairs of words need a weaker penalty than
     single ones (C = 4; bench/results/text.md).
     """
-    linear = LogisticRegression(C=TEXT_C if issparse(X) else VECTOR_C, max_iter=1000)
-    if not issparse(X):
+    sparse = bool(issparse(X))
+    linear = LogisticRegression(C=TEXT_C if sparse else VECTOR_C, max_iter=1000)
+    if not sparse:
         return {"linear": linear, "trees": default_model(X)}
     power = np.asarray(X.multiply(X).sum(axis=0)).ravel()
     power[list(plain)] = np.inf

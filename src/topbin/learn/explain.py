@@ -7,6 +7,7 @@ Intelligence 2020), for linear models coefficient times value; the parts and the
 score. They explain the score, not the world: of two columns that say the same, one may get it all.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +25,7 @@ from topbin.learn.select import Floats, RowNumbers
 from topbin.learn.spelling import told_as_words
 
 REASONS = 3
+WORD = re.compile(r"\b\w\w+\b")  # as words are read
 LONGEST = 40  # letters of a value
 
 
@@ -96,10 +98,22 @@ class Explanation:
         name = self.names[j]
         if name not in self.rows:  # a word
             column, _, word = name.partition(": ")
-            return Reason(column, f"… {word} …", part)
+            return Reason(column, _excerpt(word, str(self.rows[column].iloc[i])), part)
         value = self.rows[name].iloc[i]
         text = f"{value:g}" if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
         return Reason(name, text if len(text) <= LONGEST else f"{text[:LONGEST]}…", part)
+
+
+def _excerpt(word: str, text: str) -> str:
+    """How a word stands in a text; trees also read that it does not.
+
+    >>> _excerpt("late bill", "A late, unpaid bill"), _excerpt("bill", "A late, unpaid bill")
+    ('without late bill', '… bill …')
+    """
+    text = text.lower()
+    plain = f" {' '.join(WORD.findall(text))} "
+    is_there = f" {word} " in plain or word.strip("~") in text
+    return f"… {word} …" if is_there else f"without {word}"
 
 
 def explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Explanation:
