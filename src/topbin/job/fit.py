@@ -15,6 +15,7 @@ from topbin.core.evidence import Evidence
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
 from topbin.evaluate.sensitivity import asked_for, sensitivity
+from topbin.job.choice import Choice, choose_model
 from topbin.job.labeling import check_labeling, classifier_for, labeling_of
 from topbin.job.prepare import Prepared, prepare, sample_of
 from topbin.job.progress import Event, Forecast, shown
@@ -150,14 +151,20 @@ def _fit(
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
     subtypes = labeling.pop("subtypes")
+    choice = None
+    if labeling["method"] == "tedn" and not labeling["labeled_by"]:
+        choice = choose_model(data, asked["seed"], shared["memory"], shared["n_jobs"])
+    shared |= {} if choice is None else {"estimator": choice.model}
     careful = classifier_for(
         data, **labeling, plan=plan, time_limit=time_limit, on_event=told, **shared
     )
     first = PvUClassifier(plan=FIRST, **shared).fit(data.X, y).set_params(memory=None)
+    if choice is not None:
+        choice.allow(first)
     methods = compared_estimates(first.evidence_)
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(FIRST, plan))
-    result = _refined(result, careful, y, engine)
+    result = _refined(result, careful, y, engine, choice)
     result = replace(result, labeling=labeling_of(data, careful, y, subtypes))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
@@ -189,7 +196,9 @@ def check_options(
         check_count(sample, "sample")
 
 
-def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) -> Result:
+def _refined(
+    result: Result, careful: TEDnClassifier, y: Any, engine: Engine, choice: Choice | None
+) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
     X, plan, rest = result.data.X, careful.plan, result.data.rest is not None
     keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
@@ -215,6 +224,8 @@ def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) ->
             stopped = result.stopped or "interrupted before all rows were counted"
             result = replace(result, stopped=stopped)
     careful.fit_from(found, X, y)
+    if choice is not None:
+        choice.allow(careful)
     return replace(result, classifier=careful, methods=compared_estimates(careful.evidence_))
 
 

@@ -111,14 +111,15 @@ def add_alarms(
     """The same estimate with interval, bound and alarms read from the tails of the evidence."""
     tails, own = evidence.tails, evidence.crossfitted
     if confidence is not None:
+        level = evidence.level(confidence)
         estimate = replace(
             estimate,
             confidence=confidence,
             interval=interval(
-                tails, confidence, pure_fraction=pure_fraction, kappa=kappa, crossfitted=own
+                tails, level, pure_fraction=pure_fraction, kappa=kappa, crossfitted=own
             ),
             interval_assumes=interval_assumes(tails, pure_fraction, crossfitted=own),
-            upper_bound=upper_bound(tails, confidence, crossfitted=own),
+            upper_bound=upper_bound(tails, level, crossfitted=own),
         )
     found = find_alarms(estimate, tails, others)
     return replace(estimate, alarms=(*estimate.alarms, *found))
