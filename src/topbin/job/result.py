@@ -306,7 +306,7 @@ class Result:
     def __repr__(self) -> str:
         # As much as fits on one line; the fields contain whole tables.
         est, model = self.estimate, type(self.classifier).__name__
-        if est.n_p < RANGE_ONLY and est.interval is not None:
+        if est.worth_p < RANGE_ONLY and est.interval is not None:
             alpha = "α between {} and {}".format(*(figure(end, 2) for end in est.interval))
         elif est.leading_bound is not None:
             alpha = f"α ≤ {figure(est.leading_bound)}"
@@ -328,15 +328,16 @@ class Result:
 def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
     """The content of result.json as text; `read` are lines about how the data was read."""
     estimate, data, picked = (found[key] for key in ("estimate", "data", "candidates"))
+    read_back = AlphaEstimate.from_dict(estimate)
     among = {"n_u": data["n_u"], "negatives": data["n_n"]}
     lines = audit_lines(found)
     lines += [f"stopped early   {found['stopped']}; best so far:"] if found["stopped"] else []
-    lines.append(AlphaEstimate.from_dict(estimate).summary(**among))
+    lines.append(read_back.summary(**among))
     lines += [f"agreement       {found['agreement']}", *read]
     lines += found.get("labeling", {}).get("lines", ())
-    why = f"{picked['why']}; {what_to_expect(picked, estimate)}"
-    lines.append(f"candidates      {counted(picked['rows'])}: {why}")
-    if estimate["n_p"] >= RANGE_ONLY:
+    told = f"{picked['why']}; {what_to_expect(picked, estimate)}"
+    lines.append(f"candidates      {counted(picked['rows'])}: {told}")
+    if read_back.worth_p >= RANGE_ONLY:
         cases = ((c["if"], figure(c["alpha"]), counted(c["rows"])) for c in found["sensitivity"])
         lines.append("what if         " + "; ".join(f"{c} {a}: {rows}" for c, a, rows in cases))
     lines += gamma_lines(found["gamma"]) if "gamma" in found else []

@@ -9,11 +9,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from topbin.core.defaults import RANGE_ONLY
 from topbin.core.estimate import (
-    BOUND_ASSUMES,
     DIRECTION,
     INTERVAL_ASSUMES,
     AlphaEstimate,
-    too_few,
 )  # fmt: skip
 from topbin.core.figures import counted, figure, percent, visible
 from topbin.core.optional import require
@@ -86,6 +84,7 @@ def _render(
     ]
     if len(result.get("history", ())) > 1:
         displays.append(HistoryDisplay.from_history(result["history"]))
+    read_back = AlphaEstimate.from_dict(result["estimate"])
     return environment.get_template(template).render(
         result=result,
         estimate=result["estimate"],
@@ -93,9 +92,9 @@ def _render(
         audited=audited_answer(result),
         needs_random=NEEDS_RANDOM,
         meaning=MEANING,
-        range_only=RANGE_ONLY,
+        has_point=read_back.worth_p >= RANGE_ONLY,
         interval_assumes=result["estimate"].get("interval_assumes", INTERVAL_ASSUMES),
-        bound_assumes=BOUND_ASSUMES,
+        bound_assumes=read_back.bound_assumes,
         direction=DIRECTION,
         verdict=VERDICTS,
         figure=figure,
@@ -138,9 +137,9 @@ def answer(estimate: Mapping[str, Any]) -> str:
     low, high = estimate["interval"]
     rows = f"{low * n_u:,.0f} to {counted(high * n_u)}"
     ends = f"{percent(low)} %", f"{percent(high)} %"
-    if estimate["n_p"] < RANGE_ONLY:
-        return f"Between {' and '.join(ends)} {among}: {rows}. {too_few(estimate['n_p'])}."
     found = AlphaEstimate.from_dict({"method": "", **estimate})
+    if found.worth_p < RANGE_ONLY:
+        return f"Between {' and '.join(ends)} {among}: {rows}. {found.too_few}."
     if (most := found.leading_bound) is not None:
         point = (
             f"{estimate['method']} gives {percent(estimate['alpha'])} %, which is above that bound"
