@@ -208,6 +208,7 @@ def prepare(
         named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
     named |= {} if sample is None else {"sample": sample}
+    id = id or opened.table.id_column
     if id is not None:
         _check_id(table, labels, label, id)
     hidden = [name for name in (label, id) if name is not None]

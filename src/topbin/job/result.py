@@ -17,6 +17,7 @@ from topbin.data.batch import Batch
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.audit import NEEDS_RANDOM
 from topbin.evaluate.candidates import precision_of_best, what_to_expect
+from topbin.evaluate.sensitivity import Sensitivity, gamma_lines
 from topbin.evaluate.threshold import out_of_reach
 from topbin.job.labeling import plain_labeling
 from topbin.job.prepare import Prepared
@@ -54,7 +55,8 @@ class Result:
 
     `stopped` says why the job ended early, if it did; the estimate is then the best so far. `best`
     are the best rows of all files, if the rows in memory are a sample. `chains` have the models of
-    one repeat that did not see the rows they held out; they explain these rows.
+    one repeat that did not see the rows they held out; they explain these rows. `gamma` says what
+    follows if positives are not labeled at random, if that was asked for.
     """
 
     data: Prepared
@@ -69,6 +71,7 @@ class Result:
     best: Best | None = None
     chains: tuple[Chain, ...] = ()
     labeling: Any = None  # `Subtypes` or a `Propensity`, if it was asked for
+    gamma: Sensitivity | None = None
 
     @property
     def estimate(self) -> AlphaEstimate:
@@ -270,6 +273,7 @@ class Result:
             **plain_labeling(self.labeling),
             "history": [record(epoch) for epoch in self.classifier.history_],
             "sensitivity": self.sensitivity(),
+            **({} if self.gamma is None else {"gamma": self.gamma.to_dict()}),
             "candidates": {"file": "candidates.csv", **asdict(self.picked())},
             "versions": packages(),
         }
@@ -302,7 +306,7 @@ class Result:
     def __repr__(self) -> str:
         # As much as fits on one line; the fields contain whole tables.
         est, model = self.estimate, type(self.classifier).__name__
-        if est.n_p < RANGE_ONLY and est.interval is not None:
+        if est.worth_p < RANGE_ONLY and est.interval is not None:
             alpha = "α between {} and {}".format(*(figure(end, 2) for end in est.interval))
         elif est.leading_bound is not None:
             alpha = f"α ≤ {figure(est.leading_bound)}"
@@ -324,17 +328,19 @@ class Result:
 def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
     """The content of result.json as text; `read` are lines about how the data was read."""
     estimate, data, picked = (found[key] for key in ("estimate", "data", "candidates"))
+    read_back = AlphaEstimate.from_dict(estimate)
     among = {"n_u": data["n_u"], "negatives": data["n_n"]}
     lines = audit_lines(found)
     lines += [f"stopped early   {found['stopped']}; best so far:"] if found["stopped"] else []
-    lines.append(AlphaEstimate.from_dict(estimate).summary(**among))
+    lines.append(read_back.summary(**among))
     lines += [f"agreement       {found['agreement']}", *read]
     lines += found.get("labeling", {}).get("lines", ())
-    why = f"{picked['why']}; {what_to_expect(picked, estimate)}"
-    lines.append(f"candidates      {counted(picked['rows'])}: {why}")
-    if estimate["n_p"] >= RANGE_ONLY:
+    told = f"{picked['why']}; {what_to_expect(picked, estimate)}"
+    lines.append(f"candidates      {counted(picked['rows'])}: {told}")
+    if read_back.worth_p >= RANGE_ONLY:
         cases = ((c["if"], figure(c["alpha"]), counted(c["rows"])) for c in found["sensitivity"])
         lines.append("what if         " + "; ".join(f"{c} {a}: {rows}" for c, a, rows in cases))
+    lines += gamma_lines(found["gamma"]) if "gamma" in found else []
     if not found.get("audit"):
         lines.append("to be sure      label a random sample: topbin audit")
     return "\n".join(lines)
@@ -359,6 +365,7 @@ def audit_lines(found: Mapping[str, Any]) -> list[str]:
     lines.append(f"without it      α = {figure(first['alpha'])}{ends}   {assumes}")
     lines.append(f"audit           {told['sentence']}")
     lines += [f"labels          {told['labels']}"] if told.get("labels") else []
+    lines += [f"if selective    {told['gamma']['sentence']}"] if told.get("gamma") else []
     lines += [f"recall          {told['recall']['sentence']}"] if told.get("recall") else []
     return lines + [f"also            {other['sentence']}" for other in told.get("others", ())]
 

@@ -9,6 +9,7 @@ from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable
 from topbin.learn.crossfit import CrossFit
+from topbin.learn.groups import read_together
 from topbin.learn.learners.cvir import CVIR
 from topbin.learn.learners.tedn import TEDN
 from topbin.learn.risk import Learner
@@ -35,10 +36,20 @@ class TEDnClassifier(PUClassifier):
     refit: Literal["cvir"] | None = None
     memory: MutableMapping[str, Any] | None = None
 
-    def crossfit(self, X: Any, y: Any, *, keep_chains: bool | Literal["first"] = False) -> CrossFit:
+    def crossfit(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        times: Any = None,
+        *,
+        keep_chains: bool | Literal["first"] = False,
+    ) -> CrossFit:
         """Run the cross-fit of `fit` on a table; `fit_from` makes a classifier of it."""
         options = self._options()
-        table = self._weighted(self._table(*self._read_all(X, y)), options)
+        X, is_positive, known = self._read_all(X, y)
+        together = read_together(groups, times, is_positive.size)
+        table = self._weighted(self._table(X, is_positive, known, None, together), options)
         return fitting.run_crossfit(table, self._learner(), options, keep_chains=keep_chains)
 
     def fit_from(
