@@ -187,7 +187,7 @@ def test_the_test_has_its_size_and_power():
         rng = np.random.default_rng(seed)
         rows = rng.normal(size=(160, 3))
         alarms += scar_test(rows, rng.random(160) < 0.5, seed=seed).is_alarm
-        odds = np.where(rows[:, 0] > 0, 4.0, 1.0)
+        odds = np.where(rows[:, 0] > 0, 6.0, 1.0)
         found += scar_test(rows, rng.random(160) < odds / (1 + odds), seed=seed).is_alarm
     assert alarms <= 3  # 5 % promised; fewer because of the allowance for cross-fitting
     assert found >= 22
