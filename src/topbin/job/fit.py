@@ -165,7 +165,7 @@ def _fit(
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(FIRST, plan))
     result = _refined(result, careful, y, engine, choice)
-    result = replace(result, labeling=labeling_of(data, careful, y, subtypes))
+    result = replace(result, labeling=labeling_of(result, careful, y, subtypes))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
 

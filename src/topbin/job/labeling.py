@@ -65,14 +65,17 @@ def classifier_for(
     return SAREMClassifier(labeled_by=places, **shared)
 
 
-def labeling_of(data: Prepared, classifier: TEDnClassifier, y: Any, subtypes: bool) -> Any:
-    """What was found about labeling: by the classifier, or apart from it if it was asked for."""
+def labeling_of(result: Any, classifier: TEDnClassifier, y: Any, subtypes: bool) -> Any:
+    """What was found about labeling: by the classifier, or apart from it if it was asked for.
+
+    A result that was stopped early is not kept waiting.
+    """
     found = getattr(classifier, "labeling_", None)
-    if found is not None or not subtypes:
+    if found is not None or not subtypes or result.stopped:
         return found
     how: Any = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
     how |= {"confidence": classifier.confidence, "random_state": classifier.random_state}
-    return find_subtypes(data.X, y, **how)
+    return find_subtypes(result.data.X, y, **how)
 
 
 def plain_labeling(labeling: Any) -> dict[str, Any]:

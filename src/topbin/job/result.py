@@ -79,7 +79,7 @@ class Result:
         found = self.data.with_alarms(self.classifier.estimate_, self.methods)
         if self.labeling is None or hasattr(self.classifier, "labeling_"):
             return found  # labels need not be random
-        return replace(found, alarms=(*found.alarms, *self.labeling.test.alarms()))
+        return replace(found, alarms=(*found.alarms, *self.labeling.alarms()))
 
     @property
     def evidence(self) -> Evidence:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import _safe_indexing
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
@@ -18,7 +19,7 @@ from topbin.learn.learners.tedn import TEDN
 from topbin.learn.loop import NEAR_ONE, Epoch
 from topbin.learn.posterior import Posterior, fit_posterior
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats
+from topbin.learn.select import Floats, RowNumbers
 from topbin.mpe.estimate import add_alarms, estimate_alpha
 from topbin.mpe.registry import find_method
 
@@ -38,6 +39,12 @@ class TrainingTable:
     weight: Floats | None = None
     together: Together | None = None
     weight_p: Floats | None = None
+
+    def at(self, rows: RowNumbers) -> "TrainingTable":
+        """Some of the rows, in this order, without weights."""
+        together = None if self.together is None else self.together.at(rows)
+        own = _safe_indexing(self.X, rows), self.is_positive[rows]
+        return TrainingTable(*own, together=together)
 
     @property
     def row_weight(self) -> Floats | None:

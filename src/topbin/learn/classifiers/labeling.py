@@ -9,6 +9,7 @@ from topbin.core.errors import InputError
 from topbin.data.schema import check_columns
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable
 from topbin.learn.classifiers.tedn import TEDnClassifier
+from topbin.learn.groups import read_together
 from topbin.learn.labeling.propensity import fit_propensity
 from topbin.learn.labeling.subtypes import MOST, Subtypes, find_subtypes
 from topbin.learn.select import RowNumbers
@@ -141,8 +142,13 @@ def subtypes(
     confidence: float = CONFIDENCE,
     random_state: int = 0,
     n_jobs: int | None = None,
+    groups: Any = None,
+    times: Any = None,
 ) -> Subtypes:
     """Which kinds of positives are labeled, how often, and how selective that is.
+
+    `most` is the largest number of subtypes. Other parameters are those of TEDnClassifier and of
+    its `fit`. The result is a value with `parts`, `gamma`, `test`, `summary()` and `to_dict()`.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -155,4 +161,6 @@ def subtypes(
         most=most, positive=positive, negative=negative, confidence=confidence,
         random_state=random_state, n_jobs=n_jobs,
     )  # fmt: skip
-    return face._find(face._table(*face._read_all(X, y)), face._options())
+    X, is_positive, known = face._read_all(X, y)
+    together = read_together(groups, times, is_positive.size)
+    return face._find(face._table(X, is_positive, known, None, together), face._options())

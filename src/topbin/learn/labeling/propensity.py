@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from topbin.core import AlphaEstimate, Evidence, InputError
+from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
 from topbin.core.figures import figure
 from topbin.core.labels import Mask
 from topbin.learn.classifiers.fitting import (
@@ -80,6 +80,10 @@ class Propensity:
         """The estimate without an interval, which would have to contain the error of e(x)."""
         note = "no interval is given because it would leave out the error of the propensity"
         return replace(estimate, notes=(*estimate.notes, note))
+
+    def alarms(self) -> tuple[Alarm, ...]:
+        """None: labels are not taken as random."""
+        return ()
 
     def summary(self) -> str:
         """The notes as text."""

@@ -16,20 +16,20 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
-from topbin.core import AlphaEstimate, Evidence, InputError
+from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
 from topbin.core.checks import check_count
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.figures import figure
 from topbin.core.labels import Mask
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
 from topbin.learn.defaults import FIRST
+from topbin.learn.groups import order_of
 from topbin.learn.labeling.clusters import Clusters, find_clusters, merge_small, project
 from topbin.learn.labeling.scar import ScarTest, scar_test
 from topbin.learn.learners.pvu import PVU
 from topbin.learn.posterior import fit_posterior
-from topbin.learn.select import Floats, RowNumbers, content_order
+from topbin.learn.select import Floats, RowNumbers
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.intervals import SPREAD, interval
 
@@ -123,6 +123,10 @@ class Subtypes:
         wide = replace(estimate, interval=(min(both), max(both)), confidence=confidence)
         return replace(wide.moved_to(estimate.alpha), interval_assumes=ASSUMES)
 
+    def alarms(self) -> tuple[Alarm, ...]:
+        """Alarms for an estimate that takes labels as random."""
+        return self.test.alarms()
+
     def summary(self) -> str:
         """How often each subtype is labeled, and what that says, as text."""
         level = f"{100 * self.confidence:g} %"
@@ -174,13 +178,14 @@ def find_subtypes(
             f"{n_p:,}. Leave the subtypes out, or label more rows.",
         )
     # In an order of their content, so that the answer does not depend on theirs.
-    order = content_order(table.X, is_p, table.weight)
-    rows = TrainingTable(_safe_indexing(table.X, order), is_p[order])
+    order = order_of(table.X, is_p, table.weight, table.together)
+    rows = table.at(order)
     space, labeled = project(rows.X, rows.is_positive, options.seed), rows.is_positive
     clusters = find_clusters(space[labeled], most=most, least=least, seed=options.seed)
     read = _read_all(rows, clusters, options)
     likely = np.any([one.likely for one in read], axis=0)
-    test = scar_test(space[likely], labeled[likely], seed=options.seed)
+    alone = likely if rows.together is None else _one_per_group(likely, rows.together.groups)
+    test = scar_test(space[alone], labeled[alone], seed=options.seed)
     if test.is_alarm:
         # Kinds that are rarely labeled are better seen among likely positives than among known.
         both = find_clusters(space[labeled | likely], most=most, least=least, seed=options.seed)
@@ -190,6 +195,18 @@ def find_subtypes(
     members = np.empty(n_p, np.intp)
     members[np.searchsorted(np.flatnonzero(is_p), order[labeled])] = clusters.members
     return _gather(read, members, clusters.merged, test, options.confidence or CONFIDENCE)
+
+
+def _one_per_group(likely: Mask, groups: RowNumbers) -> Mask:
+    """The first likely row of each group: labels of one group are not drawn independently.
+
+    >>> _one_per_group(np.array([False, True, True, True]), np.array([0, 0, 0, 1]))
+    array([False,  True, False,  True])
+    """
+    rows = np.flatnonzero(likely)
+    kept = np.zeros(likely.size, bool)
+    kept[rows[np.unique(groups[rows], return_index=True)[1]]] = True
+    return kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,7 +227,7 @@ def _read_one(rows: TrainingTable, is_member: Mask, options: FitOptions) -> _Rea
     of_cluster = np.zeros(rows.is_positive.size, bool)
     of_cluster[np.flatnonzero(rows.is_positive)[is_member]] = True
     taken = np.flatnonzero(of_cluster | ~rows.is_positive)
-    table = TrainingTable(_safe_indexing(rows.X, taken), of_cluster[taken])
+    table = replace(rows.at(taken), is_positive=of_cluster[taken])
     plain = replace(options, plan=FIRST, memory=None, on_event=None)
     fit = run_crossfit(table, PVU, plain, new_rows=False)
     evidence = fit.evidence(table.is_positive)
