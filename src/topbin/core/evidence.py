@@ -35,6 +35,11 @@ class Evidence:
     # independent: intervals allow for that.
     crossfitted: bool = False
 
+    def __repr__(self) -> str:
+        kinds = {"scores": self.scores_p, "counts": self.counted, "features": self.X_p}
+        held = ", ".join(name for name, value in kinds.items() if value is not None)
+        return f"<Evidence: {held or 'nothing'}{', crossfitted' if self.crossfitted else ''}>"
+
     @classmethod
     def of(
         cls,

@@ -26,8 +26,8 @@ class Format:
     """How to recognize files of one format, and how to open one.
 
     `open(connection, path, name)` gives a part that reads the whole file; the connection is
-    DuckDB's, for looking into the file. A database also takes a query, or None. `mark` is the
-    signature in the first bytes, with its place.
+    DuckDB's, for looking into the file. A database also takes a query, or None, and comes alone
+    unless it `may_be_many`. `mark` is the signature in the first bytes, with its place.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Format:
     open: Callable[..., Any]
     mark: tuple[int, bytes] | None = None
     is_database: bool = False
+    may_be_many: bool = False
 
 
 def is_address(path: PathLike) -> bool:

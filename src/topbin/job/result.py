@@ -243,8 +243,8 @@ class Result:
 
         plt = require("matplotlib.pyplot", extra=None, caller="Result.plot")
         figure, axes = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained")
-        TopBinDisplay.from_estimator(self.classifier).plot(axes[0])
-        ScoreDisplay.from_estimator(self.classifier).plot(axes[1])
+        TopBinDisplay.from_estimator(self.classifier, ax=axes[0])
+        ScoreDisplay.from_estimator(self.classifier, ax=axes[1])
         return figure
 
     def to_dict(self) -> dict[str, Any]:
@@ -296,16 +296,10 @@ class Result:
     def __repr__(self) -> str:
         # As much as fits on one line; the fields contain whole tables.
         est, model = self.estimate, type(self.classifier).__name__
-        if est.n_p < RANGE_ONLY and est.interval is not None:
-            alpha = "α between {} and {}".format(*(figure(end, 2) for end in est.interval))
-        elif est.leading_bound is not None:
-            alpha = f"α ≤ {figure(est.leading_bound)}"
-        else:
-            alpha = f"α = {figure(est.alpha)}"
         early = ", stopped early" if self.stopped else ""
         made = f"{model}, preset {self.preset}, seed {self.seed}{early}"
         return (
-            f"<{type(self).__name__}: {alpha} of {est.n_u:,} unlabeled rows, "
+            f"<{type(self).__name__}: {est.in_short} of {est.n_u:,} unlabeled rows, "
             f"{counted(len(est.alarms), 'alarm')}; {made}; see .summary()>"
         )
 

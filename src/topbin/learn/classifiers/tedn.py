@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.base import PUClassifier
+from topbin.learn.classifiers.face import check_weight
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel
 from topbin.learn.crossfit import CrossFit
 from topbin.learn.learners.cvir import CVIR
@@ -35,10 +36,19 @@ class TEDnClassifier(PUClassifier):
     refit: Literal["cvir"] | None = None
     memory: MutableMapping[str, Any] | None = None
 
-    def crossfit(self, X: Any, y: Any, *, keep_chains: bool | Literal["first"] = False) -> CrossFit:
+    def crossfit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        keep_chains: bool | Literal["first"] = False,
+    ) -> CrossFit:
         """Run the cross-fit of `fit` on a table; `fit_from` makes a classifier of it."""
         options = self._options()
-        table = self._table(*self._read_all(X, y))
+        X, is_positive, known = self._read_all(X, y)
+        weight = check_weight(sample_weight, is_positive.size)
+        table = self._table(X, is_positive, known, None if weight is None else weight[known])
         return fitting.run_crossfit(table, self._learner(), options, keep_chains=keep_chains)
 
     def fit_from(
