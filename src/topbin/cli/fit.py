@@ -12,6 +12,7 @@ from topbin.cli.verb import (
     Verb,
     dates_option,
     decimal_option,
+    gamma_options,
     json_option,
     option,
     output_option,
@@ -21,6 +22,7 @@ from topbin.cli.verb import (
 )
 from topbin.core.figures import figure
 
+METHODS = click.Choice(["tedn", "subtypes"])
 PRESETS = click.Choice(["fast", "good", "best"])
 SECONDS = click.FloatRange(0, min_open=True)
 SHARE = click.FloatRange(0, 1)
@@ -41,6 +43,9 @@ SHARE = click.FloatRange(0, 1)
 @option("--label", group="Labels", help="The column that marks the positives.")
 @option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
 @option("--negative", group="Labels", help="Its value for a row known to be negative.")
+@option("--subtypes", group="Labels", is_flag=True, help="Report how often kinds are labeled.")
+@option("--method", group="Labels", type=METHODS, help="subtypes: rarely labeled kinds count more.")
+@option("--labeled-by", group="Labels", multiple=True, help="Columns that decide who is labeled.")
 @option("--preset", group="Budget", default="good", type=PRESETS, help="How much work to put in.")
 @option(
     "--time-limit", group="Budget", type=SECONDS, help="Seconds after which no new round begins."
@@ -52,6 +57,7 @@ SHARE = click.FloatRange(0, 1)
 @option("--review", group="Output", default=100, help="How many candidates to list.")
 @option("--min-precision", group="Output", type=float, help="Or: list rows down to this precision.")
 @option("--confidence", group="Output", default=0.95, help="Of the interval and the bound.")
+@gamma_options
 @option("--max-alpha", group="Output", type=SHARE, help="Exit 3 if the interval lies above this.")
 @output_option("The run folder.", Path("run"))
 @option("--force", group="Output", is_flag=True, help="Start over in an existing run folder.")
@@ -156,7 +162,9 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
 
     What no table could fulfil is refused while nothing is written, or removed by --force.
     """
+    from topbin.evaluate.sensitivity import asked_for
     from topbin.job.fit import check_options
+    from topbin.job.labeling import check_labeling, labeling_in
 
     options = {key.rstrip("_"): value for key, value in options.items()}
     two = options["positives"], options["unlabeled"]
@@ -165,11 +173,14 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
         raise click.UsageError("name a table and its --label, or --positives and --unlabeled")
     names = ("preset", "review", "min_precision", "confidence", "time_limit", "sample")
     check_options(**{name: options[name] for name in names})
+    selective = asked_for(options["gamma"], options["at_most"], options["at_least"])
     if options["sql"] and (options["engine"] or options["sample"]):
         raise click.UsageError("--sql needs all rows in memory; leave out --engine and --sample")
     asked = {"source": list(source), **options}
-    asked |= {name: _split_names(options[name]) for name in ("drop", "text")}
-    asked["partitions"] = options["partitions"] or None
+    asked |= {name: _split_names(options[name]) for name in ("drop", "text", "labeled_by")}
+    asked |= {name: options[name] or None for name in ("partitions", "subtypes")}
+    check_labeling(**labeling_in(asked))
+    asked["gamma"] = None if selective is None else list(selective["gamma"])
     return {key: value for key, value in asked.items() if value not in (None, [])}
 
 
@@ -184,6 +195,7 @@ def _split_names(values: tuple[str, ...]) -> list[str]:
 
 def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, engine: Any) -> Any:
     from topbin.job.fit import fit as fit_job
+    from topbin.job.labeling import labeling_in
     from topbin.job.progress import shown
 
     if run.resumed:
@@ -199,8 +211,11 @@ def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, e
             run.log(logged)
             tell_screen(event)
 
-        names = ("preset", "review", "min_precision", "confidence", "time_limit", "threads", "seed")
+        names = ("preset", "review", "min_precision", "confidence", "time_limit", "threads", "seed",
+                 "gamma", "at_most", "at_least")  # fmt: skip
         asked = {name: options[name] for name in names}
+        labeled_by = _split_names(options["labeled_by"])
+        asked |= labeling_in({**options, "labeled_by": labeled_by})
         return fit_job(data, **asked, engine=engine, memory=stages, on_event=tell)
 
 

@@ -178,9 +178,10 @@ class Part:
     types: Types
     first: int = 0
     size: int | None = None
-    groups: tuple[int, ...] = ()  # of a parquet file; none means the whole file
+    groups: tuple[int, ...] = ()  # row groups, or a run of files; none means the whole file
     first_line: int | None = None  # in text files
     is_database: bool = False
+    id_column: str | None = None  # a column that names rows and is never a feature
 
     def read_as(self, types: Types) -> "Part":
         """The same rows, with their columns read as these types."""

@@ -17,7 +17,7 @@ from topbin.data.dates import Found, Given, date_lines, settle_orders
 from topbin.data.decimals import Found as FoundNumbers
 from topbin.data.decimals import decimal_lines, settle_decimals
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
-from topbin.data.formats import database, delimited, excel, json_files, parquet
+from topbin.data.formats import database, delimited, excel, json_files, parquet, text_files
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
 from topbin.data.schema import Kind, Types, check_columns, kinds_of, merge_types
 
@@ -27,6 +27,7 @@ FORMATS: tuple[Format, ...] = (
     *json_files.FORMATS,
     *database.FORMATS,
     *excel.FORMATS,
+    *text_files.FORMATS,
 )
 PART_ROWS = 1 << 20  # a part is also what is done again after a failure, so not too many
 SHOWN = 5
@@ -63,6 +64,12 @@ class Table:
     def date_lines(self) -> list[str]:
         """How dates were read that are not in ISO 8601, a sentence per column."""
         return date_lines(_dated(self.files, None), self.dates)
+
+    @property
+    def id_column(self) -> str | None:
+        """The column that names rows in every file, if the format has one."""
+        names = {file.id_column for file in self.files}
+        return names.pop() if len(names) == 1 else None
 
     @property
     def kinds(self) -> dict[str, Kind]:

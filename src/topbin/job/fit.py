@@ -14,6 +14,9 @@ from topbin.core.defaults import CONFIDENCE
 from topbin.core.evidence import Evidence
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
+from topbin.evaluate.sensitivity import asked_for, sensitivity
+from topbin.job.choice import Choice, choose_model
+from topbin.job.labeling import check_labeling, classifier_for, labeling_of
 from topbin.job.prepare import Prepared, prepare, sample_of
 from topbin.job.progress import Event, Forecast, shown, work_of
 from topbin.job.result import Result
@@ -41,10 +44,16 @@ def fit(
     dates: str | None = None,
     decimal: str | None = None,
     partitions: bool = False,
+    method: str = "tedn",
+    subtypes: bool = False,
+    labeled_by: str | Sequence[str] = (),
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
     confidence: float = CONFIDENCE,
+    gamma: Any = None,
+    at_most: float | None = None,
+    at_least: float | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -66,6 +75,12 @@ def fit(
     `weight` names a column of weights. They train the models only: α, its interval and the
     candidates count every row once.
 
+    If labels are not random: `subtypes=True` reports which kinds of positives are labeled how
+    often, `method="subtypes"` lets them count accordingly, and `labeled_by` names columns on which
+    it depends who is labeled.
+
+    `gamma`, `at_most` and `at_least` ask for `topbin.sensitivity`, which the report then shows.
+
     An interrupt after the first estimate, or the time limit, ends the job with the best so far, as
     `stopped` says. With the same `memory` it continues. `verbose` shows how long it will take.
 
@@ -76,6 +91,8 @@ def fit(
     True
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
+    labeling = check_labeling(method, labeled_by, subtypes)
+    selective = asked_for(gamma, at_most, at_least)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
     read |= {"partitions": partitions, "weight": weight}
@@ -83,7 +100,8 @@ def fit(
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
     with _listeners(on_event, verbose) as heard:
-        return _fit(data, engine or Local(), asked, shared, time_limit, heard)
+        found = _fit(data, engine or Local(), asked, shared, time_limit, heard, labeling)
+    return replace(found, gamma=None if selective is None else sensitivity(found, **selective))
 
 
 def _prepared(
@@ -118,6 +136,7 @@ def _fit(
     shared: dict[str, Any],
     time_limit: float | None,
     heard: Sequence[Callable[[Event], object]],
+    labeling: dict[str, Any],
 ) -> Result:
     """The first estimate, then the careful one; `shared` are parameters of both classifiers."""
 
@@ -136,18 +155,23 @@ def _fit(
     if data.rest is not None:
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
+    subtypes = labeling.pop("subtypes")
+    choice = None
+    if labeling["method"] == "tedn" and not labeling["labeled_by"]:
+        choice = choose_model(data, asked["seed"], shared["memory"], shared["n_jobs"])
+    shared |= {} if choice is None else {"estimator": choice.model}
+    careful = classifier_for(
+        data, **labeling, plan=plan, time_limit=time_limit, on_event=told, **shared
+    )
     first = PvUClassifier(plan=FIRST, **shared).fit(data.X, y, data.weight)
     first.set_params(memory=None)
+    if choice is not None:
+        choice.allow(first)
     methods = compared_estimates(first.evidence_)
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(FIRST, plan))
-    careful = TEDnClassifier(
-        plan=plan,
-        time_limit=time_limit,
-        on_event=told,
-        **shared,
-    )
-    result = _refined(result, careful, y, engine)
+    result = _refined(result, careful, y, engine, choice)
+    result = replace(result, labeling=labeling_of(data, careful, y, subtypes))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
 
@@ -193,13 +217,15 @@ def check_options(
         check_count(sample, "sample")
 
 
-def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) -> Result:
+def _refined(
+    result: Result, careful: TEDnClassifier, y: Any, engine: Engine, choice: Choice | None
+) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
     X, plan, rest = result.data.X, careful.plan, result.data.rest is not None
     weight = result.data.weight
     keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
     try:
-        found = careful.crossfit(X, y, weight, keep_chains=keep)
+        found = careful.crossfit(X, y, sample_weight=weight, keep_chains=keep)
     except KeyboardInterrupt:
         whole = whole_repeats(careful.memory or (), plan)
         if not whole:
@@ -207,7 +233,7 @@ def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) ->
         result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
         fewer = replace(plan, repeats=whole)
         careful.set_params(plan=fewer, time_limit=None, on_event=None)
-        found = careful.crossfit(X, y, weight, keep_chains=keep)
+        found = careful.crossfit(X, y, sample_weight=weight, keep_chains=keep)
     if careful.time_limit is not None:
         whole = whole_repeats(careful.memory or (), plan)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
@@ -220,6 +246,8 @@ def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) ->
             stopped = result.stopped or "interrupted before all rows were counted"
             result = replace(result, stopped=stopped)
     careful.fit_from(found, X, y)
+    if choice is not None:
+        choice.allow(careful)
     return replace(result, classifier=careful, methods=compared_estimates(careful.evidence_))
 
 

@@ -19,7 +19,7 @@ from topbin.data.batch import Batch, Places
 from topbin.data.columns import Columns
 from topbin.data.features import Features, Floats, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
-from topbin.data.schema import check_columns
+from topbin.data.schema import check_columns, quoted
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
 from topbin.job.draw import (
@@ -36,7 +36,7 @@ SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
 NAMES = ("positives", "unlabeled", "source")  # settings that name files
 # Findings that the encoder already names among the columns it leaves out.
-DROPPED_ANYWAY = {"constant", "identifier", "free-text"}
+DROPPED_ANYWAY = {"constant", "identifier", "long-strings"}
 WEIGHTS = "they train the models; α, its interval and the candidates count every row once"
 LEAK = (
     '"{}" alone separates positives from unlabeled rows; if it leaks the label, this estimate is '
@@ -138,6 +138,8 @@ class Prepared:
         names = {"string": "category", "boolean": "yes/no"}
         kinds = Counter(names.get(f.kind, f.kind) for f in self.encoder.features)
         read = [_plural(count, kind) for kind, count in kinds.most_common()]
+        texts = [f.name for f in self.encoder.features if f.kind == "text"]
+        read = [f"{r} ({quoted(texts)})" if r.endswith(" text") else r for r in read]
         dropped = len(self.encoder.dropped)
         return ", ".join([*read, *([f"{dropped:,} left out"] if dropped else [])])
 
@@ -213,6 +215,7 @@ def prepare(
         named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
     named |= {} if sample is None else {"sample": sample}
+    id = id or opened.table.id_column
     if id is not None:
         _check_id(table, labels, label, id)
     hidden = [name for name in (label, id, weight) if name is not None]
@@ -226,7 +229,7 @@ def prepare(
     marks = {c: mark for c, mark in opened.table.decimals.items() if c in encoder.columns}
     encoder = replace(encoder, dates=orders, decimals=marks)
     X = encoder.encode(columns)
-    read = [name for name in encoder.columns if name not in texts]
+    read = [feature.name for feature in encoder.features if feature.kind != "text"]
     findings, alarms = _notice(columns, X, labels, read)
     named |= {} if weight is None else {"weight": weight}
     more = (opened.table.date_lines, opened.table.decimal_lines, weights)

@@ -17,7 +17,9 @@ from topbin.data.batch import Batch
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.audit import NEEDS_RANDOM
 from topbin.evaluate.candidates import precision_of_best, what_to_expect
+from topbin.evaluate.sensitivity import Sensitivity, gamma_lines
 from topbin.evaluate.threshold import out_of_reach
+from topbin.job.labeling import plain_labeling
 from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
 from topbin.learn.crossfit import Chain
@@ -53,7 +55,8 @@ class Result:
 
     `stopped` says why the job ended early, if it did; the estimate is then the best so far. `best`
     are the best rows of all files, if the rows in memory are a sample. `chains` have the models of
-    one repeat that did not see the rows they held out; they explain these rows.
+    one repeat that did not see the rows they held out; they explain these rows. `gamma` says what
+    follows if positives are not labeled at random, if that was asked for.
     """
 
     data: Prepared
@@ -67,11 +70,16 @@ class Result:
     stopped: str | None = None
     best: Best | None = None
     chains: tuple[Chain, ...] = ()
+    labeling: Any = None  # `Subtypes` or a `Propensity`, if it was asked for
+    gamma: Sensitivity | None = None
 
     @property
     def estimate(self) -> AlphaEstimate:
         """α among the unlabeled, with interval, bound and alarms."""
-        return self.data.with_alarms(self.classifier.estimate_, self.methods)
+        found = self.data.with_alarms(self.classifier.estimate_, self.methods)
+        if self.labeling is None or hasattr(self.classifier, "labeling_"):
+            return found  # labels need not be random
+        return replace(found, alarms=(*found.alarms, *self.labeling.test.alarms()))
 
     @property
     def evidence(self) -> Evidence:
@@ -139,7 +147,7 @@ class Result:
 
     def _likely(self, alpha: float, ranked: Scores) -> Floats:
         """The probabilities of the best rows, if α has this value."""
-        return fit_posterior(*self.evidence.scores, alpha)(ranked)
+        return fit_posterior(*self.evidence.scores, alpha, self.evidence.weight_p)(ranked)
 
     def _precision(self, ranked: Scores) -> tuple[Floats, Floats]:
         """For each k the precision of the k best rows, and its low end."""
@@ -262,8 +270,10 @@ class Result:
             "agreement": self.agreement(),
             "model": {"class": type(self.classifier).__name__},
             **self._columns_that_matter(),
+            **plain_labeling(self.labeling),
             "history": [record(epoch) for epoch in self.classifier.history_],
             "sensitivity": self.sensitivity(),
+            **({} if self.gamma is None else {"gamma": self.gamma.to_dict()}),
             "candidates": {"file": "candidates.csv", **asdict(self.picked())},
             "versions": packages(),
         }
@@ -312,16 +322,19 @@ class Result:
 def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
     """The content of result.json as text; `read` are lines about how the data was read."""
     estimate, data, picked = (found[key] for key in ("estimate", "data", "candidates"))
+    read_back = AlphaEstimate.from_dict(estimate)
     among = {"n_u": data["n_u"], "negatives": data["n_n"]}
     lines = audit_lines(found)
     lines += [f"stopped early   {found['stopped']}; best so far:"] if found["stopped"] else []
-    lines.append(AlphaEstimate.from_dict(estimate).summary(**among))
+    lines.append(read_back.summary(**among))
     lines += [f"agreement       {found['agreement']}", *read]
+    lines += found.get("labeling", {}).get("lines", ())
     told = f"{picked['why']}; {what_to_expect(picked, estimate)}"
     lines.append(f"candidates      {counted(picked['rows'])}: {told}")
-    if estimate["n_p"] >= RANGE_ONLY:
+    if read_back.worth_p >= RANGE_ONLY:
         cases = ((c["if"], figure(c["alpha"]), counted(c["rows"])) for c in found["sensitivity"])
         lines.append("what if         " + "; ".join(f"{c} {a}: {rows}" for c, a, rows in cases))
+    lines += gamma_lines(found["gamma"]) if "gamma" in found else []
     if not found.get("audit"):
         lines.append("to be sure      label a random sample: topbin audit")
     return "\n".join(lines)
@@ -346,6 +359,7 @@ def audit_lines(found: Mapping[str, Any]) -> list[str]:
     lines.append(f"without it      α = {figure(first['alpha'])}{ends}   {assumes}")
     lines.append(f"audit           {told['sentence']}")
     lines += [f"labels          {told['labels']}"] if told.get("labels") else []
+    lines += [f"if selective    {told['gamma']['sentence']}"] if told.get("gamma") else []
     lines += [f"recall          {told['recall']['sentence']}"] if told.get("recall") else []
     return lines + [f"also            {other['sentence']}" for other in told.get("others", ())]
 

@@ -9,17 +9,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from topbin.core.defaults import RANGE_ONLY
 from topbin.core.estimate import (
-    BOUND_ASSUMES,
     DIRECTION,
     INTERVAL_ASSUMES,
     AlphaEstimate,
-    too_few,
 )  # fmt: skip
 from topbin.core.figures import counted, figure, percent, visible
 from topbin.core.optional import require
 from topbin.evaluate.audit import NEEDS_RANDOM, VERDICTS
 from topbin.evaluate.candidates import what_to_expect
+from topbin.evaluate.sensitivity import MEANS
 from topbin.show.canvas import Display
+from topbin.show.gamma import GammaDisplay
 from topbin.show.history import HistoryDisplay
 from topbin.show.scores import ScoreDisplay
 from topbin.show.top_bin import TopBinDisplay
@@ -39,6 +39,8 @@ MEANING = {
     "repeated-rows": "Models that score a row have seen a copy of it, so known positives score too "
     "high; interval and bound, which count every copy, are too narrow.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
+    "biased-labels": "Some kinds of positives are labeled more often than others; those that are "
+    "rarely labeled are then undercounted.",
     "leak": "A column that was filled in because of the label makes all other rows look negative.",
     "steep-start": "Hardly any positive is unlabeled, or too few rows have too many columns.",
     "diverged": "Training failed and was stopped; an earlier state of the model was used.",
@@ -50,6 +52,8 @@ CAPTION = {
     "above are (almost) all positive, this ratio is α, and the line is flat.",
     "ScoreDisplay": "Scores by models that never saw the row. Known positives should be on the "
     "right; the unlabeled rows among them are the hidden positives.",
+    "GammaDisplay": "The interval of α for each Γ. Its upper end needs no pure top bin; its lower "
+    "end assumes about the top bin what that of the estimate assumes.",
     "HistoryDisplay": "α and the training loss after each round, in which the unlabeled rows that "
     "seem positive are discarded.",
 }
@@ -80,6 +84,7 @@ def _render(
     ]
     if len(result.get("history", ())) > 1:
         displays.append(HistoryDisplay.from_history(result["history"]))
+    read_back = AlphaEstimate.from_dict(result["estimate"])
     return environment.get_template(template).render(
         result=result,
         estimate=result["estimate"],
@@ -87,9 +92,9 @@ def _render(
         audited=audited_answer(result),
         needs_random=NEEDS_RANDOM,
         meaning=MEANING,
-        range_only=RANGE_ONLY,
+        has_point=read_back.worth_p >= RANGE_ONLY,
         interval_assumes=result["estimate"].get("interval_assumes", INTERVAL_ASSUMES),
-        bound_assumes=BOUND_ASSUMES,
+        bound_assumes=read_back.bound_assumes,
         direction=DIRECTION,
         verdict=VERDICTS,
         figure=figure,
@@ -97,13 +102,20 @@ def _render(
         counted=counted,
         expected=what_to_expect(result["candidates"], result["estimate"]),
         has_files=template == "page.html",
-        pictures=[
-            (drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__])
-            for drawn in (display.plot() for display in displays)
-        ],
+        pictures=[picture(display) for display in displays],
+        gamma_picture=picture(GammaDisplay.from_dict(result["gamma"]))
+        if "gamma" in result
+        else None,
+        gamma_means=MEANS,
         candidates=candidates,
         columns=list(candidates[0]) if candidates else [],
     )
+
+
+def picture(display: Display) -> tuple[str, str, str]:
+    """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
+    drawn = display.plot()
+    return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
 
 
 def _shown(value: Any) -> Any:
@@ -125,9 +137,9 @@ def answer(estimate: Mapping[str, Any]) -> str:
     low, high = estimate["interval"]
     rows = f"{low * n_u:,.0f} to {counted(high * n_u)}"
     ends = f"{percent(low)} %", f"{percent(high)} %"
-    if estimate["n_p"] < RANGE_ONLY:
-        return f"Between {' and '.join(ends)} {among}: {rows}. {too_few(estimate['n_p'])}."
     found = AlphaEstimate.from_dict({"method": "", **estimate})
+    if found.worth_p < RANGE_ONLY:
+        return f"Between {' and '.join(ends)} {among}: {rows}. {found.too_few}."
     if (most := found.leading_bound) is not None:
         point = (
             f"{estimate['method']} gives {percent(estimate['alpha'])} %, which is above that bound"
