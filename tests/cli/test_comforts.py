@@ -13,6 +13,7 @@ import topbin as tb
 from topbin.cli import VERBS, main
 from topbin.cli.demo import DATA, hide_labels
 from topbin.data import open_table
+from topbin.job.result import summarize
 
 
 def claims(n=240):
@@ -137,3 +138,13 @@ def test_reprs_fit_on_a_line(fitted, made):
     for value in shown:
         assert "\n" not in repr(value)
         assert len(repr(value)) <= 160
+
+
+def test_a_careful_interval_that_is_wider_says_why_it_counts(made):
+    folder, told = made
+    stored = json.loads((folder / "run" / "result.json").read_text())
+    low, high = stored["estimate"]["interval"]
+    for ends, is_wider in (((low, high), False), ((low, low + (high - low) / 2), True)):
+        stored["first"]["interval"] = ends
+        said = "refined         the interval is wider than the first one was" in summarize(stored)
+        assert said == is_wider
