@@ -50,6 +50,11 @@ class Evidence:
     # a level that would hold for all of them at once (Bonferroni).
     chosen_of: int = 1
 
+    def __repr__(self) -> str:
+        kinds = {"scores": self.scores_p, "counts": self.counted, "features": self.X_p}
+        held = ", ".join(name for name, value in kinds.items() if value is not None)
+        return f"<Evidence: {held or 'nothing'}{', crossfitted' if self.crossfitted else ''}>"
+
     @classmethod
     def of(
         cls,

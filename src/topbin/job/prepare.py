@@ -17,9 +17,9 @@ from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch, Places
 from topbin.data.columns import Columns
-from topbin.data.features import Features, fit_features
+from topbin.data.features import Features, Floats, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
-from topbin.data.schema import quoted
+from topbin.data.schema import check_columns, quoted
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
 from topbin.job.draw import (
@@ -37,6 +37,7 @@ WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples a
 NAMES = ("positives", "unlabeled", "source")  # settings that name files
 # Findings that the encoder already names among the columns it leaves out.
 DROPPED_ANYWAY = {"constant", "identifier", "long-strings"}
+WEIGHTS = "they train the models; α, its interval and the candidates count every row once"
 LEAK = (
     '"{}" alone separates positives from unlabeled rows; if it leaks the label, this estimate is '
     "not to be trusted."
@@ -72,7 +73,7 @@ class Prepared:
 
     `named` are the settings of a run that name the data. `alarms` are reasons to doubt any estimate
     from these rows. `rest` is None if they are all rows. `dates` and `decimals` say how dates and
-    numbers were read.
+    numbers were read. `weight` are the weights of the rows in training, if they have any.
     """
 
     table: Batch
@@ -87,6 +88,10 @@ class Prepared:
     rest: Rest | None = None
     dates: Sequence[str] = ()
     decimals: Sequence[str] = ()
+    weight: Floats | None = None
+
+    def __repr__(self) -> str:
+        return f"<Prepared: {self.table.name}; {self.labels.note}; {self.encoder!r}>"
 
     @property
     def sources(self) -> list[str]:
@@ -123,6 +128,7 @@ class Prepared:
             f"columns         {self._kinds()}",
             *(f"dates           {line}" for line in self.dates),
             *(f"numbers         {line}" for line in self.decimals),
+            *([] if self.weight is None else [f"weights         {WEIGHTS}"]),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
         ]
@@ -181,6 +187,7 @@ def prepare(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
+    weight: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     dates: str | None = None,
@@ -211,8 +218,9 @@ def prepare(
     id = id or opened.table.id_column
     if id is not None:
         _check_id(table, labels, label, id)
-    hidden = [name for name in (label, id) if name is not None]
+    hidden = [name for name in (label, id, weight) if name is not None]
     columns, texts = Columns(table), _names(text)
+    weights = None if weight is None else _weights(columns, weight)
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
     shown = columns if rest is None else rest.columns
@@ -223,8 +231,9 @@ def prepare(
     X = encoder.encode(columns)
     read = [feature.name for feature in encoder.features if feature.kind != "text"]
     findings, alarms = _notice(columns, X, labels, read)
-    lines = (opened.table.date_lines, opened.table.decimal_lines)
-    return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest, *lines)
+    named |= {} if weight is None else {"weight": weight}
+    more = (opened.table.date_lines, opened.table.decimal_lines, weights)
+    return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest, *more)
 
 
 def _draw(
@@ -244,7 +253,7 @@ def _draw(
 def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
     names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
-    asked = (*names, "decimal", "partitions", "seed")
+    asked = (*names, "decimal", "weight", "partitions", "seed")
     named = {name: settings[name] for name in asked if name in settings}
     source = settings.get("unlabeled") or settings["source"]
     return prepare(source, **named, sample=sample_of(settings), engine=engine)
@@ -290,6 +299,19 @@ def _check_label(label: Any, positives: Any) -> None:
             'column, frame.assign(known=labels), and say label="known". If positives and unlabeled '
             "rows are in two frames: topbin.fit(unlabeled, positives=positives).",
         )
+
+
+def _weights(columns: Columns, weight: str) -> Floats:
+    """The weights of the rows, or TB012 with the first row that has none."""
+    check_columns([weight], list(columns.table.kinds), columns.table.name)
+    found = columns[weight]
+    values = found.numbers if found.kind in ("number", "boolean") else np.full(1, np.nan)
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if bad.size or not values.any():
+        rule = f'the weights in "{weight}" must be numbers from 0 on, and not all 0'
+        place = f" Row {bad[0] + 1:,} has none." if values.size > 1 and bad.size else ""
+        raise InputError("TB012", f"{rule}.{place}")
+    return values
 
 
 def _check_id(table: Batch, labels: Labels, label: str | None, id: str) -> None:

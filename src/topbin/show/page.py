@@ -79,8 +79,8 @@ def _render(
         trim_blocks=True, lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
     displays: list[Display] = [
-        TopBinDisplay.from_estimator(fitted),
-        ScoreDisplay.from_estimator(fitted),
+        TopBinDisplay.from_tails(fitted.evidence_.tails, fitted.estimate_),
+        ScoreDisplay.from_evidence(fitted.evidence_, fitted.estimate_),
     ]
     if len(result.get("history", ())) > 1:
         displays.append(HistoryDisplay.from_history(result["history"]))
