@@ -39,6 +39,8 @@ def fit(
     text: str | Sequence[str] = (),
     dates: str | None = None,
     partitions: bool = False,
+    group: str | None = None,
+    time: str | None = None,
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
@@ -60,6 +62,10 @@ def fit(
     given and it has more than four times `sample` (100,000) unlabeled rows. Then so many, drawn at
     random, train the models; all others are scored, and give α, its interval and candidates.
 
+    Rows with the same value in the column `group`, such as visits of one patient, are held out
+    together, and intervals count groups. With the column `time`, folds are blocks of time. Neither
+    column is a feature. Rows without a group are groups of their own.
+
     An interrupt after the first estimate, or the time limit, ends the job with the best so far, as
     `stopped` says. With the same `memory` it continues. `verbose` shows how long it will take.
 
@@ -72,6 +78,7 @@ def fit(
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "partitions": partitions}
+    read |= {"group": group, "time": time}
     data = _prepared(source, label, sample, engine, seed=seed, **named, **read)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
@@ -123,16 +130,20 @@ def _fit(
         tell("refine", done, total, seconds_left=forecast.after_step(done, total))
 
     plan = plan_for(TEDN, data.X, preset_plan(asked["preset"]))
+    held, quick = {}, FIRST
+    if data.kept is not None:
+        held = data.kept.arrays
+        plan, quick = (data.kept.plan(each, data.labels) for each in (plan, FIRST))
     shared["memory"] = {} if shared["memory"] is None else shared["memory"]
     forecast = Forecast(monotonic(), sum(n.startswith(TEDN.name) for n in shared["memory"]))
     shared |= {"positive": 1, "negative": -1 if data.labels.is_negative.any() else None}
     if data.rest is not None:
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
-    first = PvUClassifier(plan=FIRST, **shared).fit(data.X, y).set_params(memory=None)
+    first = PvUClassifier(plan=quick, **shared).fit(data.X, y, **held).set_params(memory=None)
     methods = compared_estimates(first.evidence_)
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
-    tell("first", estimate=result.first, seconds_left=forecast.after_first(FIRST, plan))
+    tell("first", estimate=result.first, seconds_left=forecast.after_first(quick, plan))
     careful = TEDnClassifier(
         plan=plan,
         time_limit=time_limit,
@@ -173,9 +184,10 @@ def check_options(
 def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
     X, plan, rest = result.data.X, careful.plan, result.data.rest is not None
+    held = {} if result.data.kept is None else result.data.kept.arrays
     keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
     try:
-        found = careful.crossfit(X, y, keep_chains=keep)
+        found = careful.crossfit(X, y, **held, keep_chains=keep)
     except KeyboardInterrupt:
         whole = whole_repeats(careful.memory or (), plan)
         if not whole:
@@ -183,7 +195,7 @@ def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) ->
         result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
         fewer = replace(plan, repeats=whole)
         careful.set_params(plan=fewer, time_limit=None, on_event=None)
-        found = careful.crossfit(X, y, keep_chains=keep)
+        found = careful.crossfit(X, y, **held, keep_chains=keep)
     if careful.time_limit is not None:
         whole = whole_repeats(careful.memory or (), plan)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))

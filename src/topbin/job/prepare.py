@@ -29,6 +29,7 @@ from topbin.job.draw import (
     positives_first,
     read_whole,
 )
+from topbin.job.together import Kept, read_kept, refuse_sample
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 
 SAMPLE = 100_000
@@ -70,7 +71,8 @@ class Prepared:
     """Rows whose labels are read and whose features are encoded.
 
     `named` are the settings of a run that name the data. `alarms` are reasons to doubt any estimate
-    from these rows. `rest` is None if they are all rows. `dates` says how dates were read.
+    from these rows. `rest` is None if they are all rows. `dates` says how dates were read, and
+    `kept` what folds keep together.
     """
 
     table: Batch
@@ -84,6 +86,7 @@ class Prepared:
     alarms: tuple[Alarm, ...] = ()
     rest: Rest | None = None
     dates: Sequence[str] = ()
+    kept: Kept | None = None
 
     @property
     def sources(self) -> list[str]:
@@ -119,6 +122,7 @@ class Prepared:
             *(f'                {v!r} is read as "unknown", not as "negative"' for v in unknown),
             f"columns         {self._kinds()}",
             *(f"dates           {line}" for line in self.dates),
+            *(() if self.kept is None else (f"together        {self.kept.sentence}",)),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
         ]
@@ -161,6 +165,9 @@ class Prepared:
             "dropped": [{"name": c.name, "reason": c.reason} for c in self.encoder.dropped],
             "findings": [finding.to_dict() for finding in self.findings],
         }
+        if self.kept is not None:
+            kept = self.kept
+            found |= {"group": kept.group, "time": kept.time, "together": kept.sentence}
         if self.rest is not None:
             found["sample"] = {"rows": self.labels.n_u, "of": self.n_u, "seed": self.rest.seed}
         return found
@@ -179,6 +186,8 @@ def prepare(
     text: str | Sequence[str] = (),
     dates: str | None = None,
     partitions: bool = False,
+    group: str | None = None,
+    time: str | None = None,
     sample: int | None = None,
     engine: Engine | None = None,
     seed: int = 0,
@@ -194,16 +203,22 @@ def prepare(
     roles = {"positive": positive, "negative": negative}
     drawn = None
     if sample is not None:
-        drawn = _draw(engine or Local(), opened, roles, check_count(sample, "sample"), seed)
+        check_count(sample, "sample")
+        counted = count_labels(engine or Local(), opened, **roles)
+        if counted.values.n_u > WORTH * sample:
+            refuse_sample(group, time)
+            drawn = _draw(engine or Local(), counted, sample, seed)
     table, labels, rest = drawn or (*read_whole(opened, **roles), None)
     named: dict[str, Any] = {"source": _paths(source) or [table.name], "label": label}
     if positives is not None:
         named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
-    named |= {} if sample is None else {"sample": sample}
+    more = {"sample": sample, "group": group, "time": time}
+    named |= {name: value for name, value in more.items() if value is not None}
     if id is not None:
         _check_id(table, labels, label, id)
-    hidden = [name for name in (label, id) if name is not None]
+    kept = read_kept(table, label, group, time)
+    hidden = [name for name in (label, id, group, time) if name is not None]
     columns, texts = Columns(table), _names(text)
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
@@ -213,20 +228,18 @@ def prepare(
     encoder = replace(encoder, dates=orders)
     X = encoder.encode(columns)
     read = [name for name in encoder.columns if name not in texts]
-    findings, alarms = _notice(columns, X, labels, read)
+    findings, alarms = _notice(columns, X, labels, read, kept)
     lines = opened.table.date_lines
-    return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest, lines)
+    noticed: Any = {"alarms": alarms, "rest": rest, "dates": lines, "kept": kept}
+    return Prepared(table, labels, encoder, X, findings, named, label, id, **noticed)
 
 
 def _draw(
-    engine: Engine, opened: LabeledTable, roles: Mapping[str, Any], rows: int, seed: int
-) -> tuple[Batch, Labels, Rest] | None:
-    """A sample of so many unlabeled rows, with all positives; None if all rows fit in memory."""
-    counted = count_labels(engine, opened, **roles)
-    if counted.values.n_u <= WORTH * rows:
-        return None
+    engine: Engine, counted: LabeledTable, rows: int, seed: int
+) -> tuple[Batch, Labels, Rest]:
+    """A sample of so many unlabeled rows, with all positives."""
     drawn = draw(engine, counted, rows, seed)
-    table = replace(drawn.table, name=f"the sample of {len(opened.table.files):,} files")
+    table = replace(drawn.table, name=f"the sample of {len(counted.table.files):,} files")
     labels = positives_first(counted.values, drawn.positives.rows, table.rows)
     columns = replace(drawn.columns, name=table.name)
     return table, labels, Rest(counted, columns, drawn.places, seed)
@@ -234,8 +247,11 @@ def _draw(
 
 def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
-    names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
-    asked = {name: settings[name] for name in (*names, "partitions", "seed") if name in settings}
+    names = (
+        "label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates",
+        "partitions", "group", "time", "seed",
+    )  # fmt: skip
+    asked = {name: settings[name] for name in names if name in settings}
     source = settings.get("unlabeled") or settings["source"]
     return prepare(source, **asked, sample=sample_of(settings), engine=engine)
 
@@ -251,7 +267,7 @@ def sample_of(settings: Mapping[str, Any]) -> int | None:
 
 
 def _notice(
-    columns: Columns, X: Any, labels: Labels, names: Sequence[str]
+    columns: Columns, X: Any, labels: Labels, names: Sequence[str], kept: Kept | None = None
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """What to know about a table before any model sees it, and the alarms that follow from it.
 
@@ -263,9 +279,14 @@ def _notice(
     keys = row_keys(X)
     twins = equal_keys(keys[is_p], keys[is_u], [X])
     leaks = (Alarm("leak", LEAK.format(f.column), "down") for f in found if f.code == "leak")
-    kept = (finding for finding in found if finding.code not in DROPPED_ANYWAY)
-    alarms = (*leaks, *shared_rows(twins), *repeated_rows(twins.repeated))
-    return (*kept, *overlap(twins)), alarms
+    told = (finding for finding in found if finding.code not in DROPPED_ANYWAY)
+    repeated = twins.repeated
+    if repeated and kept is not None and kept.together is not None:
+        one = kept.without_copies(keys)
+        keys_p, keys_u = keys[one[is_p[one]]], keys[one[is_u[one]]]
+        repeated = equal_keys(keys_p, keys_u, [X[one]]).repeated
+    alarms = (*leaks, *shared_rows(twins), *repeated_rows(repeated))
+    return (*told, *overlap(twins)), alarms
 
 
 def _check_label(label: Any, positives: Any) -> None:
