@@ -122,7 +122,8 @@ class Evidence:
             max(1, int(count / design_effect(scores, groups, read)))
             for count, scores, groups in sides
         )
-        return Tails(tails.cuts, tails.q_p * n_p, tails.q_u * n_u, n_p, n_u)
+        above: tuple[Any, Any] = tails.q_p * n_p, tails.q_u * n_u  # need not be whole numbers
+        return Tails(tails.cuts, *above, n_p, n_u)
 
     @property
     def has_tails(self) -> bool:

@@ -34,8 +34,8 @@ class Tails:
     """
 
     cuts: Scores
-    above_p: Any  # counts; of rows in groups, as many independent ones, which need not be whole
-    above_u: Any
+    above_p: Counts
+    above_u: Counts
     n_p: int
     n_u: int
 

@@ -47,6 +47,8 @@ def fit(
     method: str = "tedn",
     subtypes: bool = False,
     labeled_by: str | Sequence[str] = (),
+    group: str | None = None,
+    time: str | None = None,
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
@@ -81,6 +83,10 @@ def fit(
 
     `gamma`, `at_most` and `at_least` ask for `topbin.sensitivity`, which the report then shows.
 
+    Rows with the same value in the column `group`, such as visits of one patient, are held out
+    together, and intervals count groups. With the column `time`, folds are blocks of time. Neither
+    column is a feature. Rows without a group are groups of their own.
+
     An interrupt after the first estimate, or the time limit, ends the job with the best so far, as
     `stopped` says. With the same `memory` it continues. `verbose` shows how long it will take.
 
@@ -95,7 +101,7 @@ def fit(
     selective = asked_for(gamma, at_most, at_least)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
-    read |= {"partitions": partitions, "weight": weight}
+    read |= {"partitions": partitions, "weight": weight, "group": group, "time": time}
     data = _prepared(source, label, sample, engine, seed=seed, **named, **read)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
@@ -149,6 +155,10 @@ def _fit(
         tell("refine", done, total, seconds_left=forecast.after_step(done, total))
 
     plan = plan_for(TEDN, data.X, preset_plan(asked["preset"]))
+    held, quick = {}, FIRST
+    if data.kept is not None:
+        held = data.kept.arrays
+        plan, quick = (data.kept.plan(each, data.labels) for each in (plan, FIRST))
     shared["memory"] = {} if shared["memory"] is None else shared["memory"]
     forecast = Forecast(monotonic(), sum(n.startswith(TEDN.name) for n in shared["memory"]))
     shared |= {"positive": 1, "negative": -1 if data.labels.is_negative.any() else None}
@@ -163,13 +173,13 @@ def _fit(
     careful = classifier_for(
         data, **labeling, plan=plan, time_limit=time_limit, on_event=told, **shared
     )
-    first = PvUClassifier(plan=FIRST, **shared).fit(data.X, y, data.weight)
+    first = PvUClassifier(plan=quick, **shared).fit(data.X, y, data.weight, **held)
     first.set_params(memory=None)
     if choice is not None:
         choice.allow(first)
     methods = compared_estimates(first.evidence_)
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
-    tell("first", estimate=result.first, seconds_left=forecast.after_first(FIRST, plan))
+    tell("first", estimate=result.first, seconds_left=forecast.after_first(quick, plan))
     result = _refined(result, careful, y, engine, choice)
     result = replace(result, labeling=labeling_of(result, careful, y, subtypes))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
@@ -222,10 +232,11 @@ def _refined(
 ) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
     X, plan, rest = result.data.X, careful.plan, result.data.rest is not None
-    weight = result.data.weight
+    held = {} if result.data.kept is None else result.data.kept.arrays
+    held = {"sample_weight": result.data.weight, **held}
     keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
     try:
-        found = careful.crossfit(X, y, sample_weight=weight, keep_chains=keep)
+        found = careful.crossfit(X, y, **held, keep_chains=keep)
     except KeyboardInterrupt:
         whole = whole_repeats(careful.memory or (), plan)
         if not whole:
@@ -233,7 +244,7 @@ def _refined(
         result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
         fewer = replace(plan, repeats=whole)
         careful.set_params(plan=fewer, time_limit=None, on_event=None)
-        found = careful.crossfit(X, y, sample_weight=weight, keep_chains=keep)
+        found = careful.crossfit(X, y, **held, keep_chains=keep)
     if careful.time_limit is not None:
         whole = whole_repeats(careful.memory or (), plan)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))

@@ -30,6 +30,7 @@ from topbin.job.draw import (
     positives_first,
     read_whole,
 )
+from topbin.job.together import Kept, read_kept, refuse_sample
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 
 SAMPLE = 100_000
@@ -73,7 +74,8 @@ class Prepared:
 
     `named` are the settings of a run that name the data. `alarms` are reasons to doubt any estimate
     from these rows. `rest` is None if they are all rows. `dates` and `decimals` say how dates and
-    numbers were read. `weight` are the weights of the rows in training, if they have any.
+    numbers were read. `weight` are the weights of the rows in training, if they have any, and
+    `kept` is what folds keep together.
     """
 
     table: Batch
@@ -89,6 +91,7 @@ class Prepared:
     dates: Sequence[str] = ()
     decimals: Sequence[str] = ()
     weight: Floats | None = None
+    kept: Kept | None = None
 
     def __repr__(self) -> str:
         return f"<Prepared: {self.table.name}; {self.labels.note}; {self.encoder!r}>"
@@ -129,6 +132,7 @@ class Prepared:
             *(f"dates           {line}" for line in self.dates),
             *(f"numbers         {line}" for line in self.decimals),
             *([] if self.weight is None else [f"weights         {WEIGHTS}"]),
+            *(() if self.kept is None else (f"together        {self.kept.sentence}",)),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
         ]
@@ -173,6 +177,9 @@ class Prepared:
             "dropped": [{"name": c.name, "reason": c.reason} for c in self.encoder.dropped],
             "findings": [finding.to_dict() for finding in self.findings],
         }
+        if self.kept is not None:
+            kept = self.kept
+            found |= {"group": kept.group, "time": kept.time, "together": kept.sentence}
         if self.rest is not None:
             found["sample"] = {"rows": self.labels.n_u, "of": self.n_u, "seed": self.rest.seed}
         return found
@@ -193,6 +200,8 @@ def prepare(
     dates: str | None = None,
     decimal: str | None = None,
     partitions: bool = False,
+    group: str | None = None,
+    time: str | None = None,
     sample: int | None = None,
     engine: Engine | None = None,
     seed: int = 0,
@@ -208,17 +217,23 @@ def prepare(
     roles = {"positive": positive, "negative": negative}
     drawn = None
     if sample is not None:
-        drawn = _draw(engine or Local(), opened, roles, check_count(sample, "sample"), seed)
+        check_count(sample, "sample")
+        counted = count_labels(engine or Local(), opened, **roles)
+        if counted.values.n_u > WORTH * sample:
+            refuse_sample(group, time)
+            drawn = _draw(engine or Local(), counted, sample, seed)
     table, labels, rest = drawn or (*read_whole(opened, **roles), None)
     named: dict[str, Any] = {"source": _paths(source) or [table.name], "label": label}
     if positives is not None:
         named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
-    named |= {} if sample is None else {"sample": sample}
+    more = {"sample": sample, "group": group, "time": time, "weight": weight}
+    named |= {name: value for name, value in more.items() if value is not None}
     id = id or opened.table.id_column
     if id is not None:
         _check_id(table, labels, label, id)
-    hidden = [name for name in (label, id, weight) if name is not None]
+    kept = read_kept(table, label, group, time)
+    hidden = [name for name in (label, id, weight, group, time) if name is not None]
     columns, texts = Columns(table), _names(text)
     weights = None if weight is None else _weights(columns, weight)
     # For a sample, categories and words are learned from other rows. A category that comes from a
@@ -230,21 +245,18 @@ def prepare(
     encoder = replace(encoder, dates=orders, decimals=marks)
     X = encoder.encode(columns)
     read = [feature.name for feature in encoder.features if feature.kind != "text"]
-    findings, alarms = _notice(columns, X, labels, read)
-    named |= {} if weight is None else {"weight": weight}
-    more = (opened.table.date_lines, opened.table.decimal_lines, weights)
-    return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest, *more)
+    findings, alarms = _notice(columns, X, labels, read, kept)
+    noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
+    noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
+    return Prepared(table, labels, encoder, X, findings, named, label, id, **noticed)
 
 
 def _draw(
-    engine: Engine, opened: LabeledTable, roles: Mapping[str, Any], rows: int, seed: int
-) -> tuple[Batch, Labels, Rest] | None:
-    """A sample of so many unlabeled rows, with all positives; None if all rows fit in memory."""
-    counted = count_labels(engine, opened, **roles)
-    if counted.values.n_u <= WORTH * rows:
-        return None
+    engine: Engine, counted: LabeledTable, rows: int, seed: int
+) -> tuple[Batch, Labels, Rest]:
+    """A sample of so many unlabeled rows, with all positives."""
     drawn = draw(engine, counted, rows, seed)
-    table = replace(drawn.table, name=f"the sample of {len(opened.table.files):,} files")
+    table = replace(drawn.table, name=f"the sample of {len(counted.table.files):,} files")
     labels = positives_first(counted.values, drawn.positives.rows, table.rows)
     columns = replace(drawn.columns, name=table.name)
     return table, labels, Rest(counted, columns, drawn.places, seed)
@@ -253,7 +265,7 @@ def _draw(
 def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
     names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
-    asked = (*names, "decimal", "weight", "partitions", "seed")
+    asked = (*names, "decimal", "weight", "partitions", "group", "time", "seed")
     named = {name: settings[name] for name in asked if name in settings}
     source = settings.get("unlabeled") or settings["source"]
     return prepare(source, **named, sample=sample_of(settings), engine=engine)
@@ -270,7 +282,7 @@ def sample_of(settings: Mapping[str, Any]) -> int | None:
 
 
 def _notice(
-    columns: Columns, X: Any, labels: Labels, names: Sequence[str]
+    columns: Columns, X: Any, labels: Labels, names: Sequence[str], kept: Kept | None = None
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """What to know about a table before any model sees it, and the alarms that follow from it.
 
@@ -282,9 +294,14 @@ def _notice(
     keys = row_keys(X)
     twins = equal_keys(keys[is_p], keys[is_u], [X])
     leaks = (Alarm("leak", LEAK.format(f.column), "down") for f in found if f.code == "leak")
-    kept = (finding for finding in found if finding.code not in DROPPED_ANYWAY)
-    alarms = (*leaks, *shared_rows(twins), *repeated_rows(twins.repeated))
-    return (*kept, *overlap(twins)), alarms
+    told = (finding for finding in found if finding.code not in DROPPED_ANYWAY)
+    repeated = twins.repeated
+    if repeated and kept is not None and kept.together is not None:
+        one = kept.without_copies(keys)
+        keys_p, keys_u = keys[one[is_p[one]]], keys[one[is_u[one]]]
+        repeated = equal_keys(keys_p, keys_u, [X[one]]).repeated
+    alarms = (*leaks, *shared_rows(twins), *repeated_rows(repeated))
+    return (*told, *overlap(twins)), alarms
 
 
 def _check_label(label: Any, positives: Any) -> None:

@@ -155,7 +155,8 @@ class Result:
         est = self.estimate
         low = est.alpha if est.interval is None else est.interval[0]
         likely, at_low = (self._likely(alpha, ranked) for alpha in (est.alpha, low))
-        return precision_of_best(likely, at_low, est.confidence or CONFIDENCE)
+        worth = 1.0 if est.worth is None else est.worth[1] / est.n_u
+        return precision_of_best(likely, at_low, est.confidence or CONFIDENCE, worth=worth)
 
     def _listed(self, rows: int) -> tuple[Batch, RowNumbers]:
         """So many of the best unlabeled rows, and where in memory they are (−1: nowhere)."""
