@@ -49,6 +49,7 @@ MEANING = {
     "diverged": "Training failed and was stopped; an earlier state of the model was used.",
     "alpha-near-one": "During training, the model did not yet separate positives from the rest.",
 }
+FIGURE = 5.0, 4.6  # inches
 CAPTION = {
     "TopBinDisplay": "Rows are ranked by score and cut at every score. The line is the share of "
     "unlabeled rows above a cut, divided by the share of known positives above it. Where the rows "
@@ -129,7 +130,7 @@ def curve_displays(fitted: Any) -> list[Display]:
 
 def picture(display: Display) -> tuple[str, str, str]:
     """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
-    drawn = display.plot()
+    drawn = display.plot(_axis())
     return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
 
 
@@ -178,13 +179,20 @@ def audited_answer(result: Mapping[str, Any]) -> str | None:
     return said.replace("are positive", "are positive, by the audit", 1)
 
 
+def _axis() -> Any:
+    """An axis so small that its text can be read on a phone, where the picture is 340 px wide."""
+    plt = require("matplotlib.pyplot", extra=None, caller="the report")
+    return plt.subplots(figsize=FIGURE, layout="constrained")[1]
+
+
 def svg(figure: Any) -> str:
     """The figure as inline SVG with ids that depend on its content alone."""
     mpl = require("matplotlib", extra=None, caller="the report")
     plt = require("matplotlib.pyplot", extra=None, caller="the report")
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "topbin", "svg.fonttype": "path"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        plain = {"metadata": {"Date": None, "Creator": None}}
+        figure.savefig(buffer, format="svg", bbox_inches="tight", pad_inches=0.05, **plain)
     plt.close(figure)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
