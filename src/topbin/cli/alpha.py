@@ -27,7 +27,7 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 
 
 @click.command(cls=Verb)
-@click.argument("files", nargs=-1, required=True)
+@click.argument("files", nargs=-1, required=True, type=click.Path())
 @option("--score", group="Data", required=True, help="The column of scores; higher = positive.")
 @option(
     "--by",

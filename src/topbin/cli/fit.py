@@ -29,13 +29,16 @@ SHARE = click.FloatRange(0, 1)
 
 
 @click.command(cls=Verb)
-@click.argument("source", nargs=-1)
+@click.argument("source", nargs=-1, type=click.Path())
 @option("--positives", group="Data", help="A file of known positives, instead of one table.")
 @option("--unlabeled", group="Data", help="A file of unlabeled rows, beside --positives.")
 @option("--sql", group="Data", help="A query over the file; its rows are called data.")
 @option("--id", "id_", group="Data", help="A column that names rows; never used as a feature.")
+@option("--weight", group="Data", help="A column of row weights; they train the models only.")
 @option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
 @option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
+@option("--group", group="Data", help="A column that names what rows belong to, such as a patient.")
+@option("--time", group="Data", help="A column of dates or numbers: folds are blocks of time.")
 @dates_option
 @decimal_option
 @partitions_option
@@ -61,6 +64,12 @@ SHARE = click.FloatRange(0, 1)
 @output_option("The run folder.", Path("run"))
 @option("--force", group="Output", is_flag=True, help="Start over in an existing run folder.")
 @option("--resume", group="Output", is_flag=True, help="Continue a run that was stopped.")
+@option(
+    "--dry-run",
+    group="Output",
+    is_flag=True,
+    help="Only say how the data is read, and how long the fit takes.",
+)
 @option("--quiet", group="Output", is_flag=True, help="Say nothing but errors.")
 @json_option
 def fit(
@@ -71,6 +80,7 @@ def fit(
     quiet: bool,
     as_json: bool,
     max_alpha: float | None,
+    dry_run: bool,
     **options: Any,
 ) -> None:
     """How many of the unlabeled rows are positive, and which ones?
@@ -78,9 +88,13 @@ def fit(
     \b
       topbin fit claims.parquet --label is_fraud --id claim_id -o run1
       topbin fit --positives known.csv --unlabeled rest.csv -o run2
+      topbin fit claims.csv --label is_fraud --dry-run
     """  # fmt: skip
     show = screen(as_json, quiet)
     settings = _settings(source, options)
+    if dry_run:
+        found = _rehearse(show, settings, options)
+        return write_json(found) if as_json else None
     is_new = _work(show, output, settings, options, force=force, resume=resume)
     from topbin.job.result import summarize
     from topbin.store.runs import read_result
@@ -124,6 +138,25 @@ def _work(
             if result.stopped is None:
                 close_stages(run)
     return True
+
+
+def _rehearse(show: Any, settings: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Read and encode the data as the fit would, time one model, and write nothing."""
+    from topbin.job.fit import foresee
+    from topbin.job.prepare import from_settings
+    from topbin.job.progress import in_words
+
+    with open_engine(options) as engine:
+        data = from_settings(settings, engine)
+    lines, seconds = data.lines(), foresee(data, options["preset"])
+    rows = f"{data.labels.n_p:,} positives, {data.n_u:,} unlabeled"
+    size = " × ".join(f"{n:,}" for n in data.X.shape)
+    lines += [f"rows            {rows}; the models read {size} numbers"]
+    lines += [f"time            about {in_words(seconds)}, from one model that was fitted now"]
+    for line in lines:
+        show.print(line)
+    show.print("dry run         nothing was written")
+    return {"data": data.to_dict(), "read": lines, "seconds": seconds}
 
 
 def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:

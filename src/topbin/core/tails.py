@@ -34,10 +34,14 @@ class Tails:
     """
 
     cuts: Scores
-    above_p: Any  # counts; of rows in groups, as many independent ones, which need not be whole
-    above_u: Any
+    above_p: Counts
+    above_u: Counts
     n_p: int
     n_u: int
+
+    def __repr__(self) -> str:
+        rows = f"{self.n_p:,} positives, {self.n_u:,} unlabeled"
+        return f"<Tails: {self.cuts.size:,} cuts of {rows}>"
 
     @classmethod
     def from_scores(cls, scores_p: Any, scores_u: Any) -> "Tails":

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from math import ceil, floor, sqrt
 from typing import Any, Literal
 
-from topbin.core import AlphaEstimate, Evidence, InputError, Tails
+from topbin.core import AlphaEstimate, Evidence, Tails
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.figures import figure, percent
-from topbin.evaluate.measure import Interval
+from topbin.evaluate.measure import Interval, read_source
 from topbin.mpe.intervals import check_gamma, interval, interval_assumes
 
 GAMMAS = (1.5, 2.0, 3.0)
@@ -118,7 +118,7 @@ def sensitivity(
     >>> print(found.conclusions[0])                  # one tied bin: only its lower ends move
     At most 20 % of the unlabeled rows are positive, up to Γ = 100, the largest that was tried.
     """
-    gammas, (evidence, estimate) = check_gammas(gamma), _read(scores_p, scores_u)
+    gammas, (evidence, estimate) = check_gammas(gamma), read_source(scores_p, scores_u)
     if confidence is None:
         confidence = (estimate and estimate.confidence) or CONFIDENCE
     check_fraction(confidence, "confidence")
@@ -184,7 +184,7 @@ def reconcile(source: Any, audited: Interval) -> Reconciled | None:
     >>> reconcile(tails, (0.16, 0.2)).gamma > 1.2
     True
     """
-    evidence, estimate = _read(source, None)
+    evidence, estimate = read_source(source)
     level = (estimate and estimate.confidence) or CONFIDENCE
     reader = _Reader.of(evidence, estimate, level, {})
 
@@ -213,20 +213,6 @@ def _number(text: Any) -> Any:
         return float(text) if isinstance(text, str) else text
     except ValueError:
         return text
-
-
-def _read(source: Any, scores_u: Any) -> tuple[Evidence, AlphaEstimate | None]:
-    """The evidence of a source, and its estimate, if it has one."""
-    if isinstance(source, AlphaEstimate):
-        raise InputError(
-            "TB124",
-            "an AlphaEstimate has no counts to read again. Pass what it was made from: the result "
-            "of a fit, a fitted classifier, or scores_p and scores_u.",
-        )
-    for evidence, estimate in (("evidence", "estimate"), ("evidence_", "estimate_")):
-        if isinstance(getattr(source, evidence, None), Evidence):
-            return getattr(source, evidence), getattr(source, estimate, None)
-    return Evidence.of(source, scores_u), None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -79,6 +79,7 @@ def labeling_of(result: Any, classifier: TEDnClassifier, y: Any, subtypes: bool)
         return found
     how: Any = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
     how |= {"confidence": classifier.confidence, "random_state": classifier.random_state}
+    how |= {} if result.data.kept is None else result.data.kept.arrays
     return find_subtypes(result.data.X, y, **how)
 
 

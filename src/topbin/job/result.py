@@ -29,6 +29,7 @@ from topbin.learn.select import Floats, RowNumbers
 from topbin.store.models import versions_of
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
+WIDER = 1.05  # by less, nobody would notice
 PICTURE_ROWS = 100  # of either kind, from which it is read how much each column matters
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
 
@@ -154,7 +155,8 @@ class Result:
         est = self.estimate
         low = est.alpha if est.interval is None else est.interval[0]
         likely, at_low = (self._likely(alpha, ranked) for alpha in (est.alpha, low))
-        return precision_of_best(likely, at_low, est.confidence or CONFIDENCE)
+        worth = 1.0 if est.worth is None else est.worth[1] / est.n_u
+        return precision_of_best(likely, at_low, est.confidence or CONFIDENCE, worth=worth)
 
     def _listed(self, rows: int) -> tuple[Batch, RowNumbers]:
         """So many of the best unlabeled rows, and where in memory they are (−1: nowhere)."""
@@ -252,8 +254,8 @@ class Result:
 
         plt = require("matplotlib.pyplot", extra=None, caller="Result.plot")
         figure, axes = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained")
-        TopBinDisplay.from_estimator(self.classifier).plot(axes[0])
-        ScoreDisplay.from_estimator(self.classifier).plot(axes[1])
+        TopBinDisplay.from_estimator(self.classifier, ax=axes[0])
+        ScoreDisplay.from_estimator(self.classifier, ax=axes[1])
         return figure
 
     def to_dict(self) -> dict[str, Any]:
@@ -307,16 +309,10 @@ class Result:
     def __repr__(self) -> str:
         # As much as fits on one line; the fields contain whole tables.
         est, model = self.estimate, type(self.classifier).__name__
-        if est.worth_p < RANGE_ONLY and est.interval is not None:
-            alpha = "α between {} and {}".format(*(figure(end, 2) for end in est.interval))
-        elif est.leading_bound is not None:
-            alpha = f"α ≤ {figure(est.leading_bound)}"
-        else:
-            alpha = f"α = {figure(est.alpha)}"
         early = ", stopped early" if self.stopped else ""
         made = f"{model}, preset {self.preset}, seed {self.seed}{early}"
         return (
-            f"<{type(self).__name__}: {alpha} of {est.n_u:,} unlabeled rows, "
+            f"<{type(self).__name__}: {est.in_short} of {est.n_u:,} unlabeled rows, "
             f"{counted(len(est.alarms), 'alarm')}; {made}; see .summary()>"
         )
 
@@ -334,7 +330,7 @@ def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
     lines = audit_lines(found)
     lines += [f"stopped early   {found['stopped']}; best so far:"] if found["stopped"] else []
     lines.append(read_back.summary(**among))
-    lines += [f"agreement       {found['agreement']}", *read]
+    lines += [*_wider_than_first(found), f"agreement       {found['agreement']}", *read]
     lines += found.get("labeling", {}).get("lines", ())
     told = f"{picked['why']}; {what_to_expect(picked, estimate)}"
     lines.append(f"candidates      {counted(picked['rows'])}: {told}")
@@ -345,6 +341,21 @@ def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
     if not found.get("audit"):
         lines.append("to be sure      label a random sample: topbin audit")
     return "\n".join(lines)
+
+
+def _wider_than_first(found: Mapping[str, Any]) -> list[str]:
+    """What to make of a careful interval that is wider than the first one was.
+
+    The rule for which one to use is fixed before either is seen: see
+    bench/results/first_and_careful.md.
+    """
+    first, careful = found["first"]["interval"], found["estimate"]["interval"]
+    if first is None or careful is None or np.ptp(careful) <= WIDER * np.ptp(first):
+        return []
+    was = "{} to {}".format(*map(figure, first))
+    told = "is wider than the first one was"
+    why = "use it all the same: the narrower of two intervals of the same rows misses too often"
+    return [f"refined         the interval {told}, {was}; {why}"]
 
 
 def audit_lines(found: Mapping[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from topbin.core.checks import unmasked
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 from topbin.core.hashing import splitmix64
 from topbin.core.labels import Mask
 from topbin.learn.select import (
@@ -143,7 +144,7 @@ def folds_of(
         kind = "known positives" if fewest[0] < fewest[1] else "unlabeled rows"
         raise InputError(
             "TB120",
-            f"{kind} are in {fewest.min():,} group{'s' * (fewest.min() != 1)}, and cross-fitting "
+            f"{kind} are in {counted(int(fewest.min()), 'group')}, and cross-fitting "
             f"that keeps groups together needs at least {least}. Label rows of more groups, or "
             "score the rows with a model of your own and use topbin.estimate_alpha.",
         )

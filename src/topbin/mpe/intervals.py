@@ -81,7 +81,7 @@ def upper_bound(
     check_gamma(gamma)
     tails.require_unlabeled()
     # Roughly the critical shortfall: that of six independent normal deviations.
-    usual, spread = float(-ndtri((1 - confidence) / 6)), _spread(crossfitted)
+    usual, spread = float(-ndtri((1 - confidence) / 6)), spread_of(crossfitted)
 
     def critical(alpha: float) -> float:
         return spread * critical_shortfall(tails.n_p, tails.n_u, alpha, confidence, gamma)
@@ -121,7 +121,7 @@ def interval(
     how: dict[str, Any] = {"crossfitted": crossfitted, "gamma": gamma}
     high = upper_bound(tails, 1 - risk, **how)
     if pure_fraction is not None:
-        low = _lower_if_pure(tails, risk, pure_fraction, _spread(crossfitted), gamma)
+        low = _lower_if_pure(tails, risk, pure_fraction, spread_of(crossfitted), gamma)
     elif crossfitted:
         low = min(found.alpha_limit(risk, gamma) for found in _bins_with_a_pure_one(tails))
     else:
@@ -175,7 +175,7 @@ def check_gamma(gamma: Any) -> float:
     return float(gamma)
 
 
-def _spread(crossfitted: bool) -> float:
+def spread_of(crossfitted: bool) -> float:
     """How much more shares vary than those of independent rows."""
     return SPREAD if crossfitted else 1.0
 
