@@ -170,9 +170,8 @@ def _fit(
     if labeling["method"] == "tedn" and not labeling["labeled_by"]:
         choice = choose_model(data, asked["seed"], shared["memory"], shared["n_jobs"])
     shared |= {} if choice is None else {"estimator": choice.model}
-    careful = classifier_for(
-        data, **labeling, plan=plan, time_limit=time_limit, on_event=told, **shared
-    )
+    kind, own = classifier_for(data, **labeling)
+    careful = kind(plan=plan, time_limit=time_limit, on_event=told, **own, **shared)
     first = PvUClassifier(plan=quick, **shared).fit(data.X, y, data.weight, **held)
     first.set_params(memory=None)
     if choice is not None:
