@@ -40,10 +40,9 @@ class Limited:
 
     @classmethod
     def of(cls, above: Any, n: int, risk: float, **how: Any) -> "Limited":
-        """From counts; above the highest threshold is nothing, and in the end everything."""
-        low, high = limits_above(above, n, risk, **how)
-        found = np.asarray(above, np.float64) / n, low, high
-        return cls(*(np.concatenate([[0.0], one, [1.0]]) for one in found))
+        """From counts; no row of the sample is above the first threshold, and all above the last."""
+        counts = np.concatenate([[0.0], above, [n]])
+        return cls(counts / n, *limits_above(counts, n, risk, **how))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,13 +69,17 @@ class Curves:
 
     def precision_band(self, recall: Any) -> tuple[Floats, Floats]:
         """The band of the precision at these recalls."""
-        at = _array(recall)
-        return self._band(precision_at, at, at - SLIGHT)
+        at = np.maximum(_array(recall), SLIGHT)
+        low, high = (np.exp(end) for end in self._band(log_precision_at, at, at - SLIGHT / 2))
+        # A recall that no known positive is below can mean that all rows are picked.
+        low = np.where(at > self.q_p.low[-1], np.minimum(low, self.alpha_range[0]), low)
+        return np.minimum(1.0, low), np.minimum(1.0, high)
 
     def tpr_band(self, fpr: Any) -> tuple[Floats, Floats]:
         """The band of the true positive rate at these false positive rates."""
         at = _array(fpr)
-        return self._band(tpr_at, at - SLIGHT, at)
+        low, high = self._band(tpr_at, at - SLIGHT, at)
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
     def _band(self, curve: Any, at_low: Floats, at_high: Floats) -> tuple[Floats, Floats]:
         """Limits of a curve; where it is vertical, the place of a limit says which end counts."""
@@ -84,13 +87,16 @@ class Curves:
         limits = *((one.low, one.high) for one in (self.q_p, self.q_u)), self.alpha_range
         low, _ = square_and_add(lambda *shares: curve(at_low, *shares), values, limits)
         _, high = square_and_add(lambda *shares: curve(at_high, *shares), values, limits)
-        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+        return np.asarray(low), np.asarray(high)
 
 
-def precision_at(recall: Floats, q_p: Floats, q_u: Floats, alpha: float) -> Floats:
-    """The precision at each recall, from both shares at falling thresholds; not yet cut at 1."""
-    found: Floats = precision_of(recall, np.maximum(np.interp(recall, q_p, q_u), NOTHING), alpha)
-    return found
+def log_precision_at(recall: Floats, q_p: Floats, q_u: Floats, alpha: float) -> Floats:
+    """The logarithm of the precision at each recall, from both shares at falling thresholds.
+
+    A precision is a product of factors; those add up in the logarithm.
+    """
+    picked = np.maximum(np.interp(recall, q_p, q_u), NOTHING)
+    return np.asarray(np.log(np.maximum(precision_of(recall, picked, alpha), NOTHING)))
 
 
 def tpr_at(fpr: Floats, q_p: Floats, q_u: Floats, alpha: float) -> Floats:
