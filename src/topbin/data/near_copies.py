@@ -26,7 +26,7 @@ KNOTS = 1_000  # quantiles by which a column is turned into ranks
 FEWEST = 20  # known positives
 # A jump of the share of unlabeled rows: by so much, to so many times as much, and so many standard
 # errors. None of the 60 tables of independent rows in tests/data/test_near_copies.py has one.
-JUMP, TIMES, SURE, WHOLE = 0.2, 4.0, 4.0, 0.7
+JUMP, TIMES, SURE, WHOLE, NEARLY = 0.2, 4.0, 4.0, 0.7, 0.1
 GROUP_NAME = re.compile(
     r"(^|.*[^a-z])(id|ids|uuid|guid|key|code|no|nr)$|"
     r"(.*[^a-z])?(patient|subject|person|customer|client|user|member|household|account|device|owner)"
@@ -67,8 +67,8 @@ def find_jump(X: Any, is_p: Mask, is_u: Mask) -> Jump | None:
         jump = following.mean(axis=1) - near.mean(axis=1)
         noise = max(jump.std(), 1e-9) / np.sqrt(jump.size)
         is_sharp = following.mean() >= TIMES * near.mean() and jump.mean() >= SURE * noise
-        # In dense clusters whose rows are labeled one by one, few such sets are all labeled.
-        is_whole = (~near.any(axis=1)).mean() >= WHOLE
+        # In dense clusters whose rows are labeled one by one, few such sets are nearly all labeled.
+        is_whole = (near.mean(axis=1) <= NEARLY).mean() >= WHOLE
         if jump.mean() >= JUMP and is_sharp and is_whole:
             found.append(Jump(float(near.mean()), float(following.mean())))
     return max(found, key=lambda jump: jump.next - jump.near, default=None)
