@@ -124,8 +124,8 @@ ABOUT = (
     "copies but for noise of 2 %. 95 % intervals and one-sided 95 % bounds of `TEDnClassifier` "
     "with a short plan (3 outer and 2 inner folds, one repeat, one round after the warm start). α "
     "is the chance that an unlabeled patient is positive; *α of these rows* is the share that "
-    "these unlabeled rows happen to have. *worth* is how many independent positives and unlabeled rows "
-    "the rows are worth, on average."
+    "these unlabeled rows happen to have. *worth* is how many independent positives and unlabeled "
+    "rows the rows are worth, on average."
 )
 
 

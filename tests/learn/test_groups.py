@@ -1,4 +1,6 @@
-"""No group is ever split between folds, outer or inner; limits count groups; nothing else changes."""
+"""No group is ever split between folds, outer or inner, and limits count groups."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -50,9 +52,11 @@ def test_no_group_is_ever_split_between_folds(rows, folds, seed, by_time):
     assert sorted(held) == list(range(groups.size))
     for train, out in splits:
         assert not np.isin(groups[train], groups[out]).any()
-        assert is_positive[train].any() and not is_positive[train].all()
+        assert is_positive[train].any()
+        assert not is_positive[train].all()
         if not by_time:
-            assert is_positive[out].any() and not is_positive[out].all()
+            assert is_positive[out].any()
+            assert not is_positive[out].all()
     outer = splits[0][1]
     try:
         fold = inner_folds(is_positive, outer, 3, seed, together)
@@ -67,11 +71,11 @@ def test_no_group_is_ever_split_between_folds(rows, folds, seed, by_time):
 def test_the_models_of_a_crossfit_never_saw_the_group_of_a_row_they_score():
     X, y, patient = visits()
 
-    class Spy(DecisionTreeClassifier):
-        seen = []
+    all_seen = []
 
+    class Spy(DecisionTreeClassifier):
         def fit(self, X, y, sample_weight=None):
-            Spy.seen.append(set(X[:, 0].tolist()))
+            all_seen.append(set(X[:, 0].tolist()))
             return super().fit(X, y, sample_weight)
 
     X[:, 0] = patient  # the models see who is in their training rows
@@ -82,9 +86,9 @@ def test_the_models_of_a_crossfit_never_saw_the_group_of_a_row_they_score():
     for chain in fit.folds[0]:
         assert not np.isin(patient[chain.held_out], np.delete(patient, chain.held_out)).any()
     held = [set(patient[chain.held_out].tolist()) for chain in fit.folds[0]]
-    per_chain = len(Spy.seen) // 3
+    per_chain = len(all_seen) // 3
     for k, out in enumerate(held):
-        for seen in Spy.seen[k * per_chain : (k + 1) * per_chain]:
+        for seen in all_seen[k * per_chain : (k + 1) * per_chain]:
             assert not seen & out
 
 
@@ -134,7 +138,8 @@ def test_rows_in_random_groups_are_worth_nearly_as_much_as_rows():
     p, u = rng.normal(2, 1, 1000), rng.normal(0, 1, 2000)
     groups = rng.integers(0, 200, 1000), rng.integers(0, 400, 2000)
     found = Evidence(p, u, groups_p=groups[0], groups_u=groups[1]).independent
-    assert found.n_p > 600 and found.n_u > 1300
+    assert found.n_p > 600
+    assert found.n_u > 1300
 
 
 def test_near_copies_ruin_the_estimate_and_groups_mend_it():
@@ -142,9 +147,11 @@ def test_near_copies_ruin_the_estimate_and_groups_mend_it():
     without, grouped = (
         TEDnClassifier(plan=FAST).fit(X, y, groups=groups).estimate_ for groups in (None, patient)
     )
-    assert without.alpha < 0.1 and without.interval[1] < 0.3
+    assert without.alpha < 0.1
+    assert without.interval[1] < 0.3
     assert grouped.interval[0] < 0.3 < grouped.interval[1]
-    assert grouped.worth[0] <= 60 and grouped.worth[1] <= 125
+    assert grouped.worth[0] <= 60
+    assert grouped.worth[1] <= 125
     assert "160 groups, 960 rows; folds keep groups together" in grouped.summary()
     assert "if groups are independent" in grouped.summary()
 
@@ -185,7 +192,7 @@ def test_folds_by_time_are_blocks_in_which_groups_are_whole():
     )  # fmt: skip
     assert len(fit.folds) == 1
     ends = [(times[c.held_out].min(), times[c.held_out].max()) for c in fit.folds[0]]
-    assert all(end < start for (_, end), (start, _) in zip(ends, ends[1:], strict=False))
+    assert all(end < start for (_, end), (start, _) in itertools.pairwise(ends))
 
 
 @pytest.mark.parametrize(
@@ -214,7 +221,7 @@ def test_too_few_groups_and_a_calibrated_model_are_refused():
     with pytest.raises(InputError) as error:
         ElkanNotoClassifier().fit(X, y, groups=patient)
     assert error.value.code == "TB122"
+    two = Plan(outer=2, repeats=1)
     with pytest.raises(InputError) as error:
-        two = Plan(outer=2, repeats=1)
         PvUClassifier(LogisticRegression(), plan=two).fit(X, y, times=1.0 - y)
     assert error.value.code == "TB121"
