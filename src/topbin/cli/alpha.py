@@ -5,7 +5,17 @@ from typing import Any
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import PASSED, Verb, json_option, option, partitions_option, screen, write_json
+from topbin.cli.verb import (
+    PASSED,
+    Verb,
+    decimal_option,
+    gamma_options,
+    json_option,
+    option,
+    partitions_option,
+    screen,
+    write_json,
+)
 from topbin.core.figures import visible
 
 
@@ -17,7 +27,7 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 
 
 @click.command(cls=Verb)
-@click.argument("files", nargs=-1, required=True)
+@click.argument("files", nargs=-1, required=True, type=click.Path())
 @option("--score", group="Data", required=True, help="The column of scores; higher = positive.")
 @option(
     "--by",
@@ -29,6 +39,7 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 )
 @option("--drop-nan", group="Data", is_flag=True, help="Leave out rows without a finite score.")
 @option("--skip-bad", group="Data", is_flag=True, help="Leave out files that cannot be read.")
+@decimal_option
 @partitions_option
 @option("--label", group="Labels", required=True, help="The column that marks the positives.")
 @option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
@@ -40,6 +51,7 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
     help="bbe, bbe_cp and scott are exact; dedpul, alphamax and elkan_noto read binned scores.",
 )
 @option("--confidence", group="Estimate", default=0.95, help="Of the interval and the bound.")
+@gamma_options
 @engine_options("What counts the rows.", default="local")
 @option("--max-alpha", group="Output", type=float, help="Exit 3 if an interval lies above this.")
 @json_option
@@ -60,6 +72,9 @@ def alpha(
       topbin alpha 'days/*.parquet' --score s --label y --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
     _check_method(method, confidence, options["by"])
+    selective = _check_gamma(options)
+    from topbin.evaluate.sensitivity import gamma_lines
+
     show = screen(as_json)
     counted, found = _count(files, options, method, confidence)
     show.print(f"labels          {counted.labels.note}")
@@ -67,10 +82,14 @@ def alpha(
         show.print(f"note            {note}")
     if options["by"] is None:
         show.print(found[None].summary())
+        if selective is not None:
+            selective = _selective(counted, found[None], selective)
+            show.print("\n".join(gamma_lines(selective)))
     else:
         show.print(_table(options["by"], found), soft_wrap=False)
     if as_json:
-        write_json(_plain(counted, found))
+        more = {} if selective is None else {"gamma": selective}
+        write_json({**_plain(counted, found), **more})
     over = [e for e in found.values() if max_alpha is not None and e.interval[0] > max_alpha]
     if over:
         of = "the interval" if options["by"] is None else f"the interval of {len(over):,} groups"
@@ -94,6 +113,25 @@ def _check_method(method: str, confidence: float, by: str | None) -> None:
         raise InputError("TB007", f"{method!r} {what}; {known} {'are' if by else 'do'}.")
 
 
+def _check_gamma(options: dict[str, Any]) -> dict[str, Any] | None:
+    """What is asked about selective labels, before any work."""
+    from topbin.evaluate.sensitivity import asked_for
+
+    selective = asked_for(options["gamma"], options["at_most"], options["at_least"])
+    if selective is not None and options["by"] is not None:
+        raise click.UsageError(
+            "--gamma, --at-most and --at-least need one estimate; leave out --by"
+        )
+    return selective
+
+
+def _selective(counted: Any, estimate: Any, selective: dict[str, Any]) -> dict[str, Any]:
+    from topbin.evaluate.sensitivity import sensitivity
+
+    found = sensitivity(counted.tails[None], **selective, confidence=estimate.confidence)
+    return found.to_dict()
+
+
 def _count(
     files: tuple[str, ...], options: dict[str, Any], method: str, confidence: float
 ) -> tuple[Any, dict[Any, Any]]:
@@ -101,7 +139,8 @@ def _count(
     from topbin.engines import bin_scores, count_from
     from topbin.mpe.registry import find_method
 
-    wanted = ("score", "label", "by", "positive", "negative", "drop_nan", "skip_bad", "partitions")
+    wanted = ("score", "label", "by", "positive", "negative", "drop_nan", "skip_bad", "partitions",
+              "decimal")  # fmt: skip
     with open_engine(options) as engine:
         counted = count_from(engine, files, **{key: options[key] for key in wanted})
         if find_method(method).needs == "tails":

@@ -23,8 +23,8 @@ from topbin.core.figures import visible
 Command = TypeVar("Command", bound=Callable[..., Any])
 FAILED, WRONG_USE, PASSED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
-USE = {"TB007", "TB008", "TB103", "TB104"}
-ADVICE = re.compile(r"\b(positive|negative|dates)=(?:'([^']*)'|([\w.-]+)),?")
+USE = {"TB007", "TB008", "TB103", "TB104", "TB123"}
+ADVICE = re.compile(r"\b(positive|negative|dates|decimal)=(?:'([^']*)'|([\w.-]+)),?")
 SEED = click.IntRange(0, 2**31 - 1)
 
 
@@ -48,10 +48,32 @@ dates_option = option(
     "--dates", group="Data", type=click.Choice(["dmy", "mdy", "ymd", "iso"]),
     help="How dates in csv files are written, if not as in ISO 8601; iso leaves them as text.",
 )  # fmt: skip
+decimal_option = option(
+    "--decimal", group="Data", type=click.Choice([",", ".", "text"]),
+    help='What decimals follow in csv files, where "1,234" could be either; text: no numbers.',
+)  # fmt: skip
 partitions_option = option(
     "--partitions", group="Data", is_flag=True,
     help="Also read columns from folders called column=value.",
 )  # fmt: skip
+
+
+def gamma_options(command: Command) -> Command:
+    """How wrong "labeled at random" can be: the Γ to try, and conclusions that are to hold."""
+    share = click.FloatRange(0, 1)
+    least = option(
+        "--at-least", group="If labels are selective", type=share, metavar="SHARE",
+        help="Say up to which Γ it holds that α is at least this.",
+    )  # fmt: skip
+    most = option(
+        "--at-most", group="If labels are selective", type=share, metavar="SHARE",
+        help="Say up to which Γ it holds that α is at most this.",
+    )  # fmt: skip
+    gammas = option(
+        "--gamma", group="If labels are selective", metavar="Γ,Γ,…",
+        help="Intervals if the odds of being labeled differ up to Γ times: 1.5,2,3.",
+    )  # fmt: skip
+    return gammas(most(least(command)))
 
 
 def output_option(

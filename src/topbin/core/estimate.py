@@ -60,6 +60,24 @@ class AlphaEstimate:
     interval_assumes: str = INTERVAL_ASSUMES
     worth: tuple[int, int] | None = None
 
+    def __repr__(self) -> str:
+        alarms = counted(len(self.alarms), "alarm")
+        rows = f"{self.n_p:,} positives, {self.n_u:,} unlabeled"
+        return f"<AlphaEstimate: {self.in_short} by {self.method}; {rows}; {alarms}>"
+
+    @property
+    def in_short(self) -> str:
+        """α, or the range or the bound that leads where a bare point would mislead.
+
+        >>> AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe").in_short
+        'α = 0.250'
+        """
+        if self.worth_p < RANGE_ONLY and self.interval is not None:
+            return "α between {} and {}".format(*(figure(end, 2) for end in self.interval))
+        if self.leading_bound is not None:
+            return f"α ≤ {figure(self.leading_bound)}"
+        return f"α = {figure(self.alpha)}"
+
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "AlphaEstimate":
         """The estimate that `to_dict` made, also when it has been to JSON and back.

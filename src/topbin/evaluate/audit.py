@@ -35,6 +35,7 @@ from topbin.evaluate.audits.limits import (
 from topbin.evaluate.audits.top import RecallBound, TopBin, recall_bound
 from topbin.evaluate.audits.width import WidthPlan, plan_width
 from topbin.evaluate.measure import Floats, Interval, read_alpha
+from topbin.evaluate.sensitivity import Reconciled
 
 __all__ = [
     "AuditPlan",
@@ -95,8 +96,9 @@ class AuditResult:
     lower end and as positive for every upper end. `power` is the least chance that so many
     answered rows reject α̂ when it is off by `error` either way. `look` counts how often people
     have seen the result, `labels` compares the labeled positives with those that the audit found,
-    `recall` says how many of them the candidates contain, and `others` are audits of other kinds
-    in the same run.
+    `recall` says how many of them the candidates contain, `gamma` how selective labels must be to
+    reconcile both if they contradict each other, and `others` are audits of other kinds in the
+    same run.
     """
 
     kind: str
@@ -119,6 +121,7 @@ class AuditResult:
     look: int = 1
     labels: str | None = None
     recall: RecallBound | None = None
+    gamma: Reconciled | None = None
     others: tuple["AuditResult", ...] = ()
 
     def __str__(self) -> str:

@@ -80,7 +80,7 @@ def read_stored(folder: Path, name: str) -> Any:
         pass  # the reader of tables says so
     except OSError as error:
         raise InputError("TB114", f'"{folder / name}" cannot be read: {error.strerror}.') from error
-    return read_table(folder / name, dates="iso").frame
+    return read_table(folder / name, dates="iso", decimal="text").frame
 
 
 def sum_of(path: Path) -> str:

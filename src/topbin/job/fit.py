@@ -14,13 +14,16 @@ from topbin.core.defaults import CONFIDENCE
 from topbin.core.evidence import Evidence
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
+from topbin.evaluate.sensitivity import asked_for, sensitivity
+from topbin.job.choice import Choice, choose_model
+from topbin.job.labeling import check_labeling, classifier_for, labeling_of
 from topbin.job.prepare import Prepared, prepare, sample_of
-from topbin.job.progress import Event, Forecast, shown
+from topbin.job.progress import Event, Forecast, shown, work_of
 from topbin.job.result import Result
 from topbin.job.sweep import count_rest
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.crossfit import CrossFit, Plan, Progress, chain_name
-from topbin.learn.defaults import FIRST, plan_for, preset_plan
+from topbin.learn.defaults import FIRST, default_model, plan_for, preset_plan
 from topbin.learn.learners.tedn import TEDN
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
 
@@ -35,16 +38,24 @@ def fit(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
+    weight: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     dates: str | None = None,
+    decimal: str | None = None,
     partitions: bool = False,
+    method: str = "tedn",
+    subtypes: bool = False,
+    labeled_by: str | Sequence[str] = (),
     group: str | None = None,
     time: str | None = None,
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
     confidence: float = CONFIDENCE,
+    gamma: Any = None,
+    at_most: float | None = None,
+    at_least: float | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -57,10 +68,20 @@ def fit(
     """Do the whole job on a frame or on files; `label` names the column that marks the positives.
 
     `source` is a pandas, polars or arrow frame, a path, a pattern or a list of files. With
-    `positives`, another of these, all its rows are unlabeled. `dates` and `partitions` are as in
-    `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of `topbin.engines`) is
-    given and it has more than four times `sample` (100,000) unlabeled rows. Then so many, drawn at
-    random, train the models; all others are scored, and give α, its interval and candidates.
+    `positives`, another of these, all its rows are unlabeled. `dates`, `decimal` and `partitions`
+    are as in `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of
+    `topbin.engines`) is given and it has more than four times `sample` (100,000) unlabeled rows.
+    Then so many, drawn at random, train the models; all others are scored, and give α, its interval
+    and candidates.
+
+    `weight` names a column of weights. They train the models only: α, its interval and the
+    candidates count every row once.
+
+    If labels are not random: `subtypes=True` reports which kinds of positives are labeled how
+    often, `method="subtypes"` lets them count accordingly, and `labeled_by` names columns on which
+    it depends who is labeled.
+
+    `gamma`, `at_most` and `at_least` ask for `topbin.sensitivity`, which the report then shows.
 
     Rows with the same value in the column `group`, such as visits of one patient, are held out
     together, and intervals count groups. With the column `time`, folds are blocks of time. Neither
@@ -76,14 +97,17 @@ def fit(
     True
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
+    labeling = check_labeling(method, labeled_by, subtypes)
+    selective = asked_for(gamma, at_most, at_least)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
-    read: Any = {"drop": drop, "text": text, "dates": dates, "partitions": partitions}
-    read |= {"group": group, "time": time}
+    read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
+    read |= {"partitions": partitions, "weight": weight, "group": group, "time": time}
     data = _prepared(source, label, sample, engine, seed=seed, **named, **read)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
     with _listeners(on_event, verbose) as heard:
-        return _fit(data, engine or Local(), asked, shared, time_limit, heard)
+        found = _fit(data, engine or Local(), asked, shared, time_limit, heard, labeling)
+    return replace(found, gamma=None if selective is None else sensitivity(found, **selective))
 
 
 def _prepared(
@@ -118,6 +142,7 @@ def _fit(
     shared: dict[str, Any],
     time_limit: float | None,
     heard: Sequence[Callable[[Event], object]],
+    labeling: dict[str, Any],
 ) -> Result:
     """The first estimate, then the careful one; `shared` are parameters of both classifiers."""
 
@@ -140,19 +165,40 @@ def _fit(
     if data.rest is not None:
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
-    first = PvUClassifier(plan=quick, **shared).fit(data.X, y, **held).set_params(memory=None)
+    subtypes = labeling.pop("subtypes")
+    choice = None
+    if labeling["method"] == "tedn" and not labeling["labeled_by"]:
+        choice = choose_model(data, asked["seed"], shared["memory"], shared["n_jobs"])
+    shared |= {} if choice is None else {"estimator": choice.model}
+    careful = classifier_for(
+        data, **labeling, plan=plan, time_limit=time_limit, on_event=told, **shared
+    )
+    first = PvUClassifier(plan=quick, **shared).fit(data.X, y, data.weight, **held)
+    first.set_params(memory=None)
+    if choice is not None:
+        choice.allow(first)
     methods = compared_estimates(first.evidence_)
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(quick, plan))
-    careful = TEDnClassifier(
-        plan=plan,
-        time_limit=time_limit,
-        on_event=told,
-        **shared,
-    )
-    result = _refined(result, careful, y, engine)
+    result = _refined(result, careful, y, engine, choice)
+    result = replace(result, labeling=labeling_of(result, careful, y, subtypes))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
+
+
+def foresee(data: Prepared, preset: str) -> float:
+    """Seconds that the fit of these rows will take, from the time that one model takes now.
+
+    What is not training (encoding, counting, writing) is not in it; a cross-fit fits one model
+    more per repeat, for new rows.
+    """
+    X, is_p = data.X, data.labels.is_positive
+    model = default_model(X)
+    began = monotonic()
+    model.fit(X, is_p.astype(int)).predict_proba(X)
+    plan = plan_for(TEDN, X, preset_plan(preset))
+    work = work_of(FIRST) + work_of(plan) * (1 + 1 / plan.outer)
+    return (monotonic() - began) * work
 
 
 def check_options(
@@ -181,10 +227,13 @@ def check_options(
         check_count(sample, "sample")
 
 
-def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) -> Result:
+def _refined(
+    result: Result, careful: TEDnClassifier, y: Any, engine: Engine, choice: Choice | None
+) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
     X, plan, rest = result.data.X, careful.plan, result.data.rest is not None
     held = {} if result.data.kept is None else result.data.kept.arrays
+    held = {"sample_weight": result.data.weight, **held}
     keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
     try:
         found = careful.crossfit(X, y, **held, keep_chains=keep)
@@ -199,7 +248,7 @@ def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) ->
     if careful.time_limit is not None:
         whole = whole_repeats(careful.memory or (), plan)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
-    careful.set_params(memory=None)
+    careful.set_params(memory=None, on_event=None)
     result = replace(result, chains=found.folds[0])
     if rest:
         try:
@@ -208,6 +257,8 @@ def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) ->
             stopped = result.stopped or "interrupted before all rows were counted"
             result = replace(result, stopped=stopped)
     careful.fit_from(found, X, y)
+    if choice is not None:
+        choice.allow(careful)
     return replace(result, classifier=careful, methods=compared_estimates(careful.evidence_))
 
 

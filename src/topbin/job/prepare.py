@@ -17,8 +17,9 @@ from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch, Places
 from topbin.data.columns import Columns
-from topbin.data.features import Features, fit_features
+from topbin.data.features import Features, Floats, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
+from topbin.data.schema import check_columns, quoted
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
 from topbin.job.draw import (
@@ -36,7 +37,8 @@ SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
 NAMES = ("positives", "unlabeled", "source")  # settings that name files
 # Findings that the encoder already names among the columns it leaves out.
-DROPPED_ANYWAY = {"constant", "identifier", "free-text"}
+DROPPED_ANYWAY = {"constant", "identifier", "long-strings"}
+WEIGHTS = "they train the models; α, its interval and the candidates count every row once"
 LEAK = (
     '"{}" alone separates positives from unlabeled rows; if it leaks the label, this estimate is '
     "not to be trusted."
@@ -71,8 +73,9 @@ class Prepared:
     """Rows whose labels are read and whose features are encoded.
 
     `named` are the settings of a run that name the data. `alarms` are reasons to doubt any estimate
-    from these rows. `rest` is None if they are all rows. `dates` says how dates were read, and
-    `kept` what folds keep together.
+    from these rows. `rest` is None if they are all rows. `dates` and `decimals` say how dates and
+    numbers were read. `weight` are the weights of the rows in training, if they have any, and
+    `kept` is what folds keep together.
     """
 
     table: Batch
@@ -86,7 +89,12 @@ class Prepared:
     alarms: tuple[Alarm, ...] = ()
     rest: Rest | None = None
     dates: Sequence[str] = ()
+    decimals: Sequence[str] = ()
+    weight: Floats | None = None
     kept: Kept | None = None
+
+    def __repr__(self) -> str:
+        return f"<Prepared: {self.table.name}; {self.labels.note}; {self.encoder!r}>"
 
     @property
     def sources(self) -> list[str]:
@@ -122,6 +130,8 @@ class Prepared:
             *(f'                {v!r} is read as "unknown", not as "negative"' for v in unknown),
             f"columns         {self._kinds()}",
             *(f"dates           {line}" for line in self.dates),
+            *(f"numbers         {line}" for line in self.decimals),
+            *([] if self.weight is None else [f"weights         {WEIGHTS}"]),
             *(() if self.kept is None else (f"together        {self.kept.sentence}",)),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
@@ -132,6 +142,8 @@ class Prepared:
         names = {"string": "category", "boolean": "yes/no"}
         kinds = Counter(names.get(f.kind, f.kind) for f in self.encoder.features)
         read = [_plural(count, kind) for kind, count in kinds.most_common()]
+        texts = [f.name for f in self.encoder.features if f.kind == "text"]
+        read = [f"{r} ({quoted(texts)})" if r.endswith(" text") else r for r in read]
         dropped = len(self.encoder.dropped)
         return ", ".join([*read, *([f"{dropped:,} left out"] if dropped else [])])
 
@@ -182,9 +194,11 @@ def prepare(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
+    weight: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     dates: str | None = None,
+    decimal: str | None = None,
     partitions: bool = False,
     group: str | None = None,
     time: str | None = None,
@@ -198,7 +212,7 @@ def prepare(
     is: only its positives and two samples come into memory.
     """
     _check_label(label, positives)
-    how: Any = {"sql": sql, "dates": dates, "partitions": partitions}
+    how: Any = {"sql": sql, "dates": dates, "decimal": decimal, "partitions": partitions}
     opened = open_labeled(source, label, positives=positives, **how)
     roles = {"positive": positive, "negative": negative}
     drawn = None
@@ -213,25 +227,28 @@ def prepare(
     if positives is not None:
         named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
-    more = {"sample": sample, "group": group, "time": time}
+    more = {"sample": sample, "group": group, "time": time, "weight": weight}
     named |= {name: value for name, value in more.items() if value is not None}
+    id = id or opened.table.id_column
     if id is not None:
         _check_id(table, labels, label, id)
     kept = read_kept(table, label, group, time)
-    hidden = [name for name in (label, id, group, time) if name is not None]
+    hidden = [name for name in (label, id, weight, group, time) if name is not None]
     columns, texts = Columns(table), _names(text)
+    weights = None if weight is None else _weights(columns, weight)
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
     shown = columns if rest is None else rest.columns
     encoder = fit_features(shown, exclude=[*hidden, *_names(drop)], text=texts).by_name()
     orders = {c: order for c, order in opened.table.dates.items() if c in encoder.columns}
-    encoder = replace(encoder, dates=orders)
+    marks = {c: mark for c, mark in opened.table.decimals.items() if c in encoder.columns}
+    encoder = replace(encoder, dates=orders, decimals=marks)
     X = encoder.encode(columns)
-    read = [name for name in encoder.columns if name not in texts]
+    read = [feature.name for feature in encoder.features if feature.kind != "text"]
     others = [name for name in table.kinds if name not in (label, id, *texts)]
     findings, alarms = _notice(columns, X, labels, read, others, kept)
-    lines = opened.table.date_lines
-    noticed: Any = {"alarms": alarms, "rest": rest, "dates": lines, "kept": kept}
+    noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
+    noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
     return Prepared(table, labels, encoder, X, findings, named, label, id, **noticed)
 
 
@@ -248,13 +265,11 @@ def _draw(
 
 def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
-    names = (
-        "label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates",
-        "partitions", "group", "time", "seed",
-    )  # fmt: skip
-    asked = {name: settings[name] for name in names if name in settings}
+    names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
+    asked = (*names, "decimal", "weight", "partitions", "group", "time", "seed")
+    named = {name: settings[name] for name in asked if name in settings}
     source = settings.get("unlabeled") or settings["source"]
-    return prepare(source, **asked, sample=sample_of(settings), engine=engine)
+    return prepare(source, **named, sample=sample_of(settings), engine=engine)
 
 
 def sample_of(settings: Mapping[str, Any]) -> int | None:
@@ -311,6 +326,19 @@ def _check_label(label: Any, positives: Any) -> None:
             'column, frame.assign(known=labels), and say label="known". If positives and unlabeled '
             "rows are in two frames: topbin.fit(unlabeled, positives=positives).",
         )
+
+
+def _weights(columns: Columns, weight: str) -> Floats:
+    """The weights of the rows, or TB012 with the first row that has none."""
+    check_columns([weight], list(columns.table.kinds), columns.table.name)
+    found = columns[weight]
+    values = found.numbers if found.kind in ("number", "boolean") else np.full(1, np.nan)
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if bad.size or not values.any():
+        rule = f'the weights in "{weight}" must be numbers from 0 on, and not all 0'
+        place = f" Row {bad[0] + 1:,} has none." if values.size > 1 and bad.size else ""
+        raise InputError("TB012", f"{rule}.{place}")
+    return values
 
 
 def _check_id(table: Batch, labels: Labels, label: str | None, id: str) -> None:

@@ -56,6 +56,10 @@ class Chain:
     models: tuple[Any, ...]
     history: tuple[Epoch, ...]
 
+    def __repr__(self) -> str:
+        held = f"{self.held_out.size:,} rows held out"
+        return f"<Chain: repeat {self.repeat}, {held}, {len(self.models)} models>"
+
     @property
     def mean_scores(self) -> Floats:
         """One score per held-out row: the mean over the rounds, warm start included.
@@ -99,6 +103,9 @@ class CrossFit:
     history: tuple[Epoch, ...]
     chains: tuple[Chain, ...] = ()
     groups: RowNumbers | None = None
+
+    def __repr__(self) -> str:
+        return f"<CrossFit: {self.scores.size:,} rows, {len(self.chains):,} chains kept>"
 
     def score(self, X: Any) -> Floats:
         """Scores of new rows, on the scale of the out-of-fold scores."""

@@ -7,12 +7,14 @@ Intelligence 2020), for linear models coefficient times value; the parts and the
 score. They explain the score, not the world: of two columns that say the same, one may get it all.
 """
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
@@ -20,8 +22,10 @@ from topbin.core.errors import InputError
 from topbin.data.features import Feature, Features
 from topbin.learn.crossfit import Chain
 from topbin.learn.select import Floats, RowNumbers
+from topbin.learn.spelling import told_as_words
 
 REASONS = 3
+WORD = re.compile(r"\b\w\w+\b")  # as words are read
 LONGEST = 40  # letters of a value
 
 
@@ -60,6 +64,9 @@ class Explanation:
     base: Floats
     rows: Any
 
+    def __repr__(self) -> str:
+        return f"<Explanation: {self.base.size:,} rows, {len(self.names):,} columns or words>"
+
     @property
     def score(self) -> Floats:
         """The mean logit of the models, one per row."""
@@ -94,14 +101,36 @@ class Explanation:
         name = self.names[j]
         if name not in self.rows:  # a word
             column, _, word = name.partition(": ")
-            return Reason(column, f"… {word} …", part)
+            return Reason(column, _excerpt(word, str(self.rows[column].iloc[i])), part)
         value = self.rows[name].iloc[i]
         text = f"{value:g}" if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
         return Reason(name, text if len(text) <= LONGEST else f"{text[:LONGEST]}…", part)
 
 
+def _excerpt(word: str, text: str) -> str:
+    """How a word stands in a text; trees also read that it does not.
+
+    >>> _excerpt("late bill", "A late, unpaid bill"), _excerpt("bill", "A late, unpaid bill")
+    ('without late bill', '… bill …')
+    """
+    text = text.lower()
+    plain = f" {' '.join(WORD.findall(text))} "
+    is_there = f" {word} " in plain or word.strip("~") in text
+    return f"… {word} …" if is_there else f"without {word}"
+
+
 def explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Explanation:
     """Explain the mean logit of models for rows of a matrix, and of the frame it was made from."""
+    return _in_words(_explain(models, X, features, rows), features)
+
+
+def _in_words(found: Explanation, features: Features) -> Explanation:
+    names, parts = told_as_words(found.names, found.parts, features, found.rows)
+    return replace(found, names=tuple(names), parts=parts)
+
+
+def _explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Explanation:
+    """By the columns of the matrix, grouped by the columns of the table; words count each."""
     found = [contributions(model, X) for model in models]
     parts, base = sum(part for part, _ in found) / len(found), np.mean([b for _, b in found])
     names, grouped = zip(*(_units(feature, features.sparse) for feature in features.features),
@@ -130,19 +159,20 @@ def explain_held_out(
     for k, chain in enumerate(chains):
         own = np.isin(places, chain.held_out) | ((places < 0) & (k == 0))
         if own.any():
-            found = explain(chain.models, X[own], features, rows[own])
+            found = _explain(chain.models, X[own], features, rows[own])
             done.append((np.flatnonzero(own), found))
     order = np.argsort(np.concatenate([own for own, _ in done]))
     parts = [found.parts for _, found in done]
     whole = vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
     base = np.concatenate([found.base for _, found in done])
-    return Explanation(done[0][1].names, whole[order], base[order], rows)
+    return _in_words(Explanation(done[0][1].names, whole[order], base[order], rows), features)
 
 
 def contributions(model: Any, X: Any) -> tuple[Any, float]:
     """What each column of a matrix adds to a model's logit, and what is left without any."""
     if isinstance(model, Pipeline) and len(model.steps) == 2:
-        return contributions(model[1], model[0].transform(X))
+        parts, base = contributions(model[1], model[0].transform(X))
+        return _in_place(parts, model[0], X), base
     if isinstance(model, LogisticRegression):
         weights, words = model.coef_[0], issparse(X)
         parts = csr_array(X.multiply(weights)) if words else X * weights
@@ -157,6 +187,16 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
     )
 
 
+def _in_place(parts: Any, step: Any, X: Any) -> Any:
+    """The parts of some columns of a matrix, where these columns are."""
+    if not isinstance(step, ColumnTransformer):
+        return parts
+    ((_, _, kept),) = step.transformers
+    inner = csr_array(parts).tocoo()
+    coords = inner.coords[0], np.asarray(kept, np.intp)[inner.coords[1]]
+    return csr_array((inner.data, coords), shape=X.shape)
+
+
 def _units(feature: Feature, sparse: bool) -> tuple[list[str], list[int]]:
     """What of a column is explained, and to which of these each of its matrix columns belongs.
 
@@ -164,5 +204,6 @@ def _units(feature: Feature, sparse: bool) -> tuple[list[str], list[int]]:
     """
     columns = feature.names(sparse=sparse)
     if feature.kind == "text":
-        return [f"{feature.name}: {term}" for term in feature.terms], list(range(len(columns)))
+        words = [column.removeprefix(f"{feature.name} ") for column in columns]
+        return [f"{feature.name}: {word}" for word in words], list(range(len(columns)))
     return [feature.name], [0] * len(columns)

@@ -117,16 +117,17 @@ def add_alarms(
         worth = tails.n_p, tails.n_u
         estimate = replace(estimate, worth=worth, notes=(*estimate.notes, _about_groups(evidence)))
     if confidence is not None:
+        level = evidence.level(confidence)
         estimate = replace(
             estimate,
             confidence=confidence,
             interval=interval(
-                tails, confidence, pure_fraction=pure_fraction, kappa=kappa, crossfitted=own
+                tails, level, pure_fraction=pure_fraction, kappa=kappa, crossfitted=own
             ),
             interval_assumes=interval_assumes(
                 tails, pure_fraction, crossfitted=own, n_p=evidence.tails.n_p
             ),
-            upper_bound=upper_bound(tails, confidence, crossfitted=own),
+            upper_bound=upper_bound(tails, level, crossfitted=own),
         )
     found = find_alarms(estimate, evidence.tails, others, tails)
     return replace(estimate, alarms=(*estimate.alarms, *found))

@@ -33,6 +33,7 @@ from topbin.evaluate.audit import (
     recall_bound,
 )
 from topbin.evaluate.audits.limits import doubt_of_look
+from topbin.evaluate.sensitivity import Reconciled, reconcile
 from topbin.job.audits import answers as stored_answers
 from topbin.job.audits.answers import (
     AuditState,
@@ -56,6 +57,7 @@ from topbin.job.audits.rows import (
 )
 from topbin.job.files import MODEL, REPORT, report_of
 from topbin.job.result import in_front, unused
+from topbin.store.models import load
 from topbin.store.runs import damaged, read_result, write_result
 
 ANSWER, ABOUT = "is_positive", "about this file"
@@ -256,6 +258,7 @@ def _judge(folder: Path, recall: float | None) -> AuditResult:
         check_fraction(recall, "recall")
     result, state = read_result(folder), read_state(folder)
     judged, look = judged_state(folder, result, state, recall)
+    judged = replace(judged, gamma=_reconciled(folder, judged))
     audited = {**result, "audit": judged.to_dict()}
     html = report_of(folder, audited)  # may fail, and then nothing has changed
     write_result(folder, audited)
@@ -263,6 +266,16 @@ def _judge(folder: Path, recall: float | None) -> AuditResult:
     if look > len(state.looks):
         add_look(folder, result["data"]["hash"], judged.kind, judged.interval)
     return judged
+
+
+def _reconciled(folder: Path, judged: AuditResult) -> Reconciled | None:
+    """How selective labels must be, if the audit contradicts the estimate.
+
+    An audit of the top bin assumes random labels itself, so it cannot say.
+    """
+    if judged.verdict != "contradicts" or judged.kind == TOP:
+        return None
+    return reconcile(load(folder / MODEL), judged.interval)
 
 
 def judged_state(

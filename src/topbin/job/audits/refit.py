@@ -135,9 +135,11 @@ def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, li
     estimator = default_model(X)
     X = coarse(X, estimator)
     share, weight = np.ones(kept.size), np.ones(kept.size)
+    given = np.ones(1) if data.weight is None else data.weight[kept]
     unlabeled = np.flatnonzero(~is_p)
     share[unlabeled] = f
     share[unlabeled[at]], weight[unlabeled[at]] = truth, WEIGHT
+    weight = weight * given
     scores, models = np.empty(kept.size), []
     # `share` of a held-out row, and so its answer, is not in the table that its model learns from.
     for train, held in _folds(data, is_p, kept):
