@@ -30,7 +30,7 @@ from topbin.job.draw import (
     positives_first,
     read_whole,
 )
-from topbin.job.together import Kept, read_kept, refuse_sample
+from topbin.job.together import Kept, read_kept, refuse_sample, unsaid_groups
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 
 SAMPLE = 100_000
@@ -245,7 +245,8 @@ def prepare(
     encoder = replace(encoder, dates=orders, decimals=marks)
     X = encoder.encode(columns)
     read = [feature.name for feature in encoder.features if feature.kind != "text"]
-    findings, alarms = _notice(columns, X, labels, read, kept)
+    others = [name for name in table.kinds if name not in (label, id, *texts)]
+    findings, alarms = _notice(columns, X, labels, read, others, kept)
     noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
     noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
     return Prepared(table, labels, encoder, X, findings, named, label, id, **noticed)
@@ -282,12 +283,18 @@ def sample_of(settings: Mapping[str, Any]) -> int | None:
 
 
 def _notice(
-    columns: Columns, X: Any, labels: Labels, names: Sequence[str], kept: Kept | None = None
+    columns: Columns,
+    X: Any,
+    labels: Labels,
+    names: Sequence[str],
+    others: Sequence[str],
+    kept: Kept | None = None,
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """What to know about a table before any model sees it, and the alarms that follow from it.
 
-    `names` are the columns to check one by one. Known negatives count on neither side. A leak makes
-    every unlabeled row look negative, so that α̂ is near 0 and its interval is narrow.
+    `names` are the columns to check one by one, and `others` those that may name groups. Known
+    negatives count on neither side. A leak makes every unlabeled row look negative, so that α̂ is
+    near 0 and its interval is narrow.
     """
     is_p, is_u = labels.is_positive, labels.is_unlabeled
     found = find_in_columns((columns[name] for name in names), is_p, is_u)
@@ -301,7 +308,10 @@ def _notice(
         keys_p, keys_u = keys[one[is_p[one]]], keys[one[is_u[one]]]
         repeated = equal_keys(keys_p, keys_u, [X[one]]).repeated
     alarms = (*leaks, *shared_rows(twins), *repeated_rows(repeated))
-    return (*told, *overlap(twins)), alarms
+    if kept is not None and kept.group is not None:
+        return (*told, *overlap(twins)), alarms
+    groups, unsaid = unsaid_groups(columns, X, labels, others)
+    return (*told, *overlap(twins), *groups), (*alarms, *unsaid)
 
 
 def _check_label(label: Any, positives: Any) -> None:

@@ -41,6 +41,10 @@ MEANING = {
     "above-bound": "The point counts rows as positive that the known positives do not account for.",
     "repeated-rows": "Models that score a row have seen a copy of it, so known positives score too "
     "high; interval and bound, which count every copy, are too narrow.",
+    "near-copies": "Models that score a visit have seen the other visits of the same patient, so "
+    "known positives score too high and hidden ones too low.",
+    "group-column": "Models that score a row have seen other rows of the same group, so known "
+    "positives score too high and hidden ones too low.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
     "biased-labels": "Some kinds of positives are labeled more often than others; those that are "
     "rarely labeled are then undercounted.",
