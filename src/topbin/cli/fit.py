@@ -35,6 +35,7 @@ SHARE = click.FloatRange(0, 1)
 @option("--id", "id_", group="Data", help="A column that names rows; never used as a feature.")
 @option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
 @option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
+@option("--embeddings", group="Data", help="A file of vectors, one per row: .npy or .parquet.")
 @dates_option
 @decimal_option
 @partitions_option

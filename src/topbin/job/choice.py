@@ -23,7 +23,6 @@ from topbin.learn.risk import Learner
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.intervals import upper_bound
 
-CHOSEN_BY = ("text", "vector", "encoded")  # kinds of columns for which several models are tried
 MOST_ROWS = 12_000  # for the choice
 NUMBERS = ("number", "boolean", "date")
 
@@ -64,7 +63,7 @@ def choose_model(
 
     Large tables are judged by some of their rows, drawn at random.
     """
-    if not any(feature.kind in CHOSEN_BY for feature in data.encoder.features):
+    if not data.encoder.scaled:
         return None
     rows = np.flatnonzero(~data.labels.is_negative)
     if rows.size > MOST_ROWS:
@@ -88,7 +87,7 @@ def plain_columns(encoder: Features) -> list[int]:
     found: list[int] = []
     start = 0
     for feature in encoder.features:
-        size = len(feature.names(sparse=encoder.sparse))
+        size = len(feature.names(scaled=encoder.scaled))
         if feature.kind in NUMBERS:
             found += range(start, start + size)
         start += size

@@ -39,6 +39,7 @@ def fit(
     id: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
+    embeddings: Any = None,
     dates: str | None = None,
     decimal: str | None = None,
     partitions: bool = False,
@@ -84,7 +85,7 @@ def fit(
     labeling = check_labeling(method, labeled_by, subtypes)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
-    read["partitions"] = partitions
+    read |= {"partitions": partitions, "embeddings": embeddings}
     data = _prepared(source, label, sample, engine, seed=seed, **named, **read)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}

@@ -16,8 +16,9 @@ from topbin.core.figures import counted
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch, Places
+from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns
-from topbin.data.features import Features, fit_features
+from topbin.data.features import LINEAR, Features, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
 from topbin.data.schema import quoted
 from topbin.engines.engine import Engine
@@ -183,6 +184,7 @@ def prepare(
     id: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
+    embeddings: Any = None,
     dates: str | None = None,
     decimal: str | None = None,
     partitions: bool = False,
@@ -196,6 +198,7 @@ def prepare(
     is: only its positives and two samples come into memory.
     """
     _check_label(label, positives)
+    source, positives = as_column(source), as_column(positives)
     how: Any = {"sql": sql, "dates": dates, "decimal": decimal, "partitions": partitions}
     opened = open_labeled(source, label, positives=positives, **how)
     roles = {"positive": positive, "negative": negative}
@@ -203,11 +206,15 @@ def prepare(
     if sample is not None:
         drawn = _draw(engine or Local(), opened, roles, check_count(sample, "sample"), seed)
     table, labels, rest = drawn or (*read_whole(opened, **roles), None)
+    if embeddings is not None:
+        table = _with_vectors(table, embeddings, sample, positives)
     named: dict[str, Any] = {"source": _paths(source) or [table.name], "label": label}
     if positives is not None:
         named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
     named |= {} if sample is None else {"sample": sample}
+    if isinstance(embeddings, str | os.PathLike):
+        named |= {"embeddings": str(embeddings)}
     id = id or opened.table.id_column
     if id is not None:
         _check_id(table, labels, label, id)
@@ -221,10 +228,22 @@ def prepare(
     marks = {c: mark for c, mark in opened.table.decimals.items() if c in encoder.columns}
     encoder = replace(encoder, dates=orders, decimals=marks)
     X = encoder.encode(columns)
-    read = [feature.name for feature in encoder.features if feature.kind != "text"]
+    read = [feature.name for feature in encoder.features if feature.kind not in LINEAR]
     findings, alarms = _notice(columns, X, labels, read)
     lines = (opened.table.date_lines, opened.table.decimal_lines)
     return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest, *lines)
+
+
+def _with_vectors(table: Batch, embeddings: Any, sample: Any, positives: Any) -> Batch:
+    """The rows with the vectors that are given beside them."""
+    if sample is not None or positives is not None:
+        reason = "a sample of the rows" if sample is not None else "two tables"
+        raise InputError(
+            "TB142",
+            f"embeddings in a file of their own belong to one table that is read whole, not to "
+            f"{reason}. Give the vectors as a column of the table, or as the table (.npy).",
+        )
+    return attach_whole(table, embeddings)
 
 
 def _draw(
@@ -244,7 +263,7 @@ def _draw(
 def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
     names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
-    asked = (*names, "decimal", "partitions", "seed")
+    asked = (*names, "embeddings", "decimal", "partitions", "seed")
     named = {name: settings[name] for name in asked if name in settings}
     source = settings.get("unlabeled") or settings["source"]
     return prepare(source, **named, sample=sample_of(settings), engine=engine)
