@@ -50,6 +50,11 @@ class Evidence:
     # a level that would hold for all of them at once (Bonferroni).
     chosen_of: int = 1
 
+    def __repr__(self) -> str:
+        kinds = {"scores": self.scores_p, "counts": self.counted, "features": self.X_p}
+        held = ", ".join(name for name, value in kinds.items() if value is not None)
+        return f"<Evidence: {held or 'nothing'}{', crossfitted' if self.crossfitted else ''}>"
+
     @classmethod
     def of(
         cls,
@@ -117,7 +122,8 @@ class Evidence:
             max(1, int(count / design_effect(scores, groups, read)))
             for count, scores, groups in sides
         )
-        return Tails(tails.cuts, tails.q_p * n_p, tails.q_u * n_u, n_p, n_u)
+        above: tuple[Any, Any] = tails.q_p * n_p, tails.q_u * n_u  # need not be whole numbers
+        return Tails(tails.cuts, *above, n_p, n_u)
 
     @property
     def has_tails(self) -> bool:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import Scores
 from topbin.core.errors import InputError, MissingExtra
+from topbin.core.figures import counted
 from topbin.core.labels import Coded
 from topbin.core.optional import require
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
@@ -62,6 +63,10 @@ class Batch:
     first: int = 0
     picked: Places | None = None
     line: int | None = None
+
+    def __repr__(self) -> str:
+        columns = counted(len(self.kinds), "column")
+        return f"<Batch: {self.name}, {counted(self.rows)}, {columns}>"
 
     @classmethod
     def from_frame(cls, frame: Any, *, name: str = "the frame") -> "Batch":

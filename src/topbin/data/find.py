@@ -27,9 +27,9 @@ class Format:
     """How to recognize files of one format, and how to open one.
 
     `open(connection, path, name)` gives a part that reads the whole file; the connection is
-    DuckDB's, for looking into the file. A database also takes a query, or None. `mark` is the
-    signature in the first bytes, with its place. `holds` says whether a folder is a table of this
-    format.
+    DuckDB's, for looking into the file. A database also takes a query, or None, and comes alone
+    unless it `may_be_many`. `mark` is the signature in the first bytes, with its place. `holds`
+    says whether a folder is a table of this format.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Format:
     open: Callable[..., Any]
     mark: tuple[int, bytes] | None = None
     is_database: bool = False
+    may_be_many: bool = False
     holds: Callable[[str], bool] | None = None
 
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
 from topbin.data.dates import Found, Given, date_lines, settle_orders
 from topbin.data.decimals import Found as FoundNumbers
 from topbin.data.decimals import decimal_lines, settle_decimals
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
-from topbin.data.formats import database, delimited, json_files, npy, parquet, text_files
+from topbin.data.formats import database, delimited, excel, json_files, npy, parquet, text_files
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
 from topbin.data.schema import Kind, Types, check_columns, kinds_of, merge_types
 
@@ -25,6 +26,7 @@ FORMATS: tuple[Format, ...] = (
     *parquet.FORMATS,
     *json_files.FORMATS,
     *database.FORMATS,
+    *excel.FORMATS,
     *text_files.FORMATS,
     *npy.FORMATS,
 )
@@ -54,6 +56,10 @@ class Table:
     dates: dict[str, str] = field(default_factory=dict)
     decimals: dict[str, str] = field(default_factory=dict)
     decimal_lines: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        columns = counted(len(self.types), "column")
+        return f"<Table: {self.name}, {columns}, {counted(len(self.files), 'file')}>"
 
     @property
     def date_lines(self) -> list[str]:
@@ -346,7 +352,7 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
     if is_address(path):
         return parquet.open_address(connection, path)
     format_ = format_of(path, FORMATS)
-    if format_.is_database and not alone:
+    if format_.is_database and not (alone or format_.may_be_many):
         raise InputError("TB102", f'"{path}" is a database; name one database and no other file.')
     query = {"sql": sql} if format_.is_database else {}
     # The whole path, because a worker is in another folder.

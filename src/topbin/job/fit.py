@@ -14,15 +14,16 @@ from topbin.core.defaults import CONFIDENCE
 from topbin.core.evidence import Evidence
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
+from topbin.evaluate.sensitivity import asked_for, sensitivity
 from topbin.job.choice import Choice, choose_model
 from topbin.job.labeling import check_labeling, classifier_for, labeling_of
 from topbin.job.prepare import Prepared, prepare, sample_of
-from topbin.job.progress import Event, Forecast, shown
+from topbin.job.progress import Event, Forecast, shown, work_of
 from topbin.job.result import Result
 from topbin.job.sweep import count_rest
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.crossfit import CrossFit, Plan, Progress, chain_name
-from topbin.learn.defaults import FIRST, plan_for, preset_plan
+from topbin.learn.defaults import FIRST, default_model, plan_for, preset_plan
 from topbin.learn.learners.tedn import TEDN
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
 
@@ -37,6 +38,7 @@ def fit(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
+    weight: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     embeddings: Any = None,
@@ -46,10 +48,15 @@ def fit(
     method: str = "tedn",
     subtypes: bool = False,
     labeled_by: str | Sequence[str] = (),
+    group: str | None = None,
+    time: str | None = None,
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
     confidence: float = CONFIDENCE,
+    gamma: Any = None,
+    at_most: float | None = None,
+    at_least: float | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -68,9 +75,18 @@ def fit(
     Then so many, drawn at random, train the models; all others are scored, and give α, its interval
     and candidates.
 
+    `weight` names a column of weights. They train the models only: α, its interval and the
+    candidates count every row once.
+
     If labels are not random: `subtypes=True` reports which kinds of positives are labeled how
     often, `method="subtypes"` lets them count accordingly, and `labeled_by` names columns on which
     it depends who is labeled.
+
+    `gamma`, `at_most` and `at_least` ask for `topbin.sensitivity`, which the report then shows.
+
+    Rows with the same value in the column `group`, such as visits of one patient, are held out
+    together, and intervals count groups. With the column `time`, folds are blocks of time. Neither
+    column is a feature. Rows without a group are groups of their own.
 
     An interrupt after the first estimate, or the time limit, ends the job with the best so far, as
     `stopped` says. With the same `memory` it continues. `verbose` shows how long it will take.
@@ -83,14 +99,17 @@ def fit(
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     labeling = check_labeling(method, labeled_by, subtypes)
+    selective = asked_for(gamma, at_most, at_least)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
-    read |= {"partitions": partitions, "embeddings": embeddings}
+    read |= {"partitions": partitions, "weight": weight, "group": group, "time": time}
+    read["embeddings"] = embeddings
     data = _prepared(source, label, sample, engine, seed=seed, **named, **read)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
     with _listeners(on_event, verbose) as heard:
-        return _fit(data, engine or Local(), asked, shared, time_limit, heard, labeling)
+        found = _fit(data, engine or Local(), asked, shared, time_limit, heard, labeling)
+    return replace(found, gamma=None if selective is None else sensitivity(found, **selective))
 
 
 def _prepared(
@@ -138,6 +157,10 @@ def _fit(
         tell("refine", done, total, seconds_left=forecast.after_step(done, total))
 
     plan = plan_for(TEDN, data.X, preset_plan(asked["preset"]))
+    held, quick = {}, FIRST
+    if data.kept is not None:
+        held = data.kept.arrays
+        plan, quick = (data.kept.plan(each, data.labels) for each in (plan, FIRST))
     shared["memory"] = {} if shared["memory"] is None else shared["memory"]
     forecast = Forecast(monotonic(), sum(n.startswith(TEDN.name) for n in shared["memory"]))
     shared |= {"positive": 1, "negative": -1 if data.labels.is_negative.any() else None}
@@ -145,23 +168,44 @@ def _fit(
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
     subtypes = labeling.pop("subtypes")
-    choice = None
-    if labeling["method"] == "tedn" and not labeling["labeled_by"]:
-        choice = choose_model(data, asked["seed"], shared["memory"], shared["n_jobs"])
+    choice = _choice(data, labeling, shared)
     shared |= {} if choice is None else {"estimator": choice.model}
     careful = classifier_for(
         data, **labeling, plan=plan, time_limit=time_limit, on_event=told, **shared
     )
-    first = PvUClassifier(plan=FIRST, **shared).fit(data.X, y).set_params(memory=None)
+    first = PvUClassifier(plan=quick, **shared).fit(data.X, y, data.weight, **held)
+    first.set_params(memory=None)
     if choice is not None:
         choice.allow(first)
     methods = compared_estimates(first.evidence_)
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
-    tell("first", estimate=result.first, seconds_left=forecast.after_first(FIRST, plan))
+    tell("first", estimate=result.first, seconds_left=forecast.after_first(quick, plan))
     result = _refined(result, careful, y, engine, choice)
-    result = replace(result, labeling=labeling_of(data, careful, y, subtypes))
+    result = replace(result, labeling=labeling_of(result, careful, y, subtypes))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
+
+
+def _choice(data: Prepared, labeling: dict[str, Any], shared: dict[str, Any]) -> Choice | None:
+    """The model for text or vectors; other ways of labeling take the default one."""
+    if labeling["method"] != "tedn" or labeling["labeled_by"]:
+        return None
+    return choose_model(data, shared["random_state"], shared["memory"], shared["n_jobs"])
+
+
+def foresee(data: Prepared, preset: str) -> float:
+    """Seconds that the fit of these rows will take, from the time that one model takes now.
+
+    What is not training (encoding, counting, writing) is not in it; a cross-fit fits one model
+    more per repeat, for new rows.
+    """
+    X, is_p = data.X, data.labels.is_positive
+    model = default_model(X)
+    began = monotonic()
+    model.fit(X, is_p.astype(int)).predict_proba(X)
+    plan = plan_for(TEDN, X, preset_plan(preset))
+    work = work_of(FIRST) + work_of(plan) * (1 + 1 / plan.outer)
+    return (monotonic() - began) * work
 
 
 def check_options(
@@ -195,9 +239,11 @@ def _refined(
 ) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
     X, plan, rest = result.data.X, careful.plan, result.data.rest is not None
+    held = {} if result.data.kept is None else result.data.kept.arrays
+    held = {"sample_weight": result.data.weight, **held}
     keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
     try:
-        found = careful.crossfit(X, y, keep_chains=keep)
+        found = careful.crossfit(X, y, **held, keep_chains=keep)
     except KeyboardInterrupt:
         whole = whole_repeats(careful.memory or (), plan)
         if not whole:
@@ -205,11 +251,11 @@ def _refined(
         result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
         fewer = replace(plan, repeats=whole)
         careful.set_params(plan=fewer, time_limit=None, on_event=None)
-        found = careful.crossfit(X, y, keep_chains=keep)
+        found = careful.crossfit(X, y, **held, keep_chains=keep)
     if careful.time_limit is not None:
         whole = whole_repeats(careful.memory or (), plan)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
-    careful.set_params(memory=None)
+    careful.set_params(memory=None, on_event=None)
     result = replace(result, chains=found.folds[0])
     if rest:
         try:

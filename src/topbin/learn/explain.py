@@ -64,6 +64,9 @@ class Explanation:
     base: Floats
     rows: Any
 
+    def __repr__(self) -> str:
+        return f"<Explanation: {self.base.size:,} rows, {len(self.names):,} columns or words>"
+
     @property
     def score(self) -> Floats:
         """The mean logit of the models, one per row."""
