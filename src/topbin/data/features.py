@@ -8,6 +8,7 @@ column (`topbin.data.words`) the matrix is sparse: categories are one-hot, and e
 scaled with missing values at the mean. With vectors it is scaled too, but dense.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -23,6 +24,7 @@ from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
 from topbin.data.dates import ISO, ORDERS
 from topbin.data.decimals import MARKS, TEXT
+from topbin.data.encoders import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.schema import Kind, check_columns, nearest
 from topbin.data.words import learn_words, text_matrix
@@ -32,7 +34,7 @@ FAR = 1e6  # standard deviations; a value of another scale must not become infin
 DATE_PARTS = ("year", "month", "weekday", "days", "hour")  # the hour only if there are times
 MANY = 40  # categories; trees cannot pick out more than that by their position alone
 HASHES = 16  # more find a little more in long strings, and more noise in strings without meaning
-LINEAR = ("text", "vector")  # kinds for which a linear model is tried
+LINEAR = ("text", "vector", "encoded")  # kinds for which a linear model is tried
 FITS: Mapping[str, tuple[Kind, ...]] = {
     "number": ("number", "boolean", "blank"),
     "boolean": ("boolean", "number", "blank"),
@@ -40,6 +42,7 @@ FITS: Mapping[str, tuple[Kind, ...]] = {
     "string": ("string", "blank"),
     "text": ("string", "blank"),
     "vector": ("vector", "blank"),
+    "encoded": ("string", "blank"),
     "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
 
@@ -65,6 +68,8 @@ class Feature:
     letters: tuple[str, ...] = ()
     letters_idf: tuple[float, ...] = ()
     size: int = 0  # of a vector
+    encoder: str = ""  # the folder of the encoder that makes vectors of the texts
+    digest: str = ""  # which encoder that was
 
     def __post_init__(self) -> None:
         pairs = (self.terms, self.idf), (self.letters, self.letters_idf)
@@ -78,7 +83,7 @@ class Feature:
 
     def names(self, *, scaled: bool) -> list[str]:
         """What its columns of the matrix are called."""
-        if self.kind == "vector":
+        if self.kind in ("vector", "encoded"):
             return [f"{self.name} {i}" for i in range(self.size)]
         words = (*self.terms, *(f"~{letters}~" for letters in self.letters))
         parts = {"date": self.date_parts, "text": words, "string": self.categories}
@@ -88,7 +93,7 @@ class Feature:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that this feature uses."""
-        return {key: v for key, v in asdict(self).items() if v not in ((), None, False)}
+        return {key: v for key, v in asdict(self).items() if v not in ((), None, False, 0, "")}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Feature":
@@ -231,14 +236,19 @@ def Code(name: str, texts: Sequence[str] | None) -> Feature:
 
 
 def fit_features(
-    table: Any, *, exclude: Sequence[str] = (), text: Sequence[str] = (), keep: Sequence[str] = ()
+    table: Any,
+    *,
+    exclude: Sequence[str] = (),
+    text: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    encoder: str | None = None,
 ) -> Features:
     """Learn how to encode a table; say which columns are dropped, and why.
 
     `exclude` names columns that are not features (label, id); `text` those to read as words, beside
     those that look like free text. Columns that are constant or look like an identifier are dropped
-    unless `keep` names them; so named, free text is a category. `table` is what `Features.encode`
-    takes.
+    unless `keep` names them; so named, free text is a category. `encoder` is the folder of one that
+    reads the texts instead of words. `table` is what `Features.encode` takes.
 
     >>> fit_features({"day": ["2020-02-03", "2020-05-01"], "paid": [1, 0]}).names
     ['day year', 'day month', 'day weekday', 'day days', 'paid']
@@ -258,8 +268,28 @@ def fit_features(
         seen = " ".join(column.reason for column in dropped[:8]) or "Every column is left out."
         raise InputError("TB108", f"{where} has no column to learn from. {seen}")
     scaled = bool(texts & set(used)) or any(kinds[name] in LINEAR for name in used)
-    features = tuple(_learn(columns[name], name in texts, scaled) for name in used)
+    if encoder is not None:
+        encoded = {name: columns[name] for name in used if name in texts}
+        if not encoded:
+            message = f"{where} has no text that the encoder could read; name a column with --text."
+            raise InputError("TB108", message)
+        found_by = {name: _learn_encoded(column, encoder) for name, column in encoded.items()}
+    else:
+        found_by = {}
+    features = tuple(
+        found_by.get(name) or _learn(columns[name], name in texts, scaled) for name in used
+    )
     return Features(features, dropped)
+
+
+def _learn_encoded(column: Column, folder: str) -> Feature:
+    if column.kind != "string":
+        raise InputError("TB108", f'"{column.name}" is {column.kind}, not text; leave out --text.')
+    encoder = Encoder(os.path.abspath(folder))
+    vectors = encoder.vectors(column.texts)
+    known = {"encoder": encoder.folder, "digest": encoder.digest, "size": vectors.shape[1]}
+    feature = Feature(name=column.name, kind="encoded", **known)
+    return _with_scale(feature, column)
 
 
 def _useless(column: Column, finding: Finding | None, *, keep: bool) -> str:
@@ -284,6 +314,10 @@ def _learn(column: Column, is_text: bool, scaled: bool) -> Feature:
         feature = replace(feature, first_day=first, has_times=has_times)
     if not scaled:
         return feature
+    return _with_scale(feature, column)
+
+
+def _with_scale(feature: Feature, column: Column) -> Feature:
     found = [_center_and_scale(values) for values in numbers(feature, column)]
     center, scale = zip(*found, strict=True)
     return replace(feature, center=center, scale=scale)
@@ -308,6 +342,8 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
         return _date_parts(feature, column)
     if feature.kind == "vector":
         return _dimensions(feature, column)
+    if feature.kind == "encoded":
+        return _encoded(feature, column)
     values: Floats = column.numbers
     if np.isinf(values).any():
         raise InputError(
@@ -329,6 +365,22 @@ def _dimensions(feature: Feature, column: Column) -> list[Floats]:
         before = f'column "{feature.name}" had vectors of {feature.size:,} numbers in the fit'
         raise InputError("TB109", f"{before} and has {size:,} now. Use the same model for both.")
     return list(column.values.T)
+
+
+def _encoded(feature: Feature, column: Column) -> list[Floats]:
+    """One array per dimension of the vectors that the encoder of the fit makes of the texts."""
+    if column.kind == "blank":
+        return [column.values] * feature.size
+    encoder = Encoder(feature.encoder)
+    if encoder.digest != feature.digest:
+        raise InputError(
+            "TB143",
+            f'the encoder in "{feature.encoder}" is not the one that the model was fitted with. '
+            "Put that one back, or fit again.",
+        )
+    known: Any = encoder.vectors(column.texts) if column.texts else np.zeros((0, feature.size))
+    whole = np.vstack([known, np.full(feature.size, np.nan)])
+    return list(np.asarray(whole, np.float64)[column.places].T)
 
 
 def _categories(feature: Feature, column: Column) -> Floats:

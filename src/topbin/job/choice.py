@@ -24,6 +24,7 @@ from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.intervals import upper_bound
 
 MOST_ROWS = 12_000  # for the choice
+CLEARLY = 0.95
 NUMBERS = ("number", "boolean", "date")
 
 
@@ -59,7 +60,7 @@ class Choice:
 def choose_model(
     data: Prepared, seed: int, memory: MutableMapping[str, Any], n_jobs: int | None = None
 ) -> Choice | None:
-    """The model with the lowest bound in a short cross-fit; None where there is nothing to choose.
+    """The linear model, or one with a clearly lower bound in a short cross-fit; None: no choice.
 
     Large tables are judged by some of their rows, drawn at random.
     """
@@ -78,7 +79,9 @@ def choose_model(
             n_jobs=n_jobs, memory=memory, new_rows=False,
         )  # fmt: skip
         bounds[name] = upper_bound(fit.evidence(is_positive).tails, crossfitted=True)
-    best = min(bounds, key=bounds.__getitem__)
+    # The first model is the faster and the easier to explain, so others must be clearly better.
+    first, best = next(iter(bounds)), min(bounds, key=bounds.__getitem__)
+    best = best if bounds[best] < CLEARLY * bounds[first] else first
     return Choice(best, models[best], bounds)
 
 

@@ -42,6 +42,7 @@ def fit(
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     embeddings: Any = None,
+    encoder: str | None = None,
     dates: str | None = None,
     decimal: str | None = None,
     partitions: bool = False,
@@ -103,7 +104,7 @@ def fit(
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
     read |= {"partitions": partitions, "weight": weight, "group": group, "time": time}
-    read["embeddings"] = embeddings
+    read |= {"embeddings": embeddings, "encoder": encoder}
     data = _prepared(source, label, sample, engine, seed=seed, **named, **read)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}

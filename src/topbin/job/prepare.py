@@ -140,10 +140,10 @@ class Prepared:
 
     def _kinds(self) -> str:
         """How many columns were read in which way."""
-        names = {"string": "category", "boolean": "yes/no"}
+        names = {"string": "category", "boolean": "yes/no", "encoded": "text"}
         kinds = Counter(names.get(f.kind, f.kind) for f in self.encoder.features)
         read = [_plural(count, kind) for kind, count in kinds.most_common()]
-        texts = [f.name for f in self.encoder.features if f.kind == "text"]
+        texts = [f.name for f in self.encoder.features if f.kind in ("text", "encoded")]
         read = [f"{r} ({quoted(texts)})" if r.endswith(" text") else r for r in read]
         dropped = len(self.encoder.dropped)
         return ", ".join([*read, *([f"{dropped:,} left out"] if dropped else [])])
@@ -199,6 +199,7 @@ def prepare(
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     embeddings: Any = None,
+    encoder: str | os.PathLike[str] | None = None,
     dates: str | None = None,
     decimal: str | None = None,
     partitions: bool = False,
@@ -234,6 +235,7 @@ def prepare(
     named |= {name: str(value) for name, value in roles.items() if value is not None}
     more = {"sample": sample, "group": group, "time": time, "weight": weight}
     more["embeddings"] = str(embeddings) if isinstance(embeddings, str | os.PathLike) else None
+    more["encoder"] = None if encoder is None else str(encoder)
     named |= {name: value for name, value in more.items() if value is not None}
     id = id or opened.table.id_column
     if id is not None:
@@ -245,16 +247,18 @@ def prepare(
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
     shown = columns if rest is None else rest.columns
-    encoder = fit_features(shown, exclude=[*hidden, *_names(drop)], text=texts).by_name()
-    orders = {c: order for c, order in opened.table.dates.items() if c in encoder.columns}
-    marks = {c: mark for c, mark in opened.table.decimals.items() if c in encoder.columns}
-    encoder = replace(encoder, dates=orders, decimals=marks)
-    X = encoder.encode(columns)
-    read = [feature.name for feature in encoder.features if feature.kind not in LINEAR]
+    left = [*hidden, *_names(drop)]
+    reader = None if encoder is None else os.path.abspath(encoder)
+    features = fit_features(shown, exclude=left, text=texts, encoder=reader).by_name()
+    orders = {c: order for c, order in opened.table.dates.items() if c in features.columns}
+    marks = {c: mark for c, mark in opened.table.decimals.items() if c in features.columns}
+    features = replace(features, dates=orders, decimals=marks)
+    X = features.encode(columns)
+    read = [feature.name for feature in features.features if feature.kind not in LINEAR]
     findings, alarms = _notice(columns, X, labels, read, kept)
     noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
     noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
-    return Prepared(table, labels, encoder, X, findings, named, label, id, **noticed)
+    return Prepared(table, labels, features, X, findings, named, label, id, **noticed)
 
 
 def _with_vectors(table: Batch, embeddings: Any, sample: Any, positives: Any) -> Batch:
@@ -283,8 +287,8 @@ def _draw(
 def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
     names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
-    asked = (*names, "embeddings", "decimal", "weight", "partitions", "group", "time", "seed")
-    named = {name: settings[name] for name in asked if name in settings}
+    more = ("embeddings", "encoder", "decimal", "weight", "partitions", "group", "time", "seed")
+    named = {name: settings[name] for name in (*names, *more) if name in settings}
     source = settings.get("unlabeled") or settings["source"]
     return prepare(source, **named, sample=sample_of(settings), engine=engine)
 
