@@ -37,6 +37,8 @@ SHARE = click.FloatRange(0, 1)
 @option("--weight", group="Data", help="A column of row weights; they train the models only.")
 @option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
 @option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
+@option("--encoder", group="Data", help="A folder with an encoder that reads the texts.")
+@option("--embeddings", group="Data", help="A file of vectors, one per row: .npy or .parquet.")
 @option("--group", group="Data", help="A column that names what rows belong to, such as a patient.")
 @option("--time", group="Data", help="A column of dates or numbers: folds are blocks of time.")
 @dates_option

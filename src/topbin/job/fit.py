@@ -41,6 +41,8 @@ def fit(
     weight: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
+    embeddings: Any = None,
+    encoder: str | None = None,
     dates: str | None = None,
     decimal: str | None = None,
     partitions: bool = False,
@@ -102,6 +104,7 @@ def fit(
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
     read |= {"partitions": partitions, "weight": weight, "group": group, "time": time}
+    read |= {"embeddings": embeddings, "encoder": encoder}
     data = _prepared(source, label, sample, engine, seed=seed, **named, **read)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
@@ -166,9 +169,7 @@ def _fit(
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
     subtypes = labeling.pop("subtypes")
-    choice = None
-    if labeling["method"] == "tedn" and not labeling["labeled_by"]:
-        choice = choose_model(data, asked["seed"], shared["memory"], shared["n_jobs"])
+    choice = _choice(data, labeling, shared)
     shared |= {} if choice is None else {"estimator": choice.model}
     kind, own = classifier_for(data, **labeling)
     careful = kind(plan=plan, time_limit=time_limit, on_event=told, **own, **shared)
@@ -183,6 +184,13 @@ def _fit(
     result = replace(result, labeling=labeling_of(result, careful, y, subtypes))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
+
+
+def _choice(data: Prepared, labeling: dict[str, Any], shared: dict[str, Any]) -> Choice | None:
+    """The model for text or vectors; other ways of labeling take the default one."""
+    if labeling["method"] != "tedn" or labeling["labeled_by"]:
+        return None
+    return choose_model(data, shared["random_state"], shared["memory"], shared["n_jobs"])
 
 
 def foresee(data: Prepared, preset: str) -> float:
