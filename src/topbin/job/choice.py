@@ -70,15 +70,16 @@ def choose_model(
     if rows.size > MOST_ROWS:
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
     X, is_positive = data.X[rows], data.labels.is_positive[rows]
+    held = {} if data.kept is None else data.kept.at(rows).arrays
     models = text_models(data.X, plain_columns(data.encoder))
     bounds = {}
     for name, model in models.items():
         learner: Learner = replace(PVU, name=f"{PVU.name}-{name}")
         fit = crossfit(
             model, X, is_positive, learner, plan=plan_for(PVU, X, FIRST), seed=seed,
-            n_jobs=n_jobs, memory=memory, new_rows=False,
+            n_jobs=n_jobs, memory=memory, new_rows=False, **held,
         )  # fmt: skip
-        bounds[name] = upper_bound(fit.evidence(is_positive).tails, crossfitted=True)
+        bounds[name] = upper_bound(fit.evidence(is_positive).independent, crossfitted=True)
     best = min(bounds, key=bounds.__getitem__)
     return Choice(best, models[best], bounds)
 
