@@ -71,11 +71,9 @@ def choose_model(
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
     X, is_positive = data.X[rows], data.labels.is_positive[rows]
     models = text_models(data.X, plain_columns(data.encoder))
-    plan = plan_for(PVU, X, FIRST)
-    held: dict[str, Any] = {}
+    plan, held = plan_for(PVU, X, FIRST), {}
     if data.kept is not None:
-        plan, arrays = data.kept.plan(plan, data.labels), data.kept.arrays
-        held = {name: part if part is None else part[rows] for name, part in arrays.items()}
+        plan, held = data.kept.plan(plan, data.labels), data.kept.at(rows).arrays
     bounds = {}
     for name, model in models.items():
         learner: Learner = replace(PVU, name=f"{PVU.name}-{name}")

@@ -44,6 +44,11 @@ class Kept:
             return {}
         return {"groups": self.together.groups, "times": self.together.times}
 
+    def at(self, rows: Any) -> "Kept":
+        """The same of some rows."""
+        together = None if self.together is None else self.together.at(rows)
+        return replace(self, together=together)
+
     def without_copies(self, keys: Any) -> Any:
         """The rows that are left if each group keeps one row of each key.
 
