@@ -24,6 +24,7 @@ from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
 from topbin.data.dates import ISO, ORDERS
 from topbin.data.findings import useless
+from topbin.data.images.cache import decode_column
 from topbin.data.schema import Kind, check_columns, nearest
 
 Floats = NDArray[np.float64]
@@ -37,6 +38,7 @@ FITS: Mapping[str, tuple[Kind, ...]] = {
     "date": ("date", "blank"),
     "string": ("string", "blank"),
     "text": ("string", "blank"),
+    "image": ("string",),  # paths
     "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
 
@@ -59,6 +61,7 @@ class Feature:
     scale: tuple[float, ...] = ()
     terms: tuple[str, ...] = ()
     idf: tuple[float, ...] = ()
+    shape: tuple[int, ...] = ()  # of an image: channels, height, width
 
     def __post_init__(self) -> None:
         if self.kind not in FITS or len(self.terms) != len(self.idf):
@@ -122,6 +125,11 @@ class Features:
         return any(feature.kind == "text" for feature in self.features)
 
     @property
+    def image(self) -> Feature | None:
+        """The column of paths, if the rows are images."""
+        return next((feature for feature in self.features if feature.kind == "image"), None)
+
+    @property
     def columns(self) -> list[str]:
         """The columns that a table must have."""
         return [feature.name for feature in self.features]
@@ -138,6 +146,8 @@ class Features:
         """
         columns = as_columns(table)
         self.check(columns.table)
+        if self.image is not None:
+            return decode_column(columns.table.frame[self.image.name], self.image.shape)
         if self.sparse:
             parts = ((f, columns[f.name]) for f in self.features)
             return hstack([SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts], format="csr")
@@ -162,7 +172,7 @@ class Features:
 
     def orders(self, given: str | None) -> dict[str, str]:
         """How to read dates of new files: as in the fit, or as given; what was text stays text."""
-        told = {f.name: ISO if f.kind in ("string", "text") else given for f in self.features}
+        told = {f.name: ISO if f.kind in ("string", "text", "image") else given for f in self.features}
         return {name: order for name, order in told.items() if order} | {**self.dates}
 
     def to_dict(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from topbin.core.labels import Labels
 from topbin.data.batch import Batch, Places
 from topbin.data.columns import Columns
 from topbin.data.features import Features, fit_features
+from topbin.data.images.rows import Images
 from topbin.data.findings import Finding, find_in_columns, overlap
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
@@ -88,12 +89,13 @@ class Prepared:
     @property
     def sources(self) -> list[str]:
         """The files that the rows come from, as they were written."""
-        return [path for key in NAMES for path in _paths(self.named.get(key))]
+        return [path for key in NAMES for path in paths_of(self.named.get(key))]
 
     @cached_property
     def hash(self) -> str:
-        """A hash of all values of these rows."""
-        return self.table.hash()
+        """A hash of all values of these rows, and of the content of their images."""
+        names = self.table.hash()
+        return self.X.hash(names) if isinstance(self.X, Images) else names
 
     @property
     def unlabeled_rows(self) -> Any:
@@ -161,6 +163,8 @@ class Prepared:
             "dropped": [{"name": c.name, "reason": c.reason} for c in self.encoder.dropped],
             "findings": [finding.to_dict() for finding in self.findings],
         }
+        if isinstance(self.X, Images):
+            found["image"] = {"column": self.encoder.columns[0], "shape": list(self.X.row_shape)}
         if self.rest is not None:
             found["sample"] = {"rows": self.labels.n_u, "of": self.n_u, "seed": self.rest.seed}
         return found
@@ -179,6 +183,7 @@ def prepare(
     text: str | Sequence[str] = (),
     dates: str | None = None,
     partitions: bool = False,
+    images: Any = None,
     sample: int | None = None,
     engine: Engine | None = None,
     seed: int = 0,
@@ -186,8 +191,16 @@ def prepare(
     """Read a source whole, or draw a sample of it, and encode its rows; as in `topbin.fit`.
 
     With `sample`, a source that has more than four times as many unlabeled rows stays where it
-    is: only its positives and two samples come into memory.
+    is: only its positives and two samples come into memory. `images` says how images are read (an
+    `ImageOptions`), if the source is one of images.
     """
+    if images is not None:
+        from topbin.job.images import prepare_images  # which builds on this module
+
+        return prepare_images(
+            source, label, positives=positives, options=images, positive=positive,
+            negative=negative, id=id, sql=sql, dates=dates, partitions=partitions,
+        )  # fmt: skip
     _check_label(label, positives)
     how: Any = {"sql": sql, "dates": dates, "partitions": partitions}
     opened = open_labeled(source, label, positives=positives, **how)
@@ -196,9 +209,9 @@ def prepare(
     if sample is not None:
         drawn = _draw(engine or Local(), opened, roles, check_count(sample, "sample"), seed)
     table, labels, rest = drawn or (*read_whole(opened, **roles), None)
-    named: dict[str, Any] = {"source": _paths(source) or [table.name], "label": label}
+    named: dict[str, Any] = {"source": paths_of(source) or [table.name], "label": label}
     if positives is not None:
-        named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
+        named = {"positives": paths_of(positives) or ["a frame"], "unlabeled": named["source"]}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
     named |= {} if sample is None else {"sample": sample}
     if id is not None:
@@ -232,12 +245,14 @@ def _draw(
     return table, labels, Rest(counted, columns, drawn.places, seed)
 
 
-def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
+def from_settings(
+    settings: Mapping[str, Any], engine: Engine | None = None, *, images: Any = None
+) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
     names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
     asked = {name: settings[name] for name in (*names, "partitions", "seed") if name in settings}
     source = settings.get("unlabeled") or settings["source"]
-    return prepare(source, **asked, sample=sample_of(settings), engine=engine)
+    return prepare(source, **asked, images=images, sample=sample_of(settings), engine=engine)
 
 
 def sample_of(settings: Mapping[str, Any]) -> int | None:
@@ -318,10 +333,10 @@ def _names(columns: str | Sequence[str]) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
-def _paths(source: Any) -> list[str]:
+def paths_of(source: Any) -> list[str]:
     """The files that a source names, as they were written; a frame names none.
 
-    >>> _paths("days/*.csv"), _paths(["a.csv", "b.csv"]), _paths(None)
+    >>> paths_of("days/*.csv"), paths_of(["a.csv", "b.csv"]), paths_of(None)
     (['days/*.csv'], ['a.csv', 'b.csv'], [])
     """
     if isinstance(source, str | os.PathLike):

@@ -13,6 +13,7 @@ from topbin.core.errors import InputError
 from topbin.core.hashing import row_keys
 from topbin.core.labels import Mask
 from topbin.data.batch import row_hashes
+from topbin.data.images.rows import Images
 
 Floats = NDArray[np.float64]
 RowNumbers = NDArray[np.intp]
@@ -75,7 +76,10 @@ def content_order(X: Any, is_positive: Mask, weight: Floats | None = None) -> Ro
     array([2, 1, 0])
     """
     is_numeric = issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
-    keys = row_keys(X) if is_numeric else row_hashes(X)
+    if isinstance(X, Images):
+        keys = X.row_keys
+    else:
+        keys = row_keys(X) if is_numeric else row_hashes(X)
     return np.lexsort((np.zeros(keys.size) if weight is None else weight, is_positive, keys))
 
 

@@ -34,6 +34,7 @@ FACES = _modules("""
     topbin.learn.classifiers.alpha: AlphaEstimator
     topbin.learn.classifiers: CVIRClassifier DEDPULClassifier ElkanNotoClassifier NNPUClassifier
     topbin.learn.classifiers: PvUClassifier TEDnClassifier UPUClassifier
+    topbin.learn.classifiers.images: ImageClassifier NetScorer
 """)
 SKLEARN = _modules("""
     sklearn.calibration: CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration
