@@ -3,7 +3,8 @@
 Only the order of scores matters, so a score model is the curve h: the share q_n = h(q_p) of the
 negatives above the cut that leaves the share q_p of the positives above it. The tails at the ranks
 that are read are drawn exactly: the positives' shares are order statistics of uniforms, and the
-unlabeled counts between cuts are multinomial.
+unlabeled counts between cuts are multinomial. `hidden` is the same curve for the hidden positives:
+their share above the cut, which is q_p if positives are labeled at random.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,28 +47,58 @@ STEPS = {
 MODELS = (*CURVES, *STEPS)
 
 
+def labeled_at_random(q: NDArray[np.float64]) -> NDArray[np.float64]:
+    return q
+
+
+def tilted(gamma: float, top: float, *, rare: bool) -> Curve:
+    """Γ times as selective in two steps: hidden positives are rare, or frequent, in the top bin.
+
+    Their density over that of labeled positives takes two values, one among the best `top` of the
+    labeled ones and one below, Γ times higher or lower.
+    """
+    above, below = (1.0, gamma) if rare else (gamma, 1.0)
+    total = above * top + below * (1 - top)
+
+    def share(q: NDArray[np.float64]) -> NDArray[np.float64]:
+        return (above * np.minimum(q, top) + below * np.maximum(0.0, q - top)) / total
+
+    return share
+
+
 def draw_tails(
-    model: str, n_p: int, n_u: int, alpha: float, *, repeats: int, seed: int
+    model: str,
+    n_p: int,
+    n_u: int,
+    alpha: float,
+    *,
+    repeats: int,
+    seed: int,
+    hidden: Curve = labeled_at_random,
 ) -> Iterator[Tails]:
     """Independent tails of this model, at the ranks that estimators and intervals read."""
     rng = np.random.default_rng([seed, n_p, n_u, int(1e6 * alpha), MODELS.index(model)])
     draw = _tied if model in STEPS else _continuous
     for _ in range(repeats):
-        yield draw(rng, model, n_p, n_u, alpha)
+        yield draw(rng, model, n_p, n_u, alpha, hidden)
 
 
-def _continuous(rng: np.random.Generator, model: str, n_p: int, n_u: int, alpha: float) -> Tails:
+def _continuous(
+    rng: np.random.Generator, model: str, n_p: int, n_u: int, alpha: float, hidden: Curve
+) -> Tails:
     ranks = geometric_ranks(n_p)
     gaps = rng.standard_gamma(np.diff(np.concatenate([[0], ranks, [n_p + 1]])))
     q_p = np.cumsum(gaps)[:-1] / gaps.sum()
-    above_u = _counts(rng, n_u, alpha * q_p + (1 - alpha) * CURVES[model](q_p))
+    above_u = _counts(rng, n_u, alpha * hidden(q_p) + (1 - alpha) * CURVES[model](q_p))
     return Tails(1 - q_p[::-1], ranks[::-1], above_u[::-1], n_p, n_u)
 
 
-def _tied(rng: np.random.Generator, model: str, n_p: int, n_u: int, alpha: float) -> Tails:
+def _tied(
+    rng: np.random.Generator, model: str, n_p: int, n_u: int, alpha: float, hidden: Curve
+) -> Tails:
     q_p, q_n = (np.append(ndtr(mean - STEPS[model])[::-1], 1.0) for mean in (3.0, 0.0))
     above_p = _counts(rng, n_p, q_p)
-    above_u = _counts(rng, n_u, alpha * q_p + (1 - alpha) * q_n)
+    above_u = _counts(rng, n_u, alpha * hidden(q_p) + (1 - alpha) * q_n)
     # A level that holds no positive is not a cut.
     held = np.diff(above_p, prepend=0) > 0
     return Tails(1 - q_p[held][::-1], above_p[held][::-1], above_u[held][::-1], n_p, n_u)

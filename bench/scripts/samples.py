@@ -7,6 +7,8 @@ sys.path.insert(1, str(Path(__file__).parents[2] / "tests"))
 
 from gaussians import ALPHAS, gaussians
 from plain_features import plain_km, plain_tice
-from roc_models import MODELS, draw_tails
+from roc_models import CURVES, MODELS, draw_tails, tilted
 
-__all__ = ["ALPHAS", "MODELS", "draw_tails", "gaussians", "plain_km", "plain_tice"]
+__all__ = [
+    "ALPHAS", "CURVES", "MODELS", "draw_tails", "gaussians", "plain_km", "plain_tice", "tilted",
+]  # fmt: skip

@@ -33,7 +33,7 @@ def rows(path):
     [
         ("a,b\n1,2\n", [[1, 2]]),
         ("\ufeffa,b\n1,2\n", [[1, 2]]),
-        ("a;b\n1,5;2\n", [["1,5", 2]]),
+        ("a;b\n1,5;2\n", [[1.5, 2]]),
         ("a|b\n1|2\n", [[1, 2]]),
         ("a\tb\n1\t2\n", [[1, 2]]),
         ("a,b\r\n1,2\r\n", [[1, 2]]),
@@ -177,7 +177,7 @@ def test_a_header_that_duckdb_sees_otherwise(write, monkeypatch):
 
 
 def test_tsv_is_split_at_tabs_only(write):
-    assert rows(write("a,b\tc\n1,5\t2\n", "table.tsv")) == [["1,5", 2]]
+    assert rows(write("a,b\tc\n1,5\t2\n", "table.tsv")) == [[1.5, 2]]
 
 
 cells = st.one_of(

@@ -120,7 +120,7 @@ def test_useless_columns_are_dropped_with_the_reason():
             "same": 1,
             "empty": None,
             "claim": [f"c-{i}" for i in range(n)],
-            "note": [f"the claim of number {i} is late" for i in range(n)],
+            "smiles": [f"CC(=O)Oc{i % 9}ccccc(C(O)=O){'C' * i}" for i in range(n)],
             "parts": [[1, 2]] * n,
             "label": [1, 0] * (n // 2),
         }
@@ -131,8 +131,8 @@ def test_useless_columns_are_dropped_with_the_reason():
         "same": '"same" is the same in every row.',
         "empty": '"empty" is empty in every row.',
         "claim": '"claim" looks like an identifier: 100 % are different.',
-        "note": '"note" looks like free text: 100 % are different. '
-        'topbin.fit reads its words with text=["note"] (--text note).',
+        "smiles": '"smiles" holds long strings, and 100 % are different. '
+        'text=["smiles"] (--text smiles) reads their letters.',
         "parts": '"parts" holds lists, bytes, times or mixed values, which no model reads.',
     }
     assert through_json(features).dropped == features.dropped
@@ -154,6 +154,42 @@ def test_unknown_columns_are_refused():
 
 
 # Text
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_text"),
+    [
+        ([f"the claim of number {i} is late" for i in range(40)], True),
+        ([f"the claim of number {i} is late" for i in range(20)] * 2, True),  # half are different
+        ([f"the claim of number {i} is late" for i in range(10)] * 4, False),
+        (["MKTAYIAKQRQISFVKSHFSR" + "ACDEFGHIKL"[i % 10] * (1 + i // 10) for i in range(40)], True),
+        ([f"{i:08d}-1111-4222-8333-444455556666" for i in range(40)], False),
+        (["Ulm", "Rom"] * 20, False),
+    ],
+)
+def test_what_looks_like_text_is_read_as_text(texts, is_text):
+    frame = pd.DataFrame({"x": np.arange(40) % 7, "note": texts})
+    features = through_json(fit_features(table(frame)))
+    kinds = {feature.name: feature.kind for feature in features.features}
+    assert (kinds.get("note") == "text") == features.sparse == is_text
+    assert fit_features(table(frame), keep=["note"]).sparse is False  # named, it is a category
+
+
+def test_short_texts_are_also_read_by_their_letters():
+    words = ["claim", "bill", "storm", "roof"]
+    texts = [f"{words[i % 4]} of {words[i % 3]}s number {i % 50}" for i in range(200)]
+    features = through_json(fit_features({"note": texts}, text=["note"]))
+    (note,) = features.features
+    assert "claim of" in note.terms
+    assert "cla" in note.letters
+    X = features.encode({"note": ["claim of roofs", "zzz", None, "stormy"]})
+    assert X.shape == (4, len(features.names)) == (4, len(note.terms) + len(note.letters))
+    assert X[[1, 2]].nnz == 0
+    assert X[[3]][:, : len(note.terms)].nnz == 0  # the word is new
+    assert X[[3]].nnz > 0  # its letters are not
+    long = fit_features({"note": [60 * text for text in texts]}, text=["note"]).features[0]
+    assert long.letters == ()
+
 
 WORDS = ["late claim", "late payment of claim", None, "payment", "late late claim"]
 

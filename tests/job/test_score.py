@@ -139,7 +139,7 @@ def test_a_part_that_another_worker_finished_is_left_alone(tmp_path):
     (tmp_path / "a.parquet").write_text("never opened")
     job = Job(None, None, tmp_path, "key")
     job.target(part).write_text("finished")
-    assert write_part(job, part) == 7
+    assert write_part(job, part).rows == 7
     assert job.target(part).read_text() == "finished"
 
 

@@ -5,7 +5,16 @@ from typing import Any
 import click
 
 from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import PASSED, Verb, json_option, option, partitions_option, screen, write_json
+from topbin.cli.verb import (
+    PASSED,
+    Verb,
+    decimal_option,
+    json_option,
+    option,
+    partitions_option,
+    screen,
+    write_json,
+)
 from topbin.core.figures import visible
 
 
@@ -29,6 +38,7 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 )
 @option("--drop-nan", group="Data", is_flag=True, help="Leave out rows without a finite score.")
 @option("--skip-bad", group="Data", is_flag=True, help="Leave out files that cannot be read.")
+@decimal_option
 @partitions_option
 @option("--label", group="Labels", required=True, help="The column that marks the positives.")
 @option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
@@ -101,7 +111,8 @@ def _count(
     from topbin.engines import bin_scores, count_from
     from topbin.mpe.registry import find_method
 
-    wanted = ("score", "label", "by", "positive", "negative", "drop_nan", "skip_bad", "partitions")
+    wanted = ("score", "label", "by", "positive", "negative", "drop_nan", "skip_bad", "partitions",
+              "decimal")  # fmt: skip
     with open_engine(options) as engine:
         counted = count_from(engine, files, **{key: options[key] for key in wanted})
         if find_method(method).needs == "tails":

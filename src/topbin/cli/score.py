@@ -1,5 +1,6 @@
 """`topbin score`: probabilities for new rows with the model of a run, here or on a cluster."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,10 @@ import click
 from topbin.cli.engines import engine_options, open_engine
 from topbin.cli.verb import (
     Verb,
+    bad_images_option,
     dates_option,
+    decimal_option,
+    image_root_option,
     json_option,
     option,
     output_option,
@@ -25,7 +29,10 @@ from topbin.cli.verb import (
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
+@bad_images_option
+@image_root_option
 @dates_option
+@decimal_option
 @partitions_option
 @option("--why", group="Output", is_flag=True, help="Three columns more: what moved each score.")
 @json_option
@@ -37,40 +44,92 @@ def score(
     \b
       topbin score run1 new.parquet -o scored.parquet
       topbin score run1 'days/*.csv' -o scored.csv
+      topbin score run3 photos/new -o scored.csv
       topbin score run1 'days/*.parquet' -o scored/ --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
     show = screen(as_json)
-    told: dict[str, Any]
     if options["engine"] is None:
-        from topbin.data.table import open_table
-        from topbin.data.write import write_table
-        from topbin.store.scorer import read_scorer
-
-        scorer = read_scorer(run)
-        how = {"partitions": options["partitions"]}
-        dates = scorer.encoder.orders(options["dates"])
-        table = open_table(list(source), needed=scorer.encoder.columns, dates=dates, **how)
-        for line in table.date_lines:
-            show.print(f"dates           {line}")
-        # One batch at a time, so that memory does not grow with the file.
-        batches = (scorer.score(batch, why=options["why"]) for batch in table.batches())
-        rows = write_table(output, batches, force=force)
-        told = {"rows": rows, "output": str(output)}
-        show.print(f"scored          {rows:,} rows into {output}")
+        told = _score_here(show, run, source, output, force, options)
     elif options["why"]:
         raise click.UsageError("--why works without --engine; score the rows in question alone")
     else:
-        from topbin.job.score import score_files
-
-        how = {name: options[name] for name in ("skip_bad", "dates", "partitions")}
-        with open_engine(options) as engine:
-            done = score_files(engine, run, source, output, force=force, **how)
-        told = {"rows": done.rows, "files": done.files, "before": done.before}
-        told |= {"output": str(output), "notes": list(done.notes)}
-        for note in done.notes:
-            show.print(f"note            {note}")
-        before = f", {done.before:,} of them from before" if done.before else ""
-        wrote = f"{done.rows:,} rows into {done.files:,} files in {output}{before}"
-        show.print(f"scored          {wrote}")
+        told = _score_in_parts(show, run, source, output, force, options)
     if as_json:
         write_json(told)
+
+
+def _score_here(
+    show: Any, run: Path, source: tuple[str, ...], output: Path, force: bool, options: Any
+) -> dict[str, Any]:
+    """Score into one file, one batch at a time, so that memory does not grow with the input."""
+    from topbin.data.table import open_table
+    from topbin.data.write import write_table
+    from topbin.store.scorer import Told, read_scorer
+
+    scorer = read_scorer(run)
+    if scorer.encoder.image is not None:
+        return _score_images(show, scorer, source, output, force, options)
+    how: dict[str, Any] = {"partitions": options["partitions"]}
+    how["dates"] = scorer.encoder.orders(options["dates"])
+    how["decimal"] = scorer.encoder.marks(options["decimal"])
+    table = open_table(list(source), needed=scorer.encoder.columns, **how)
+    for line in table.date_lines:
+        show.print(f"dates           {line}")
+    for line in table.decimal_lines:
+        show.print(f"numbers         {line}")
+    told = Told(0)
+
+    def scored() -> Iterator[Any]:
+        nonlocal told
+        for batch in table.batches():
+            frame, new = scorer.score_batch(batch, why=options["why"])
+            told += new
+            yield frame
+
+    rows = write_table(output, scored(), force=force)
+    notes = list(told.doubts())
+    for note in notes:
+        show.print(f"note            {note}")
+    show.print(f"scored          {rows:,} rows into {output}")
+    return {"rows": rows, "output": str(output), "notes": notes}
+
+
+def _score_images(
+    show: Any, scorer: Any, source: tuple[str, ...], output: Path, force: bool, options: Any
+) -> dict[str, Any]:
+    """Score images into one file, some at a time."""
+    from topbin.data.write import write_table
+    from topbin.job.images import image_batches
+
+    notes: list[str] = []
+    how = {"why": options["why"], "bad_images": options["bad_images"]}
+
+    def scored() -> Iterator[Any]:
+        for batch in image_batches(source, scorer.encoder, options["image_root"]):
+            frame, left_out = scorer.score_images(batch, **how)
+            notes.extend(left_out)
+            yield frame
+
+    rows = write_table(output, scored(), force=force)
+    for note in notes:
+        show.print(f"note            {note}")
+    show.print(f"scored          {rows:,} images into {output}")
+    return {"rows": rows, "output": str(output), "notes": notes}
+
+
+def _score_in_parts(
+    show: Any, run: Path, source: tuple[str, ...], output: Path, force: bool, options: Any
+) -> dict[str, Any]:
+    """Score into a folder, one file per part, on an engine."""
+    from topbin.job.score import score_files
+
+    how = {name: options[name] for name in ("skip_bad", "dates", "decimal", "partitions")}
+    with open_engine(options) as engine:
+        done = score_files(engine, run, source, output, force=force, **how)
+    for note in done.notes:
+        show.print(f"note            {note}")
+    before = f", {done.before:,} of them from before" if done.before else ""
+    wrote = f"{done.rows:,} rows into {done.files:,} files in {output}{before}"
+    show.print(f"scored          {wrote}")
+    told = {"rows": done.rows, "files": done.files, "before": done.before}
+    return {**told, "output": str(output), "notes": list(done.notes)}

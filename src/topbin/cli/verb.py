@@ -24,7 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FAILED, WRONG_USE, PASSED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
 USE = {"TB007", "TB008", "TB103", "TB104"}
-ADVICE = re.compile(r"\b(positive|negative|dates)=(?:'([^']*)'|([\w.-]+)),?")
+ADVICE = re.compile(r"\b(positive|negative|dates|decimal)=(?:'([^']*)'|([\w.-]+)),?")
 SEED = click.IntRange(0, 2**31 - 1)
 
 
@@ -48,10 +48,23 @@ dates_option = option(
     "--dates", group="Data", type=click.Choice(["dmy", "mdy", "ymd", "iso"]),
     help="How dates in csv files are written, if not as in ISO 8601; iso leaves them as text.",
 )  # fmt: skip
+decimal_option = option(
+    "--decimal", group="Data", type=click.Choice([",", ".", "text"]),
+    help='What decimals follow in csv files, where "1,234" could be either; text: no numbers.',
+)  # fmt: skip
 partitions_option = option(
     "--partitions", group="Data", is_flag=True,
     help="Also read columns from folders called column=value.",
 )  # fmt: skip
+
+
+bad_images_option = option(
+    "--bad-images", group="Data", type=click.Choice(["leave-out", "refuse"]), default="leave-out",
+    help="What to do with images that cannot be read.",
+)  # fmt: skip
+image_root_option = option(
+    "--image-root", group="Data", help="The folder of the paths in a table, if not its own."
+)
 
 
 def output_option(

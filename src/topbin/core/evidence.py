@@ -8,9 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from topbin.core.checks import Scores, check_scores
 from topbin.core.errors import InputError
+from topbin.core.shares import design_effect
 from topbin.core.tails import Tails
+
+CUTS = 200  # at which it is measured how much the rows of a group are alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +39,13 @@ class Evidence:
     # Whether these rows trained the models that scored the others of them. Such scores are not
     # independent: intervals allow for that.
     crossfitted: bool = False
+    # How much each positive counts, where the labeled positives are not like the others: the
+    # inverse of the odds that it was labeled. None: all count the same.
+    weight_p: Any = None
+    # Rows that belong together, by a number: of the positives and of the unlabeled. A group may
+    # have rows of both kinds. None: all rows are independent.
+    groups_p: Any = None
+    groups_u: Any = None
 
     @classmethod
     def of(
@@ -67,7 +79,34 @@ class Evidence:
     @cached_property
     def tails(self) -> Tails:
         """The counts above each cut: those counted elsewhere, or counted here at the first use."""
-        return Tails.from_scores(*self.scores) if self.counted is None else self.counted
+        if self.counted is not None:
+            return self.counted
+        if self.weight_p is not None:
+            return Tails.weighted(*self.scores, self.weight_p)
+        return Tails.from_scores(*self.scores)
+
+    @cached_property
+    def independent(self) -> Tails:
+        """The tails of as many independent rows as these are worth: the same shares, fewer rows.
+
+        Limits and tests read these. Without groups they are the tails themselves.
+
+        >>> scores, groups = np.repeat([3.0, 2.0, 1.0, 0.0], 5), np.repeat([0, 1, 2, 3], 5)
+        >>> copies = Evidence(scores, scores, groups_p=groups, groups_u=groups)
+        >>> copies.independent.n_p, copies.independent.above_u
+        (4, array([4., 3., 2., 1.]))
+        """
+        tails = self.tails
+        if self.groups_p is None or self.groups_u is None:
+            return tails
+        scores_p, scores_u = self.scores
+        read = np.unique(tails.cuts[:: max(1, tails.cuts.size // CUTS)])
+        sides = (tails.n_p, scores_p, self.groups_p), (tails.n_u, scores_u, self.groups_u)
+        n_p, n_u = (
+            max(1, int(count / design_effect(scores, groups, read)))
+            for count, scores, groups in sides
+        )
+        return Tails(tails.cuts, tails.q_p * n_p, tails.q_u * n_u, n_p, n_u)
 
     @property
     def has_tails(self) -> bool:

@@ -1,4 +1,8 @@
-"""Shares of rows: exact limits (Clopper & Pearson, Biometrika 1934), and shares below a score."""
+"""Shares of rows: exact limits (Clopper & Pearson, Biometrika 1934), and shares below a score.
+
+Rows that belong together, such as visits of one patient, say less than as many independent ones.
+`design_effect` measures how much less (Kish, Survey Sampling, 1965).
+"""
 
 from typing import Any
 
@@ -45,3 +49,29 @@ def share_below(
         return np.asarray((ends[0] + ends[1]) / (2 * ranked.size), np.float64)
     below = np.concatenate([[0.0], np.cumsum(weights)])
     return np.asarray((below[ends[0]] + below[ends[1]]) / (2 * below[-1]), np.float64)
+
+
+def design_effect(scores: Scores, groups: NDArray[np.intp], cuts: Scores) -> float:
+    """How many times as much as those of independent rows do shares above a cut vary, at most?
+
+    The variance of a share is that of sums over groups. The largest effect of all cuts counts, but
+    no more than if the rows of a group were copies of each other, and no less than 1.
+
+    >>> groups = np.repeat([0, 1, 2, 3], 3)
+    >>> scores = np.array([9.0, 1.0, 5.0, 4.0])[groups]     # copies: 12 rows are worth 4
+    >>> design_effect(scores, groups, np.array([2.0, 5.0]))
+    3.0
+    """
+    sizes = np.bincount(groups)
+    sizes, codes = sizes[sizes > 0], np.cumsum(sizes > 0)[groups] - 1
+    copies = float((sizes**2).sum() / scores.size)
+    if sizes.size < 2:
+        return copies
+    found = 1.0
+    for cut in cuts:
+        hits = np.bincount(codes, scores >= cut, minlength=sizes.size)
+        share = hits.sum() / scores.size
+        if 0 < share < 1:
+            spread = ((hits - share * sizes) ** 2).sum() * sizes.size / (sizes.size - 1)
+            found = max(found, float(spread / (scores.size * share * (1 - share))))
+    return min(found, copies)

@@ -63,6 +63,24 @@ class Tails:
         return total
 
     @classmethod
+    def weighted(cls, scores_p: Any, scores_u: Any, weight_p: Any) -> "Tails":
+        """Count the positives by weights; `n_p` is as many equal ones as they are worth.
+
+        That is Kish's effective number, (Σw)²/Σw², rounded, and the counts are shares of it.
+
+        >>> tails = Tails.weighted([1.0, 2.0, 2.0], [0.0, 1.5, 2.0, 3.0], [2.0, 1.0, 1.0])
+        >>> tails.n_p, tails.q_p
+        (3, array([1. , 0.5]))
+        """
+        plain, weight = cls.from_scores(scores_p, scores_u), np.asarray(weight_p, np.float64)
+        order = np.argsort(scores_p)
+        below = np.concatenate([[0.0], np.cumsum(weight[order])])
+        first = np.searchsorted(np.asarray(scores_p)[order], plain.cuts)
+        share = 1 - below[first] / below[-1]
+        n_p = max(1, round(float(weight.sum() ** 2 / (weight**2).sum())))
+        return replace(plain, above_p=n_p * share, n_p=n_p)
+
+    @classmethod
     def of_positives(cls, scores_p: Any) -> "Tails":
         """Cuts and positive counts, with no unlabeled row counted yet."""
         ranked = np.sort(check_scores(scores_p, "scores_p"))

@@ -189,6 +189,10 @@ class Part:
         """The same rows; only text files have dates that can be read in several ways."""
         return self
 
+    def read_decimals(self, decimals: Mapping[str, str]) -> "Part":
+        """The same rows; only text files have numbers that can be read in several ways."""
+        return self
+
     def count(self) -> int:
         """How many rows there are."""
         assert self.size is not None

@@ -4,14 +4,12 @@ Numbers and booleans stay as they are, with NaN where a value is missing. A date
 month, weekday and days since the first date, and the hour if the dates have times. A string becomes
 the position of its category, and NaN if the category is new. Where the categories are many, a few
 hashes of their letters follow (Weinberger et al. 2009), which similar strings share. With a text
-column the matrix is sparse: words weighted by TF-IDF (Salton & Buckley 1988), categories one-hot,
-everything else scaled with missing values at the mean.
+column (`topbin.data.words`) the matrix is sparse: categories are one-hot, and everything else is
+scaled with missing values at the mean.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -23,9 +21,11 @@ from topbin.core.errors import InputError
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
 from topbin.data.dates import ISO, ORDERS
-from topbin.data.findings import useless
+from topbin.data.decimals import MARKS, TEXT
+from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.images.cache import decode_column
 from topbin.data.schema import Kind, check_columns, nearest
+from topbin.data.words import learn_words, text_matrix
 
 Floats = NDArray[np.float64]
 FAR = 1e6  # standard deviations; a value of another scale must not become infinite
@@ -41,6 +41,7 @@ FITS: Mapping[str, tuple[Kind, ...]] = {
     "image": ("string",),  # paths
     "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
+AS_TEXT = ("string", "text", "image")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +62,13 @@ class Feature:
     scale: tuple[float, ...] = ()
     terms: tuple[str, ...] = ()
     idf: tuple[float, ...] = ()
+    letters: tuple[str, ...] = ()
+    letters_idf: tuple[float, ...] = ()
     shape: tuple[int, ...] = ()  # of an image: channels, height, width
 
     def __post_init__(self) -> None:
-        if self.kind not in FITS or len(self.terms) != len(self.idf):
+        pairs = (self.terms, self.idf), (self.letters, self.letters_idf)
+        if self.kind not in FITS or any(len(terms) != len(idf) for terms, idf in pairs):
             raise ValueError(f"column {self.name!r} has no known kind, or terms without weights")
 
     @property
@@ -74,7 +78,8 @@ class Feature:
 
     def names(self, *, sparse: bool) -> list[str]:
         """What its columns of the matrix are called."""
-        parts = {"date": self.date_parts, "text": self.terms, "string": self.categories}
+        words = (*self.terms, *(f"~{letters}~" for letters in self.letters))
+        parts = {"date": self.date_parts, "text": words, "string": self.categories}
         if self.kind in parts and (sparse or self.kind == "date"):
             return [f"{self.name} {part}" for part in parts[self.kind]]
         return [self.name, *(f"{self.name} hash {i}" for i in range(self.hashes))]
@@ -107,7 +112,8 @@ class Features:
     """A fitted encoder: columns, their order, kinds and categories.
 
     It encodes every later table in the same way. `dates` is the order of day, month and year in
-    csv files, by column, where dates were not in ISO 8601.
+    csv files, by column, where dates were not in ISO 8601; `decimals` is "," or ".", by column,
+    where numbers had decimal commas or separated thousands.
 
     >>> features = fit_features({"age": [31, 47, 52], "town": ["Ulm", "Köln", None]})
     >>> features.encode({"town": ["Ulm", "Rom"], "age": [20, None]})      # in any column order
@@ -118,6 +124,7 @@ class Features:
     features: tuple[Feature, ...]
     dropped: tuple[Dropped, ...] = ()
     dates: Mapping[str, str] = field(default_factory=dict)
+    decimals: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sparse(self) -> bool:
@@ -172,15 +179,21 @@ class Features:
 
     def orders(self, given: str | None) -> dict[str, str]:
         """How to read dates of new files: as in the fit, or as given; what was text stays text."""
-        told = {f.name: ISO if f.kind in ("string", "text", "image") else given for f in self.features}
+        told = {f.name: ISO if f.kind in AS_TEXT else given for f in self.features}
         return {name: order for name, order in told.items() if order} | {**self.dates}
+
+    def marks(self, given: str | None) -> dict[str, str]:
+        """How to read numbers of new files: as in the fit, or as given; text stays text."""
+        told = {f.name: TEXT if f.kind in AS_TEXT else given for f in self.features}
+        return {name: mark for name, mark in told.items() if mark} | {**self.decimals}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         features = [feature.to_dict() for feature in self.features]
         dropped = [asdict(column) for column in self.dropped]
         dates = {"dates": dict(self.dates)} if self.dates else {}
-        return {"features": features, "dropped": dropped, **dates}
+        decimals = {"decimals": dict(self.decimals)} if self.decimals else {}
+        return {"features": features, "dropped": dropped, **dates, **decimals}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Features":
@@ -191,7 +204,10 @@ class Features:
             dates = dict(stored.get("dates", {}))
             if not set(dates.values()) <= ORDERS.keys():
                 raise ValueError(f"unknown orders of dates: {dates}")
-            return cls(features, dropped, dates)
+            decimals = dict(stored.get("decimals", {}))
+            if not set(decimals.values()) <= MARKS.keys():
+                raise ValueError(f"unknown decimal marks: {decimals}")
+            return cls(features, dropped, dates, decimals)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError("TB110", f"the stored encoder is damaged: {error!r}.") from error
 
@@ -210,9 +226,10 @@ def fit_features(
 ) -> Features:
     """Learn how to encode a table; say which columns are dropped, and why.
 
-    `exclude` names columns that are not features (label, id); `text` those to read as words.
-    Columns that are constant, or look like an identifier or free text, are dropped unless `keep`
-    names them. `table` is what `Features.encode` takes.
+    `exclude` names columns that are not features (label, id); `text` those to read as words, beside
+    those that look like free text. Columns that are constant or look like an identifier are dropped
+    unless `keep` names them; so named, free text is a category. `table` is what `Features.encode`
+    takes.
 
     >>> fit_features({"day": ["2020-02-03", "2020-05-01"], "paid": [1, 0]}).names
     ['day year', 'day month', 'day weekday', 'day days', 'paid']
@@ -221,31 +238,31 @@ def fit_features(
     kinds, where = columns.table.kinds, columns.table.name
     check_columns([*exclude, *text, *keep], list(kinds), where)
     names = [name for name in kinds if name not in exclude]
-    reasons = {name: _useless(columns[name], keep=name in [*text, *keep]) for name in names}
+    found = {name: useless(columns[name]) for name in names}
+    looks = [name for name, finding in found.items() if finding and finding.code in TEXTUAL]
+    texts = {*text, *looks} - {*keep}
+    asked = {*texts, *keep}
+    reasons = {name: _useless(columns[name], found[name], keep=name in asked) for name in names}
     dropped = tuple(Dropped(name, reason) for name, reason in reasons.items() if reason)
     used = [name for name in names if not reasons[name]]
     if not used:
         seen = " ".join(column.reason for column in dropped[:8]) or "Every column is left out."
         raise InputError("TB108", f"{where} has no column to learn from. {seen}")
-    sparse = bool(set(text) & set(used))
-    features = tuple(_learn(columns[name], name in text, sparse) for name in used)
+    sparse = bool(texts & set(used))
+    features = tuple(_learn(columns[name], name in texts, sparse) for name in used)
     return Features(features, dropped)
 
 
-def _useless(column: Column, *, keep: bool) -> str:
-    finding = useless(column)
+def _useless(column: Column, finding: Finding | None, *, keep: bool) -> str:
     if finding is None or (keep and finding.code != "unreadable" and not column.missing.all()):
         return ""
-    if finding.code != "free-text":
-        return finding.sentence
-    option = f'text=["{column.name}"] (--text {quote(column.name)})'
-    return f"{finding.sentence} topbin.fit reads its words with {option}."
+    return finding.sentence
 
 
 def _learn(column: Column, is_text: bool, sparse: bool) -> Feature:
     name, kind = column.name, column.kind
     if is_text:
-        return _learn_text(column)
+        return Feature(name=name, kind="text", **learn_words(column))
     if kind in ("string", "blank"):
         seen = sorted(text for text in column.texts if text.strip())  # blank text is missing
         hashes = HASHES if len(seen) > MANY and not sparse else 0
@@ -271,20 +288,6 @@ def _center_and_scale(values: Floats) -> tuple[float, float]:
     values = np.sort(values)  # the order of rows would move the last bits
     unit = 2.0 ** min(1023, int(np.frexp(np.nanmax(np.abs(values)))[1]))  # exact to divide by
     return float(np.nanmean(values / unit) * unit), float(np.nanstd(values / unit) * unit) or 1.0
-
-
-def _learn_text(column: Column) -> Feature:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    if column.kind != "string":
-        raise InputError("TB108", f'"{column.name}" is {column.kind}, not text; leave out --text.')
-    for min_df in (2, 1):  # a word seen once says nothing, unless there are no others
-        vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=min_df)
-        with suppress(ValueError):
-            vectorizer.fit(column.strings)
-            terms, idf = vectorizer.get_feature_names_out().tolist(), vectorizer.idf_.tolist()
-            return Feature(name=column.name, kind="text", terms=tuple(terms), idf=tuple(idf))
-    raise InputError("TB108", f'"{column.name}" has no words to read; leave out --text.')
 
 
 def numbers(feature: Feature, column: Column) -> list[Floats]:
@@ -362,12 +365,4 @@ def _one_hot(feature: Feature, column: Column) -> Any:
     return csr_array((np.ones(known.size), places), shape=(codes.size, len(feature.categories)))
 
 
-def _words(feature: Feature, column: Column) -> Any:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    vectorizer = TfidfVectorizer(sublinear_tf=True, vocabulary=list(feature.terms))
-    vectorizer.idf_ = np.array(feature.idf)
-    return csr_array(vectorizer.transform(column.strings))
-
-
-SPARSE: Mapping[str, Callable[[Feature, Column], Any]] = {"string": _one_hot, "text": _words}
+SPARSE: Mapping[str, Callable[[Feature, Column], Any]] = {"string": _one_hot, "text": text_matrix}

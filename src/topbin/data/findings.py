@@ -6,7 +6,7 @@ no column leaks, an AUC of .99 means that at most 2 % of the unlabeled are posit
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from shlex import quote
 from typing import Any
@@ -25,8 +25,12 @@ LEAK_AUC = 0.98
 FEW_VALUES = 50
 FEW_ROWS = 20
 NEARLY_ALL = 0.95
-WORDS_OF_A_TEXT = 4
-NOT_COMPARED = ("constant", "identifier", "unreadable")  # by these columns, rows are not compared
+WORDS_OF_A_TEXT, DIFFERENT = 4, 0.5
+LONG, LETTERS, DIGITS = 20, 0.9, 0.15  # a long string; the share of letters in one without words
+LOOKED_AT = 1000  # texts of a column
+TEXTUAL = ("free-text", "sequence")
+# By these columns, rows are not compared.
+NOT_COMPARED = ("constant", "identifier", "long-strings", "unreadable")
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|rowid|row_number)($|[^a-z])")
 
 # Thousands separators, decimal commas, currency signs and percent signs.
@@ -96,7 +100,7 @@ def find_in_columns(
 
 
 def useless(column: Column) -> Finding | None:
-    """The reason why no model should read this column, if there is one."""
+    """Why no model should read this column as it is, if there is a reason; text, as words only."""
     if column.kind != "other":
         return constant(column) or identifier(column)
     sentence = f'"{column.name}" holds lists, bytes, times or mixed values, which no model reads.'
@@ -119,8 +123,9 @@ def constant(column: Column) -> Finding | None:
 def identifier(column: Column) -> Finding | None:
     """Values that name a row rather than describe it: hardly any value comes twice.
 
-    For strings that is enough. Whole numbers must all differ, and be dense, in order, or called an
-    id: amounts in cents can all differ, and yet describe their rows.
+    For short strings that is enough; long ones that are not mostly digits may describe their rows.
+    Whole numbers must all differ, and be dense, in order, or called an id: amounts in cents can all
+    differ, and yet describe their rows.
 
     >>> identifier(as_columns({"claim": np.arange(1000, 1100)})["claim"]).figure
     1.0
@@ -128,12 +133,17 @@ def identifier(column: Column) -> Finding | None:
     seen = column.values[~column.missing]
     if seen.size < FEW_ROWS or not (column.kind == "string" or column.is_whole):
         return None
-    code, looks_like = "identifier", "an identifier"
     if column.kind == "string":
+        if (text := free_text(column)) is not None:
+            return text
         share = len(column.texts) / seen.size
         names_rows = share >= NEARLY_ALL
-        if np.mean([len(text.split()) for text in column.texts[:1000]]) >= WORDS_OF_A_TEXT:
-            code, looks_like = "free-text", "free text"
+        if names_rows and _is_long(column) and _share_of(column, str.isdigit) < DIGITS:
+            sentence = (
+                f'"{column.name}" holds long strings, and {100 * share:.0f} % are different. '
+                f'text=["{column.name}"] (--text {quote(column.name)}) reads their letters.'
+            )
+            return Finding("long-strings", column.name, share, sentence)
     else:
         share = np.unique(seen).size / seen.size
         steps = np.diff(seen)
@@ -141,8 +151,46 @@ def identifier(column: Column) -> Finding | None:
         in_order = (steps > 0).all() or (steps < 0).all()
         is_called_id = ID_NAME.search(column.name.lower()) or column.name.endswith(("Id", "ID"))
         names_rows = share == 1 and bool(dense or in_order or is_called_id)
+    sentence = f'"{column.name}" looks like an identifier: {100 * share:.0f} % are different.'
+    return Finding("identifier", column.name, share, sentence) if names_rows else None
+
+
+def free_text(column: Column) -> Finding | None:
+    """Strings to be read, not compared: sentences, or sequences of letters such as proteins.
+
+    Sentences have four words or more on average, and at least half of them are different.
+    Sequences are long, nearly all different, and hardly anything but letters.
+
+    >>> notes = [f"the client wrote letter {k}" for k in range(40)]
+    >>> free_text(as_columns({"note": notes})["note"]).code
+    'free-text'
+    """
+    seen = column.values[~column.missing]
+    if column.kind != "string" or seen.size < FEW_ROWS:
+        return None
+    share = len(column.texts) / seen.size
+    looks_like = ""
+    if share >= DIFFERENT and _mean_of(column, lambda text: len(text.split())) >= WORDS_OF_A_TEXT:
+        code, looks_like = "free-text", "free text"
+    elif share >= NEARLY_ALL and _is_long(column) and _share_of(column, str.isalpha) >= LETTERS:
+        code, looks_like = "sequence", "sequences of letters"
+    if not looks_like:
+        return None
     sentence = f'"{column.name}" looks like {looks_like}: {100 * share:.0f} % are different.'
-    return Finding(code, column.name, share, sentence) if names_rows else None
+    return Finding(code, column.name, share, sentence)
+
+
+def _mean_of(column: Column, measure: Callable[[str], float]) -> float:
+    return float(np.mean([measure(text) for text in column.texts[:LOOKED_AT]]))
+
+
+def _share_of(column: Column, kind: Callable[[str], bool]) -> float:
+    """The share of characters of a kind, as the mean over texts."""
+    return _mean_of(column, lambda text: sum(map(kind, text)) / max(1, len(text)))
+
+
+def _is_long(column: Column) -> bool:
+    return _mean_of(column, len) >= LONG
 
 
 def numbers_as_text(column: Column) -> Finding | None:

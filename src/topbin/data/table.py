@@ -13,6 +13,8 @@ from typing import Any
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
 from topbin.data.dates import Found, Given, date_lines, settle_orders
+from topbin.data.decimals import Found as FoundNumbers
+from topbin.data.decimals import decimal_lines, settle_decimals
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
 from topbin.data.formats import database, delimited, json_files, parquet
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
@@ -33,7 +35,9 @@ class Table:
     """Columns with their types, and the files that hold the rows.
 
     `bad` are files that were left out because they cannot be read, with the reason. `dates` is the
-    order of day, month and year, by column, where dates are not in ISO 8601.
+    order of day, month and year, by column, where dates are not in ISO 8601; `decimals` the mark
+    before the decimals, by column, where numbers have decimal commas or separated thousands, and
+    `decimal_lines` say so.
 
     >>> import pandas as pd
     >>> table = open_table(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}))
@@ -46,6 +50,8 @@ class Table:
     files: tuple[Part, ...]
     bad: dict[str, InputError] = field(default_factory=dict)
     dates: dict[str, str] = field(default_factory=dict)
+    decimals: dict[str, str] = field(default_factory=dict)
+    decimal_lines: Sequence[str] = ()
 
     @property
     def date_lines(self) -> list[str]:
@@ -131,6 +137,7 @@ def open_table(
     needed: Names = None,
     skip_bad: bool = False,
     dates: Given = None,
+    decimal: Given = None,
     partitions: bool = False,
 ) -> Table:
     """Open a path, a glob pattern, a list of these, an address, or a frame; read no rows yet.
@@ -152,6 +159,9 @@ def open_table(
         How dates in csv files are written that are not in ISO 8601: "dmy", "mdy" or "ymd"; "iso"
         leaves them as text. A column that fits one order in all files needs none; one that fits two
         is TB118. A mapping gives orders by column.
+    decimal
+        What decimals follow in csv files, "," or ".", where "1,234" could be either; "text" leaves
+        numbers with decimal commas or separated thousands as text. A mapping gives it by column.
     partitions
         Also read columns from folders called `column=value`; without it they are only folders.
 
@@ -161,7 +171,8 @@ def open_table(
     ({'age': 'number', 'town': 'string'}, 2)
     """
     matching = columns if needed is None and sql is None else needed
-    (table,) = _agreed([_found(source, sql, skip_bad, partitions)], dates, matching)
+    found = _found(source, sql, skip_bad, partitions)
+    (table,) = _agreed([found], dates, decimal, matching)
     if sql is not None and not table.files[0].is_database:
         table = _query(table, sql)
     table.check(columns or ())
@@ -169,7 +180,12 @@ def open_table(
 
 
 def read_table(
-    source: Any, *, sql: str | None = None, columns: Names = None, dates: Given = None
+    source: Any,
+    *,
+    sql: str | None = None,
+    columns: Names = None,
+    dates: Given = None,
+    decimal: Given = None,
 ) -> Batch:
     """Read all rows of a source, or raise a coded error; parameters as in `open_table`.
 
@@ -177,11 +193,15 @@ def read_table(
     >>> read_table(pd.DataFrame({"age": [31, 47], "town": ["Ulm", None]}), columns=["age"]).rows
     2
     """
-    return open_table(source, sql=sql, columns=columns, dates=dates).whole()
+    return open_table(source, sql=sql, columns=columns, dates=dates, decimal=decimal).whole()
 
 
 def open_pair(
-    positives: Any, unlabeled: Any, dates: Given = None, partitions: bool = False
+    positives: Any,
+    unlabeled: Any,
+    dates: Given = None,
+    partitions: bool = False,
+    decimal: Given = None,
 ) -> tuple[Table, Table]:
     """Open known positives and unlabeled rows, to be read as the same columns and types.
 
@@ -192,7 +212,8 @@ def open_pair(
     >>> [list(table.types) for table in two]
     [['x', 'y'], ['x', 'y']]
     """
-    p, u = _agreed([_found(s, partitions=partitions) for s in (positives, unlabeled)], dates)
+    found = [_found(source, partitions=partitions) for source in (positives, unlabeled)]
+    p, u = _agreed(found, dates, decimal)
     types = merge_types([(p.name, p.types), (u.name, u.types)])
     return p.read_as(types), u.read_as(types)
 
@@ -229,15 +250,21 @@ def _found(
     return Table(_listed(paths), {}, tuple(files), bad)
 
 
-def _agreed(tables: Sequence[Table], dates: Given, needed: Names = None) -> list[Table]:
-    """The same tables, with one order of dates and one type per column."""
+def _agreed(
+    tables: Sequence[Table], dates: Given, decimal: Given, needed: Names = None
+) -> list[Table]:
+    """The same tables, with one order of dates, one decimal mark and one type per column."""
     files = [file for table in tables for file in table.files]
     orders = settle_orders(_dated(files, needed), dates)
+    numbers = list(_numbered(files, needed))
+    marks = settle_decimals(numbers, decimal)
+    how: Any = {"dates": orders, "decimals": marks}
+    how["decimal_lines"] = decimal_lines(numbers, marks, decimal)
     agreed = []
     for table in tables:
-        read = tuple(file.read_dates(orders) for file in table.files)
+        read = tuple(file.read_dates(orders).read_decimals(marks) for file in table.files)
         types = merge_types([(file.name, file.types) for file in read], needed)
-        agreed.append(replace(table, files=read, dates=orders).read_as(types))
+        agreed.append(replace(table, files=read, **how).read_as(types))
     return agreed
 
 
@@ -247,6 +274,21 @@ def _dated(files: Iterable[Part], needed: Names) -> Iterator[Found]:
         for column, dated in getattr(file, "dated", {}).items():
             if needed is None or column in needed:
                 yield file.name, column, dated
+
+
+def _numbered(files: Sequence[Part], needed: Names) -> Iterator[FoundNumbers]:
+    """The columns of each file that hold numbers with marks, if they are numbers in all files."""
+    known = [(file, getattr(file, "numbered", {})) for file in files]
+    words = {
+        column
+        for file, numbered in known
+        for column, kind in kinds_of(file.types).items()
+        if kind not in ("number", "blank") and column not in numbered
+    }
+    for file, numbered in known:
+        for column, found in numbered.items():
+            if column not in words and (needed is None or column in needed):
+                yield file.name, column, found
 
 
 def _paths(source: SourceLike) -> list[str]:

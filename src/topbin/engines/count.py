@@ -202,6 +202,7 @@ def count_from(
     negative: Any = None,
     drop_nan: bool = False,
     skip_bad: bool = False,
+    decimal: str | None = None,
     partitions: bool = False,
 ) -> Counted:
     """Tails of the scores in files, for every value of the column `by`, and what was noticed.
@@ -215,11 +216,15 @@ def count_from(
     drop_nan, skip_bad, partitions
         Leave out rows whose score is missing, NaN or infinite, which are otherwise TB004, and files
         that cannot be read, which are otherwise TB102. Read columns from folders, `column=value`.
+    decimal
+        What decimals follow in csv files, as in `topbin.data.open_table`.
     """
     columns = Columns(score, label, by)
     with advising_to_skip(skip_bad):
         # A group is called as it is written, so no order of day and month has to be known.
         how: Any = {"skip_bad": skip_bad, "partitions": partitions, "dates": "iso"}
+        usual = {} if decimal is None else dict.fromkeys(columns.names, decimal)
+        how["decimal"] = usual | ({} if by in (None, score) else {by: "text"})
         table = open_table(source, columns=columns.names, **how)
         _check_kinds(table, score)
         is_short = table.types[score] == "FLOAT"
@@ -239,7 +244,8 @@ def count_from(
     above = _second_pass(engine, parts, columns, labels, of_p)
     tails = _joined(of_p, above, by)
     distinct = {group: full[group].cuts.size for group in tails}
-    notes = *skipped([*table.bad, *bad]), *_notes(seen, of_p.keys() ^ above.keys(), len(tails))
+    read = *skipped([*table.bad, *bad]), *table.decimal_lines
+    notes = *read, *_notes(seen, of_p.keys() ^ above.keys(), len(tails))
     return Counted(tails, labels, tuple(parts), columns, distinct, notes)
 
 

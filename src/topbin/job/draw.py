@@ -106,6 +106,7 @@ def open_labeled(
     positives: Any = None,
     sql: str | None = None,
     dates: str | None = None,
+    decimal: str | None = None,
     partitions: bool = False,
 ) -> LabeledTable:
     """Open a table with a label column, or one of `positives` beside one of unlabeled rows.
@@ -113,9 +114,10 @@ def open_labeled(
     Columns are compared before any row is read; then the table of positives is read whole.
     """
     if positives is None:
-        table = open_table(source, sql=sql, dates=dates, partitions=partitions)
+        how: Any = {"dates": dates, "decimal": decimal, "partitions": partitions}
+        table = open_table(source, sql=sql, **how)
         return LabeledTable(table.check([str(label)]), label)
-    known, table = open_pair(positives, source, dates, partitions)
+    known, table = open_pair(positives, source, dates, partitions, decimal)
     return LabeledTable(table, None, known.whole())
 
 

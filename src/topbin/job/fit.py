@@ -12,10 +12,12 @@ from typing import Any, Literal
 from topbin.core.checks import check_above_zero, check_count, check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.evidence import Evidence
+from topbin.data.images.cache import LEAVE_OUT
 from topbin.data.images.rows import Images
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
-from topbin.job.images import LEAVE_OUT, ImageOptions, has_images
+from topbin.job.images import ImageOptions, has_images, refuse_labeling
+from topbin.job.labeling import check_labeling, classifier_for, labeling_of
 from topbin.job.prepare import Prepared, prepare, sample_of
 from topbin.job.progress import Event, Forecast, shown
 from topbin.job.result import Result
@@ -45,7 +47,11 @@ def fit(
     image_root: str | None = None,
     bad_images: str = LEAVE_OUT,
     dates: str | None = None,
+    decimal: str | None = None,
     partitions: bool = False,
+    method: str = "tedn",
+    subtypes: bool = False,
+    labeled_by: str | Sequence[str] = (),
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
@@ -62,10 +68,15 @@ def fit(
     """Do the whole job on a frame or on files; `label` names the column that marks the positives.
 
     `source` is a pandas, polars or arrow frame, a path, a pattern or a list of files. With
-    `positives`, another of these, all its rows are unlabeled. `dates` and `partitions` are as in
-    `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of `topbin.engines`) is
-    given and it has more than four times `sample` (100,000) unlabeled rows. Then so many, drawn at
-    random, train the models; all others are scored, and give α, its interval and candidates.
+    `positives`, another of these, all its rows are unlabeled. `dates`, `decimal` and `partitions`
+    are as in `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of
+    `topbin.engines`) is given and it has more than four times `sample` (100,000) unlabeled rows.
+    Then so many, drawn at random, train the models; all others are scored, and give α, its interval
+    and candidates.
+
+    If labels are not random: `subtypes=True` reports which kinds of positives are labeled how
+    often, `method="subtypes"` lets them count accordingly, and `labeled_by` names columns on which
+    it depends who is labeled.
 
     Images are folders or lists of files, arrays of uint8 (n, height, width[, channels]), or a table
     whose column `image` has paths, relative to its own folder or to `image_root`, and inside it.
@@ -82,8 +93,10 @@ def fit(
     True
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
+    labeling = check_labeling(method, labeled_by, subtypes)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
-    read: Any = {"drop": drop, "text": text, "dates": dates, "partitions": partitions}
+    read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
+    read["partitions"] = partitions
     pictures = ImageOptions(image, image_size, image_root, bad_images)
     with _listeners(on_event, verbose) as heard:
         how = replace(pictures, tell=_decoding(heard))
@@ -91,7 +104,7 @@ def fit(
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
     with _listeners(on_event, verbose) as heard:
-        return _fit(data, engine or Local(), asked, shared, time_limit, heard)
+        return _fit(data, engine or Local(), asked, shared, time_limit, heard, labeling)
 
 
 def _prepared(
@@ -142,6 +155,7 @@ def _fit(
     shared: dict[str, Any],
     time_limit: float | None,
     heard: Sequence[Callable[[Event], object]],
+    labeling: dict[str, Any],
 ) -> Result:
     """The first estimate, then the careful one; `shared` are parameters of both classifiers."""
 
@@ -159,7 +173,8 @@ def _fit(
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
     limit = {"time_limit": time_limit, "on_event": told}
-    two = _classifiers(data, asked["preset"], shared, limit)
+    two = _classifiers(data, asked["preset"], labeling, shared, limit)
+    subtypes = labeling["subtypes"]
     kept = sum(name.startswith(TEDN.name) for name in shared["memory"])
     forecast = Forecast(monotonic(), two.steps * kept)
     first = two.quick.fit(data.X, y).set_params(memory=None)
@@ -167,6 +182,7 @@ def _fit(
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(*two.work))
     result = _refined(result, two.careful, y, engine)
+    result = replace(result, labeling=labeling_of(data, two.careful, y, subtypes))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
 
@@ -185,10 +201,15 @@ class _Classifiers:
 
 
 def _classifiers(
-    data: Prepared, preset: str, shared: dict[str, Any], limit: dict[str, Any]
+    data: Prepared,
+    preset: str,
+    labeling: dict[str, Any],
+    shared: dict[str, Any],
+    limit: dict[str, Any],
 ) -> _Classifiers:
     """Nets for images, and for tables the default models."""
     if isinstance(data.X, Images):
+        refuse_labeling(**labeling)
         from topbin.learn.classifiers.images import FIRST_IMAGES, effort_of, image_classifier
 
         first, effort = FIRST_IMAGES, effort_of(preset)
@@ -196,7 +217,9 @@ def _classifiers(
         careful = image_classifier(effort, len(data.X), **shared, **limit)
         return _Classifiers(quick, careful, (first.work, effort.work), careful.steps)
     plan = plan_for(TEDN, data.X, preset_plan(preset))
-    table = TEDnClassifier(plan=plan, **limit, **shared)
+    table = classifier_for(
+        data, labeling["method"], labeling["labeled_by"], plan=plan, **limit, **shared
+    )
     return _Classifiers(PvUClassifier(plan=FIRST, **shared), table, (FIRST, plan))
 
 

@@ -5,8 +5,7 @@ and stay in the run folder, where the report and the review find them.
 """
 
 import os
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,26 +13,35 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from topbin.core.checks import look_up
 from topbin.core.errors import InputError
-from topbin.core.figures import counted
 from topbin.core.hashing import equal_keys
 from topbin.core.labels import Labels, LabelValues, read_labels
+from topbin.core.optional import require
 from topbin.data.batch import Batch, join
 from topbin.data.features import Dropped, Feature, Features
 from topbin.data.find import is_address
 from topbin.data.findings import Finding, overlap
-from topbin.data.images.cache import ABOUT, Told, decode_files, refuse_bad, write_store
+from topbin.data.images.cache import (
+    ABOUT,
+    AT_ONCE,
+    LEAVE_OUT,
+    REFUSE,
+    Told,
+    bad_sentences,
+    check_bad,
+    decode_files,
+    refuse_bad,
+    write_store,
+)
 from topbin.data.images.files import find_images, inside, names_images
 from topbin.data.images.rows import Images, check_side
-from topbin.data.table import listed
+from topbin.data.table import open_table
 from topbin.job.draw import open_labeled, positives_first
 from topbin.job.prepare import Prepared, paths_of
 from topbin.mpe.alarms import repeated_rows, shared_rows
 from topbin.store.runs import IMAGES
 
 COLUMN, LABEL = "image", "label"  # names of columns of sources that have no columns
-LEAVE_OUT, REFUSE = "leave-out", "refuse"
 NOT_READ = '"{}" is not read: the model sees the images only.'
 
 
@@ -50,7 +58,7 @@ class ImageOptions:
 
     def check(self) -> "ImageOptions":
         """The same, or a coded error for what no images could fulfil."""
-        look_up(self.bad, {LEAVE_OUT: 0, REFUSE: 1}, "bad_images")
+        check_bad(self.bad)
         if self.size is not None:
             check_side(self.size, "image_size")
         return self
@@ -76,6 +84,21 @@ def has_images(source: Any, positives: Any, options: ImageOptions) -> bool:
     return any(is_array(given) or names_images(given) for given in (source, positives))
 
 
+def image_options(settings: Mapping[str, Any]) -> ImageOptions | None:
+    """How the settings of a run say that images are read; None if they name no images."""
+    names = {"image": "image", "image_size": "size", "image_root": "root", "bad_images": "bad"}
+    found = ImageOptions(**{own: settings[name] for name, own in names.items() if name in settings})
+    source = settings.get("unlabeled") or settings.get("source")
+    return found if has_images(source, settings.get("positives"), found) else None
+
+
+def refuse_labeling(method: str, labeled_by: Sequence[str], subtypes: bool) -> None:
+    """TB136 for what reads columns, which images do not have."""
+    if subtypes or labeled_by or method == "subtypes":
+        asked = "labeled_by" if labeled_by else "subtypes"
+        raise InputError("TB136", f"{asked} reads columns of a table, and images have none.")
+
+
 def is_array(given: Any) -> bool:
     """Whether this is an array with one image per row."""
     return isinstance(given, np.ndarray) and given.ndim > 2
@@ -92,6 +115,7 @@ def prepare_images(
 ) -> Prepared:
     """Read images and their labels; `read` is for the table that names them."""
     options.check()
+    require("torch", extra="images", caller="fitting images")  # before minutes of decoding
     roles = {name: read.pop(name, None) for name in ("positive", "negative")}
     given = _sources(source, label, positives, options, roles, read)
     images, kept, bad = _decoded(given, options)
@@ -141,7 +165,7 @@ def _arrays(source: Any, label: Any, positives: Any, roles: Any) -> Sources:
     images = Images(pixels, keys, np.arange(len(keys)))
     frames = [_frame([f"image {i + 1}" for i in range(len(one))], None) for one in two]
     if positives is not None:
-        return replace(_two(*frames, COLUMN), images=images)
+        return replace(_two(frames[0], frames[1], COLUMN), images=images)
     return replace(_labeled(frames[0], label, roles), images=images)
 
 
@@ -255,21 +279,6 @@ def _decoded(given: Sources, options: ImageOptions) -> tuple[Images, Any, dict[s
     return done.images, done.kept, done.bad
 
 
-def bad_sentences(bad: Mapping[str, str]) -> list[str]:
-    """What was left out: a sentence per reason, with the first names.
-
-    >>> bad_sentences({"a.jpg": "is cut off", "b.jpg": "is cut off", "c.txt": "is not an image"})
-    ['2 files left out: "a.jpg", "b.jpg" (is cut off).', '1 file left out: "c.txt" (is not an image).']
-    """
-    names: dict[str, list[str]] = defaultdict(list)
-    for path, why in bad.items():
-        names[why].append(f'"{path}"')
-    return [
-        f"{counted(len(own), 'file')} left out: {listed(own)} ({why})."
-        for why, own in names.items()
-    ]
-
-
 def notice_images(images: Images, labels: Labels, bad: Mapping[str, str]) -> tuple[Any, Any]:
     """Files that were left out, and copies: images of P that are among U, or come twice."""
     keys, is_p, is_u = images.row_keys, labels.is_positive, labels.is_unlabeled
@@ -293,6 +302,28 @@ def _named(
         how["bad_images"] = options.bad
     both = {**how, **{name: v if v is None else str(v) for name, v in roles.items()}}
     return named | {name: value for name, value in both.items() if value is not None}
+
+
+def image_batches(
+    source: Sequence[str], encoder: Features, root: str | None = None, **read: Any
+) -> Iterator[Batch]:
+    """New images to score: folders and files, or tables with the column of paths; some at a time.
+
+    `read` is for tables.
+    """
+    assert encoder.image is not None
+    column = encoder.image.name
+    if names_images(list(source)):
+        paths = find_images(source)
+        for start in range(0, len(paths), AT_ONCE):
+            frame = pd.DataFrame({column: paths[start : start + AT_ONCE]})
+            yield replace(Batch.from_frame(frame, name="the images"), first=start)
+        return
+    table = open_table(list(source), needed=[column], **read)
+    root = root_of(list(source), root)
+    for batch in table.batches(rows=AT_ONCE):
+        for start in range(0, batch.rows, AT_ONCE):
+            yield located(batch.take(slice(start, start + AT_ONCE)), column, root)
 
 
 def keep_images(data: Prepared, folder: Path) -> None:

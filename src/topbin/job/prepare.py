@@ -18,8 +18,9 @@ from topbin.core.labels import Labels
 from topbin.data.batch import Batch, Places
 from topbin.data.columns import Columns
 from topbin.data.features import Features, fit_features
-from topbin.data.images.rows import Images
 from topbin.data.findings import Finding, find_in_columns, overlap
+from topbin.data.images.rows import Images
+from topbin.data.schema import quoted
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
 from topbin.job.draw import (
@@ -36,7 +37,7 @@ SAMPLE = 100_000
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
 NAMES = ("positives", "unlabeled", "source")  # settings that name files
 # Findings that the encoder already names among the columns it leaves out.
-DROPPED_ANYWAY = {"constant", "identifier", "free-text"}
+DROPPED_ANYWAY = {"constant", "identifier", "long-strings"}
 LEAK = (
     '"{}" alone separates positives from unlabeled rows; if it leaks the label, this estimate is '
     "not to be trusted."
@@ -71,7 +72,8 @@ class Prepared:
     """Rows whose labels are read and whose features are encoded.
 
     `named` are the settings of a run that name the data. `alarms` are reasons to doubt any estimate
-    from these rows. `rest` is None if they are all rows. `dates` says how dates were read.
+    from these rows. `rest` is None if they are all rows. `dates` and `decimals` say how dates and
+    numbers were read.
     """
 
     table: Batch
@@ -85,6 +87,7 @@ class Prepared:
     alarms: tuple[Alarm, ...] = ()
     rest: Rest | None = None
     dates: Sequence[str] = ()
+    decimals: Sequence[str] = ()
 
     @property
     def sources(self) -> list[str]:
@@ -121,6 +124,7 @@ class Prepared:
             *(f'                {v!r} is read as "unknown", not as "negative"' for v in unknown),
             f"columns         {self._kinds()}",
             *(f"dates           {line}" for line in self.dates),
+            *(f"numbers         {line}" for line in self.decimals),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
         ]
@@ -130,6 +134,8 @@ class Prepared:
         names = {"string": "category", "boolean": "yes/no"}
         kinds = Counter(names.get(f.kind, f.kind) for f in self.encoder.features)
         read = [_plural(count, kind) for kind, count in kinds.most_common()]
+        texts = [f.name for f in self.encoder.features if f.kind == "text"]
+        read = [f"{r} ({quoted(texts)})" if r.endswith(" text") else r for r in read]
         dropped = len(self.encoder.dropped)
         return ", ".join([*read, *([f"{dropped:,} left out"] if dropped else [])])
 
@@ -182,6 +188,7 @@ def prepare(
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     dates: str | None = None,
+    decimal: str | None = None,
     partitions: bool = False,
     images: Any = None,
     sample: int | None = None,
@@ -197,12 +204,18 @@ def prepare(
     if images is not None:
         from topbin.job.images import prepare_images  # which builds on this module
 
+        if sample is not None:
+            raise InputError(
+                "TB136",
+                "images are decoded into a file that may be larger than memory, and all of them "
+                "train; leave out --sample and --engine (sample=, engine=).",
+            )
         return prepare_images(
             source, label, positives=positives, options=images, positive=positive,
-            negative=negative, id=id, sql=sql, dates=dates, partitions=partitions,
+            negative=negative, id=id, sql=sql, dates=dates, decimal=decimal, partitions=partitions,
         )  # fmt: skip
     _check_label(label, positives)
-    how: Any = {"sql": sql, "dates": dates, "partitions": partitions}
+    how: Any = {"sql": sql, "dates": dates, "decimal": decimal, "partitions": partitions}
     opened = open_labeled(source, label, positives=positives, **how)
     roles = {"positive": positive, "negative": negative}
     drawn = None
@@ -223,12 +236,13 @@ def prepare(
     shown = columns if rest is None else rest.columns
     encoder = fit_features(shown, exclude=[*hidden, *_names(drop)], text=texts).by_name()
     orders = {c: order for c, order in opened.table.dates.items() if c in encoder.columns}
-    encoder = replace(encoder, dates=orders)
+    marks = {c: mark for c, mark in opened.table.decimals.items() if c in encoder.columns}
+    encoder = replace(encoder, dates=orders, decimals=marks)
     X = encoder.encode(columns)
-    read = [name for name in encoder.columns if name not in texts]
+    read = [feature.name for feature in encoder.features if feature.kind != "text"]
     findings, alarms = _notice(columns, X, labels, read)
-    lines = opened.table.date_lines
-    return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest, lines)
+    lines = (opened.table.date_lines, opened.table.decimal_lines)
+    return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest, *lines)
 
 
 def _draw(
@@ -250,9 +264,10 @@ def from_settings(
 ) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
     names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
-    asked = {name: settings[name] for name in (*names, "partitions", "seed") if name in settings}
+    asked = (*names, "decimal", "partitions", "seed")
+    named = {name: settings[name] for name in asked if name in settings}
     source = settings.get("unlabeled") or settings["source"]
-    return prepare(source, **asked, images=images, sample=sample_of(settings), engine=engine)
+    return prepare(source, **named, images=images, sample=sample_of(settings), engine=engine)
 
 
 def sample_of(settings: Mapping[str, Any]) -> int | None:

@@ -18,6 +18,7 @@ from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.audit import NEEDS_RANDOM
 from topbin.evaluate.candidates import precision_of_best, what_to_expect
 from topbin.evaluate.threshold import out_of_reach
+from topbin.job.labeling import plain_labeling
 from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
 from topbin.learn.crossfit import Chain
@@ -67,11 +68,15 @@ class Result:
     stopped: str | None = None
     best: Best | None = None
     chains: tuple[Chain, ...] = ()
+    labeling: Any = None  # `Subtypes` or a `Propensity`, if it was asked for
 
     @property
     def estimate(self) -> AlphaEstimate:
         """α among the unlabeled, with interval, bound and alarms."""
-        return self.data.with_alarms(self.classifier.estimate_, self.methods)
+        found = self.data.with_alarms(self.classifier.estimate_, self.methods)
+        if self.labeling is None or hasattr(self.classifier, "labeling_"):
+            return found  # labels need not be random
+        return replace(found, alarms=(*found.alarms, *self.labeling.test.alarms()))
 
     @property
     def evidence(self) -> Evidence:
@@ -139,7 +144,7 @@ class Result:
 
     def _likely(self, alpha: float, ranked: Scores) -> Floats:
         """The probabilities of the best rows, if α has this value."""
-        return fit_posterior(*self.evidence.scores, alpha)(ranked)
+        return fit_posterior(*self.evidence.scores, alpha, self.evidence.weight_p)(ranked)
 
     def _precision(self, ranked: Scores) -> tuple[Floats, Floats]:
         """For each k the precision of the k best rows, and its low end."""
@@ -262,6 +267,7 @@ class Result:
             "agreement": self.agreement(),
             "model": {"class": type(self.classifier).__name__},
             **self._columns_that_matter(),
+            **plain_labeling(self.labeling),
             "history": [record(epoch) for epoch in self.classifier.history_],
             "sensitivity": self.sensitivity(),
             "candidates": {"file": "candidates.csv", **asdict(self.picked())},
@@ -323,8 +329,9 @@ def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
     lines += [f"stopped early   {found['stopped']}; best so far:"] if found["stopped"] else []
     lines.append(AlphaEstimate.from_dict(estimate).summary(**among))
     lines += [f"agreement       {found['agreement']}", *read]
-    told = f"{picked['why']}; {what_to_expect(picked, estimate)}"
-    lines.append(f"candidates      {counted(picked['rows'])}: {told}")
+    lines += found.get("labeling", {}).get("lines", ())
+    why = f"{picked['why']}; {what_to_expect(picked, estimate)}"
+    lines.append(f"candidates      {counted(picked['rows'])}: {why}")
     if estimate["n_p"] >= RANGE_ONLY:
         cases = ((c["if"], figure(c["alpha"]), counted(c["rows"])) for c in found["sensitivity"])
         lines.append("what if         " + "; ".join(f"{c} {a}: {rows}" for c, a, rows in cases))

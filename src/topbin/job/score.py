@@ -19,15 +19,18 @@ from topbin.core.atomic import lock, new_file, remove, remove_parts, write_error
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.data.batch import Batch, Part
+from topbin.data.columns import as_columns
 from topbin.data.features import Features
 from topbin.data.find import SourceLike
 from topbin.data.formats.parquet import stamp
+from topbin.data.images.files import names_images
 from topbin.data.schema import Types, kinds_of
 from topbin.data.table import Table, open_table, skipped
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import Outcome, advising_to_skip, total_of
+from topbin.job.images import located
 from topbin.store.models import SUMS, reading
-from topbin.store.scorer import MODEL, POSITIVE, PROBABILITY, read_scorer, refuse_scored
+from topbin.store.scorer import MODEL, POSITIVE, PROBABILITY, Told, read_scorer, refuse_scored
 
 DONE = "_SUCCESS"  # as Hadoop and Spark mark a folder that is complete
 NOT_NEEDED = ("evidence_", "oof_proba_")
@@ -54,18 +57,24 @@ class Job:
 
     def target(self, part: Part) -> Path:
         """Where the scores of a part belong."""
-        told = (self.key, part.path, *stamp(part.path), part.groups)
+        marks = getattr(part, "marks", {})  # numbers with commas, which an option may read
+        told = (self.key, part.path, *stamp(part.path), part.groups, *sorted(marks.items()))
         name = f"{Path(part.path).stem}-{(part.groups or (0,))[0]:05d}"
         return self.folder / f"{name}-{_hash(repr(told))[:12]}.parquet"
 
-    def score(self, batch: Batch, types: Types) -> Any:
-        """The batch as Arrow rows with two columns more; its own keep their types."""
+    def score(self, batch: Batch, types: Types, path: str) -> tuple[Any, Told]:
+        """The batch as Arrow rows with two columns more, and what its columns told the model."""
         arrow = require("pyarrow", extra="dask", caller="topbin score --engine")
-        features = self.encoder.encode(batch.select(self.encoder.columns))
+        rows = batch.select(self.encoder.columns)
+        if self.encoder.image is not None:
+            rows = located(rows, self.encoder.image.name, os.path.dirname(path))
+        columns = as_columns(rows)
+        features = self.encoder.encode(columns)
         with reading("the model of the run"):
             p = self.model.predict_proba(features)[:, 1]
         found = batch.to_arrow(types).append_column(PROBABILITY, arrow.array(p))
-        return found.append_column(POSITIVE, arrow.array(p > 0.5))
+        scored = found.append_column(POSITIVE, arrow.array(p > 0.5))
+        return scored, Told.of(self.encoder, columns)
 
 
 def score_files(
@@ -77,6 +86,7 @@ def score_files(
     force: bool = False,
     skip_bad: bool = False,
     dates: str | None = None,
+    decimal: str | None = None,
     partitions: bool = False,
 ) -> Scored:
     """Score files with the model of a run into a folder of parquet files.
@@ -85,12 +95,19 @@ def score_files(
     of another format. Called again after it was stopped, it continues with the parts that have
     none; called with more files, it scores these. `force` removes scores in the folder that belong
     to another job, which are otherwise TB104. `skip_bad` leaves out files that cannot be read,
-    which are otherwise TB102. `dates` and `partitions` are as in `topbin.fit`.
+    which are otherwise TB102. `dates`, `decimal` and `partitions` are as in `topbin.fit`.
     """
     model, encoder, key = _read_lean(Path(run))
+    if encoder.image is not None and names_images(source):
+        raise InputError(
+            "TB136",
+            "an engine scores tables of paths, not folders of images. Write the paths into a csv "
+            f'or parquet file beside the images, in a column "{encoder.image.name}", and score '
+            "that; or leave out --engine.",
+        )
     with advising_to_skip(skip_bad):
-        orders = encoder.orders(dates)
-        how: Any = {"skip_bad": skip_bad, "partitions": partitions, "dates": orders}
+        how: Any = {"skip_bad": skip_bad, "partitions": partitions}
+        how |= {"dates": encoder.orders(dates), "decimal": encoder.marks(decimal)}
         table = open_table(source, needed=encoder.columns, **how)
         _check_columns(table, encoder)
         parts = table.placed_parts()
@@ -101,32 +118,35 @@ def score_files(
     with lock(job.folder), threadpool_limits(limits=1):
         _make_room(job.folder, set(targets.values()), force=force)
         todo = [part for part in parts if not targets[part].exists()]
-        done = total_of(engine, write_part, todo, job) if todo else Outcome(0)
+        done = total_of(engine, write_part, todo, job) if todo else Outcome(Told(0))
         with advising_to_skip(skip_bad):
             bad = _settle(done, targets, skip_bad) | table.bad.keys()
         write_text(job.folder / DONE, "", force=True)
     kept = [part for part in parts if part.path not in bad]
     rows = sum(part.count() for part in kept)
-    return Scored(rows, len(kept), len(parts) - len(todo), (*skipped(bad), *table.date_lines))
+    notes = (*skipped(bad), *table.date_lines, *table.decimal_lines)
+    doubts = () if done.value is None else done.value.doubts()
+    return Scored(rows, len(kept), len(parts) - len(todo), (*notes, *doubts))
 
 
-def write_part(job: Job, part: Part) -> int:
-    """Write the scores of one part to its file; return the number of rows."""
+def write_part(job: Job, part: Part) -> Told:
+    """Write the scores of one part to its file; return what its columns told the model."""
     target = job.target(part)
     if target.exists():
-        return part.count()  # by a worker that was given up on but finished later
-    writer = None
+        return Told(part.count())  # by a worker that was given up on but finished later
+    writer, told = None, Told(0)
     parquet = require("pyarrow.parquet", extra="dask", caller="topbin score --engine")
     with new_file(target, force=True) as half:
         try:
             for batch in part.batches():
-                scored = job.score(batch, part.types)
+                scored, new = job.score(batch, part.types, part.path)
+                told += new
                 writer = writer or parquet.ParquetWriter(half, scored.schema)
                 writer.write_batch(scored)
         finally:
             if writer is not None:
                 writer.close()
-    return part.count()
+    return told
 
 
 def _read_lean(run: Path) -> tuple[Any, Features, str]:

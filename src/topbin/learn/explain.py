@@ -8,7 +8,7 @@ score. They explain the score, not the world: of two columns that say the same, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from topbin.core.errors import InputError
 from topbin.data.features import Feature, Features
 from topbin.learn.crossfit import Chain
 from topbin.learn.select import Floats, RowNumbers
+from topbin.learn.spelling import told_as_words
 
 REASONS = 3
 LONGEST = 40  # letters of a value
@@ -102,6 +103,16 @@ class Explanation:
 
 def explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Explanation:
     """Explain the mean logit of models for rows of a matrix, and of the frame it was made from."""
+    return _in_words(_explain(models, X, features, rows), features)
+
+
+def _in_words(found: Explanation, features: Features) -> Explanation:
+    names, parts = told_as_words(found.names, found.parts, features, found.rows)
+    return replace(found, names=tuple(names), parts=parts)
+
+
+def _explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Explanation:
+    """By the columns of the matrix, grouped by the columns of the table; words count each."""
     found = [contributions(model, X) for model in models]
     parts, base = sum(part for part, _ in found) / len(found), np.mean([b for _, b in found])
     names, grouped = zip(*(_units(feature, features.sparse) for feature in features.features),
@@ -130,13 +141,13 @@ def explain_held_out(
     for k, chain in enumerate(chains):
         own = np.isin(places, chain.held_out) | ((places < 0) & (k == 0))
         if own.any():
-            found = explain(chain.models, X[own], features, rows[own])
+            found = _explain(chain.models, X[own], features, rows[own])
             done.append((np.flatnonzero(own), found))
     order = np.argsort(np.concatenate([own for own, _ in done]))
     parts = [found.parts for _, found in done]
     whole = vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
     base = np.concatenate([found.base for _, found in done])
-    return Explanation(done[0][1].names, whole[order], base[order], rows)
+    return _in_words(Explanation(done[0][1].names, whole[order], base[order], rows), features)
 
 
 def contributions(model: Any, X: Any) -> tuple[Any, float]:
@@ -164,5 +175,6 @@ def _units(feature: Feature, sparse: bool) -> tuple[list[str], list[int]]:
     """
     columns = feature.names(sparse=sparse)
     if feature.kind == "text":
-        return [f"{feature.name}: {term}" for term in feature.terms], list(range(len(columns)))
+        words = [column.removeprefix(f"{feature.name} ") for column in columns]
+        return [f"{feature.name}: {word}" for word in words], list(range(len(columns)))
     return [feature.name], [0] * len(columns)

@@ -76,10 +76,8 @@ def content_order(X: Any, is_positive: Mask, weight: Floats | None = None) -> Ro
     array([2, 1, 0])
     """
     is_numeric = issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
-    if isinstance(X, Images):
-        keys = X.row_keys
-    else:
-        keys = row_keys(X) if is_numeric else row_hashes(X)
+    table_keys = row_keys if is_numeric else row_hashes
+    keys = X.row_keys if isinstance(X, Images) else table_keys(X)
     return np.lexsort((np.zeros(keys.size) if weight is None else weight, is_positive, keys))
 
 

@@ -6,10 +6,15 @@ the scores: the share of positives above the k-th best is an order statistic of 
 unlabeled row falls there with probability α times that share. Negatives anywhere else can only
 raise the counts. So a shortfall that is rare in this worst case is at least as rare in every other,
 and one simulation serves all score distributions, with no union bound over the bins.
+
+Where labeling is selective by a factor Γ at most (`gamma`; docs/explanation/intervals.md), a bin
+with a share q of the labeled positives has a share of at least q/(q + Γ(1 − q)) of the hidden ones.
+The worst case is then this smallest share in all bins at once, and every other raises the counts.
 """
 
 from functools import lru_cache
 from math import ceil, log
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -38,24 +43,44 @@ def calibrated_ranks(n_p: int) -> Counts:
     return np.unique(np.append(grid[np.searchsorted(grid, wanted)], n_p))
 
 
+def fewest_hidden(share: Any, gamma: float) -> Any:
+    """The smallest share of the hidden positives in a bin with this share of the labeled ones.
+
+    >>> fewest_hidden(0.5, 1.0), fewest_hidden(0.5, 3.0)
+    (0.5, 0.25)
+    """
+    return share / (1 + (gamma - 1) * (1 - share))
+
+
 def deviation(
-    above_p: Counts, above_u: Counts, n_p: int, n_u: int, alpha: float | Shares
+    above_p: Counts,
+    above_u: Counts,
+    n_p: int,
+    n_u: int,
+    alpha: float | Shares,
+    gamma: float = 1.0,
 ) -> Shares:
-    """Standardized q_u − α q_p, with the common share q estimated as if the bin were pure.
+    """Standardized q_u − α q, with q the share of the hidden positives in the bin.
+
+    It is the smallest that `gamma` allows, q_p if labels are random, and for the variance it is
+    estimated as if the bin were pure.
 
     >>> float(deviation(np.array(50), np.array(100), 100, 400, 0.5))  # a quarter of U, as expected
     0.0
     """
-    q = np.minimum(1.0, (above_p + above_u) / (n_p + alpha * n_u))
-    variance = alpha * q * (1 - alpha * q) / n_u + alpha * alpha * q * (1 - q) / n_p
-    excess = above_u / n_u - alpha * above_p / n_p
+    hidden = above_p / (1 + (gamma - 1) * (1 - above_p / n_p))
+    q = np.minimum(1.0, (hidden + above_u) / (n_p + alpha * n_u))
+    # How much more the smallest share varies than that of as many rows, from its slope in q_p.
+    varies = (1 + (gamma - 1) * q) ** 2 / gamma
+    variance = alpha * q * (1 - alpha * q) / n_u + alpha * alpha * q * (1 - q) / n_p * varies
+    excess = above_u / n_u - alpha * hidden / n_p
     return np.asarray(excess / np.sqrt(np.maximum(variance, np.finfo(float).tiny)))
 
 
-def cut_deviations(tails: Tails, alpha: float | Shares) -> Shares:
+def cut_deviations(tails: Tails, alpha: float | Shares, gamma: float = 1.0) -> Shares:
     """The deviation at every cut, in the last axis; α may be an array."""
     alpha = np.asarray(alpha)[..., None]
-    return deviation(tails.above_p, tails.above_u, tails.n_p, tails.n_u, alpha)
+    return deviation(tails.above_p, tails.above_u, tails.n_p, tails.n_u, alpha, gamma)
 
 
 def knots(n_u: int) -> Shares:
@@ -71,23 +96,28 @@ def knots(n_u: int) -> Shares:
 
 
 @lru_cache(maxsize=128)
-def worst_shortfalls(n_p: int, n_u: int, alpha: float) -> Shares:
+def worst_shortfalls(n_p: int, n_u: int, alpha: float, gamma: float = 1.0) -> Shares:
     """Sorted draws of the largest standardized shortfall when no negative reaches a positive."""
     rng = np.random.default_rng(SEED)  # one seed for every α: the quantiles change smoothly with α
     ranks = calibrated_ranks(n_p)
     gaps = np.diff(np.concatenate([[0], ranks, [n_p + 1]]))
     rings = rng.standard_gamma(gaps, size=(DRAWS, gaps.size))
     rings *= alpha / rings.sum(axis=1, keepdims=True)
+    if gamma > 1:
+        shares = fewest_hidden(np.cumsum(rings[:, :-1], axis=1) / alpha, gamma)
+        rings[:, :-1] = alpha * np.maximum(0.0, np.diff(shares, axis=1, prepend=0.0))
     rings[:, -1] = 1 - rings[:, :-1].sum(axis=1)
     above_u = np.cumsum(rng.multinomial(n_u, rings)[:, :-1], axis=1)
-    draws = np.sort(-deviation(ranks, above_u, n_p, n_u, alpha).min(axis=1))
+    draws = np.sort(-deviation(ranks, above_u, n_p, n_u, alpha, gamma).min(axis=1))
     draws.setflags(write=False)
     return draws
 
 
-def critical_shortfall(n_p: int, n_u: int, alpha: float, confidence: float) -> float:
+def critical_shortfall(
+    n_p: int, n_u: int, alpha: float, confidence: float, gamma: float = 1.0
+) -> float:
     """The shortfall that chance exceeds with probability 1 − confidence at most."""
-    draws, risk = worst_shortfalls(n_p, n_u, alpha), 1 - confidence
+    draws, risk = worst_shortfalls(n_p, n_u, alpha, gamma), 1 - confidence
     quantile = SLACK + float(draws[ceil((1 - max(risk, RAREST)) * draws.size) - 1])
     if risk >= RAREST:
         return quantile

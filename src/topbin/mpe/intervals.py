@@ -12,6 +12,10 @@ similar positives rise together if both are labeled, fall together if both are n
 otherwise. The gap between the shares of labeled and of hidden positives above a cut then varies
 more than independent rows would let it, by the factor `SPREAD`, by which all deviations are
 divided. The lower end of cross-fitted scores assumes a pure top bin and does not extrapolate.
+
+`gamma` gives up the random sample: with w the density of hidden positives over that of labeled
+ones, it is enough that max w ≤ Γ·min w. Γ = 1 is a random sample. The bound then counts on the
+fewest hidden positives in each bin (`calibration`), the lower end on the most, q ↦ Γq/(1 + (Γ − 1)q).
 """
 
 from collections.abc import Callable
@@ -22,8 +26,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from topbin.core.checks import check_fraction
+from topbin.core.checks import check_fraction, is_number
 from topbin.core.defaults import CONFIDENCE
+from topbin.core.errors import InputError
 from topbin.core.estimate import INTERVAL_ASSUMES
 from topbin.core.shares import exact_lower, exact_upper
 from topbin.core.tails import Tails
@@ -53,28 +58,34 @@ HALF, QUARTER, USUAL_PURE, LEAST_PURE, FIFTH = 2, 4, 20, 10, 5
 
 
 def upper_bound(
-    tails: Tails, confidence: float = CONFIDENCE, *, crossfitted: bool = False
+    tails: Tails,
+    confidence: float = CONFIDENCE,
+    *,
+    crossfitted: bool = False,
+    gamma: float = 1.0,
 ) -> float:
     """The largest α that the counts do not contradict, whatever the scores and the negatives.
 
     It assumes that rows are independent and that the labeled positives are a random sample of all
     positives. Here and in `interval`, only cuts of `geometric_ranks` are read. `crossfitted` scores
     come from models that the other rows of these samples trained; for them it also assumes that
-    their shares vary no more than 1.15 times as much as those of independent rows.
+    their shares vary no more than 1.15 times as much as those of independent rows. With `gamma`,
+    they need not be a random sample: the odds of being labeled may differ by that factor.
 
     >>> tails = Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))
     >>> round(upper_bound(tails), 2)
     0.54
     """
     check_fraction(confidence, "confidence")
+    check_gamma(gamma)
     tails.require_unlabeled()
     # Roughly the critical shortfall: that of six independent normal deviations.
     usual, spread = float(-ndtri((1 - confidence) / 6)), _spread(crossfitted)
 
     def critical(alpha: float) -> float:
-        return spread * critical_shortfall(tails.n_p, tails.n_u, alpha, confidence)
+        return spread * critical_shortfall(tails.n_p, tails.n_u, alpha, confidence, gamma)
 
-    return _largest_accepted(tails, spread * usual, critical)
+    return _largest_accepted(tails, spread * usual, critical, gamma)
 
 
 def interval(
@@ -84,6 +95,7 @@ def interval(
     pure_fraction: float | None = None,
     kappa: float = 0.0,
     crossfitted: bool = False,
+    gamma: float = 1.0,
 ) -> tuple[float, float]:
     """A two-sided interval for α; its upper end is as in `upper_bound`, its lower end assumes more.
 
@@ -95,6 +107,7 @@ def interval(
 
     For `crossfitted` scores the upper end is as in `upper_bound`, and the lower end assumes by
     default that some top bin of the size in `interval_assumes`, or larger, holds only positives.
+    `gamma` is as in `upper_bound`; what the lower end assumes about the top bin stays the same.
 
     >>> tails = Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))
     >>> low, high = interval(tails)
@@ -104,17 +117,18 @@ def interval(
     check_fraction(confidence, "confidence")
     check_fraction(kappa, "kappa", low_open=False)
     risk = (1 - confidence) / 2
-    high = upper_bound(tails, 1 - risk, crossfitted=crossfitted)
+    how: dict[str, Any] = {"crossfitted": crossfitted, "gamma": gamma}
+    high = upper_bound(tails, 1 - risk, **how)
     if pure_fraction is not None:
-        low = _lower_if_pure(tails, risk, pure_fraction, _spread(crossfitted))
+        low = _lower_if_pure(tails, risk, pure_fraction, _spread(crossfitted), gamma)
     elif crossfitted:
-        low = min(found.limit(risk) for found in _bins_with_a_pure_one(tails))
+        low = min(found.alpha_limit(risk, gamma) for found in _bins_with_a_pure_one(tails))
     else:
-        low = _lower_if_thinning(tails, risk)
+        low = _lower_if_thinning(tails, risk, gamma)
     low = max(0.0, (low - kappa) / (1 - kappa))
     # No upper end is below the bound at one half; under that cap all intervals are nested.
-    if not _clearly_below_all_bounds(tails, low):
-        low = min(low, upper_bound(tails, 0.5, crossfitted=crossfitted))
+    if not _clearly_below_all_bounds(tails, low, gamma):
+        low = min(low, upper_bound(tails, 0.5, **how))
     return min(low, high), high
 
 
@@ -135,6 +149,23 @@ def interval_assumes(
     return f"if the unlabeled rows that score like {top} are positive"
 
 
+def check_gamma(gamma: Any) -> float:
+    """Γ as a float of at least 1; how selective labeling may be.
+
+    >>> check_gamma(0.5)
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB123 gamma must be a finite number ≥ 1; got 0.5. ...
+    """
+    if not is_number(gamma) or gamma < 1:
+        raise InputError(
+            "TB123",
+            f"gamma must be a finite number ≥ 1; got {gamma!r}. 1 means that positives are labeled "
+            "at random; 2, that the odds of being labeled may be twice as high for some as for "
+            "others.",
+        )
+    return float(gamma)
+
+
 def _spread(crossfitted: bool) -> float:
     """How much more shares vary than those of independent rows."""
     return SPREAD if crossfitted else 1.0
@@ -146,6 +177,7 @@ class _Bin:
 
     above_p: int
     above_u: int
+    n_p: int
     factor: float
     spread: float = 1.0
 
@@ -162,22 +194,33 @@ class _Bin:
         share = float(exact(hits, rows, risk))
         return self.factor * share / (1 - share)
 
+    def alpha_limit(self, risk: float, gamma: float) -> float:
+        """The lower limit of α if the bin is pure, and has as many hidden positives as it can.
 
-def _lower_if_thinning(tails: Tails, risk: float) -> float:
+        α = q_u(1 + (Γ − 1)q_p)/(Γ q_p) varies less than q_u/q_p, so the limit of that is enough.
+        """
+        return self.limit(risk) * (1 + (gamma - 1) * self.above_p / self.n_p) / gamma
+
+
+def _lower_if_thinning(tails: Tails, risk: float, gamma: float) -> float:
     """Extrapolate the ratio from the bin and its top third to a bin of size 0.
 
     With w the inner bin's share of the outer one's positives, and impurity in proportion to size,
     α = (r_inner − w·r_outer) / (1 − w), which in the two disjoint parts is (1 + w)·r_1 − w·r_2.
+    Under Γ this is largest, for a given α, if hidden positives are as frequent as they can be in
+    the inner bin and as rare as they can be elsewhere: then it is α times `most`.
     """
     inner, outer = _inner_and_outer(tails)
     if inner == outer:
-        return outer.limit(risk)
-    ring = _Bin(outer.above_p - inner.above_p, outer.above_u - inner.above_u, outer.factor)
+        return outer.alpha_limit(risk, gamma)
+    rows = outer.above_p - inner.above_p, outer.above_u - inner.above_u
+    ring = _Bin(*rows, outer.n_p, outer.factor)
     w = inner.above_p / outer.above_p
     reach_1, reach_2 = inner.ratio - inner.limit(risk), ring.limit(risk, exact_upper) - ring.ratio
     low = (1 + w) * inner.ratio - w * ring.ratio - hypot((1 + w) * reach_1, w * reach_2)
+    most = (1 + (gamma - 1) * (1 + w)) / (1 + (gamma - 1) * inner.above_p / inner.n_p)
     # A ratio that falls toward the outside is noise, not negatives: never extrapolate upward.
-    return min(low, outer.limit(risk))
+    return min(low / most, outer.alpha_limit(risk, gamma))
 
 
 def _bins_with_a_pure_one(tails: Tails) -> list[_Bin]:
@@ -192,7 +235,9 @@ def _bins_with_a_pure_one(tails: Tails) -> list[_Bin]:
     return [found for found in bins if found.above_p >= least]
 
 
-def _lower_if_pure(tails: Tails, risk: float, pure_fraction: float, spread: float) -> float:
+def _lower_if_pure(
+    tails: Tails, risk: float, pure_fraction: float, spread: float, gamma: float
+) -> float:
     """The lower limit of the ratio in the largest bin that the assumption calls pure.
 
     A bin with just that share of the sample reaches beyond it in half of all samples, so a margin
@@ -203,7 +248,7 @@ def _lower_if_pure(tails: Tails, risk: float, pure_fraction: float, spread: floa
     inside = expected - MARGIN * sqrt(expected * (1 - pure_fraction))
     bins = _bins(at_ranks(tails, geometric_ranks(tails.n_p)), spread)
     pure = [found for found in bins if found.above_p <= inside]
-    return pure[0].limit(risk) if pure else 0.0
+    return pure[0].alpha_limit(risk, gamma) if pure else 0.0
 
 
 def _deciding(tails: Tails) -> _Bin:
@@ -229,10 +274,10 @@ def _bins(tails: Tails, spread: float = 1.0) -> list[_Bin]:
     """From the largest to the smallest."""
     factor = tails.n_p / tails.n_u
     counts = zip(tails.above_p.tolist(), tails.above_u.tolist(), strict=True)
-    return [_Bin(x, y, factor, spread) for x, y in counts]
+    return [_Bin(x, y, tails.n_p, factor, spread) for x, y in counts]
 
 
-def _clearly_below_all_bounds(tails: Tails, alpha: float) -> bool:
+def _clearly_below_all_bounds(tails: Tails, alpha: float, gamma: float) -> bool:
     """Whether α is below the bound at one half for a reason that needs no calibration.
 
     From 20 positives on, and one expected positive among the unlabeled, half of all samples fall
@@ -241,10 +286,12 @@ def _clearly_below_all_bounds(tails: Tails, alpha: float) -> bool:
     if alpha == 0 or tails.n_p < 20 or alpha * tails.n_u < 1:
         return alpha == 0
     read = at_ranks(tails, calibrated_ranks(tails.n_p))
-    return bool(cut_deviations(read, alpha).min() >= -0.5)
+    return bool(cut_deviations(read, alpha, gamma).min() >= -0.5)
 
 
-def _largest_accepted(tails: Tails, usual: float, critical_at: Callable[[float], float]) -> float:
+def _largest_accepted(
+    tails: Tails, usual: float, critical_at: Callable[[float], float], gamma: float = 1.0
+) -> float:
     """sup{α : no shortfall beyond the critical one}, which is known at the knots of a grid.
 
     The walk starts where the usual critical shortfall would end it, so that few knots are
@@ -256,7 +303,7 @@ def _largest_accepted(tails: Tails, usual: float, critical_at: Callable[[float],
     def critical(knot: int) -> float:
         return critical_at(float(grid[knot]))
 
-    least = cut_deviations(read, grid).min(axis=1)
+    least = cut_deviations(read, grid, gamma).min(axis=1)
     knot = int(np.count_nonzero(least >= -usual)) - 1
     while knot >= 0 and least[knot] < -critical(knot):
         knot -= 1
@@ -269,7 +316,7 @@ def _largest_accepted(tails: Tails, usual: float, critical_at: Callable[[float],
     for _ in range(ROUNDS):
         trial = np.linspace(low, high, SPLIT + 1)[1:]
         allowed = -np.interp(np.log(trial), *between)
-        refused = cut_deviations(read, trial).min(axis=1) < allowed
+        refused = cut_deviations(read, trial, gamma).min(axis=1) < allowed
         first = int(np.argmax(np.append(refused[:-1], True)))
         low, high = (float(trial[first - 1]) if first else low), float(trial[first])
     return low

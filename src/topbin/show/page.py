@@ -21,6 +21,7 @@ from topbin.evaluate.audit import NEEDS_RANDOM, VERDICTS
 from topbin.evaluate.candidates import what_to_expect
 from topbin.show.canvas import Display
 from topbin.show.history import HistoryDisplay
+from topbin.show.pictures import Picture
 from topbin.show.scores import ScoreDisplay
 from topbin.show.top_bin import TopBinDisplay
 
@@ -39,6 +40,8 @@ MEANING = {
     "repeated-rows": "Models that score a row have seen a copy of it, so known positives score too "
     "high; interval and bound, which count every copy, are too narrow.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
+    "biased-labels": "Some kinds of positives are labeled more often than others; the rarely labeled "
+    "ones are then undercounted.",
     "leak": "A column that was filled in because of the label makes all other rows look negative.",
     "steep-start": "Hardly any positive is unlabeled, or too few rows have too many columns.",
     "diverged": "Training failed and was stopped; an earlier state of the model was used.",
@@ -56,10 +59,13 @@ CAPTION = {
 
 
 def page(
-    result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]] = ()
+    result: Mapping[str, Any],
+    fitted: Any,
+    candidates: Sequence[Mapping[str, Any]] = (),
+    gallery: Sequence[Picture] = (),
 ) -> str:
-    """The whole report; `fitted` has `evidence_` and `estimate_`."""
-    return _render("page.html", result, fitted, candidates)
+    """The whole report; `fitted` has `evidence_` and `estimate_`, the gallery is of candidates."""
+    return _render("page.html", result, fitted, candidates, gallery)
 
 
 def fragment(result: Mapping[str, Any], fitted: Any) -> str:
@@ -68,7 +74,11 @@ def fragment(result: Mapping[str, Any], fitted: Any) -> str:
 
 
 def _render(
-    template: str, result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]]
+    template: str,
+    result: Mapping[str, Any],
+    fitted: Any,
+    candidates: Sequence[Mapping[str, Any]],
+    gallery: Sequence[Picture] = (),
 ) -> str:
     environment = Environment(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
@@ -102,6 +112,7 @@ def _render(
             for drawn in (display.plot() for display in displays)
         ],
         candidates=candidates,
+        gallery=gallery,
         columns=list(candidates[0]) if candidates else [],
     )
 

@@ -48,7 +48,9 @@ class ScoreDisplay(Display):
         both = evidence.scores
         ends = np.array([[float(scores.min()), float(scores.max())] for scores in both])
         edges = np.histogram_bin_edges(ends, check_count(bins, "bins"))
-        share_p, share_u = (np.histogram(scores, edges)[0] / scores.size for scores in both)
+        weights = (evidence.weight_p, None)
+        counts = [np.histogram(z, edges, weights=w)[0] for z, w in zip(both, weights, strict=True)]
+        share_p, share_u = (found / found.sum() for found in counts)
         return cls(edges, share_p, share_u, estimate)
 
     def columns(self) -> dict[str, Any]:

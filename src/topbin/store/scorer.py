@@ -1,15 +1,29 @@
 """The model of a run and the encoder that feeds it: what `topbin score` does, for frames."""
 
+import os
 import warnings
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch, as_pandas
-from topbin.data.columns import as_columns
-from topbin.data.features import Features
+from topbin.data.columns import Columns, as_columns
+from topbin.data.features import Feature, Features
+from topbin.data.images.cache import (
+    LEAVE_OUT,
+    REFUSE,
+    bad_sentences,
+    check_bad,
+    decode_files,
+    refuse_bad,
+)
+from topbin.data.images.files import find_images
+from topbin.data.images.rows import Images
 from topbin.learn.explain import Explanation, explain
 from topbin.store.models import load, load_encoder, reading
 from topbin.store.runs import read_result
@@ -19,6 +33,44 @@ PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
 REASON = "topbin_"  # before reason_1, reason_2, reason_3
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Which columns told the model something in the rows that were read; parts add.
+
+    `silent` are columns in which no row has a value that the model knows; those in `empty` have no
+    value at all. `rows` are all rows, also those that were scored before and not read again.
+    """
+
+    rows: int
+    read: int = 0
+    silent: frozenset[str] = frozenset()
+    empty: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, features: Features, columns: Columns) -> "Told":
+        """What the columns of these rows tell the model."""
+        empty = {f.name for f in features.features if columns[f.name].missing.all()}
+        exact = (f for f in features.features if f.kind == "string" and not f.hashes)
+        unseen = {f.name for f in exact if not {*f.categories} & {*columns[f.name].texts}}
+        rows = columns.table.rows
+        return cls(rows, rows, frozenset(empty | unseen), frozenset(empty))
+
+    def __add__(self, other: "Told") -> "Told":
+        if not (self.read and other.read):
+            kept = self if self.read else other
+            return replace(kept, rows=self.rows + other.rows)
+        silent, empty = self.silent & other.silent, self.empty & other.empty
+        return Told(self.rows + other.rows, self.read + other.read, silent, empty)
+
+    def doubts(self) -> Iterator[str]:
+        """A sentence per column that tells the model nothing."""
+        for name in sorted(self.silent) if self.read else ():
+            if name in self.empty:
+                yield f'"{name}" is empty in all {self.read:,} rows that are scored.'
+            else:
+                yield f'"{name}" has only values that the model has never seen.'
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Scorer:
     """Scores new rows of the table that a run was fitted on; `topbin.load("run1")` gives one."""
@@ -26,41 +78,61 @@ class Scorer:
     model: Any
     encoder: Features
 
-    def score(self, frame: Any, *, why: bool = False) -> Any:
+    def score(self, frame: Any, *, why: bool = False, bad_images: str = LEAVE_OUT) -> Any:
         """The rows with two columns more: p(positive) among the unlabeled, and whether it is > .5.
 
         With `why`, three more say what moved the score of each row; that takes a millisecond or
         more per row, and is TB013 where the model cannot be explained.
 
         `frame` is a pandas, polars or arrow frame, or a `Batch`; what comes back is a pandas frame.
-        Columns that the model does not read may be missing, or be others.
+        Columns that the model does not read may be missing, or be others. If the model reads
+        images, `frame` can also be a folder, a list of files or an array; files that cannot be read
+        are left out with a warning, or with `bad_images="refuse"` an error.
         """
+        if self.encoder.image is not None:
+            scored, left_out = self.score_images(frame, why=why, bad_images=bad_images)
+            for words in left_out:
+                warnings.warn(words, stacklevel=2)
+            return scored
+        scored, told = self.score_batch(frame, why=why)
+        for doubt in told.doubts():
+            warnings.warn(doubt, stacklevel=2)
+        return scored
+
+    def score_batch(self, frame: Any, *, why: bool = False) -> tuple[Any, Told]:
+        """As `score`, with what the columns told the model instead of warnings."""
         table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
         given = table.frame if isinstance(frame, Batch) else as_pandas(frame)
         refuse_scored(table.kinds, table.name)
-        X = self.encoder.encode(table)
-        for doubt in self._doubts(table):
-            warnings.warn(doubt, stacklevel=2)
+        columns = as_columns(table)
+        X = self.encoder.encode(columns)
         with reading("the model of the run"):
             p = self.model.predict_proba(X)[:, 1]
             reasons = self._explain(X, table).texts() if why else {}
         ours = {f"{REASON}{name}": texts for name, texts in reasons.items()}
-        return given.assign(**{PROBABILITY: p, POSITIVE: p > 0.5, **ours})
+        scored = given.assign(**{PROBABILITY: p, POSITIVE: p > 0.5, **ours})
+        return scored, Told.of(self.encoder, columns)
+
+    def score_images(
+        self, given: Any, *, why: bool = False, bad_images: str = LEAVE_OUT
+    ) -> tuple[Any, list[str]]:
+        """As `score`, with a sentence for each reason why images were left out."""
+        check_bad(bad_images)
+        if why:
+            raise InputError("TB013", "scores of images cannot be explained; leave out why.")
+        assert self.encoder.image is not None
+        frame, images, bad = _image_rows(given, self.encoder.image)
+        if bad_images == REFUSE or not len(images):
+            refuse_bad(bad)
+        refuse_scored(frame.columns, "the rows")
+        with reading("the model of the run"):
+            p = self.model.predict_proba(images)[:, 1]
+        return frame.assign(**{PROBABILITY: p, POSITIVE: p > 0.5}), bad_sentences(bad)
 
     def explain(self, frame: Any) -> Explanation:
         """What each column, or word, adds to the score of each row; as `Result.explain`."""
         table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
         return self._explain(self.encoder.encode(table), table)
-
-    def _doubts(self, table: Batch) -> Iterator[str]:
-        """Columns that tell the model nothing: empty in these rows, or with unknown values only."""
-        columns = as_columns(table.select(self.encoder.columns))
-        for feature in self.encoder.features if table.rows else ():
-            seen, known = columns[feature.name].texts, {*feature.categories}
-            if columns[feature.name].missing.all():
-                yield f'"{feature.name}" is empty in all {table.rows:,} rows that are scored.'
-            elif feature.kind == "string" and not feature.hashes and not known & {*seen}:
-                yield f'"{feature.name}" has only values that the model has never seen.'
 
     def _explain(self, X: Any, table: Batch) -> Explanation:
         groups = getattr(self.model.model_, "groups", ())
@@ -69,6 +141,21 @@ class Scorer:
             name = type(self.model.model_).__name__
             raise InputError("TB013", f"the scores of {name} cannot be explained.")
         return explain(models, X, self.encoder, table.select(self.encoder.columns).frame)
+
+
+def _image_rows(given: Any, feature: Feature) -> tuple[Any, Images, dict[str, str]]:
+    """The rows whose images can be read, as a frame, the images, and the files that cannot."""
+    column, shape = feature.name, feature.shape
+    if isinstance(given, np.ndarray):
+        names = [f"image {i + 1}" for i in range(len(given))]
+        return pd.DataFrame({column: names}), Images.of(given), {}
+    if isinstance(given, str | os.PathLike | list | tuple):
+        given = pd.DataFrame({column: find_images(given)})
+    table = given if isinstance(given, Batch) else Batch.from_frame(given)
+    Features((feature,)).check(table)
+    paths = table.frame[column].fillna("").astype(str).tolist()
+    done = decode_files(paths, shape=shape)
+    return table.take(done.kept).frame, done.images, done.bad
 
 
 def read_scorer(run: Path, *, net: Any = None) -> Scorer:

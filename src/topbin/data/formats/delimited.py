@@ -8,7 +8,7 @@ constant memory, and says in one sentence what is wrong with a file that fails.
 import codecs
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,12 +18,14 @@ import duckdb
 
 from topbin.core.errors import InputError
 from topbin.data.dates import Dated, formats_of
+from topbin.data.decimals import MARKS, SPACES, Numbered, marks_of, pattern, separators
 from topbin.data.find import Format, open_bytes
 from topbin.data.formats.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
 from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
 SAMPLE_ROWS = 20_480  # what DuckDB's sniffer looks at
+FIRST_ROWS = 200  # enough to see that most columns are no numbers with commas
 HEAD_BYTES = 1 << 24
 DELIMITERS = ",;\t|"
 MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null"]
@@ -55,6 +57,8 @@ class Delimited(DuckPart):
     delimiter: str
     dated: dict[str, Dated] = field(default_factory=dict)  # text that could be read as dates
     formats: dict[str, str] = field(default_factory=dict)  # text that is read as dates
+    numbered: dict[str, Numbered] = field(default_factory=dict)  # numbers, and how they are written
+    marks: dict[str, str] = field(default_factory=dict)  # text that is read as numbers
 
     def read_dates(self, orders: Mapping[str, str]) -> "Delimited":
         """The same rows, with text that is written in the order of its column read as dates."""
@@ -64,12 +68,21 @@ class Delimited(DuckPart):
         own = {c: types[c] for c in self.own}
         return replace(self, own=own, types=types, formats=formats)
 
+    def read_decimals(self, decimals: Mapping[str, str]) -> "Delimited":
+        """The same rows, with numbers read by the marks of their columns."""
+        known = {c: mark for c, mark in decimals.items() if c in self.numbered}
+        marks = {c: mark for c, mark in known.items() if mark in self.numbered[c].marks}
+        whole = {c for c, mark in marks.items() if mark in self.numbered[c].whole}
+        types = self.types | {c: "BIGINT" if c in whole else "DOUBLE" for c in marks}
+        return replace(self, own={c: types[c] for c in self.own}, types=types, marks=marks)
+
     @property
     def source(self) -> str:
         """The SQL that parses its columns into their types."""
         types = {c: self.types.get(c, own) for c, own in self.own.items()}
         ours = {c: f for c, f in self.formats.items() if kind_of(types[c]) == "date"}
-        text = {c for c, type_ in types.items() if type_ == "BLANK"} | ours.keys()
+        marks = {c: mark for c, mark in self.marks.items() if kind_of(types[c]) == "number"}
+        text = {c for c, type_ in types.items() if type_ == "BLANK"} | ours.keys() | marks.keys()
         listed = ", ".join(
             f"{literal(c)}: {literal('VARCHAR' if c in text else type_)}"
             for c, type_ in types.items()
@@ -78,11 +91,12 @@ class Delimited(DuckPart):
             f"read_csv({path_literal(self.path)}, auto_detect=false, columns={{{listed}}}, "
             f"{_dialect(self.delimiter)}, dateformat='{ISO_DATE}')"
         )
-        dates = ", ".join(
-            f"strptime({identifier(c)}, {literal(f)})::{self.own[c]} as {identifier(c)}"
-            for c, f in ours.items()
-        )
-        return f"(select * replace ({dates}) from {rows})" if dates else rows
+        read = [
+            *(f"strptime({identifier(c)}, {literal(f)})::{self.own[c]}" for c, f in ours.items()),
+            *(f"{_digits(c, mark)}::{self.own[c]}" for c, mark in marks.items()),
+        ]
+        named = (f"{sql} as {identifier(c)}" for sql, c in zip(read, [*ours, *marks], strict=True))
+        return f"(select * replace ({', '.join(named)}) from {rows})" if read else rows
 
     def explain(self, words: str) -> str:
         """What is wrong, by the plainest cause that can be shown."""
@@ -99,7 +113,8 @@ def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
         file = Delimited(
             path=path, name=name, own=guessed, types=guessed, delimiter=delimiter, first_line=2,
         )  # fmt: skip
-        return _settle(connection, file)
+        settled = _settle(connection, file)
+        return replace(settled, numbered=_numbered(connection, settled))
     except duckdb.Error as error:
         raise InputError("TB102", complaint(path, name, delimiter, str(error))) from error
 
@@ -202,6 +217,59 @@ def _samples(connection: Duck, text: str, types: Types) -> dict[str, str | None]
     values = ", ".join(f"any_value({identifier(column)})" for column in unsure)
     (found,) = connection.rows(f"select {values} from (select * from {text} limit {SAMPLE_ROWS})")
     return dict(zip(unsure, found, strict=True))
+
+
+def _numbered(connection: Duck, file: Delimited) -> dict[str, Numbered]:
+    """The columns of numbers that have a mark or separators, and how these can be read."""
+    asked = [c for c, type_ in file.types.items() if type_ in ("VARCHAR", "DOUBLE")]
+    asked = [c for c in asked if c not in file.dated]
+    if not asked:
+        return {}
+    text = replace(file, types=dict.fromkeys(file.types, "VARCHAR")).source
+    names = ", ".join(identifier(c) for c in asked)
+    rows = connection.rows(f"select {names} from {text} limit {FIRST_ROWS}")
+    first = {c: [row[i] for row in rows if row[i] is not None] for i, c in enumerate(asked)}
+    found, unsure = {}, []
+    for c, seen in first.items():
+        plain, marks = file.types[c] == "DOUBLE", marks_of(seen)
+        pointed = next((value for value in seen if "." in value), "")
+        if plain and pointed and "," not in marks:
+            found[c] = Numbered(pointed, (".",), plain=True)
+        elif marks and (pointed or not plain):
+            unsure.append(c)
+    return found | _checked(connection, file, text, unsure)
+
+
+def _checked(
+    connection: Duck, file: Delimited, text: str, columns: Sequence[str]
+) -> dict[str, Numbered]:
+    """The marks that all values of these columns fit, from one pass."""
+    if not columns:
+        return {}
+    signs = literal(f"[,.{SPACES}]")
+    asked = []
+    for c in map(identifier, columns):
+        fits = [f"regexp_full_match({c}, {literal(pattern(mark))})" for mark in MARKS]
+        tests = [f"{c} is not null", *fits, *(f"not contains({c}, '{mark}')" for mark in MARKS)]
+        asked.append(f"any_value({c}) filter (regexp_matches({c}, {signs}))")
+        asked += [f"count(*) filter ({test})" for test in tests]
+    (values,) = connection.rows(f"select {', '.join(asked)} from {text}")
+    found = {}
+    for i, c in enumerate(columns):
+        sample, filled, *counts = values[6 * i : 6 * i + 6]
+        fit, whole = counts[:2], counts[2:]
+        marks = tuple(m for m, count in zip(MARKS, fit, strict=True) if count == filled)
+        exact = tuple(m for m, count in zip(MARKS, whole, strict=True) if count == filled)
+        plain = file.types[c] == "DOUBLE"
+        if sample is not None and marks:
+            found[c] = Numbered(sample, marks, exact, plain, file.delimiter)
+    return found
+
+
+def _digits(column: str, mark: str) -> str:
+    """A number in SQL as every reader of numbers takes it: digits, and a point."""
+    signs = literal(f"[{separators(mark)}]")
+    return f"replace(regexp_replace({identifier(column)}, {signs}, '', 'g'), '{mark}', '.')"
 
 
 def _written_as(form: str) -> str:

@@ -13,7 +13,8 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -23,16 +24,22 @@ from typing import Any
 import numpy as np
 
 from topbin.core.atomic import new_folder, remove, write_errors, write_text
+from topbin.core.checks import look_up
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 from topbin.data.images.decode import BadImage, Decoded, Header, decode, quiet_pillow, read_header
 from topbin.data.images.rows import Images, pixel_keys
+from topbin.data.table import listed
 
 ABOUT, PIXELS, ROWS = "about.json", "pixels.npy", "rows.npy"
+LEAVE_OUT, REFUSE = "leave-out", "refuse"  # what to do with files that cannot be read
 FORM = 1  # of the arrays; others are made again
 AT_ONCE = 256  # images; after so many the disk is told
 SIZES = (32, 64, 96, 128, 224)
 USUAL = 64  # the largest size that is chosen without being asked for
 ROW = np.dtype([("done", "u1"), ("key", "<u8"), ("sum", "u1", 32)])
+
+ADVICE = 'Fix or remove it, or say --bad-images leave-out (bad_images="leave-out").'
 
 Told = Callable[[int, int], object]  # how many images are decoded, of how many
 
@@ -84,10 +91,15 @@ def decode_files(
     return Decoding(Images(store.pixels, keys, ok, sums, held), numbers[ok], bad)
 
 
+def check_bad(bad_images: str) -> None:
+    """TB008 unless this says what to do with files that cannot be read."""
+    look_up(bad_images, {LEAVE_OUT: 0, REFUSE: 1}, "bad_images")
+
+
 def decode_column(paths: Any, shape: tuple[int, ...]) -> Images:
     """The images of a column of paths, one per row; TB132 if one cannot be read."""
     done = decode_files([str(path) for path in paths], shape=shape)
-    refuse_bad(done.bad)
+    refuse_bad(done.bad, "Fix or remove it.")
     return done.images
 
 
@@ -107,7 +119,7 @@ def common_shape(headers: Sequence[Header], size: int | None = None) -> tuple[in
     height, width = next(iter(sizes))
     if size is not None:
         return channels, size, size
-    if len(sizes) == 1 and 8 <= min(height, width) and max(height, width) <= USUAL:
+    if len(sizes) == 1 and min(height, width) >= 8 and max(height, width) <= USUAL:
         return channels, height, width
     usual = float(np.median([min(header.height, header.width) for header in headers]))
     side = max((side for side in SIZES if side <= min(usual, USUAL)), default=SIZES[0])
@@ -170,13 +182,13 @@ class _Store:
     ) -> None:
         """Decode all files that are not done yet."""
         shape = self.pixels.shape[1:]
-        todo = np.flatnonzero(self.rows["done"] == 0)
-        before = done = len(paths) - todo.size
+        todo = np.flatnonzero(self.rows["done"] == 0).tolist()
+        before = done = len(paths) - len(todo)
         named = (paths[i] for i in todo)
         found = _tried(pool, named, lambda path: decode(path, *shape), bad)
         places = iter(todo)
         while some := list(islice(found, AT_ONCE)):
-            self._put([(i, one) for i, one in zip(islice(places, len(some)), some, strict=True)])
+            self._put(list(zip(islice(places, len(some)), some, strict=True)))
             done += len(some)
             if tell is not None:
                 tell(done, len(paths))
@@ -217,13 +229,14 @@ def _open(folder: Path, paths: Sequence[str], shape: tuple[int, ...]) -> _Store:
 def _mapped(folder: Path, n: int, shape: tuple[int, ...], mode: Any = "r+") -> _Store | None:
     try:
         pixels, rows = (
-            np.load(folder / name, mmap_mode=mode, allow_pickle=False)
-            for name in (PIXELS, ROWS)
+            np.load(folder / name, mmap_mode=mode, allow_pickle=False) for name in (PIXELS, ROWS)
         )
     except (OSError, ValueError, EOFError):
         return None
     same = pixels.shape == (n, *shape) and pixels.dtype == np.uint8
-    return _Store(folder, pixels, rows) if same and rows.shape == (n,) and rows.dtype == ROW else None
+    return (
+        _Store(folder, pixels, rows) if same and rows.shape == (n,) and rows.dtype == ROW else None
+    )
 
 
 def _stamp(path: str) -> list[Any]:
@@ -254,13 +267,24 @@ def _tried(
             yield found
 
 
-def refuse_bad(bad: dict[str, str]) -> None:
+def bad_sentences(bad: Mapping[str, str]) -> list[str]:
+    """What was left out: a sentence per reason, with the first names.
+
+    >>> bad_sentences({"a.jpg": "is cut off", "b.jpg": "is cut off", "c.txt": "is not an image"})
+    ['2 files left out: "a.jpg", "b.jpg" (is cut off).', '1 file left out: "c.txt" (is not an image).']
+    """
+    names: dict[str, list[str]] = defaultdict(list)
+    for path, why in bad.items():
+        names[why].append(f'"{path}"')
+    return [
+        f"{counted(len(own), 'file')} left out: {listed(own)} ({why})."
+        for why, own in names.items()
+    ]
+
+
+def refuse_bad(bad: Mapping[str, str], advice: str = ADVICE) -> None:
     """TB132 with the first file that cannot be used, and how many there are."""
     if bad:
         path, why = next(iter(bad.items()))
-        more = f" So are {len(bad) - 1:,} more." if len(bad) > 1 else ""
-        raise InputError(
-            "TB132",
-            f'"{path}" {why}.{more} Fix or remove it, or leave such files out: --bad-images '
-            'leave-out (bad_images="leave-out").',
-        )
+        more = f" {len(bad) - 1:,} more cannot be used." if len(bad) > 1 else ""
+        raise InputError("TB132", f'"{path}" {why}.{more} {advice}')

@@ -75,21 +75,41 @@ def read_header(path: str) -> Header:
         return Header(width, height, _is_grey(image))
 
 
+def read_bytes(path: str) -> bytes:
+    """The bytes of a file, if it is one that could be an image; else BadImage."""
+    with _reasons(), _opened(path) as handle:
+        content: bytes = handle.read(MOST_BYTES)
+        return content
+
+
 def decode(path: str, channels: int, height: int, width: int) -> Decoded:
     """A file as pixels of this shape: the short side is scaled to fit, the middle is cut out."""
-    with _reasons():
-        with _opened(path) as handle:
-            content = handle.read(MOST_BYTES + 1)
-        with _recognized(BytesIO(content)) as image:
-            image.draft(None, (max(height, width),) * 2)  # jpg: unpack a smaller one, if it is large
-            ops = require("PIL.ImageOps", extra="images", caller="reading images")
-            upright = ops.exif_transpose(image)
-            plain = _plain(upright, "L" if channels == 1 else "RGB")
-            if plain.size != (width, height):
-                how = pillow().Resampling.BILINEAR
-                plain = ops.fit(plain, (width, height), method=how)
+    content = read_bytes(path)
+    with _reasons(), _recognized(BytesIO(content)) as image:
+        plain = _upright(image, channels, max(height, width))
+        if plain.size != (width, height):
+            how = pillow().Resampling.BILINEAR
+            plain = _operations().fit(plain, (width, height), method=how)
         pixels = np.asarray(plain, np.uint8).reshape(height, width, channels)
     return Decoded(pixels.transpose(2, 0, 1), hashlib.sha256(content).digest())
+
+
+def decode_content(content: bytes, channels: int, side: int) -> Any:
+    """The whole picture, made smaller until it fits into a square; for people."""
+    with _reasons(), _recognized(BytesIO(content)) as image:
+        plain = _upright(image, channels, side)
+        plain.thumbnail((side, side))
+        return plain
+
+
+def _operations() -> Any:
+    return require("PIL.ImageOps", extra="images", caller="reading images")
+
+
+def _upright(image: Any, channels: int, side: int) -> Any:
+    """The image in one of two plain modes, turned as the camera says."""
+    image.draft(None, (side, side))  # a large jpg is unpacked to a half, a quarter or an eighth
+    return _plain(_operations().exif_transpose(image), "L" if channels == 1 else "RGB")
 
 
 def _plain(image: Any, mode: str) -> Any:

@@ -30,8 +30,10 @@ def names_images(source: Any) -> bool:
         return _has_ending(path)
     parts = list(source) if isinstance(source, list | tuple) else []
     named = bool(parts) and all(isinstance(part, str | os.PathLike) for part in parts)
-    return named and all(_has_ending(part) or os.path.isdir(part) for part in parts) and any(
-        map(names_images, parts)
+    return (
+        named
+        and all(_has_ending(part) or os.path.isdir(part) for part in parts)
+        and any(map(names_images, parts))
     )
 
 

@@ -139,7 +139,7 @@ def draw_from_files(
     sample = draw(told["n_u"] - len(taken), asked.n, seed=seed)
     settings, rows, engine = named_files(folder, asked.sql), told["sample"]["rows"], Local()
     source = settings.get("unlabeled") or settings["source"]
-    names = ("positives", "dates", "partitions")
+    names = ("positives", "dates", "decimal", "partitions")
     named = {name: settings[name] for name in names if name in settings}
     table = open_labeled(source, told["label"], **named)
     counted = count_labels(engine, table, settings.get("positive"), settings.get("negative"))

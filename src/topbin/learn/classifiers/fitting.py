@@ -26,11 +26,25 @@ Notes = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingTable:
-    """Rows of a table, which of them are positive, and their weights."""
+    """Rows of a table, which of them are positive, and their weights.
+
+    `weight_p` is how much each positive counts, in α as well as in the models; `weight` shapes the
+    models only.
+    """
 
     X: Any
     is_positive: Mask
     weight: Floats | None = None
+    weight_p: Floats | None = None
+
+    @property
+    def row_weight(self) -> Floats | None:
+        """The weights that models are fitted with."""
+        if self.weight_p is None:
+            return self.weight
+        weight = np.ones(self.is_positive.size) if self.weight is None else self.weight.copy()
+        weight[self.is_positive] *= self.weight_p / self.weight_p.mean()
+        return weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,16 +94,16 @@ def fit_table(
     if learner.needs_alpha and alpha is None:
         alpha, notes = usable(fit_table(table, replace(options, confidence=None), TEDN).estimate)
     fit = run_crossfit(table, learner, options, alpha=alpha)
-    return from_crossfit(fit, table.is_positive, lambda found: judge(found, options, alpha, notes))
+    return from_crossfit(fit, table, lambda found: judge(found, options, alpha, notes))
 
 
 def from_crossfit(
-    fit: CrossFit, is_positive: Mask, read: Callable[[Evidence], AlphaEstimate]
+    fit: CrossFit, table: TrainingTable, read: Callable[[Evidence], AlphaEstimate]
 ) -> FittedModel:
-    """What a finished cross-fit says, its α as `read` from the held-out scores."""
-    evidence = fit.evidence(is_positive)
+    """What a finished cross-fit of a table says, its α as `read` from the held-out scores."""
+    evidence = replace(fit.evidence(table.is_positive), weight_p=table.weight_p)
     estimate = read(evidence)
-    posterior = fit_posterior(*evidence.scores, estimate.alpha)
+    posterior = fit_posterior(*evidence.scores, estimate.alpha, table.weight_p)
     oof = posterior(fit.scores)
     return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence, oof)
 
@@ -110,7 +124,7 @@ def run_crossfit(
     return crossfit(
         model, coarse(table.X, model), table.is_positive, learner,
         alpha=alpha, plan=plan_for(learner, table.X, options.plan), ranks=ranks,
-        seed=options.seed, sample_weight=table.weight, n_jobs=options.n_jobs,
+        seed=options.seed, sample_weight=table.row_weight, n_jobs=options.n_jobs,
         deadline=options.deadline, new_rows=new_rows, lean=lean,
         keep_chains=keep_chains, memory=options.memory, on_event=options.on_event,
     )  # fmt: skip

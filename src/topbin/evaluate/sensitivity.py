@@ -1,0 +1,292 @@
+"""How wrong can "labeled at random" be before a conclusion about α falls?
+
+Let w be the density of hidden positives over that of labeled ones, and Γ ≥ max w / min w. In one
+table w ∝ (1 − e)/e, with e the chance of a positive to be labeled, so Γ bounds the odds ratio of
+being labeled between any two positives; a sensitivity parameter in the manner of Rosenbaum
+(Observational Studies, 2002). The interval for each Γ is that of `topbin.mpe.intervals`, which
+has the formulas; Γ = 1 gives the interval of the estimate to the bit.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import ceil, floor, sqrt
+from typing import Any, Literal
+
+from topbin.core import AlphaEstimate, Evidence, InputError, Tails
+from topbin.core.checks import check_fraction
+from topbin.core.defaults import CONFIDENCE
+from topbin.core.figures import figure, percent
+from topbin.evaluate.measure import Interval
+from topbin.mpe.intervals import check_gamma, interval, interval_assumes
+
+GAMMAS = (1.5, 2.0, 3.0)
+MOST = 100.0  # no larger Γ is tried
+FINE = 1.005  # the ratio of two Γ that count as the same
+MEANS = (
+    "Γ = 2 means that the odds of being labeled may be twice as high for some positives as for "
+    "others; Γ = 1, that positives are labeled at random"
+)
+Kind = Literal["at most", "at least"]
+
+
+@dataclass(frozen=True, slots=True)
+class GammaInterval:
+    """The interval of α if labeling is selective by a factor `gamma` at most."""
+
+    gamma: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """Something that a user wants to conclude, and how much selection it bears.
+
+    `holds` says whether it follows at Γ = 1, and `tipping` is the largest Γ at which it does; None
+    if it does not at Γ = 1, or still does at Γ = 100.
+    """
+
+    kind: Kind
+    alpha: float
+    holds: bool
+    tipping: float | None
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """The smallest Γ at which the estimate's interval meets the audit's; None if none up to 100."""
+
+    gamma: float | None
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """The interval of α for each Γ, Γ = 1 first, and the conclusions that were asked about.
+
+    `assumes` says what the lower ends assume besides Γ; the upper ends assume nothing else.
+    """
+
+    intervals: tuple[GammaInterval, ...]
+    confidence: float
+    assumes: str
+    conclusions: tuple[Conclusion, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return "\n".join([*gamma_lines(self.to_dict()), f"                {MEANS}"])
+
+
+def gamma_lines(found: Mapping[str, Any]) -> list[str]:
+    """The content of `to_dict` as lines of a summary."""
+    ends = (
+        f"Γ = {one['gamma']:g}: {figure(one['interval'][0])} to {figure(one['interval'][1])}"
+        for one in found["intervals"]
+    )
+    lines = [f"if selective    {'; '.join(ends)}"]
+    return lines + [f"tipping point   {one['sentence']}" for one in found["conclusions"]]
+
+
+def sensitivity(
+    scores_p: Any,
+    scores_u: Any = None,
+    *,
+    gamma: Any = GAMMAS,
+    at_most: float | None = None,
+    at_least: float | None = None,
+    confidence: float | None = None,
+    pure_fraction: float | None = None,
+    kappa: float = 0.0,
+) -> Sensitivity:
+    """How the interval of α widens if positives are not labeled at random, and what still follows.
+
+    `scores_p` is a `Result`, a fitted classifier, an `Evidence` or `Tails`; or scores, beside
+    `scores_u`. `gamma` are numbers ≥ 1. `at_most` and `at_least` name a conclusion about α, and
+    the answer says up to which Γ it holds. `confidence` is that of the estimate, if there is one.
+
+    >>> import numpy as np
+    >>> found = sensitivity(np.ones(1000), np.repeat([1.0, 0.0], [100, 900]), at_most=0.2)
+    >>> print(found.conclusions[0])                  # one tied bin: only its lower ends move
+    At most 20 % of the unlabeled rows are positive, up to Γ = 100, the largest that was tried.
+    """
+    gammas, (evidence, estimate) = check_gammas(gamma), _read(scores_p, scores_u)
+    if confidence is None:
+        confidence = (estimate and estimate.confidence) or CONFIDENCE
+    check_fraction(confidence, "confidence")
+    wanted = check_conclusions(at_most, at_least)
+    how = {"pure_fraction": pure_fraction, "kappa": kappa}
+    reader = _Reader.of(evidence, estimate, confidence, how)
+    intervals = tuple(GammaInterval(one, reader.at(one)) for one in gammas)
+    assumes = interval_assumes(evidence.tails, pure_fraction, crossfitted=evidence.crossfitted)
+    found = tuple(_conclude(reader, one, gammas, assumes) for one in wanted)
+    return Sensitivity(intervals, confidence, assumes, found)
+
+
+def check_gammas(gamma: Any) -> tuple[float, ...]:
+    """All Γ from 1 on, ascending; from one number, several, or text with commas.
+
+    >>> check_gammas("3, 1.5"), check_gammas(2)
+    ((1.0, 1.5, 3.0), (1.0, 2.0))
+    """
+    given = gamma.split(",") if isinstance(gamma, str) else gamma
+    if not isinstance(given, Sequence):
+        given = given.tolist() if getattr(given, "ndim", 0) else [given]
+    return tuple(sorted({1.0, *(check_gamma(_number(one)) for one in given)}))
+
+
+def check_conclusions(at_most: Any, at_least: Any) -> list[tuple[Kind, float]]:
+    """The conclusions that were named, each a share of the unlabeled rows."""
+    named: dict[Kind, Any] = {"at most": at_most, "at least": at_least}
+    return [
+        (kind, check_fraction(value, kind.replace(" ", "_"), low_open=False, high_open=False))
+        for kind, value in named.items()
+        if value is not None
+    ]
+
+
+def reconcile(source: Any, audited: Interval) -> Reconciled | None:
+    """The smallest Γ that reconciles a random audit's interval with an estimate; None if Γ = 1.
+
+    `source` is what `sensitivity` reads. Selective labels are one explanation; if α by the audit is
+    lower, negatives among the top scores are another.
+
+    >>> import numpy as np
+    >>> labeled = np.repeat([2.0, 1.0], [90, 10])                     # clear cases get labeled
+    >>> tails = Tails.from_scores(labeled, np.repeat([2.0, 1.0, 0.0], [90, 90, 820]))
+    >>> reconcile(tails, (0.16, 0.2)).gamma > 1.2
+    True
+    """
+    evidence, estimate = _read(source, None)
+    level = (estimate and estimate.confidence) or CONFIDENCE
+    reader = _Reader.of(evidence, estimate, level, {})
+
+    def meets(gamma: float) -> bool:
+        low, high = reader.at(gamma)
+        return low <= audited[1] and audited[0] <= high
+
+    if meets(1.0):
+        return None
+    other = "" if audited[0] > reader.at(1.0)[1] else ", or negatives score among the top positives"
+    turn = _turn(meets, [1.0])
+    if turn is None:
+        told = f"No selection up to Γ = {MOST:g} reconciles the estimate with the audit."
+        return Reconciled(None, told)
+    least = ceil(100 * turn[1]) / 100
+    return Reconciled(
+        least,
+        f"The estimate and the audit are reconciled if labeling is at least {least:.2f} times "
+        f"selective (Γ = {least:.2f}){other}.",
+    )
+
+
+def _number(text: Any) -> Any:
+    """The number that a text says, or the text itself, which is then refused."""
+    try:
+        return float(text) if isinstance(text, str) else text
+    except ValueError:
+        return text
+
+
+def _read(source: Any, scores_u: Any) -> tuple[Evidence, AlphaEstimate | None]:
+    """The evidence of a source, and its estimate, if it has one."""
+    if isinstance(source, AlphaEstimate):
+        raise InputError(
+            "TB124",
+            "an AlphaEstimate has no counts to read again. Pass what it was made from: the result "
+            "of a fit, a fitted classifier, or scores_p and scores_u.",
+        )
+    for evidence, estimate in (("evidence", "estimate"), ("evidence_", "estimate_")):
+        if isinstance(getattr(source, evidence, None), Evidence):
+            return getattr(source, evidence), getattr(source, estimate, None)
+    return Evidence.of(source, scores_u), None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reader:
+    """The interval at any Γ, never narrower than that of Γ = 1, which is the estimate's own."""
+
+    tails: Tails
+    confidence: float
+    how: Mapping[str, Any]
+    random: Interval
+
+    @classmethod
+    def of(
+        cls,
+        evidence: Evidence,
+        estimate: AlphaEstimate | None,
+        confidence: float,
+        how: Mapping[str, Any],
+    ) -> "_Reader":
+        """Nets stretch the interval to hold their point, so that of the estimate comes first."""
+        tails, how = evidence.tails, {**how, "crossfitted": evidence.crossfitted}
+        random = None
+        if estimate is not None and estimate.confidence == confidence:
+            random = estimate.interval
+        return cls(tails, confidence, how, random or interval(tails, confidence, **how))
+
+    def at(self, gamma: float) -> Interval:
+        if gamma == 1:
+            return self.random
+        low, high = interval(self.tails, self.confidence, gamma=gamma, **self.how)
+        # Critical values are simulated, so a Γ slightly above 1 could seem a little better.
+        return min(low, self.random[0]), max(high, self.random[1])
+
+
+def _conclude(
+    reader: _Reader, wanted: tuple[Kind, float], gammas: Sequence[float], assumes: str
+) -> Conclusion:
+    """Up to which Γ a conclusion holds; the Γ of the intervals come first, so that both agree."""
+    kind, alpha = wanted
+
+    def fails(gamma: float) -> bool:
+        low, high = reader.at(gamma)
+        return high > alpha if kind == "at most" else low < alpha
+
+    said = f"{kind.capitalize()} {percent(alpha)} % of the unlabeled rows are positive"
+    if kind == "at least":
+        said += f", {assumes}"
+    if fails(1.0):
+        low, high = reader.at(1.0)
+        end = f"begins at {percent(low)}" if kind == "at least" else f"reaches {percent(high)}"
+        told = (
+            f'"{kind} {percent(alpha)} %" does not follow even if labels are random (Γ = 1): the '
+        )
+        return Conclusion(kind, alpha, False, None, f"{told}interval {end} %.")
+    turn = _turn(fails, gammas)
+    if turn is None:
+        told = f"{said}, up to Γ = {MOST:g}, the largest that was tried."
+        return Conclusion(kind, alpha, True, None, told)
+    tipping = max(1.0, floor(100 * turn[0]) / 100)
+    told = f"{said}, unless labeling is more than {tipping:.2f} times selective."
+    return Conclusion(kind, alpha, True, tipping, told)
+
+
+def _turn(is_so: Callable[[float], bool], tried: Sequence[float]) -> tuple[float, float] | None:
+    """Two Γ close together: at the first it is not so, at the second it is; None if at no Γ.
+
+    >>> low, high = _turn(lambda gamma: gamma > 2.5, [1.0])
+    >>> low <= 2.5 < high, high / low < FINE
+    (True, True)
+    """
+    low, high = tried[0], 0.0
+    for gamma in (*tried[1:], *(tried[-1] * 2**k for k in range(1, 10))):
+        high = min(gamma, MOST)
+        if is_so(high):
+            break
+        if high == MOST:
+            return None
+        low = high
+    while high / low >= FINE:
+        middle = sqrt(low * high)
+        low, high = (low, middle) if is_so(middle) else (middle, high)
+    return low, high
