@@ -193,13 +193,14 @@ def _split_names(values: tuple[str, ...]) -> list[str]:
 
 def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, engine: Any) -> Any:
     from topbin.job.fit import fit as fit_job
+    from topbin.job.fit import steps_of_first
     from topbin.job.labeling import labeling_in
     from topbin.job.progress import shown
 
     if run.resumed:
         kept = list(stages)
         run.log({"stage": "resumed", "kept": kept})
-        show.print(_kept_line(kept))
+        show.print(_kept_line(kept, steps_of_first(data)))
     with shown(show) as tell_screen:
 
         def tell(event: Any) -> None:
@@ -216,17 +217,15 @@ def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, e
         return fit_job(data, **asked, engine=engine, memory=stages, on_event=tell)
 
 
-def _kept_line(steps: list[str]) -> str:
-    """What a resumed run need not do again.
+def _kept_line(steps: list[str], first: int) -> str:
+    """What a resumed run need not do again; `first` is how many steps the first estimate has.
 
-    >>> print(_kept_line([*(f"pvu-0-{k}" for k in range(4)), "tedn-0-0", "tedn-0-1"]))
+    >>> print(_kept_line([*(f"pvu-0-{k}" for k in range(4)), "tedn-0-0", "tedn-0-1"], first=4))
     kept            the first estimate and 2 steps of the careful one, from before
     """
-    from topbin.learn.defaults import FIRST
-
     if not steps:
         return "kept            nothing: no step was finished on these rows; starting over"
-    if len(steps) <= FIRST.outer:
+    if len(steps) < first:
         return "kept            a part of the first estimate, from before"
     more = sum(not step.startswith("pvu-") for step in steps)
     also = f" and {more} step{'s' * (more > 1)} of the careful one" if more else ""

@@ -223,6 +223,15 @@ def _classifiers(
     return _Classifiers(PvUClassifier(plan=FIRST, **shared), table, (FIRST, plan))
 
 
+def steps_of_first(data: Prepared) -> int:
+    """How many steps the first estimate has; for tables one of them is for new rows."""
+    if not isinstance(data.X, Images):
+        return FIRST.outer + 1
+    from topbin.learn.classifiers.images import FIRST_IMAGES
+
+    return FIRST_IMAGES.folds
+
+
 def check_options(
     preset: str,
     review: int,

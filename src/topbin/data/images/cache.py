@@ -271,7 +271,8 @@ def bad_sentences(bad: Mapping[str, str]) -> list[str]:
     """What was left out: a sentence per reason, with the first names.
 
     >>> bad_sentences({"a.jpg": "is cut off", "b.jpg": "is cut off", "c.txt": "is not an image"})
-    ['2 files left out: "a.jpg", "b.jpg" (is cut off).', '1 file left out: "c.txt" (is not an image).']
+    ['2 files left out: "a.jpg", "b.jpg" (is cut off).', '1 file left out: "c.txt" (is not an
+    image).']
     """
     names: dict[str, list[str]] = defaultdict(list)
     for path, why in bad.items():
