@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-
 from coded import fails
 from pictures import bars
+from PIL import Image
+
 from topbin.data.images import cache
 from topbin.data.images.cache import common_shape, decode_files, open_stored, write_store
 from topbin.data.images.decode import Header

@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from coded import fails
+from pictures import bars, folders
 from PIL import Image
 
 import topbin as tb
-from coded import fails
-from pictures import bars, folders
 from topbin.cli import main
 from topbin.data.images.rows import Images
+from topbin.engines import Local
 from topbin.job.audits.audit import audit
 from topbin.job.audits.refit import refit_audit
 from topbin.job.audits.review import open_review
 from topbin.job.files import write_report
 from topbin.job.score import score_files
-from topbin.engines import Local
 from topbin.learn.classifiers import images as nets
 from topbin.show.pictures import open_pictures
 from topbin.store.runs import read_result
@@ -103,6 +103,9 @@ def test_new_images_are_scored_from_a_folder_a_table_and_an_array(made, tmp_path
     assert np.allclose(scorer.score(own)["topbin_probability"], scores["topbin_probability"])
     with pytest.warns(UserWarning, match="notes.txt"):
         assert len(scorer.score(root / "rest")) == 80
+    paths = [*scores["image"][:2], str(root / "gone.png")]
+    with pytest.warns(UserWarning, match="gone.png.*No such file"):
+        assert scorer.score(pd.DataFrame({"image": paths}))["image"].tolist() == paths[:2]
     with fails("TB132", "notes.txt"):
         scorer.score(root / "rest", bad_images="refuse")
     with fails("TB013"):
@@ -213,8 +216,8 @@ def test_what_cannot_be_done_with_images_is_refused(tmp_path):
         tb.fit(rest / "t.csv", "y", image="n")
     with fails("TB103"):
         tb.fit(rest / "t.csv", "y", image="pth")
-    with fails("TB131"):
-        tb.fit(frame, "y", image="path", image_root=str(tmp_path))
+    with fails("TB131", "No such file"):
+        tb.fit(frame.assign(path=["a.png", None]), "y", image="path", image_root=str(tmp_path))
 
 
 def test_a_run_goes_on_after_a_time_limit_and_leaves_the_same(tmp_path):

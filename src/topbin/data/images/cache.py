@@ -241,7 +241,10 @@ def _mapped(folder: Path, n: int, shape: tuple[int, ...], mode: Any = "r+") -> _
 
 def _stamp(path: str) -> list[Any]:
     """What tells whether a file is still the one that was decoded."""
-    found = os.stat(path)
+    try:
+        found = os.stat(path)
+    except OSError:
+        return [path]  # decoding it will say why
     return [path, found.st_size, found.st_mtime_ns]
 
 
