@@ -138,10 +138,10 @@ def page() -> str:
 
 
 COLUMNS = ["images", "known + unlabeled", "preset", "α", "interval holds α", "mean error of α̂",
-           "mean of α̂ − α", "mean width", "CPU s, folders to report", "peak memory, MB"]  # fmt: skip
+           "mean of α̂ − α", "mean width", "CPU s to the report", "peak memory, MB"]  # fmt: skip
 INTRODUCTION = """
-`topbin fit --positives known --unlabeled rest`, one thread, on PNG files written for each run; a machine that others
-used too, so times vary. mnist: even digits among odd ones. cat-dog: CIFAR-10.
+`topbin fit --positives known --unlabeled rest`, one thread, on PNG files written for each run.
+Others used the machine too, so times vary. mnist: even digits among odd ones. cat-dog: CIFAR-10.
 """
 
 

@@ -10,6 +10,8 @@ from .core import AlphaEstimate as AlphaEstimate
 from .core import Tails as Tails
 from .core import read_labels as read_labels
 from .evaluate import metrics as metrics
+from .evaluate.curves import pu_curves as pu_curves
+from .evaluate.sensitivity import sensitivity as sensitivity
 from .job.audits.audit import Audit as Audit
 from .job.audits.audit import audit as audit
 from .job.fit import fit as fit
@@ -26,7 +28,10 @@ from .learn.classifiers import TEDnClassifier as TEDnClassifier
 from .learn.classifiers import UPUClassifier as UPUClassifier
 from .learn.classifiers import subtypes as subtypes
 from .mpe.estimate import estimate_alpha as estimate_alpha
+from .show.gamma import GammaDisplay as GammaDisplay
 from .show.history import HistoryDisplay as HistoryDisplay
+from .show.pr import PRDisplay as PRDisplay
+from .show.roc import ROCDisplay as ROCDisplay
 from .show.scores import ScoreDisplay as ScoreDisplay
 from .show.top_bin import TopBinDisplay as TopBinDisplay
 from .store.models import load as load

@@ -9,6 +9,7 @@ from topbin.cli.verb import (
     PASSED,
     Verb,
     decimal_option,
+    gamma_options,
     json_option,
     option,
     partitions_option,
@@ -26,7 +27,7 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 
 
 @click.command(cls=Verb)
-@click.argument("files", nargs=-1, required=True)
+@click.argument("files", nargs=-1, required=True, type=click.Path())
 @option("--score", group="Data", required=True, help="The column of scores; higher = positive.")
 @option(
     "--by",
@@ -50,6 +51,7 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
     help="bbe, bbe_cp and scott are exact; dedpul, alphamax and elkan_noto read binned scores.",
 )
 @option("--confidence", group="Estimate", default=0.95, help="Of the interval and the bound.")
+@gamma_options
 @engine_options("What counts the rows.", default="local")
 @option("--max-alpha", group="Output", type=float, help="Exit 3 if an interval lies above this.")
 @json_option
@@ -70,6 +72,9 @@ def alpha(
       topbin alpha 'days/*.parquet' --score s --label y --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
     _check_method(method, confidence, options["by"])
+    selective = _check_gamma(options)
+    from topbin.evaluate.sensitivity import gamma_lines
+
     show = screen(as_json)
     counted, found = _count(files, options, method, confidence)
     show.print(f"labels          {counted.labels.note}")
@@ -77,10 +82,14 @@ def alpha(
         show.print(f"note            {note}")
     if options["by"] is None:
         show.print(found[None].summary())
+        if selective is not None:
+            selective = _selective(counted, found[None], selective)
+            show.print("\n".join(gamma_lines(selective)))
     else:
         show.print(_table(options["by"], found), soft_wrap=False)
     if as_json:
-        write_json(_plain(counted, found))
+        more = {} if selective is None else {"gamma": selective}
+        write_json({**_plain(counted, found), **more})
     over = [e for e in found.values() if max_alpha is not None and e.interval[0] > max_alpha]
     if over:
         of = "the interval" if options["by"] is None else f"the interval of {len(over):,} groups"
@@ -102,6 +111,25 @@ def _check_method(method: str, confidence: float, by: str | None) -> None:
         known = ", ".join(name for name, m in METHODS.items() if m.needs in allowed)
         what = "is not computed by group" if by else "does not read scores"
         raise InputError("TB007", f"{method!r} {what}; {known} {'are' if by else 'do'}.")
+
+
+def _check_gamma(options: dict[str, Any]) -> dict[str, Any] | None:
+    """What is asked about selective labels, before any work."""
+    from topbin.evaluate.sensitivity import asked_for
+
+    selective = asked_for(options["gamma"], options["at_most"], options["at_least"])
+    if selective is not None and options["by"] is not None:
+        raise click.UsageError(
+            "--gamma, --at-most and --at-least need one estimate; leave out --by"
+        )
+    return selective
+
+
+def _selective(counted: Any, estimate: Any, selective: dict[str, Any]) -> dict[str, Any]:
+    from topbin.evaluate.sensitivity import sensitivity
+
+    found = sensitivity(counted.tails[None], **selective, confidence=estimate.confidence)
+    return found.to_dict()
 
 
 def _count(
@@ -129,7 +157,7 @@ def _table(by: str, found: dict[Any, Any]) -> Any:
     table = Table(visible(by), *columns, box=None)
     for group, e in found.items():
         low, high = e.interval
-        point = "a range only" if e.n_p < RANGE_ONLY else f"{e.alpha:.3f}"
+        point = "a range only" if e.worth_p < RANGE_ONLY else f"{e.alpha:.3f}"
         table.add_row(
             visible(_name(group)), point, f"{low:.3f} to {high:.3f}", f"{e.upper_bound:.3f}",
             f"{e.n_u:,}", f"{e.n_p:,}", ", ".join(alarm.code for alarm in e.alarms),

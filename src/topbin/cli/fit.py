@@ -15,6 +15,7 @@ from topbin.cli.verb import (
     bad_images_option,
     dates_option,
     decimal_option,
+    gamma_options,
     image_root_option,
     json_option,
     option,
@@ -33,13 +34,16 @@ SHARE = click.FloatRange(0, 1)
 
 
 @click.command(cls=Verb)
-@click.argument("source", nargs=-1)
+@click.argument("source", nargs=-1, type=click.Path())
 @option("--positives", group="Data", help="Known positives, a file or a folder of images.")
 @option("--unlabeled", group="Data", help="Unlabeled rows, or images, beside --positives.")
 @option("--sql", group="Data", help="A query over the file; its rows are called data.")
 @option("--id", "id_", group="Data", help="A column that names rows; never used as a feature.")
+@option("--weight", group="Data", help="A column of row weights; they train the models only.")
 @option("--drop", group="Data", multiple=True, help="Columns to leave out; repeat, or use commas.")
 @option("--text", group="Data", multiple=True, help="Columns of free text, read as words.")
+@option("--group", group="Data", help="A column that names what rows belong to, such as a patient.")
+@option("--time", group="Data", help="A column of dates or numbers: folds are blocks of time.")
 @option("--image", group="Data", help="The column that has paths of images.")
 @option(
     "--image-size", group="Data", type=SIDE, help="Pixels of a side.  [that of the images, ≤ 64]"
@@ -66,10 +70,17 @@ SHARE = click.FloatRange(0, 1)
 @option("--review", group="Output", default=100, help="How many candidates to list.")
 @option("--min-precision", group="Output", type=float, help="Or: list rows down to this precision.")
 @option("--confidence", group="Output", default=0.95, help="Of the interval and the bound.")
+@gamma_options
 @option("--max-alpha", group="Output", type=SHARE, help="Exit 3 if the interval lies above this.")
 @output_option("The run folder.", Path("run"))
 @option("--force", group="Output", is_flag=True, help="Start over in an existing run folder.")
 @option("--resume", group="Output", is_flag=True, help="Continue a run that was stopped.")
+@option(
+    "--dry-run",
+    group="Output",
+    is_flag=True,
+    help="Only say how the data is read, and how long the fit takes.",
+)
 @option("--quiet", group="Output", is_flag=True, help="Say nothing but errors.")
 @json_option
 def fit(
@@ -80,6 +91,7 @@ def fit(
     quiet: bool,
     as_json: bool,
     max_alpha: float | None,
+    dry_run: bool,
     **options: Any,
 ) -> None:
     """How many of the unlabeled rows are positive, and which ones?
@@ -88,9 +100,13 @@ def fit(
       topbin fit claims.parquet --label is_fraud --id claim_id -o run1
       topbin fit --positives known.csv --unlabeled rest.csv -o run2
       topbin fit --positives photos/cats --unlabeled photos/rest -o run3
+      topbin fit claims.csv --label is_fraud --dry-run
     """  # fmt: skip
     show = screen(as_json, quiet)
     settings = _settings(source, options)
+    if dry_run:
+        found = _rehearse(show, settings, options)
+        return write_json(found) if as_json else None
     is_new = _work(show, output, settings, options, force=force, resume=resume)
     from topbin.job.result import summarize
     from topbin.store.runs import read_result
@@ -157,11 +173,32 @@ def _read(
     return data, run or held.enter_context(open_run(output, settings, **how))
 
 
+def _rehearse(show: Any, settings: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Read and encode the data as the fit would, time one model, and write nothing."""
+    from topbin.job.fit import foresee
+    from topbin.job.images import image_options
+    from topbin.job.prepare import from_settings
+    from topbin.job.progress import in_words
+
+    with open_engine(options) as engine:
+        data = from_settings(settings, engine, images=image_options(settings))
+    lines, seconds = data.lines(), foresee(data, options["preset"])
+    rows = f"{data.labels.n_p:,} positives, {data.n_u:,} unlabeled"
+    size = " × ".join(f"{n:,}" for n in data.X.shape)
+    lines += [f"rows            {rows}; the models read {size} numbers"]
+    lines += [f"time            about {in_words(seconds)}, from one model that was fitted now"]
+    for line in lines:
+        show.print(line)
+    show.print("dry run         nothing was written")
+    return {"data": data.to_dict(), "read": lines, "seconds": seconds}
+
+
 def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
     """What was asked for, as run.toml keeps it: nothing that was left out.
 
     What no table could fulfil is refused while nothing is written, or removed by --force.
     """
+    from topbin.evaluate.sensitivity import asked_for
     from topbin.job.fit import check_options
     from topbin.job.labeling import check_labeling, labeling_in
 
@@ -172,6 +209,7 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
         raise click.UsageError("name a table and its --label, or --positives and --unlabeled")
     names = ("preset", "review", "min_precision", "confidence", "time_limit", "sample")
     check_options(**{name: options[name] for name in names})
+    selective = asked_for(options["gamma"], options["at_most"], options["at_least"])
     if options["sql"] and (options["engine"] or options["sample"]):
         raise click.UsageError("--sql needs all rows in memory; leave out --engine and --sample")
     asked = {"source": list(source), **options}
@@ -179,6 +217,7 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
     asked |= {name: options[name] or None for name in ("partitions", "subtypes")}
     asked["bad_images"] = None if options["bad_images"] == "leave-out" else options["bad_images"]
     check_labeling(**labeling_in(asked))
+    asked["gamma"] = None if selective is None else list(selective["gamma"])
     return {key: value for key, value in asked.items() if value not in (None, [])}
 
 
@@ -210,7 +249,8 @@ def _run(show: Any, run: Any, data: Any, options: dict[str, Any], stages: Any, e
             run.log(logged)
             tell_screen(event)
 
-        names = ("preset", "review", "min_precision", "confidence", "time_limit", "threads", "seed")
+        names = ("preset", "review", "min_precision", "confidence", "time_limit", "threads", "seed",
+                 "gamma", "at_most", "at_least")  # fmt: skip
         asked = {name: options[name] for name in names}
         labeled_by = _split_names(options["labeled_by"])
         asked |= labeling_in({**options, "labeled_by": labeled_by})

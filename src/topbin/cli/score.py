@@ -24,7 +24,7 @@ from topbin.cli.verb import (
 
 @click.command(cls=Verb)
 @click.argument("run", type=click.Path(path_type=Path))
-@click.argument("source", nargs=-1, required=True)
+@click.argument("source", nargs=-1, required=True, type=click.Path())
 @output_option("File to write: .csv, .tsv, .parquet or .jsonl; with --engine, a folder.")
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")

@@ -23,7 +23,7 @@ from topbin.core.figures import visible
 Command = TypeVar("Command", bound=Callable[..., Any])
 FAILED, WRONG_USE, PASSED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
-USE = {"TB007", "TB008", "TB103", "TB104"}
+USE = {"TB007", "TB008", "TB103", "TB104", "TB123"}
 ADVICE = re.compile(r"\b(positive|negative|dates|decimal)=(?:'([^']*)'|([\w.-]+)),?")
 SEED = click.IntRange(0, 2**31 - 1)
 
@@ -65,6 +65,24 @@ bad_images_option = option(
 image_root_option = option(
     "--image-root", group="Data", help="The folder of the paths in a table, if not its own."
 )
+
+
+def gamma_options(command: Command) -> Command:
+    """How wrong "labeled at random" can be: the Γ to try, and conclusions that are to hold."""
+    share = click.FloatRange(0, 1)
+    least = option(
+        "--at-least", group="If labels are selective", type=share, metavar="SHARE",
+        help="Say up to which Γ it holds that α is at least this.",
+    )  # fmt: skip
+    most = option(
+        "--at-most", group="If labels are selective", type=share, metavar="SHARE",
+        help="Say up to which Γ it holds that α is at most this.",
+    )  # fmt: skip
+    gammas = option(
+        "--gamma", group="If labels are selective", metavar="Γ,Γ,…",
+        help="Intervals if the odds of being labeled differ up to Γ times: 1.5,2,3.",
+    )  # fmt: skip
+    return gammas(most(least(command)))
 
 
 def output_option(

@@ -46,6 +46,14 @@ class Evidence:
     # have rows of both kinds. None: all rows are independent.
     groups_p: Any = None
     groups_u: Any = None
+    # Of how many models the one that scored was chosen, by these very rows. Limits are then read at
+    # a level that would hold for all of them at once (Bonferroni).
+    chosen_of: int = 1
+
+    def __repr__(self) -> str:
+        kinds = {"scores": self.scores_p, "counts": self.counted, "features": self.X_p}
+        held = ", ".join(name for name, value in kinds.items() if value is not None)
+        return f"<Evidence: {held or 'nothing'}{', crossfitted' if self.crossfitted else ''}>"
 
     @classmethod
     def of(
@@ -75,6 +83,14 @@ class Evidence:
             raise InputError("TB001", "scores_u is missing; pass the scores of the unlabeled rows.")
         scores_p, scores_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
         return cls(scores_p, scores_u, share_p, crossfitted=crossfitted)
+
+    def level(self, confidence: float) -> float:
+        """The level at which to read limits that are to hold with this confidence.
+
+        >>> Evidence.of([1.0], [0.0]).level(0.95), Evidence(chosen_of=2).level(0.95)
+        (0.95, 0.975)
+        """
+        return confidence if self.chosen_of == 1 else 1 - (1 - confidence) / self.chosen_of
 
     @cached_property
     def tails(self) -> Tails:
@@ -106,7 +122,8 @@ class Evidence:
             max(1, int(count / design_effect(scores, groups, read)))
             for count, scores, groups in sides
         )
-        return Tails(tails.cuts, tails.q_p * n_p, tails.q_u * n_u, n_p, n_u)
+        above: tuple[Any, Any] = tails.q_p * n_p, tails.q_u * n_u  # need not be whole numbers
+        return Tails(tails.cuts, *above, n_p, n_u)
 
     @property
     def has_tails(self) -> bool:

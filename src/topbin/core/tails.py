@@ -39,6 +39,10 @@ class Tails:
     n_p: int
     n_u: int
 
+    def __repr__(self) -> str:
+        rows = f"{self.n_p:,} positives, {self.n_u:,} unlabeled"
+        return f"<Tails: {self.cuts.size:,} cuts of {rows}>"
+
     @classmethod
     def from_scores(cls, scores_p: Any, scores_u: Any) -> "Tails":
         """Count both samples exactly; ties are kept together."""

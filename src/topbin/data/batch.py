@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import Scores
 from topbin.core.errors import InputError, MissingExtra
+from topbin.core.figures import counted
 from topbin.core.labels import Coded
 from topbin.core.optional import require
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
@@ -61,6 +62,10 @@ class Batch:
     first: int = 0
     picked: Places | None = None
     line: int | None = None
+
+    def __repr__(self) -> str:
+        columns = counted(len(self.kinds), "column")
+        return f"<Batch: {self.name}, {counted(self.rows)}, {columns}>"
 
     @classmethod
     def from_frame(cls, frame: Any, *, name: str = "the frame") -> "Batch":
@@ -173,9 +178,10 @@ class Part:
     types: Types
     first: int = 0
     size: int | None = None
-    groups: tuple[int, ...] = ()  # of a parquet file; none means the whole file
+    groups: tuple[int, ...] = ()  # row groups, or a run of files; none means the whole file
     first_line: int | None = None  # in text files
     is_database: bool = False
+    id_column: str | None = None  # a column that names rows and is never a feature
 
     def read_as(self, types: Types) -> "Part":
         """The same rows, with their columns read as these types."""

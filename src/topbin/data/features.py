@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
 from topbin.data.dates import ISO, ORDERS
@@ -125,6 +126,10 @@ class Features:
     dropped: tuple[Dropped, ...] = ()
     dates: Mapping[str, str] = field(default_factory=dict)
     decimals: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        read, numbers = counted(len(self.features), "column"), counted(len(self.names), "number")
+        return f"<Features: {read}, {len(self.dropped):,} left out; {numbers} per row>"
 
     @property
     def sparse(self) -> bool:

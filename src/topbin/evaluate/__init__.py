@@ -1,5 +1,9 @@
 """How good: metrics without negatives, metrics with truth, and audits."""
 
 from topbin.evaluate import audit, metrics, with_truth
+from topbin.evaluate.curves import Curves, pu_curves
+from topbin.evaluate.sensitivity import Sensitivity, sensitivity
 
-__all__ = ["audit", "metrics", "with_truth"]
+__all__ = [
+    "Curves", "Sensitivity", "audit", "metrics", "pu_curves", "sensitivity", "with_truth",
+]  # fmt: skip

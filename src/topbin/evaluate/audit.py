@@ -35,6 +35,7 @@ from topbin.evaluate.audits.limits import (
 from topbin.evaluate.audits.top import RecallBound, TopBin, recall_bound
 from topbin.evaluate.audits.width import WidthPlan, plan_width
 from topbin.evaluate.measure import Floats, Interval, read_alpha
+from topbin.evaluate.sensitivity import Reconciled
 
 __all__ = [
     "AuditPlan",
@@ -95,8 +96,9 @@ class AuditResult:
     lower end and as positive for every upper end. `power` is the least chance that so many
     answered rows reject α̂ when it is off by `error` either way. `look` counts how often people
     have seen the result, `labels` compares the labeled positives with those that the audit found,
-    `recall` says how many of them the candidates contain, and `others` are audits of other kinds
-    in the same run.
+    `recall` says how many of them the candidates contain, `gamma` how selective labels must be to
+    reconcile both if they contradict each other, and `others` are audits of other kinds in the
+    same run.
     """
 
     kind: str
@@ -119,6 +121,7 @@ class AuditResult:
     look: int = 1
     labels: str | None = None
     recall: RecallBound | None = None
+    gamma: Reconciled | None = None
     others: tuple["AuditResult", ...] = ()
 
     def __str__(self) -> str:
@@ -195,8 +198,11 @@ def judge_top(
     return asked.judged("top", count, alpha, limits, _in_words(count, where))
 
 
-def compare_labels(scores_p: Any, scores_found: Any) -> str:
+def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives") -> str:
     """Whether positives that a random audit found score like the labeled ones, in a sentence.
+
+    The test takes scores as independent: of rows in groups, give one score per group, and say so
+    in `what`.
 
     >>> compare_labels(np.arange(50.0, 100.0), np.arange(20.0))
     'The 20 positives that the audit found score lower than the labeled ones (p < 0.0001): labels
@@ -204,9 +210,9 @@ def compare_labels(scores_p: Any, scores_found: Any) -> str:
     """
     labeled, found = np.asarray(scores_p), np.asarray(scores_found)
     if min(labeled.size, found.size) < FEW:
-        return f"{found.size} positives are too few to say whether labels are biased."
+        return f"{found.size} {what} are too few to say whether labels are biased."
     test = mannwhitneyu(found, labeled)
-    k, p = f"{found.size:,} positives that the audit found", float(test.pvalue)
+    k, p = f"{found.size:,} {what} that the audit found", float(test.pvalue)
     if p >= UNLIKELY:
         return f"The {k} score like the labeled ones (p = {p:.2f}): no sign of biased labels."
     lower = test.statistic < found.size * labeled.size / 2

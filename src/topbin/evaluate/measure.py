@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core import AlphaEstimate, InputError
+from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Scores, check_fraction, unmasked
 from topbin.core.shares import exact_upper
 
@@ -153,6 +153,23 @@ def read_alpha(alpha: Any, confidence: float) -> tuple[float, Interval, tuple[st
             "asked for here. Estimate alpha at the same confidence.",
         )
     return alpha.alpha, alpha.interval, ()
+
+
+def read_source(source: Any, scores_u: Any = None) -> tuple[Evidence, AlphaEstimate | None]:
+    """Evidence and estimate of the result of a fit or of a fitted classifier.
+
+    Of scores, tails or evidence, there is no estimate yet.
+    """
+    if isinstance(source, AlphaEstimate):
+        raise InputError(
+            "TB124",
+            "an AlphaEstimate has no counts to read again. Pass what it was made from: the result "
+            "of a fit, a fitted classifier, or scores_p and scores_u.",
+        )
+    for evidence, estimate in (("evidence", "estimate"), ("evidence_", "estimate_")):
+        if isinstance(getattr(source, evidence, None), Evidence):
+            return getattr(source, evidence), getattr(source, estimate, None)
+    return Evidence.of(source, scores_u), None
 
 
 def check_weights(weights: Any, scores: Scores, name: str) -> Floats | None:

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from math import ceil, floor, sqrt
 from typing import Any, Literal
 
-from topbin.core import AlphaEstimate, Evidence, InputError, Tails
+from topbin.core import AlphaEstimate, Evidence, Tails
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.figures import figure, percent
-from topbin.evaluate.measure import Interval
+from topbin.evaluate.measure import Interval, read_source
 from topbin.mpe.intervals import check_gamma, interval, interval_assumes
 
 GAMMAS = (1.5, 2.0, 3.0)
@@ -118,7 +118,7 @@ def sensitivity(
     >>> print(found.conclusions[0])                  # one tied bin: only its lower ends move
     At most 20 % of the unlabeled rows are positive, up to Γ = 100, the largest that was tried.
     """
-    gammas, (evidence, estimate) = check_gammas(gamma), _read(scores_p, scores_u)
+    gammas, (evidence, estimate) = check_gammas(gamma), read_source(scores_p, scores_u)
     if confidence is None:
         confidence = (estimate and estimate.confidence) or CONFIDENCE
     check_fraction(confidence, "confidence")
@@ -126,9 +126,28 @@ def sensitivity(
     how = {"pure_fraction": pure_fraction, "kappa": kappa}
     reader = _Reader.of(evidence, estimate, confidence, how)
     intervals = tuple(GammaInterval(one, reader.at(one)) for one in gammas)
-    assumes = interval_assumes(evidence.tails, pure_fraction, crossfitted=evidence.crossfitted)
+    assumes = interval_assumes(
+        evidence.independent, pure_fraction, crossfitted=evidence.crossfitted
+    )
+    if estimate is not None and estimate.interval is not None and pure_fraction is None:
+        assumes = estimate.interval_assumes
     found = tuple(_conclude(reader, one, gammas, assumes) for one in wanted)
     return Sensitivity(intervals, confidence, assumes, found)
+
+
+def asked_for(
+    gamma: Any = None, at_most: float | None = None, at_least: float | None = None
+) -> dict[str, Any] | None:
+    """The parameters of `sensitivity` that a job was asked for, checked; None if it was not.
+
+    >>> asked_for(), asked_for(at_most=0.1)["gamma"]
+    (None, (1.0, 1.5, 2.0, 3.0))
+    """
+    named = check_conclusions(at_most, at_least)
+    if gamma is None and not named:
+        return None
+    gammas = check_gammas(GAMMAS if gamma is None else gamma)
+    return {"gamma": gammas, "at_most": at_most, "at_least": at_least}
 
 
 def check_gammas(gamma: Any) -> tuple[float, ...]:
@@ -165,7 +184,7 @@ def reconcile(source: Any, audited: Interval) -> Reconciled | None:
     >>> reconcile(tails, (0.16, 0.2)).gamma > 1.2
     True
     """
-    evidence, estimate = _read(source, None)
+    evidence, estimate = read_source(source)
     level = (estimate and estimate.confidence) or CONFIDENCE
     reader = _Reader.of(evidence, estimate, level, {})
 
@@ -196,20 +215,6 @@ def _number(text: Any) -> Any:
         return text
 
 
-def _read(source: Any, scores_u: Any) -> tuple[Evidence, AlphaEstimate | None]:
-    """The evidence of a source, and its estimate, if it has one."""
-    if isinstance(source, AlphaEstimate):
-        raise InputError(
-            "TB124",
-            "an AlphaEstimate has no counts to read again. Pass what it was made from: the result "
-            "of a fit, a fitted classifier, or scores_p and scores_u.",
-        )
-    for evidence, estimate in (("evidence", "estimate"), ("evidence_", "estimate_")):
-        if isinstance(getattr(source, evidence, None), Evidence):
-            return getattr(source, evidence), getattr(source, estimate, None)
-    return Evidence.of(source, scores_u), None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reader:
     """The interval at any Γ, never narrower than that of Γ = 1, which is the estimate's own."""
@@ -228,7 +233,7 @@ class _Reader:
         how: Mapping[str, Any],
     ) -> "_Reader":
         """Nets stretch the interval to hold their point, so that of the estimate comes first."""
-        tails, how = evidence.tails, {**how, "crossfitted": evidence.crossfitted}
+        tails, how = evidence.independent, {**how, "crossfitted": evidence.crossfitted}
         random = None
         if estimate is not None and estimate.confidence == confidence:
             random = estimate.interval

@@ -133,7 +133,7 @@ def threshold_for_precision(
     tails = tails.at(tails.above_u > 0)
     p, u = Share(tails.q_p, tails.n_p), Share(tails.q_u, tails.n_u)
     values, ends = (p.value, u.value, value), [p.limits(level), u.limits(level), limits]
-    low = np.asarray(square_and_add(_precision, values, ends)[0])
+    low = np.asarray(square_and_add(precision_of, values, ends)[0])
     good = np.flatnonzero(low >= wanted)
     if good.size == 0:
         raise out_of_reach(wanted, low)
@@ -151,7 +151,8 @@ def out_of_reach(wanted: float, low: Any) -> InputError:
     )
 
 
-def _precision(q_p: Any, q_u: Any, alpha: Any) -> Any:
+def precision_of(q_p: Any, q_u: Any, alpha: Any) -> Any:
+    """The share of positives among unlabeled rows, from the shares of both samples above a cut."""
     return alpha * q_p / q_u
 
 
@@ -194,7 +195,7 @@ class AtThreshold:
         >>> AtThreshold(2.0, Share(0.75, 4), Share(0.375, 8)).precision(0.25, 0.95).value  # ¼·¾/⅜
         0.5
         """
-        return self.measure("estimated precision", _precision, alpha, confidence)
+        return self.measure("estimated precision", precision_of, alpha, confidence)
 
     def measure(
         self, name: str, formula: Any, alpha: Any, confidence: float, *, span: Interval = (0.0, 1.0)

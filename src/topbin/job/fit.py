@@ -16,16 +16,18 @@ from topbin.data.images.cache import LEAVE_OUT
 from topbin.data.images.rows import Images
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
+from topbin.evaluate.sensitivity import asked_for, sensitivity
+from topbin.job.choice import Choice, choose_model
 from topbin.job.images import ImageOptions, has_images, refuse_labeling
 from topbin.job.labeling import check_labeling, classifier_for, labeling_of
 from topbin.job.prepare import Prepared, prepare, sample_of
-from topbin.job.progress import Event, Forecast, shown
+from topbin.job.progress import Event, Forecast, shown, work_of
 from topbin.job.result import Result
 from topbin.job.sweep import count_rest
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.crossfit import CrossFit, OutOfTime, Plan, Progress, chain_name
-from topbin.learn.defaults import FIRST, plan_for, preset_plan
+from topbin.learn.defaults import FIRST, default_model, plan_for, preset_plan
 from topbin.learn.learners.tedn import TEDN
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
 
@@ -40,6 +42,7 @@ def fit(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
+    weight: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
     image: str | None = None,
@@ -52,10 +55,15 @@ def fit(
     method: str = "tedn",
     subtypes: bool = False,
     labeled_by: str | Sequence[str] = (),
+    group: str | None = None,
+    time: str | None = None,
     preset: str = "good",
     review: int = 100,
     min_precision: float | None = None,
     confidence: float = CONFIDENCE,
+    gamma: Any = None,
+    at_most: float | None = None,
+    at_least: float | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
@@ -74,9 +82,18 @@ def fit(
     Then so many, drawn at random, train the models; all others are scored, and give α, its interval
     and candidates.
 
+    `weight` names a column of weights. They train the models only: α, its interval and the
+    candidates count every row once.
+
     If labels are not random: `subtypes=True` reports which kinds of positives are labeled how
     often, `method="subtypes"` lets them count accordingly, and `labeled_by` names columns on which
     it depends who is labeled.
+
+    `gamma`, `at_most` and `at_least` ask for `topbin.sensitivity`, which the report then shows.
+
+    Rows with the same value in the column `group`, such as visits of one patient, are held out
+    together, and intervals count groups. With the column `time`, folds are blocks of time. Neither
+    column is a feature. Rows without a group are groups of their own.
 
     Images are folders or lists of files, arrays of uint8 (n, height, width[, channels]), or a table
     whose column `image` has paths, relative to its own folder or to `image_root`, and inside it.
@@ -94,9 +111,10 @@ def fit(
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     labeling = check_labeling(method, labeled_by, subtypes)
+    selective = asked_for(gamma, at_most, at_least)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
-    read["partitions"] = partitions
+    read |= {"partitions": partitions, "weight": weight, "group": group, "time": time}
     pictures = ImageOptions(image, image_size, image_root, bad_images)
     with _listeners(on_event, verbose) as heard:
         how = replace(pictures, tell=_decoding(heard))
@@ -104,7 +122,8 @@ def fit(
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
     with _listeners(on_event, verbose) as heard:
-        return _fit(data, engine or Local(), asked, shared, time_limit, heard, labeling)
+        found = _fit(data, engine or Local(), asked, shared, time_limit, heard, labeling)
+    return replace(found, gamma=None if selective is None else sensitivity(found, **selective))
 
 
 def _prepared(
@@ -173,16 +192,26 @@ def _fit(
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
     limit = {"time_limit": time_limit, "on_event": told}
+    subtypes = labeling.pop("subtypes")
+    if isinstance(data.X, Images):
+        refuse_labeling(**labeling, subtypes=subtypes)
+    choice = None
+    if labeling["method"] == "tedn" and not labeling["labeled_by"]:
+        choice = choose_model(data, asked["seed"], shared["memory"], shared["n_jobs"])
+    shared |= {} if choice is None else {"estimator": choice.model}
     two = _classifiers(data, asked["preset"], labeling, shared, limit)
-    subtypes = labeling["subtypes"]
     kept = sum(name.startswith(TEDN.name) for name in shared["memory"])
     forecast = Forecast(monotonic(), two.steps * kept)
-    first = two.quick.fit(data.X, y).set_params(memory=None)
+    held = {} if data.kept is None else data.kept.arrays
+    first = two.quick.fit(data.X, y, data.weight, **held)
+    first.set_params(memory=None)
+    if choice is not None:
+        choice.allow(first)
     methods = compared_estimates(first.evidence_)
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(*two.work))
-    result = _refined(result, two.careful, y, engine)
-    result = replace(result, labeling=labeling_of(data, two.careful, y, subtypes))
+    result = _refined(result, two.careful, y, engine, choice)
+    result = replace(result, labeling=labeling_of(result, two.careful, y, subtypes))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
 
@@ -209,18 +238,17 @@ def _classifiers(
 ) -> _Classifiers:
     """Nets for images, and for tables the default models."""
     if isinstance(data.X, Images):
-        refuse_labeling(**labeling)
         from topbin.learn.classifiers.images import FIRST_IMAGES, effort_of, image_classifier
 
         first, effort = FIRST_IMAGES, effort_of(preset)
         quick = image_classifier(first, len(data.X), is_first=True, **shared)
         careful = image_classifier(effort, len(data.X), **shared, **limit)
         return _Classifiers(quick, careful, (first.work, effort.work), careful.steps)
-    plan = plan_for(TEDN, data.X, preset_plan(preset))
-    table = classifier_for(
-        data, labeling["method"], labeling["labeled_by"], plan=plan, **limit, **shared
-    )
-    return _Classifiers(PvUClassifier(plan=FIRST, **shared), table, (FIRST, plan))
+    plan, quick = plan_for(TEDN, data.X, preset_plan(preset)), FIRST
+    if data.kept is not None:
+        plan, quick = (data.kept.plan(each, data.labels) for each in (plan, FIRST))
+    table = classifier_for(data, **labeling, plan=plan, **limit, **shared)
+    return _Classifiers(PvUClassifier(plan=quick, **shared), table, (quick, plan))
 
 
 def steps_of_first(data: Prepared) -> int:
@@ -230,6 +258,25 @@ def steps_of_first(data: Prepared) -> int:
     from topbin.learn.classifiers.images import FIRST_IMAGES
 
     return FIRST_IMAGES.folds
+
+
+def foresee(data: Prepared, preset: str) -> float:
+    """Seconds that the fit of these rows will take, from the time that one model takes now.
+
+    What is not training (encoding, counting, writing) is not in it; a cross-fit fits one model
+    more per repeat, for new rows.
+    """
+    X, is_p = data.X, data.labels.is_positive
+    if isinstance(X, Images):
+        from topbin.learn.classifiers.images import foresee_images
+
+        return foresee_images(X, is_p, preset)
+    model = default_model(X)
+    began = monotonic()
+    model.fit(X, is_p.astype(int)).predict_proba(X)
+    plan = plan_for(TEDN, X, preset_plan(preset))
+    work = work_of(FIRST) + work_of(plan) * (1 + 1 / plan.outer)
+    return (monotonic() - began) * work
 
 
 def check_options(
@@ -258,13 +305,17 @@ def check_options(
         check_count(sample, "sample")
 
 
-def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) -> Result:
+def _refined(
+    result: Result, careful: TEDnClassifier, y: Any, engine: Engine, choice: Choice | None
+) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
     X, plan, rest = result.data.X, careful.plan, result.data.rest is not None
     chains = plan.outer + (not isinstance(X, Images))  # nets of folds score new images together
+    held = {} if result.data.kept is None else result.data.kept.arrays
+    held = {"sample_weight": result.data.weight, **held}
     keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
     try:
-        found = careful.crossfit(X, y, keep_chains=keep)
+        found = careful.crossfit(X, y, **held, keep_chains=keep)
     except KeyboardInterrupt:
         whole = whole_repeats(careful.memory or (), plan, chains)
         if not whole:
@@ -272,13 +323,13 @@ def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) ->
         result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
         fewer = replace(plan, repeats=whole)
         careful.set_params(plan=fewer, time_limit=None, on_event=None)
-        found = careful.crossfit(X, y, keep_chains=keep)
+        found = careful.crossfit(X, y, **held, keep_chains=keep)
     except OutOfTime:
         return replace(result, stopped="time limit after the first estimate")
     if careful.time_limit is not None:
         whole = whole_repeats(careful.memory or (), plan, chains)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
-    careful.set_params(memory=None)
+    careful.set_params(memory=None, on_event=None)
     result = replace(result, chains=found.folds[0])
     if rest:
         try:
@@ -287,6 +338,8 @@ def _refined(result: Result, careful: TEDnClassifier, y: Any, engine: Engine) ->
             stopped = result.stopped or "interrupted before all rows were counted"
             result = replace(result, stopped=stopped)
     careful.fit_from(found, X, y)
+    if choice is not None:
+        choice.allow(careful)
     return replace(result, classifier=careful, methods=compared_estimates(careful.evidence_))
 
 

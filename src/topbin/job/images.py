@@ -92,11 +92,20 @@ def image_options(settings: Mapping[str, Any]) -> ImageOptions | None:
     return found if has_images(source, settings.get("positives"), found) else None
 
 
-def refuse_labeling(method: str, labeled_by: Sequence[str], subtypes: bool) -> None:
+def refuse_labeling(method: str, labeled_by: Sequence[str], subtypes: bool = False) -> None:
     """TB136 for what reads columns, which images do not have."""
     if subtypes or labeled_by or method == "subtypes":
         asked = "labeled_by" if labeled_by else "subtypes"
         raise InputError("TB136", f"{asked} reads columns of a table, and images have none.")
+
+
+def _refuse_others(asked: Mapping[str, Any]) -> None:
+    """TB136 for options of tables that are not there for images yet."""
+    for name, value in asked.items():
+        if value is not None:
+            why = "all images train" if name == "sample" else "nets of images do not read it"
+            also = " and --engine (engine=)" if name == "sample" else ""
+            raise InputError("TB136", f"{why}; leave out --{name} ({name}=){also}.")
 
 
 def is_array(given: Any) -> bool:
@@ -111,10 +120,12 @@ def prepare_images(
     positives: Any = None,
     options: ImageOptions,
     id: str | None = None,
+    not_for_images: Mapping[str, Any],
     **read: Any,
 ) -> Prepared:
     """Read images and their labels; `read` is for the table that names them."""
     options.check()
+    _refuse_others(not_for_images)
     require("torch", extra="images", caller="fitting images")  # before minutes of decoding
     roles = {name: read.pop(name, None) for name in ("positive", "negative")}
     given = _sources(source, label, positives, options, roles, read)

@@ -27,9 +27,7 @@ def check_labeling(
             "TB008", f"method must be one of {', '.join(CLASSIFIERS)}; got {method!r}."
         )
     if labeled_by and (subtypes or method == "subtypes"):
-        raise InputError(
-            "TB126", "labeled_by and subtypes explain the same labels; leave one out."
-        )
+        raise InputError("TB126", "labeled_by and subtypes explain the same labels; leave one out.")
     named = [labeled_by] if isinstance(labeled_by, str) else list(labeled_by)
     return {"method": method, "labeled_by": named, "subtypes": subtypes}
 
@@ -67,14 +65,17 @@ def classifier_for(
     return SAREMClassifier(labeled_by=places, **shared)
 
 
-def labeling_of(data: Prepared, classifier: TEDnClassifier, y: Any, subtypes: bool) -> Any:
-    """What was found about labeling: by the classifier, or apart from it if it was asked for."""
+def labeling_of(result: Any, classifier: TEDnClassifier, y: Any, subtypes: bool) -> Any:
+    """What was found about labeling: by the classifier, or apart from it if it was asked for.
+
+    A result that was stopped early is not kept waiting.
+    """
     found = getattr(classifier, "labeling_", None)
-    if found is not None or not subtypes:
+    if found is not None or not subtypes or result.stopped:
         return found
-    how = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
-    level, seed = classifier.confidence, classifier.random_state
-    return find_subtypes(data.X, y, confidence=level, random_state=seed, **how)
+    how: Any = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
+    how |= {"confidence": classifier.confidence, "random_state": classifier.random_state}
+    return find_subtypes(result.data.X, y, **how)
 
 
 def plain_labeling(labeling: Any) -> dict[str, Any]:

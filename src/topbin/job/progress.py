@@ -122,15 +122,18 @@ def time_left(seconds: float | None) -> str:
     >>> time_left(7.2), time_left(130), time_left(9000), time_left(None)
     ('about 7 s left', 'about 2 min left', 'about 2.5 h left', '')
     """
-    if seconds is None or seconds < 0.5:
-        return ""
+    return "" if seconds is None or seconds < 0.5 else f"about {in_words(seconds)} left"
+
+
+def in_words(seconds: float) -> str:
+    """Seconds, minutes or hours, whichever a person would say.
+
+    >>> in_words(7.2), in_words(130), in_words(9000)
+    ('7 s', '2 min', '2.5 h')
+    """
     if seconds < 100:
-        return f"about {seconds:.0f} s left"
-    return (
-        f"about {seconds / 60:.0f} min left"
-        if seconds < 6000
-        else f"about {seconds / 3600:.1f} h left"
-    )
+        return f"{max(1, seconds):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _is_quarter(done: int, total: int) -> bool:

@@ -41,9 +41,7 @@ class Posterior:
         return (1 - TILT) * steps + TILT * tilt
 
 
-def fit_posterior(
-    scores_p: Any, scores_u: Any, alpha: float, weight_p: Any = None
-) -> Posterior:
+def fit_posterior(scores_p: Any, scores_u: Any, alpha: float, weight_p: Any = None) -> Posterior:
     """Fit the map on scores of rows the scorer never saw; its mean over U is α.
 
     Where the ratio says more than certain it is cut to 1, and the rest is raised until the mean is

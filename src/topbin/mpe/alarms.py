@@ -27,9 +27,14 @@ CLEARLY = 0.001
 
 
 def find_alarms(
-    estimate: AlphaEstimate, tails: Tails, others: Sequence[AlphaEstimate] = ()
+    estimate: AlphaEstimate,
+    tails: Tails,
+    others: Sequence[AlphaEstimate] = (),
+    independent: Tails | None = None,
 ) -> tuple[Alarm, ...]:
     """Every alarm that these tails and these other estimates raise.
+
+    `independent` are the tails of as many independent rows, for tests, if rows are in groups.
 
     >>> est = AlphaEstimate(alpha=0.3, n_p=30, n_u=30, method="bbe")
     >>> scores_p, scores_u = np.arange(70.0, 100.0), np.arange(0.0, 90.0, 3.0)
@@ -37,15 +42,23 @@ def find_alarms(
     ['few-positives']
     """
     read = at_ranks(tails, geometric_ranks(tails.n_p))
-    found = [alarm for check in CHECKS for alarm in check(estimate, read)]
+    tested = read
+    if independent is not None and independent is not tails:
+        tested = at_ranks(independent, geometric_ranks(independent.n_p))
+    found = [
+        alarm for check in CHECKS for alarm in check(estimate, tested if check in TESTS else read)
+    ]
     return (*found, *methods_disagree(estimate, others))
 
 
 def few_positives(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """Below 100 positives the point estimate of α = .5 was seen anywhere from .39 to .55."""
-    if estimate.n_p < FEW_POSITIVES:
+    if estimate.worth_p < FEW_POSITIVES:
         seen = counted(estimate.n_p, "known positive")
-        message = f"only {seen}; trust the interval more than the point."
+        told = f"only {seen}"
+        if estimate.worth is not None:
+            told = f"{seen} in groups, worth {counted(estimate.worth_p, 'independent row')}"
+        message = f"{told}; trust the interval more than the point."
         yield Alarm("few-positives", message, "either")
 
 
@@ -129,6 +142,7 @@ def outside_limits(estimate: AlphaEstimate, tails: Tails) -> Alarms:
 CHECKS = (
     few_positives, tiny_bin, no_flat_top, near_one, not_higher, heavy_ties, outside_limits,
 )  # fmt: skip
+TESTS = (no_flat_top, not_higher)
 
 
 def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -> Alarms:

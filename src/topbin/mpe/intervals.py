@@ -15,7 +15,8 @@ divided. The lower end of cross-fitted scores assumes a pure top bin and does no
 
 `gamma` gives up the random sample: with w the density of hidden positives over that of labeled
 ones, it is enough that max w ≤ Γ·min w. Γ = 1 is a random sample. The bound then counts on the
-fewest hidden positives in each bin (`calibration`), the lower end on the most, q ↦ Γq/(1 + (Γ − 1)q).
+fewest hidden positives in each bin (`calibration`), and the lower end on the most: a share of
+Γq/(1 + (Γ − 1)q) where that of the labeled ones is q.
 """
 
 from collections.abc import Callable
@@ -80,7 +81,7 @@ def upper_bound(
     check_gamma(gamma)
     tails.require_unlabeled()
     # Roughly the critical shortfall: that of six independent normal deviations.
-    usual, spread = float(-ndtri((1 - confidence) / 6)), _spread(crossfitted)
+    usual, spread = float(-ndtri((1 - confidence) / 6)), spread_of(crossfitted)
 
     def critical(alpha: float) -> float:
         return spread * critical_shortfall(tails.n_p, tails.n_u, alpha, confidence, gamma)
@@ -120,7 +121,7 @@ def interval(
     how: dict[str, Any] = {"crossfitted": crossfitted, "gamma": gamma}
     high = upper_bound(tails, 1 - risk, **how)
     if pure_fraction is not None:
-        low = _lower_if_pure(tails, risk, pure_fraction, _spread(crossfitted), gamma)
+        low = _lower_if_pure(tails, risk, pure_fraction, spread_of(crossfitted), gamma)
     elif crossfitted:
         low = min(found.alpha_limit(risk, gamma) for found in _bins_with_a_pure_one(tails))
     else:
@@ -133,9 +134,15 @@ def interval(
 
 
 def interval_assumes(
-    tails: Tails, pure_fraction: float | None = None, *, crossfitted: bool = False
+    tails: Tails,
+    pure_fraction: float | None = None,
+    *,
+    crossfitted: bool = False,
+    n_p: int | None = None,
 ) -> str:
     """What the lower end of `interval` assumes, in a clause that can follow it.
+
+    `n_p` is how many positives there are, if these tails count fewer because of groups.
 
     >>> tails = Tails.from_scores(np.ones(50), np.repeat([1.0, 0.0], 500))     # one tied bin
     >>> interval_assumes(tails, crossfitted=True)
@@ -145,7 +152,9 @@ def interval_assumes(
         return f"if no negative scores among the top {100 * pure_fraction:g} % of the positives"
     if not crossfitted:
         return INTERVAL_ASSUMES
-    top = f"the top {_bins_with_a_pure_one(tails)[-1].above_p:,} positives"
+    smallest = _bins_with_a_pure_one(tails)[-1].above_p
+    rows = smallest if n_p is None else round(smallest * n_p / tails.n_p)
+    top = f"the top {rows:,} positives"
     return f"if the unlabeled rows that score like {top} are positive"
 
 
@@ -166,7 +175,7 @@ def check_gamma(gamma: Any) -> float:
     return float(gamma)
 
 
-def _spread(crossfitted: bool) -> float:
+def spread_of(crossfitted: bool) -> float:
     """How much more shares vary than those of independent rows."""
     return SPREAD if crossfitted else 1.0
 

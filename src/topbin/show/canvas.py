@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from topbin.core.figures import counted
 from topbin.core.optional import require
 
 POSITIVE = "#0072b2"  # blue and orange stay apart for color-blind readers
@@ -17,6 +18,10 @@ class Display:
 
     ax_: Any = None
     figure_: Any = None
+
+    def __repr__(self) -> str:
+        rows = counted(len(next(iter(self.columns().values()))))
+        return f"<{type(self).__name__}: {rows}; see .frame() and .plot()>"
 
     def frame(self) -> Any:
         """The numbers of the picture as a pandas table."""

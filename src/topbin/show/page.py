@@ -7,21 +7,24 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from topbin.core.defaults import RANGE_ONLY
+from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
 from topbin.core.estimate import (
-    BOUND_ASSUMES,
     DIRECTION,
     INTERVAL_ASSUMES,
     AlphaEstimate,
-    too_few,
 )  # fmt: skip
 from topbin.core.figures import counted, figure, percent, visible
 from topbin.core.optional import require
 from topbin.evaluate.audit import NEEDS_RANDOM, VERDICTS
 from topbin.evaluate.candidates import what_to_expect
+from topbin.evaluate.curves import pu_curves
+from topbin.evaluate.sensitivity import MEANS
 from topbin.show.canvas import Display
+from topbin.show.gamma import GammaDisplay
 from topbin.show.history import HistoryDisplay
 from topbin.show.pictures import Picture
+from topbin.show.pr import PRDisplay
+from topbin.show.roc import ROCDisplay
 from topbin.show.scores import ScoreDisplay
 from topbin.show.top_bin import TopBinDisplay
 
@@ -40,8 +43,8 @@ MEANING = {
     "repeated-rows": "Models that score a row have seen a copy of it, so known positives score too "
     "high; interval and bound, which count every copy, are too narrow.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
-    "biased-labels": "Some kinds of positives are labeled more often than others; the rarely labeled "
-    "ones are then undercounted.",
+    "biased-labels": "Some kinds of positives are labeled more often than others; those that are "
+    "rarely labeled are then undercounted.",
     "leak": "A column that was filled in because of the label makes all other rows look negative.",
     "steep-start": "Hardly any positive is unlabeled, or too few rows have too many columns.",
     "diverged": "Training failed and was stopped; an earlier state of the model was used.",
@@ -53,6 +56,12 @@ CAPTION = {
     "above are (almost) all positive, this ratio is α, and the line is flat.",
     "ScoreDisplay": "Scores by models that never saw the row. Known positives should be on the "
     "right; the unlabeled rows among them are the hidden positives.",
+    "GammaDisplay": "The interval of α for each Γ. Its upper end needs no pure top bin; its lower "
+    "end assumes about the top bin what that of the estimate assumes.",
+    "PRDisplay": "If all unlabeled rows above some score are picked: the share of positives among "
+    "them, against the share of all positives that is found. The band holds for the whole curve.",
+    "ROCDisplay": "The share of the positives above some score, against that of the negatives. The "
+    "band holds for the whole curve.",
     "HistoryDisplay": "α and the training loss after each round, in which the unlabeled rows that "
     "seem positive are discarded.",
 }
@@ -85,11 +94,12 @@ def _render(
         trim_blocks=True, lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
     displays: list[Display] = [
-        TopBinDisplay.from_estimator(fitted),
-        ScoreDisplay.from_estimator(fitted),
+        TopBinDisplay.from_tails(fitted.evidence_.tails, fitted.estimate_),
+        ScoreDisplay.from_evidence(fitted.evidence_, fitted.estimate_),
     ]
     if len(result.get("history", ())) > 1:
         displays.append(HistoryDisplay.from_history(result["history"]))
+    read_back = AlphaEstimate.from_dict(result["estimate"])
     return environment.get_template(template).render(
         result=result,
         estimate=result["estimate"],
@@ -97,9 +107,9 @@ def _render(
         audited=audited_answer(result),
         needs_random=NEEDS_RANDOM,
         meaning=MEANING,
-        range_only=RANGE_ONLY,
+        has_point=read_back.worth_p >= RANGE_ONLY,
         interval_assumes=result["estimate"].get("interval_assumes", INTERVAL_ASSUMES),
-        bound_assumes=BOUND_ASSUMES,
+        bound_assumes=read_back.bound_assumes,
         direction=DIRECTION,
         verdict=VERDICTS,
         figure=figure,
@@ -107,14 +117,29 @@ def _render(
         counted=counted,
         expected=what_to_expect(result["candidates"], result["estimate"]),
         has_files=template == "page.html",
-        pictures=[
-            (drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__])
-            for drawn in (display.plot() for display in displays)
-        ],
+        pictures=[picture(display) for display in displays],
+        gamma_picture=picture(GammaDisplay.from_dict(result["gamma"]))
+        if "gamma" in result
+        else None,
+        gamma_means=MEANS,
+        curve_pictures=[picture(display) for display in curve_displays(fitted)],
         candidates=candidates,
         gallery=gallery,
         columns=list(candidates[0]) if candidates else [],
     )
+
+
+def curve_displays(fitted: Any) -> list[Display]:
+    """Both curves; without negatives, there is no ROC curve."""
+    curves = pu_curves(fitted, confidence=fitted.estimate_.confidence or CONFIDENCE)
+    pr = PRDisplay.from_curves(curves)
+    return [pr] if curves.alpha == 1 else [pr, ROCDisplay.from_curves(curves)]
+
+
+def picture(display: Display) -> tuple[str, str, str]:
+    """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
+    drawn = display.plot()
+    return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
 
 
 def _shown(value: Any) -> Any:
@@ -136,9 +161,9 @@ def answer(estimate: Mapping[str, Any]) -> str:
     low, high = estimate["interval"]
     rows = f"{low * n_u:,.0f} to {counted(high * n_u)}"
     ends = f"{percent(low)} %", f"{percent(high)} %"
-    if estimate["n_p"] < RANGE_ONLY:
-        return f"Between {' and '.join(ends)} {among}: {rows}. {too_few(estimate['n_p'])}."
     found = AlphaEstimate.from_dict({"method": "", **estimate})
+    if found.worth_p < RANGE_ONLY:
+        return f"Between {' and '.join(ends)} {among}: {rows}. {found.too_few}."
     if (most := found.leading_bound) is not None:
         point = (
             f"{estimate['method']} gives {percent(estimate['alpha'])} %, which is above that bound"

@@ -13,7 +13,7 @@ from topbin.mpe.estimate import estimate_alpha
 from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, Display
 
 
-@dataclass
+@dataclass(repr=False)
 class ScoreDisplay(Display):
     """How the two samples score: hidden positives are where the two histograms overlap.
 
@@ -36,9 +36,9 @@ class ScoreDisplay(Display):
         return cls.from_evidence(evidence, estimate_alpha(evidence, method=method), bins=bins)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, bins: int = 40) -> "ScoreDisplay":
-        """The picture of a fitted estimator, from its `evidence_` and its `estimate_`."""
-        return cls.from_evidence(estimator.evidence_, estimator.estimate_, bins=bins)
+    def from_estimator(cls, estimator: Any, *, bins: int = 40, ax: Any = None) -> "ScoreDisplay":
+        """Draw the picture of a fitted estimator, from its `evidence_` and its `estimate_`."""
+        return cls.from_evidence(estimator.evidence_, estimator.estimate_, bins=bins).plot(ax)
 
     @classmethod
     def from_evidence(

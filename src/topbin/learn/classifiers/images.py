@@ -9,6 +9,7 @@ does so by a hold-out of its own. The nets of all folds together score new image
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import count, groupby
 from math import inf
 from time import monotonic
@@ -127,14 +128,26 @@ class ImageClassifier(TEDnClassifier):
 
     is_first: bool = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, times: Any = None
+    ) -> Self:
         """Cross-fit nets over images and their labels."""
-        if sample_weight is not None:
-            raise InputError("TB012", "images take no weights; leave out sample_weight.")
-        return self.fit_from(self.crossfit(X, y), X, y)
+        found = self.crossfit(X, y, groups, times, sample_weight=sample_weight)
+        return self.fit_from(found, X, y)
 
-    def crossfit(self, X: Any, y: Any, *, keep_chains: bool | Literal["first"] = False) -> CrossFit:
+    def crossfit(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        times: Any = None,
+        *,
+        sample_weight: Any = None,
+        keep_chains: bool | Literal["first"] = False,
+    ) -> CrossFit:
         """Train a net for each fold; the nets of all folds together score new images."""
+        if sample_weight is not None or groups is not None or times is not None:
+            raise InputError("TB136", "images take no weights, groups or times; leave them out.")
         options = self._heard_by_epoch(self._options())
         table = self._table(*self._read_all(X, y))
         found = fitting.run_crossfit(
@@ -198,6 +211,24 @@ def epochs_factor(rows: int, effort: Effort) -> float:
     """How many times the usual epochs: more where there are few images, and so few steps."""
     trained = rows * (effort.folds - 1) / effort.folds
     return float(np.clip(2_000 / max(1.0, trained), 1.0, 2.0))
+
+
+def foresee_images(X: Images, is_positive: Any, preset: str) -> float:
+    """Seconds that the first and the careful estimate will take, from an epoch on some images."""
+    step = max(1, len(X) // 500)
+    some = np.union1d(np.arange(0, len(X), step), np.flatnonzero(is_positive)[:10])
+    import_module("topbin.learn.classifiers.nets")  # torch takes seconds to load
+    began = monotonic()
+    NetScorer(warm=1).fit(X[some], is_positive[some])
+    per_image = (monotonic() - began) / some.size
+    efforts = FIRST_IMAGES, effort_of(preset)
+    passes = sum(epochs_factor(len(X), each) * work_of_epochs(each) for each in efforts)
+    return per_image * len(X) * passes
+
+
+def work_of_epochs(effort: Effort) -> float:
+    """How many times an effort trains on every image."""
+    return float((effort.folds - 1) * effort.repeats * (effort.warm + effort.epochs))
 
 
 def effort_of(preset: str) -> Effort:

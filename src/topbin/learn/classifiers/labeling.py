@@ -9,8 +9,10 @@ from topbin.core.errors import InputError
 from topbin.data.schema import check_columns
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable
 from topbin.learn.classifiers.tedn import TEDnClassifier
+from topbin.learn.groups import read_together
 from topbin.learn.labeling.propensity import fit_propensity
-from topbin.learn.labeling.subtypes import LEAST, MOST, Subtypes, find_subtypes
+from topbin.learn.labeling.subtypes import MOST, Subtypes, find_subtypes
+from topbin.learn.select import RowNumbers
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -35,15 +37,12 @@ class WeightedClassifier(TEDnClassifier):
     def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
         return super()._fit_table(self._weighted(table, options), options)
 
-    def _store(self, fitted: FittedModel, *rows: Any) -> Self:
-        estimate = fitted.estimate
-        notes = (*self.labeling_.notes, *estimate.notes)
-        told = replace(estimate, notes=notes)
-        if fitted.evidence.weight_p is not None:
-            # The bound promises more than estimated weights can keep.
-            assumes = f"{estimate.interval_assumes}, and the weights of the known positives are right"
-            told = replace(told, upper_bound=None, interval_assumes=assumes)
-        return super()._store(replace(fitted, estimate=told), *rows)
+    def _store(self, fitted: FittedModel, X: Any = None, known: RowNumbers | None = None) -> Self:
+        estimate, evidence = fitted.estimate, fitted.evidence
+        told = replace(estimate, notes=(*self.labeling_.notes, *estimate.notes))
+        if evidence.weight_p is not None and self.confidence is not None:
+            told = self.labeling_.with_interval(told, evidence, self.confidence)
+        return super()._store(replace(fitted, estimate=told), X, known)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -59,9 +58,11 @@ class SubtypesClassifier(WeightedClassifier):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(np.repeat([6.0, -6.0, 0.0], [200, 200, 200]))[:, None]
     >>> y = rng.random(600) < np.repeat([0.8, 0.3, 0.0], 200)       # two kinds of positives
-    >>> clf = SubtypesClassifier(preset="fast").fit(X, y)
-    >>> [round(part.labeled, 1) for part in clf.labeling_.parts], round(clf.alpha_, 1)
-    ([0.3, 0.8], 0.5)
+    >>> clf = SubtypesClassifier(preset="fast", most=2).fit(X, y)
+    >>> sorted(round(part.labeled, 1) for part in clf.labeling_.parts)
+    [0.3, 0.8]
+    >>> 0.35 < clf.alpha_ < 0.6                                     # 180 of 380 are positive
+    True
     """
 
     most: int = MOST
@@ -75,9 +76,9 @@ class SAREMClassifier(WeightedClassifier):
     """How many and which, if labeling depends on columns that you can name.
 
     `labeled_by` names columns of a frame, or has positions of columns of an array: the site, the
-    year. A mapping from names to positions says how an array came from a frame. After `fit`, `labeling_` is the `Propensity` that was found: see
-    `topbin.learn.labeling.propensity`. It assumes that labeling depends on nothing else. Other
-    parameters are those of TEDnClassifier.
+    year. A mapping from names to positions says how an array came from a frame. After `fit`,
+    `labeling_` is the `Propensity` that was found: see `topbin.learn.labeling.propensity`. It
+    assumes that labeling depends on nothing else. Other parameters are those of TEDnClassifier.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -100,7 +101,7 @@ class SAREMClassifier(WeightedClassifier):
         given = self.labeled_by
         if isinstance(given, Mapping):
             return [place for places in given.values() for place in places], list(given)
-        named = [given] if isinstance(given, str | int) else list(given)
+        named: list[Any] = [given] if isinstance(given, str | int) else list(given)
         if not named:
             raise InputError("TB126", "labeled_by is empty; name the columns that drive labeling.")
         if all(isinstance(name, str) for name in named):
@@ -120,11 +121,10 @@ def matrix_columns(features: Any, names: Sequence[str]) -> list[int]:
     dropped = {column.name: column.reason for column in features.dropped}
     for name in names:
         if name in dropped:
-            raise InputError(
-                "TB126", f'labeling cannot be explained by "{name}": {dropped[name]}'
-            )
+            raise InputError("TB126", f'labeling cannot be explained by "{name}": {dropped[name]}')
     check_columns(names, features.columns, "the table that models read")
-    found, place = [], 0
+    found: list[int] = []
+    place = 0
     for feature in features.features:
         width = len(feature.names(sparse=features.sparse))
         found += range(place, place + width) if feature.name in names else ()
@@ -142,18 +142,25 @@ def subtypes(
     confidence: float = CONFIDENCE,
     random_state: int = 0,
     n_jobs: int | None = None,
+    groups: Any = None,
+    times: Any = None,
 ) -> Subtypes:
     """Which kinds of positives are labeled, how often, and how selective that is.
+
+    `most` is the largest number of subtypes. Other parameters are those of TEDnClassifier and of
+    its `fit`. The result is a value with `parts`, `gamma`, `test`, `summary()` and `to_dict()`.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(np.repeat([6.0, -6.0, 0.0], [200, 200, 200]))[:, None]
     >>> y = rng.random(600) < np.repeat([0.8, 0.3, 0.0], 200)       # two kinds of positives
-    >>> [round(part.labeled, 1) for part in subtypes(X, y).parts]
+    >>> sorted(round(part.labeled, 1) for part in subtypes(X, y, most=2).parts)
     [0.3, 0.8]
     """
     face = SubtypesClassifier(
         most=most, positive=positive, negative=negative, confidence=confidence,
         random_state=random_state, n_jobs=n_jobs,
     )  # fmt: skip
-    return face._find(face._table(*face._read_all(X, y)), face._options())
+    X, is_positive, known = face._read_all(X, y)
+    together = read_together(groups, times, is_positive.size)
+    return face._find(face._table(X, is_positive, known, None, together), face._options())

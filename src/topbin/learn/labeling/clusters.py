@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -18,6 +17,7 @@ from sklearn.mixture import GaussianMixture
 
 from topbin.core.labels import Mask
 from topbin.learn.select import Floats, RowNumbers
+from topbin.mpe.features.samples import is_sparse
 
 COMPONENTS = 10
 FAR = 3.0  # standard deviations; what is further off counts as much, so that no row is a cluster
@@ -41,15 +41,15 @@ class Clusters:
 
 def project(X: Any, is_positive: Mask, seed: int = 0) -> Floats:
     """All rows in the space in which the positives are clustered."""
-    if issparse(X):
+    if is_sparse(X):
         kept = min(COMPONENTS, X.shape[1] - 1, int(is_positive.sum()) - 1)
         if kept < 1:
             return np.asarray(X.toarray(), np.float64)
         reduced = TruncatedSVD(kept, random_state=seed).fit(X[is_positive])
         return np.asarray(reduced.transform(X), np.float64)
     scaled = _scaled(np.asarray(X, np.float64))
-    import os
-    scaled = scaled * column_weights(scaled, is_positive, seed)**float(os.environ.get("POW","1"))
+
+    scaled = scaled * column_weights(scaled, is_positive, seed)
     kept = min(COMPONENTS, scaled.shape[1], max(1, int(is_positive.sum()) // LEAF))
     reduced = PCA(kept, random_state=seed, svd_solver="full").fit(scaled[is_positive])
     return np.asarray(reduced.transform(scaled), np.float64)
@@ -62,7 +62,7 @@ def column_weights(X: Floats, is_positive: Mask, seed: int = 0) -> Floats:
     >>> is_positive = np.arange(200) < 100
     >>> column_weights(np.column_stack([is_positive + rng.random(200), rng.random(200)]),
     ...     is_positive).round(1)
-    array([1. , 0.1])
+    array([1., 0.])
     """
     rows = np.random.default_rng(seed).permutation(is_positive.size)[:FOREST_ROWS]
     if np.unique(is_positive[rows]).size < 2:
@@ -121,12 +121,11 @@ def _scaled(X: Floats) -> Floats:
         warnings.simplefilter("ignore", RuntimeWarning)  # a column may be empty
         center, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
     spread = np.where(spread > 0, spread, 1.0)
-    return np.nan_to_num(np.clip((X - center) / spread, -FAR, FAR))
+    return np.asarray(np.nan_to_num(np.clip((X - center) / spread, -FAR, FAR)), np.float64)
 
 
 def _mixture(rows: Floats, size: int, seed: int) -> Any:
-    import os
-    mixture = GaussianMixture(size, covariance_type=os.environ.get("COV","full"), reg_covar=RIDGE, random_state=seed)
+    mixture = GaussianMixture(size, reg_covar=RIDGE, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # BIC judges it as it is
         return mixture.fit(rows)

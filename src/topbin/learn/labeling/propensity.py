@@ -15,19 +15,26 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression
 
-from topbin.core.errors import InputError
+from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
 from topbin.core.figures import figure
 from topbin.core.labels import Mask
-from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, from_crossfit, judge, run_crossfit
+from topbin.learn.classifiers.fitting import (
+    FitOptions,
+    TrainingTable,
+    from_crossfit,
+    judge,
+    run_crossfit,
+)
 from topbin.learn.defaults import FIRST
 from topbin.learn.learners.pvu import PVU
 from topbin.learn.select import Floats
+from topbin.mpe.features.samples import is_sparse
 
 ROUNDS = 12
 CLOSE = 0.02  # change of the log of a weight that ends the rounds
+FEWEST = 50  # known positives
 CATEGORIES = 20  # a column with at most so many values is read as categories
 LEAST_PROPENSITY = 0.01
 ASSUMES = (
@@ -43,6 +50,9 @@ class Propensity:
     `low`, `mean` and `high` are the smallest, the mean and the largest propensity of the known
     positives. `weight_p` is (1 − e)/e of each of them, with mean 1. `converged` says whether the
     rounds ended by themselves.
+
+    >>> print(Propensity(("site",), 0.2, 0.3, 0.8, 5, True, np.ones(9)).notes[1])
+    positives are labeled with probability 0.20 to 0.80, by SAR-EM
     """
 
     labeled_by: tuple[str, ...]
@@ -64,6 +74,17 @@ class Propensity:
             f"{figure(self.high, 2)}, by SAR-EM{early}",
         )
 
+    def with_interval(
+        self, estimate: AlphaEstimate, evidence: Evidence, confidence: float
+    ) -> AlphaEstimate:
+        """The estimate without an interval, which would have to contain the error of e(x)."""
+        note = "no interval is given because it would leave out the error of the propensity"
+        return replace(estimate, notes=(*estimate.notes, note))
+
+    def alarms(self) -> tuple[Alarm, ...]:
+        """None: labels are not taken as random."""
+        return ()
+
     def summary(self) -> str:
         """The notes as text."""
         return "\n".join(f"labeled by      {note}" for note in self.notes)
@@ -80,6 +101,12 @@ def fit_propensity(
 ) -> Propensity:
     """Fit the propensity on these columns of the matrix, called by these names."""
     A, is_p = attributes(table.X, columns, names), table.is_positive
+    if (n_p := int(is_p.sum())) < FEWEST:
+        raise InputError(
+            "TB125",
+            f"how labeling depends on {', '.join(names)} cannot be seen from {n_p:,} known "
+            f"positives; at least {FEWEST} are needed. Leave labeled_by out, or label more rows.",
+        )
     plain = replace(options, plan=FIRST, confidence=None, memory=None, on_event=None)
     # The first class model must not read the named columns: they tell who is labeled.
     others = np.setdiff1d(np.arange(table.X.shape[1]), columns)
@@ -89,7 +116,7 @@ def fit_propensity(
         known = start if done == 1 else replace(table, weight_p=weight)
         fit = run_crossfit(known, PVU, plain, new_rows=False)
         read = from_crossfit(fit, known, lambda found: judge(found, plain))
-        likely = np.where(is_p, 1.0, read.oof)
+        likely = np.where(is_p, 1.0, np.asarray(read.oof))
         chance = labeling_chance(A, is_p, likely)
         before, weight = weight, (1 - chance[is_p]) / chance[is_p]
         weight /= weight.mean()
@@ -114,7 +141,7 @@ def labeling_chance(A: Floats, is_labeled: Mask, likely: Floats) -> Floats:
     model = LogisticRegression(C=1e4, max_iter=1000)
     weight = np.maximum(likely, 1e-9)
     found = model.fit(A, is_labeled, sample_weight=weight).predict_proba(A)[:, 1]
-    return np.clip(found, LEAST_PROPENSITY, 1 - LEAST_PROPENSITY)
+    return np.asarray(np.clip(found, LEAST_PROPENSITY, 1 - LEAST_PROPENSITY), np.float64)
 
 
 def attributes(X: Any, columns: Sequence[int], names: Sequence[str]) -> Floats:
@@ -125,7 +152,7 @@ def attributes(X: Any, columns: Sequence[int], names: Sequence[str]) -> Floats:
            [0., 1.],
            [1., 0.]])
     """
-    chosen = X[:, columns].toarray() if issparse(X) else np.asarray(X, np.float64)[:, columns]
+    chosen = X[:, columns].toarray() if is_sparse(X) else np.asarray(X, np.float64)[:, columns]
     made = [_coded(column) for column in chosen.T]
     if all(part.shape[1] == 1 for part in made):
         told = ", ".join(f'"{name}"' for name in names)

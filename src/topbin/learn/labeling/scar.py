@@ -14,11 +14,11 @@ from scipy.stats import rankdata
 
 from topbin.core.estimate import Alarm
 from topbin.core.labels import Mask
-from topbin.learn.select import Floats
+from topbin.learn.select import Floats, RowNumbers
 from topbin.mpe.intervals import SPREAD
 
 REDRAWS, TRIALS = 999, 200
-LEVEL, TILT = 0.05, 3.0
+LEVEL, TILT = 0.05, 2.0
 FEWEST = 20  # likely positives, labeled or not; with fewer the test says nothing
 
 
@@ -87,36 +87,31 @@ def scar_test(rows: Floats, is_labeled: Mask, *, seed: int = 0, tilt: float = TI
     if min(n_p, n_u) < FEWEST:
         return ScarTest(None, None, tilt, n_p, n_u)
     rng = np.random.default_rng(seed)
-    ranks = rankdata(rows, axis=0)
-    ranks = ranks - ranks.mean(axis=0)
+    ranks = rankdata(rows, axis=0) - (1 + n_p + n_u) / 2
     ranks = ranks[:, np.ptp(ranks, axis=0) > 0]
     ranks /= np.sqrt((ranks**2).mean(axis=0))
-    redrawn = np.array([_distance(ranks, _first(rng.random(n_p + n_u), n_p)) for _ in range(REDRAWS)])
+    redrawn = [_distance(ranks, rng.permutation(n_p + n_u)[:n_p]) for _ in range(REDRAWS)]
     # The models that call a row likely were trained on the labels of others like it, so labels vary
     # more among such rows than chance alone lets them; see `topbin.mpe.intervals`.
-    seen = _distance(ranks, is_labeled) / SPREAD**2
-    p_value = (1 + np.count_nonzero(redrawn >= seen)) / (1 + REDRAWS)
+    seen = _distance(ranks, np.flatnonzero(is_labeled)) / SPREAD**2
+    p_value = (1 + np.count_nonzero(np.array(redrawn) >= seen)) / (1 + REDRAWS)
     critical = SPREAD**2 * np.quantile(redrawn, 1 - LEVEL)
     found = [_distance(ranks, _tilted(ranks, n_p, tilt, rng)) > critical for _ in range(TRIALS)]
     return ScarTest(float(p_value), float(np.mean(found)), tilt, n_p, n_u)
 
 
-def _distance(ranks: Floats, is_labeled: Mask) -> float:
-    """The sum of squared standardized differences of mean ranks, over the components."""
-    n_p, n_u = is_labeled.sum(), (~is_labeled).sum()
-    gap = ranks[is_labeled].mean(axis=0) - ranks[~is_labeled].mean(axis=0)
-    return float((gap**2).sum() * n_p * n_u / (n_p + n_u))
+def _distance(ranks: Floats, labeled: RowNumbers) -> float:
+    """The sum of squared standardized differences of mean ranks, over the components.
+
+    Ranks are centered, so the sum over the labeled rows is minus that over the others.
+    """
+    n_p, n = labeled.size, ranks.shape[0]
+    total = ranks[labeled].sum(axis=0)
+    return float((total**2).sum() * n / (n_p * (n - n_p)))
 
 
-def _tilted(ranks: Floats, n_p: int, tilt: float, rng: np.random.Generator) -> Mask:
+def _tilted(ranks: Floats, n_p: int, tilt: float, rng: np.random.Generator) -> RowNumbers:
     """Labels for which one half of the rows, in a random direction, has `tilt` times the odds."""
     along = ranks @ rng.normal(size=ranks.shape[1])
     odds = np.where(along > np.median(along), tilt, 1.0)
-    return _first(rng.exponential(size=along.size) / odds, n_p)
-
-
-def _first(values: Floats, count: int) -> Mask:
-    """Whether a value is one of the `count` smallest."""
-    chosen = np.zeros(values.size, bool)
-    chosen[np.argpartition(values, count - 1)[:count]] = True
-    return chosen
+    return np.argpartition(rng.exponential(size=along.size) / odds, n_p - 1)[:n_p]
