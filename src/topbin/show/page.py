@@ -22,6 +22,7 @@ from topbin.evaluate.sensitivity import MEANS
 from topbin.show.canvas import Display
 from topbin.show.gamma import GammaDisplay
 from topbin.show.history import HistoryDisplay
+from topbin.show.pictures import Picture
 from topbin.show.pr import PRDisplay
 from topbin.show.roc import ROCDisplay
 from topbin.show.scores import ScoreDisplay
@@ -72,10 +73,13 @@ CAPTION = {
 
 
 def page(
-    result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]] = ()
+    result: Mapping[str, Any],
+    fitted: Any,
+    candidates: Sequence[Mapping[str, Any]] = (),
+    gallery: Sequence[Picture] = (),
 ) -> str:
-    """The whole report; `fitted` has `evidence_` and `estimate_`."""
-    return _render("page.html", result, fitted, candidates)
+    """The whole report; `fitted` has `evidence_` and `estimate_`, the gallery is of candidates."""
+    return _render("page.html", result, fitted, candidates, gallery)
 
 
 def fragment(result: Mapping[str, Any], fitted: Any) -> str:
@@ -84,7 +88,11 @@ def fragment(result: Mapping[str, Any], fitted: Any) -> str:
 
 
 def _render(
-    template: str, result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]]
+    template: str,
+    result: Mapping[str, Any],
+    fitted: Any,
+    candidates: Sequence[Mapping[str, Any]],
+    gallery: Sequence[Picture] = (),
 ) -> str:
     environment = Environment(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
@@ -121,6 +129,7 @@ def _render(
         gamma_means=MEANS,
         curve_pictures=[picture(display) for display in curve_displays(fitted)],
         candidates=candidates,
+        gallery=gallery,
         columns=list(candidates[0]) if candidates else [],
     )
 
