@@ -2,6 +2,7 @@
 
     python bench/scripts/subtypes.py run subtypes      # rows of a csv, one per fit; can be resumed
     python bench/scripts/subtypes.py run sites
+    python bench/scripts/subtypes.py run test
     python bench/scripts/subtypes.py                   # the table, from the rows
 
 One subtype of the positives is labeled with probability .75 and all others with .15 ("biased"), or
@@ -25,7 +26,8 @@ import topbin as tb
 from topbin_bench.tasks.files import data_file, missing
 
 ROWS, SITE_ROWS = RESULTS / "subtypes.csv", RESULTS / "subtypes_sites.csv"
-SEEDS, SITE_SEEDS, MOST_ROWS = range(5), range(3), 2_500
+TEST_ROWS = RESULTS / "subtypes_test.csv"
+MOST_ROWS = 2_500
 OFTEN, RARELY, SITES = 0.75, 0.15, (0.8, 0.3, 0.1)
 Loaded = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, which are positive, and their subtypes
 
@@ -144,6 +146,24 @@ def by_subtype(name: str, seed: int, labels: str) -> dict[str, object]:
     }  # fmt: skip
 
 
+def by_test(name: str, seed: int, labels: str) -> dict[str, object]:
+    """Only the test of random labels, with other seeds than those on which it was adjusted."""
+    (X, is_positive, kind), rng = draw(name, 100 + seed)
+    chance = np.full(is_positive.size, (OFTEN + RARELY) / 3)
+    if labels == "tilted":  # odds of one half of the positives, by their subtypes, are doubled
+        odds = (
+            2.0 ** (rng.permutation(10 + kind.max())[kind.astype(int)] % 2) * chance / (1 - chance)
+        )
+        chance = odds / (1 + odds)
+    y = is_positive & (rng.random(is_positive.size) < chance)
+    found = tb.subtypes(X, y, random_state=seed).test
+    return {
+        "data set": name, "labels": labels, "seed": seed, "n_p": int(y.sum()),
+        "likely_p": found.n_p, "likely_u": found.n_u, "p_value": found.p_value,
+        "power": found.power,
+    }  # fmt: skip
+
+
 def union(X: np.ndarray, y: np.ndarray, found: tb.SubtypesClassifier, seed: int) -> float:
     """The mean of 1 − Π(1 − p_k), with p_k from each subtype against all unlabeled rows."""
     rows, unlabeled, missed = np.flatnonzero(y), np.flatnonzero(~y), 1.0
@@ -180,22 +200,26 @@ def by_site(name: str, seed: int, prevalence: str) -> dict[str, object]:
     }  # fmt: skip
 
 
+WHAT = {  # the file, how one fit is made, of which data sets and labels, and with how many seeds
+    "subtypes": (ROWS, by_subtype, tuple(SETS), ("biased", "random"), 5),
+    "sites": (SITE_ROWS, by_site, SITE_SETS, ("even", "least"), 3),
+    "test": (TEST_ROWS, by_test, tuple(SETS)[3:], ("random", "tilted"), 5),
+}
+
+
 def run(what: str) -> None:
     """Fit what is missing in the csv; a row is written as soon as it is known."""
-    path = ROWS if what == "subtypes" else SITE_ROWS
-    names = tuple(SETS) if what == "subtypes" else SITE_SETS
-    kinds = ("biased", "random") if what == "subtypes" else ("even", "least")
+    path, make, names, kinds, seeds = WHAT[what]
     done = set()
     if path.exists():
         known = pd.read_csv(path)
         done = set(zip(known["data set"], known["labels"], known["seed"], strict=True))
-    for seed in SEEDS if what == "subtypes" else SITE_SEEDS:
+    for seed in range(seeds):
         for name in names:
             for kind in kinds:
                 tuned = what == "subtypes" and name in TUNED and seed > 0
                 if (name, kind, seed) not in done and not tuned:
-                    one = (by_subtype if what == "subtypes" else by_site)(name, seed, kind)
-                    pd.DataFrame([one]).to_csv(
+                    pd.DataFrame([make(name, seed, kind)]).to_csv(
                         path, mode="a", index=False, header=not path.exists(), float_format="%.6g"
                     )
 

@@ -31,7 +31,7 @@ class WeightedClassifier(TEDnClassifier):
         if hasattr(table.X, "columns"):
             raise InputError(
                 "TB013",
-                f"{type(self).__name__} compares rows as numbers, and with an estimator of your own "
+                f"{type(self).__name__} compares rows as numbers, and with your own estimator "
                 "a frame is not encoded. Pass an array of numbers, or leave the estimator out.",
             )
         if not again:
