@@ -202,7 +202,7 @@ class Result:
         """
         rows = self.picked(n, min_precision=min_precision).rows
         listed, where = self._listed(rows)
-        frame = listed.frame.drop(columns=[self.data.label or ""], errors="ignore")
+        frame = listed.readable.drop(columns=[self.data.label or ""], errors="ignore")
         if self.data.id is not None:
             frame.insert(0, self.data.id, frame.pop(self.data.id))
         likely = self._likely(self.estimate.alpha, self._ranked()[0][:rows]).round(4)
