@@ -241,9 +241,9 @@ def _classifiers(
         from topbin.learn.classifiers.images import FIRST_IMAGES, effort_of, image_classifier
 
         first, effort = FIRST_IMAGES, effort_of(preset)
-        quick = image_classifier(first, len(data.X), is_first=True, **shared)
+        net = image_classifier(first, len(data.X), is_first=True, **shared)
         careful = image_classifier(effort, len(data.X), **shared, **limit)
-        return _Classifiers(quick, careful, (first.work, effort.work), careful.steps)
+        return _Classifiers(net, careful, (first.work, effort.work), careful.steps)
     plan, quick = plan_for(TEDN, data.X, preset_plan(preset)), FIRST
     if data.kept is not None:
         plan, quick = (data.kept.plan(each, data.labels) for each in (plan, FIRST))
