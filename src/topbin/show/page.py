@@ -22,6 +22,7 @@ from topbin.evaluate.sensitivity import MEANS
 from topbin.show.canvas import Display
 from topbin.show.gamma import GammaDisplay
 from topbin.show.history import HistoryDisplay
+from topbin.show.pictures import Picture
 from topbin.show.pr import PRDisplay
 from topbin.show.roc import ROCDisplay
 from topbin.show.scores import ScoreDisplay
@@ -41,6 +42,10 @@ MEANING = {
     "above-bound": "The point counts rows as positive that the known positives do not account for.",
     "repeated-rows": "Models that score a row have seen a copy of it, so known positives score too "
     "high; interval and bound, which count every copy, are too narrow.",
+    "near-copies": "Models that score a visit have seen the other visits of the same patient, so "
+    "known positives score too high and hidden ones too low.",
+    "group-column": "Models that score a row have seen other rows of the same group, so known "
+    "positives score too high and hidden ones too low.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
     "biased-labels": "Some kinds of positives are labeled more often than others; those that are "
     "rarely labeled are then undercounted.",
@@ -69,10 +74,13 @@ CAPTION = {
 
 
 def page(
-    result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]] = ()
+    result: Mapping[str, Any],
+    fitted: Any,
+    candidates: Sequence[Mapping[str, Any]] = (),
+    gallery: Sequence[Picture] = (),
 ) -> str:
-    """The whole report; `fitted` has `evidence_` and `estimate_`."""
-    return _render("page.html", result, fitted, candidates)
+    """The whole report; `fitted` has `evidence_` and `estimate_`, the gallery is of candidates."""
+    return _render("page.html", result, fitted, candidates, gallery)
 
 
 def fragment(result: Mapping[str, Any], fitted: Any) -> str:
@@ -81,7 +89,11 @@ def fragment(result: Mapping[str, Any], fitted: Any) -> str:
 
 
 def _render(
-    template: str, result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]]
+    template: str,
+    result: Mapping[str, Any],
+    fitted: Any,
+    candidates: Sequence[Mapping[str, Any]],
+    gallery: Sequence[Picture] = (),
 ) -> str:
     environment = Environment(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
@@ -118,6 +130,7 @@ def _render(
         gamma_means=MEANS,
         curve_pictures=[picture(display) for display in curve_displays(fitted)],
         candidates=candidates,
+        gallery=gallery,
         columns=list(candidates[0]) if candidates else [],
     )
 
