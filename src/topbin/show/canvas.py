@@ -40,7 +40,7 @@ class Display:
         self.draw(ax)
         # Under the picture the legend covers no line; a narrow picture has no room for columns.
         is_wide = ax.figure.get_figwidth() > NARROW
-        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14 if is_wide else -0.16)}
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14 if is_wide else -0.18)}
         size = {"ncols": 3 if is_wide else 1, "fontsize": "small" if is_wide else "medium"}
         ax.legend(frameon=False, **place, **size)
         self.ax_, self.figure_ = ax, ax.figure

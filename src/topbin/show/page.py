@@ -55,6 +55,7 @@ MEANING = {
     "alpha-near-one": "During training, the model did not yet separate positives from the rest.",
 }
 FIGURE = 5.0, 4.6  # inches
+LABELS, LINE = 45, 15.5  # points: what stands below a chart beside its legend, a line of that
 CAPTION = {
     "TopBinDisplay": "Rows are ranked by score and cut at every score. The line is the share of "
     "unlabeled rows above a cut, divided by the share of known positives above it. Where the rows "
@@ -144,6 +145,7 @@ def curve_displays(fitted: Any) -> list[Display]:
 def picture(display: Display) -> tuple[str, str, str]:
     """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
     drawn = display.plot(_axis())
+    _arrange(drawn)
     return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
 
 
@@ -195,7 +197,14 @@ def audited_answer(result: Mapping[str, Any]) -> str | None:
 def _axis() -> Any:
     """An axis so small that its text can be read on a phone, where the picture is 340 px wide."""
     plt = require("matplotlib.pyplot", extra=None, caller="the report")
-    return plt.subplots(figsize=FIGURE, layout="constrained")[1]
+    return plt.subplots(figsize=FIGURE)[1]
+
+
+def _arrange(drawn: Display) -> None:
+    """Leave room for all text. A layout engine would draw everything twice to find out how much."""
+    lines = len(drawn.ax_.get_legend().get_texts())
+    below = (LABELS + LINE * lines) / (72 * FIGURE[1])
+    drawn.figure_.subplots_adjust(left=0.16, right=0.97, top=0.93, bottom=below)
 
 
 def svg(figure: Any) -> str:
@@ -205,7 +214,7 @@ def svg(figure: Any) -> str:
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "topbin", "svg.fonttype": "path"}):
         plain = {"metadata": {"Date": None, "Creator": None}}
-        figure.savefig(buffer, format="svg", bbox_inches="tight", pad_inches=0.05, **plain)
+        figure.savefig(buffer, format="svg", **plain)
     plt.close(figure)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
