@@ -16,9 +16,11 @@ from topbin.core.figures import counted
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch, Places
+from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns
-from topbin.data.features import Features, Floats, fit_features
+from topbin.data.features import LINEAR, Features, Floats, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
+from topbin.data.images.rows import Images
 from topbin.data.schema import check_columns, quoted
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
@@ -99,12 +101,13 @@ class Prepared:
     @property
     def sources(self) -> list[str]:
         """The files that the rows come from, as they were written."""
-        return [path for key in NAMES for path in _paths(self.named.get(key))]
+        return [path for key in NAMES for path in paths_of(self.named.get(key))]
 
     @cached_property
     def hash(self) -> str:
-        """A hash of all values of these rows."""
-        return self.table.hash()
+        """A hash of all values of these rows, and of the content of their images."""
+        names = self.table.hash()
+        return self.X.hash(names) if isinstance(self.X, Images) else names
 
     @property
     def unlabeled_rows(self) -> Any:
@@ -139,10 +142,10 @@ class Prepared:
 
     def _kinds(self) -> str:
         """How many columns were read in which way."""
-        names = {"string": "category", "boolean": "yes/no"}
+        names = {"string": "category", "boolean": "yes/no", "encoded": "text"}
         kinds = Counter(names.get(f.kind, f.kind) for f in self.encoder.features)
         read = [_plural(count, kind) for kind, count in kinds.most_common()]
-        texts = [f.name for f in self.encoder.features if f.kind == "text"]
+        texts = [f.name for f in self.encoder.features if f.kind in ("text", "encoded")]
         read = [f"{r} ({quoted(texts)})" if r.endswith(" text") else r for r in read]
         dropped = len(self.encoder.dropped)
         return ", ".join([*read, *([f"{dropped:,} left out"] if dropped else [])])
@@ -177,6 +180,8 @@ class Prepared:
             "dropped": [{"name": c.name, "reason": c.reason} for c in self.encoder.dropped],
             "findings": [finding.to_dict() for finding in self.findings],
         }
+        if isinstance(self.X, Images):
+            found["image"] = {"column": self.encoder.columns[0], "shape": list(self.X.row_shape)}
         if self.kept is not None:
             kept = self.kept
             found |= {"group": kept.group, "time": kept.time, "together": kept.sentence}
@@ -197,11 +202,14 @@ def prepare(
     weight: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
+    embeddings: Any = None,
+    encoder: str | os.PathLike[str] | None = None,
     dates: str | None = None,
     decimal: str | None = None,
     partitions: bool = False,
     group: str | None = None,
     time: str | None = None,
+    images: Any = None,
     sample: int | None = None,
     engine: Engine | None = None,
     seed: int = 0,
@@ -209,9 +217,21 @@ def prepare(
     """Read a source whole, or draw a sample of it, and encode its rows; as in `topbin.fit`.
 
     With `sample`, a source that has more than four times as many unlabeled rows stays where it
-    is: only its positives and two samples come into memory.
+    is: only its positives and two samples come into memory. `images` says how images are read (an
+    `ImageOptions`), if the source is one of images.
     """
+    if images is not None:
+        from topbin.job.images import prepare_images  # which builds on this module
+
+        asked: Any = {"sample": sample, "group": group, "time": time, "weight": weight}
+        asked |= {"embeddings": embeddings, "encoder": encoder}
+        return prepare_images(
+            source, label, positives=positives, options=images, positive=positive,
+            negative=negative, id=id, sql=sql, dates=dates, decimal=decimal, partitions=partitions,
+            not_for_images=asked,
+        )  # fmt: skip
     _check_label(label, positives)
+    source, positives = as_column(source), as_column(positives)
     how: Any = {"sql": sql, "dates": dates, "decimal": decimal, "partitions": partitions}
     opened = open_labeled(source, label, positives=positives, **how)
     roles = {"positive": positive, "negative": negative}
@@ -223,11 +243,15 @@ def prepare(
             refuse_sample(group, time)
             drawn = _draw(engine or Local(), counted, sample, seed)
     table, labels, rest = drawn or (*read_whole(opened, **roles), None)
-    named: dict[str, Any] = {"source": _paths(source) or [table.name], "label": label}
+    if embeddings is not None:
+        table = _with_vectors(table, embeddings, sample, positives)
+    named: dict[str, Any] = {"source": paths_of(source) or [table.name], "label": label}
     if positives is not None:
-        named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
+        named = {"positives": paths_of(positives) or ["a frame"], "unlabeled": named["source"]}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
     more = {"sample": sample, "group": group, "time": time, "weight": weight}
+    more["embeddings"] = str(embeddings) if isinstance(embeddings, str | os.PathLike) else None
+    more["encoder"] = None if encoder is None else str(encoder)
     named |= {name: value for name, value in more.items() if value is not None}
     id = id or opened.table.id_column
     if id is not None:
@@ -239,17 +263,31 @@ def prepare(
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
     shown = columns if rest is None else rest.columns
-    encoder = fit_features(shown, exclude=[*hidden, *_names(drop)], text=texts).by_name()
-    orders = {c: order for c, order in opened.table.dates.items() if c in encoder.columns}
-    marks = {c: mark for c, mark in opened.table.decimals.items() if c in encoder.columns}
-    encoder = replace(encoder, dates=orders, decimals=marks)
-    X = encoder.encode(columns)
-    read = [feature.name for feature in encoder.features if feature.kind != "text"]
+    left = [*hidden, *_names(drop)]
+    reader = None if encoder is None else os.path.abspath(encoder)
+    features = fit_features(shown, exclude=left, text=texts, encoder=reader).by_name()
+    orders = {c: order for c, order in opened.table.dates.items() if c in features.columns}
+    marks = {c: mark for c, mark in opened.table.decimals.items() if c in features.columns}
+    features = replace(features, dates=orders, decimals=marks)
+    X = features.encode(columns)
+    read = [feature.name for feature in features.features if feature.kind not in LINEAR]
     others = [name for name in table.kinds if name not in (label, id, *texts)]
     findings, alarms = _notice(columns, X, labels, read, others, kept)
     noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
     noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
-    return Prepared(table, labels, encoder, X, findings, named, label, id, **noticed)
+    return Prepared(table, labels, features, X, findings, named, label, id, **noticed)
+
+
+def _with_vectors(table: Batch, embeddings: Any, sample: Any, positives: Any) -> Batch:
+    """The rows with the vectors that are given beside them."""
+    if sample is not None or positives is not None:
+        reason = "a sample of the rows" if sample is not None else "two tables"
+        raise InputError(
+            "TB142",
+            f"embeddings in a file of their own belong to one table that is read whole, not to "
+            f"{reason}. Give the vectors as a column of the table, or as the table (.npy).",
+        )
+    return attach_whole(table, embeddings)
 
 
 def _draw(
@@ -263,13 +301,15 @@ def _draw(
     return table, labels, Rest(counted, columns, drawn.places, seed)
 
 
-def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
+def from_settings(
+    settings: Mapping[str, Any], engine: Engine | None = None, *, images: Any = None
+) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
     names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
-    asked = (*names, "decimal", "weight", "partitions", "group", "time", "seed")
-    named = {name: settings[name] for name in asked if name in settings}
+    more = ("embeddings", "encoder", "decimal", "weight", "partitions", "group", "time", "seed")
+    named = {name: settings[name] for name in (*names, *more) if name in settings}
     source = settings.get("unlabeled") or settings["source"]
-    return prepare(source, **named, sample=sample_of(settings), engine=engine)
+    return prepare(source, **named, images=images, sample=sample_of(settings), engine=engine)
 
 
 def sample_of(settings: Mapping[str, Any]) -> int | None:
@@ -377,10 +417,10 @@ def _names(columns: str | Sequence[str]) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
-def _paths(source: Any) -> list[str]:
+def paths_of(source: Any) -> list[str]:
     """The files that a source names, as they were written; a frame names none.
 
-    >>> _paths("days/*.csv"), _paths(["a.csv", "b.csv"]), _paths(None)
+    >>> paths_of("days/*.csv"), paths_of(["a.csv", "b.csv"]), paths_of(None)
     (['days/*.csv'], ['a.csv', 'b.csv'], [])
     """
     if isinstance(source, str | os.PathLike):

@@ -22,6 +22,7 @@ from topbin.evaluate.sensitivity import MEANS
 from topbin.show.canvas import Display
 from topbin.show.gamma import GammaDisplay
 from topbin.show.history import HistoryDisplay
+from topbin.show.pictures import Picture
 from topbin.show.pr import PRDisplay
 from topbin.show.roc import ROCDisplay
 from topbin.show.scores import ScoreDisplay
@@ -53,6 +54,7 @@ MEANING = {
     "diverged": "Training failed and was stopped; an earlier state of the model was used.",
     "alpha-near-one": "During training, the model did not yet separate positives from the rest.",
 }
+FIGURE = 5.0, 4.6  # inches
 CAPTION = {
     "TopBinDisplay": "Rows are ranked by score and cut at every score. The line is the share of "
     "unlabeled rows above a cut, divided by the share of known positives above it. Where the rows "
@@ -71,10 +73,13 @@ CAPTION = {
 
 
 def page(
-    result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]] = ()
+    result: Mapping[str, Any],
+    fitted: Any,
+    candidates: Sequence[Mapping[str, Any]] = (),
+    gallery: Sequence[Picture] = (),
 ) -> str:
-    """The whole report; `fitted` has `evidence_` and `estimate_`."""
-    return _render("page.html", result, fitted, candidates)
+    """The whole report; `fitted` has `evidence_` and `estimate_`, the gallery is of candidates."""
+    return _render("page.html", result, fitted, candidates, gallery)
 
 
 def fragment(result: Mapping[str, Any], fitted: Any) -> str:
@@ -83,7 +88,11 @@ def fragment(result: Mapping[str, Any], fitted: Any) -> str:
 
 
 def _render(
-    template: str, result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]]
+    template: str,
+    result: Mapping[str, Any],
+    fitted: Any,
+    candidates: Sequence[Mapping[str, Any]],
+    gallery: Sequence[Picture] = (),
 ) -> str:
     environment = Environment(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
@@ -120,6 +129,7 @@ def _render(
         gamma_means=MEANS,
         curve_pictures=[picture(display) for display in curve_displays(fitted)],
         candidates=candidates,
+        gallery=gallery,
         columns=list(candidates[0]) if candidates else [],
     )
 
@@ -133,7 +143,7 @@ def curve_displays(fitted: Any) -> list[Display]:
 
 def picture(display: Display) -> tuple[str, str, str]:
     """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
-    drawn = display.plot()
+    drawn = display.plot(_axis())
     return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
 
 
@@ -182,13 +192,20 @@ def audited_answer(result: Mapping[str, Any]) -> str | None:
     return said.replace("are positive", "are positive, by the audit", 1)
 
 
+def _axis() -> Any:
+    """An axis so small that its text can be read on a phone, where the picture is 340 px wide."""
+    plt = require("matplotlib.pyplot", extra=None, caller="the report")
+    return plt.subplots(figsize=FIGURE, layout="constrained")[1]
+
+
 def svg(figure: Any) -> str:
     """The figure as inline SVG with ids that depend on its content alone."""
     mpl = require("matplotlib", extra=None, caller="the report")
     plt = require("matplotlib.pyplot", extra=None, caller="the report")
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "topbin", "svg.fonttype": "path"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        plain = {"metadata": {"Date": None, "Creator": None}}
+        figure.savefig(buffer, format="svg", bbox_inches="tight", pad_inches=0.05, **plain)
     plt.close(figure)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
