@@ -25,7 +25,7 @@ import topbin as tb
 from topbin_bench.tasks.files import data_file, missing
 
 ROWS, SITE_ROWS = RESULTS / "subtypes.csv", RESULTS / "subtypes_sites.csv"
-SEEDS, MOST_ROWS = range(5), 2_500
+SEEDS, SITE_SEEDS, MOST_ROWS = range(5), range(3), 2_500
 OFTEN, RARELY, SITES = 0.75, 0.15, (0.8, 0.3, 0.1)
 Loaded = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, which are positive, and their subtypes
 
@@ -189,7 +189,7 @@ def run(what: str) -> None:
     if path.exists():
         known = pd.read_csv(path)
         done = set(zip(known["data set"], known["labels"], known["seed"], strict=True))
-    for seed in SEEDS:
+    for seed in SEEDS if what == "subtypes" else SITE_SEEDS:
         for name in names:
             for kind in kinds:
                 tuned = what == "subtypes" and name in TUNED and seed > 0

@@ -29,6 +29,7 @@ from topbin.cli.verb import (
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
+@option("--embeddings", group="Data", help="A file of vectors, one per row: .npy or .parquet.")
 @bad_images_option
 @image_root_option
 @dates_option
@@ -62,7 +63,9 @@ def _score_here(
     show: Any, run: Path, source: tuple[str, ...], output: Path, force: bool, options: Any
 ) -> dict[str, Any]:
     """Score into one file, one batch at a time, so that memory does not grow with the input."""
+    from topbin.data.beside import attached
     from topbin.data.table import open_table
+    from topbin.data.vectors import EMBEDDING
     from topbin.data.write import write_table
     from topbin.store.scorer import Told, read_scorer
 
@@ -72,7 +75,9 @@ def _score_here(
     how: dict[str, Any] = {"partitions": options["partitions"]}
     how["dates"] = scorer.encoder.orders(options["dates"])
     how["decimal"] = scorer.encoder.marks(options["decimal"])
-    table = open_table(list(source), needed=scorer.encoder.columns, **how)
+    beside = options["embeddings"]
+    needed = [name for name in scorer.encoder.columns if not (beside and name == EMBEDDING)]
+    table = open_table(list(source), needed=needed, **how)
     for line in table.date_lines:
         show.print(f"dates           {line}")
     for line in table.decimal_lines:
@@ -81,7 +86,7 @@ def _score_here(
 
     def scored() -> Iterator[Any]:
         nonlocal told
-        for batch in table.batches():
+        for batch in attached(table, beside):
             frame, new = scorer.score_batch(batch, why=options["why"])
             told += new
             yield frame

@@ -23,6 +23,7 @@ from topbin.core.labels import Coded
 from topbin.core.optional import require
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
 from topbin.data.schema import WHOLE as WHOLE_TYPES
+from topbin.data.vectors import is_vector
 
 Names = Sequence[str] | None
 Places = NDArray[np.int64]
@@ -95,6 +96,11 @@ class Batch:
         return tidy_frame(plain.to_pandas(date_as_object=False), self.kinds)
 
     @property
+    def readable(self) -> pd.DataFrame:
+        """The columns that people can read: all but vectors."""
+        return self.frame[[column for column, kind in self.kinds.items() if kind != "vector"]]
+
+    @property
     def rows(self) -> int:
         """How many rows there are."""
         return len(self.data)
@@ -139,8 +145,9 @@ class Batch:
         if not self.is_tidy:
             return self.data
         arrow = require("pyarrow", extra="dask", caller="writing rows with Arrow")
+        known = ARROW | {"vector": arrow.list_(arrow.float64())}
         schema = arrow.schema(
-            (column, "int64" if types[column] in WHOLE_TYPES else ARROW.get(kind, "string"))
+            (column, "int64" if types[column] in WHOLE_TYPES else known.get(kind, "string"))
             for column, kind in self.kinds.items()
         )
         return arrow.RecordBatch.from_pandas(self.data, schema=schema, preserve_index=False)
@@ -288,6 +295,8 @@ def _kind(column: pd.Series) -> Kind:
         return "string"
     if column.dtype.kind == "O" and column.isna().all():
         return "blank"
+    if column.dtype.kind == "O" and is_vector(column.dropna().iloc[0]):
+        return "vector"
     inferred = pd.api.types.infer_dtype(column, skipna=True)
     return "date" if inferred == "string" and _are_days(column) else INFERRED.get(inferred, "other")
 
@@ -304,6 +313,8 @@ def _settle(column: pd.Series, kind: Kind) -> pd.Series:
     missing = column.isna()
     if kind == "date":
         return pd.Series(_moments(column), column.index)
+    if kind == "vector":
+        return column.astype(object).where(~missing, None)
     if kind == "number" and column.dtype == object:
         column = column.where(~missing, np.nan).astype("float64")
     if kind in ("string", "blank", "other") and column.dtype != "str":  # `str` of pandas 3
@@ -348,6 +359,9 @@ def _row_hashes(column: pd.Series, kind: Kind) -> NDArray[np.uint64]:
             values = column.to_numpy()
     elif kind == "date":
         values = column.to_numpy().view("int64")
+    elif kind == "vector":
+        told = [None if v is None else np.asarray(v, np.float64).tobytes().hex() for v in column]
+        values = np.array(told, object)
     else:
         values = column.astype(object).where(~column.isna(), None).to_numpy()
     return np.asarray(pd.util.hash_array(values), np.uint64)

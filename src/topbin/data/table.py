@@ -17,7 +17,7 @@ from topbin.data.dates import Found, Given, date_lines, settle_orders
 from topbin.data.decimals import Found as FoundNumbers
 from topbin.data.decimals import decimal_lines, settle_decimals
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
-from topbin.data.formats import database, delimited, excel, json_files, parquet, text_files
+from topbin.data.formats import database, delimited, excel, json_files, npy, parquet, text_files
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
 from topbin.data.schema import Kind, Types, check_columns, kinds_of, merge_types
 
@@ -28,6 +28,7 @@ FORMATS: tuple[Format, ...] = (
     *database.FORMATS,
     *excel.FORMATS,
     *text_files.FORMATS,
+    *npy.FORMATS,
 )
 PART_ROWS = 1 << 20  # a part is also what is done again after a failure, so not too many
 SHOWN = 5

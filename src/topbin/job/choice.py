@@ -23,8 +23,8 @@ from topbin.learn.risk import Learner
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.intervals import upper_bound
 
-CHOSEN_BY = ("text", "vector", "encoded")  # kinds of columns for which several models are tried
 MOST_ROWS = 12_000  # for the choice
+CLEARLY = 0.95
 NUMBERS = ("number", "boolean", "date")
 
 
@@ -60,26 +60,31 @@ class Choice:
 def choose_model(
     data: Prepared, seed: int, memory: MutableMapping[str, Any], n_jobs: int | None = None
 ) -> Choice | None:
-    """The model with the lowest bound in a short cross-fit; None where there is nothing to choose.
+    """The linear model, or one with a clearly lower bound in a short cross-fit; None: no choice.
 
     Large tables are judged by some of their rows, drawn at random.
     """
-    if not any(feature.kind in CHOSEN_BY for feature in data.encoder.features):
+    if not data.encoder.scaled:
         return None
     rows = np.flatnonzero(~data.labels.is_negative)
     if rows.size > MOST_ROWS:
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
     X, is_positive = data.X[rows], data.labels.is_positive[rows]
     models = text_models(data.X, plain_columns(data.encoder))
+    plan, held = plan_for(PVU, X, FIRST), {}
+    if data.kept is not None:
+        plan, held = data.kept.plan(plan, data.labels), data.kept.at(rows).arrays
     bounds = {}
     for name, model in models.items():
         learner: Learner = replace(PVU, name=f"{PVU.name}-{name}")
         fit = crossfit(
-            model, X, is_positive, learner, plan=plan_for(PVU, X, FIRST), seed=seed,
-            n_jobs=n_jobs, memory=memory, new_rows=False,
+            model, X, is_positive, learner, plan=plan, seed=seed, n_jobs=n_jobs, memory=memory,
+            new_rows=False, **held,
         )  # fmt: skip
-        bounds[name] = upper_bound(fit.evidence(is_positive).tails, crossfitted=True)
-    best = min(bounds, key=bounds.__getitem__)
+        bounds[name] = upper_bound(fit.evidence(is_positive).independent, crossfitted=True)
+    # The first model is the faster and the easier to explain, so others must be clearly better.
+    first, best = next(iter(bounds)), min(bounds, key=bounds.__getitem__)
+    best = best if bounds[best] < CLEARLY * bounds[first] else first
     return Choice(best, models[best], bounds)
 
 
@@ -88,7 +93,7 @@ def plain_columns(encoder: Features) -> list[int]:
     found: list[int] = []
     start = 0
     for feature in encoder.features:
-        size = len(feature.names(sparse=encoder.sparse))
+        size = len(feature.names(scaled=encoder.scaled))
         if feature.kind in NUMBERS:
             found += range(start, start + size)
         start += size

@@ -55,7 +55,7 @@ def unlabeled_rows(data: Prepared) -> Any:
 
 def numbered(rows: Batch, label: str | None) -> Any:
     """These rows as a frame: the number of each, then its columns without the label."""
-    frame = rows.frame.drop(columns=[label or ""], errors="ignore")
+    frame = rows.readable.drop(columns=[label or ""], errors="ignore")
     return in_front(frame, {"row": rows.places + 1})
 
 

@@ -45,6 +45,8 @@ def fit(
     weight: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
+    embeddings: Any = None,
+    encoder: str | None = None,
     image: str | None = None,
     image_size: int | None = None,
     image_root: str | None = None,
@@ -115,6 +117,7 @@ def fit(
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
     read |= {"partitions": partitions, "weight": weight, "group": group, "time": time}
+    read |= {"embeddings": embeddings, "encoder": encoder}
     pictures = ImageOptions(image, image_size, image_root, bad_images)
     with _listeners(on_event, verbose) as heard:
         how = replace(pictures, tell=_decoding(heard))
@@ -195,9 +198,7 @@ def _fit(
     subtypes = labeling.pop("subtypes")
     if isinstance(data.X, Images):
         refuse_labeling(**labeling, subtypes=subtypes)
-    choice = None
-    if labeling["method"] == "tedn" and not labeling["labeled_by"]:
-        choice = choose_model(data, asked["seed"], shared["memory"], shared["n_jobs"])
+    choice = _choice(data, labeling, shared)
     shared |= {} if choice is None else {"estimator": choice.model}
     two = _classifiers(data, asked["preset"], labeling, shared, limit)
     kept = sum(name.startswith(TEDN.name) for name in shared["memory"])
@@ -214,6 +215,13 @@ def _fit(
     result = replace(result, labeling=labeling_of(result, two.careful, y, subtypes))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
+
+
+def _choice(data: Prepared, labeling: dict[str, Any], shared: dict[str, Any]) -> Choice | None:
+    """The model for text or vectors; other ways of labeling take the default one."""
+    if labeling["method"] != "tedn" or labeling["labeled_by"]:
+        return None
+    return choose_model(data, shared["random_state"], shared["memory"], shared["n_jobs"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +250,14 @@ def _classifiers(
 
         first, effort = FIRST_IMAGES, effort_of(preset)
         net = image_classifier(first, len(data.X), is_first=True, **shared)
-        careful = image_classifier(effort, len(data.X), **shared, **limit)
-        return _Classifiers(net, careful, (first.work, effort.work), careful.steps)
+        nets = image_classifier(effort, len(data.X), **shared, **limit)
+        return _Classifiers(net, nets, (first.work, effort.work), nets.steps)
     plan, quick = plan_for(TEDN, data.X, preset_plan(preset)), FIRST
     if data.kept is not None:
         plan, quick = (data.kept.plan(each, data.labels) for each in (plan, FIRST))
-    table = classifier_for(data, **labeling, plan=plan, **limit, **shared)
-    return _Classifiers(PvUClassifier(plan=quick, **shared), table, (quick, plan))
+    kind, own = classifier_for(data, **labeling)
+    careful = kind(plan=plan, **own, **limit, **shared)
+    return _Classifiers(PvUClassifier(plan=quick, **shared), careful, (quick, plan))
 
 
 def steps_of_first(data: Prepared) -> int:

@@ -8,8 +8,12 @@ from topbin.job.prepare import Prepared
 from topbin.learn.classifiers import SAREMClassifier, SubtypesClassifier, TEDnClassifier
 from topbin.learn.classifiers import subtypes as find_subtypes
 from topbin.learn.classifiers.labeling import matrix_columns
+from topbin.learn.labeling.subtypes import Subtypes
 
-CLASSIFIERS = {"tedn": TEDnClassifier, "subtypes": SubtypesClassifier}
+CLASSIFIERS: dict[str, type[TEDnClassifier]] = {
+    "tedn": TEDnClassifier,
+    "subtypes": SubtypesClassifier,
+}
 
 
 def check_labeling(
@@ -43,11 +47,11 @@ def labeling_in(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def classifier_for(
-    data: Prepared, method: str, labeled_by: Sequence[str], **shared: Any
-) -> TEDnClassifier:
-    """The classifier of the careful estimate."""
+    data: Prepared, method: str, labeled_by: Sequence[str]
+) -> tuple[type[TEDnClassifier], dict[str, Any]]:
+    """The classifier of the careful estimate, and the parameters that are its own."""
     if method == "tedn" and not labeled_by:
-        return TEDnClassifier(**shared)
+        return TEDnClassifier, {}
     if data.rest is not None:
         raise InputError(
             "TB126",
@@ -55,14 +59,14 @@ def classifier_for(
             "a sample; leave out sample and engine.",
         )
     if not labeled_by:
-        return CLASSIFIERS[method](**shared)
+        return CLASSIFIERS[method], {}
     if data.label in labeled_by:
         raise InputError(
             "TB126",
             f'"{data.label}" is the label itself; name the columns that decide who is labeled.',
         )
     places = {name: matrix_columns(data.encoder, [name]) for name in labeled_by}
-    return SAREMClassifier(labeled_by=places, **shared)
+    return SAREMClassifier, {"labeled_by": places}
 
 
 def labeling_of(result: Any, classifier: TEDnClassifier, y: Any, subtypes: bool) -> Any:
@@ -75,6 +79,7 @@ def labeling_of(result: Any, classifier: TEDnClassifier, y: Any, subtypes: bool)
         return found
     how: Any = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
     how |= {"confidence": classifier.confidence, "random_state": classifier.random_state}
+    how |= {} if result.data.kept is None else result.data.kept.arrays
     return find_subtypes(result.data.X, y, **how)
 
 
@@ -82,6 +87,7 @@ def plain_labeling(labeling: Any) -> dict[str, Any]:
     """What result.json says about labeling; nothing if nobody asked."""
     if labeling is None:
         return {}
-    lines = labeling.summary().splitlines()
+    # The notes of an estimate already say what a propensity has to say.
+    lines = labeling.summary().splitlines() if isinstance(labeling, Subtypes) else []
     kind = type(labeling).__name__.lower()
     return {"labeling": {"kind": kind, **labeling.to_dict(), "lines": lines}}

@@ -16,8 +16,9 @@ from topbin.core.figures import counted
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch, Places
+from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns
-from topbin.data.features import Features, Floats, fit_features
+from topbin.data.features import LINEAR, Features, Floats, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
 from topbin.data.images.rows import Images
 from topbin.data.schema import check_columns, quoted
@@ -31,7 +32,7 @@ from topbin.job.draw import (
     positives_first,
     read_whole,
 )
-from topbin.job.together import Kept, read_kept, refuse_sample
+from topbin.job.together import Kept, read_kept, refuse_sample, unsaid_groups
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 
 SAMPLE = 100_000
@@ -141,10 +142,10 @@ class Prepared:
 
     def _kinds(self) -> str:
         """How many columns were read in which way."""
-        names = {"string": "category", "boolean": "yes/no"}
+        names = {"string": "category", "boolean": "yes/no", "encoded": "text"}
         kinds = Counter(names.get(f.kind, f.kind) for f in self.encoder.features)
         read = [_plural(count, kind) for kind, count in kinds.most_common()]
-        texts = [f.name for f in self.encoder.features if f.kind == "text"]
+        texts = [f.name for f in self.encoder.features if f.kind in ("text", "encoded")]
         read = [f"{r} ({quoted(texts)})" if r.endswith(" text") else r for r in read]
         dropped = len(self.encoder.dropped)
         return ", ".join([*read, *([f"{dropped:,} left out"] if dropped else [])])
@@ -201,6 +202,8 @@ def prepare(
     weight: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
+    embeddings: Any = None,
+    encoder: str | os.PathLike[str] | None = None,
     dates: str | None = None,
     decimal: str | None = None,
     partitions: bool = False,
@@ -220,13 +223,15 @@ def prepare(
     if images is not None:
         from topbin.job.images import prepare_images  # which builds on this module
 
-        asked = {"sample": sample, "group": group, "time": time, "weight": weight}
+        asked: Any = {"sample": sample, "group": group, "time": time, "weight": weight}
+        asked |= {"embeddings": embeddings, "encoder": encoder}
         return prepare_images(
             source, label, positives=positives, options=images, positive=positive,
             negative=negative, id=id, sql=sql, dates=dates, decimal=decimal, partitions=partitions,
             not_for_images=asked,
         )  # fmt: skip
     _check_label(label, positives)
+    source, positives = as_column(source), as_column(positives)
     how: Any = {"sql": sql, "dates": dates, "decimal": decimal, "partitions": partitions}
     opened = open_labeled(source, label, positives=positives, **how)
     roles = {"positive": positive, "negative": negative}
@@ -238,11 +243,15 @@ def prepare(
             refuse_sample(group, time)
             drawn = _draw(engine or Local(), counted, sample, seed)
     table, labels, rest = drawn or (*read_whole(opened, **roles), None)
+    if embeddings is not None:
+        table = _with_vectors(table, embeddings, sample, positives)
     named: dict[str, Any] = {"source": paths_of(source) or [table.name], "label": label}
     if positives is not None:
         named = {"positives": paths_of(positives) or ["a frame"], "unlabeled": named["source"]}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
     more = {"sample": sample, "group": group, "time": time, "weight": weight}
+    more["embeddings"] = str(embeddings) if isinstance(embeddings, str | os.PathLike) else None
+    more["encoder"] = None if encoder is None else str(encoder)
     named |= {name: value for name, value in more.items() if value is not None}
     id = id or opened.table.id_column
     if id is not None:
@@ -254,16 +263,31 @@ def prepare(
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
     shown = columns if rest is None else rest.columns
-    encoder = fit_features(shown, exclude=[*hidden, *_names(drop)], text=texts).by_name()
-    orders = {c: order for c, order in opened.table.dates.items() if c in encoder.columns}
-    marks = {c: mark for c, mark in opened.table.decimals.items() if c in encoder.columns}
-    encoder = replace(encoder, dates=orders, decimals=marks)
-    X = encoder.encode(columns)
-    read = [feature.name for feature in encoder.features if feature.kind != "text"]
-    findings, alarms = _notice(columns, X, labels, read, kept)
+    left = [*hidden, *_names(drop)]
+    reader = None if encoder is None else os.path.abspath(encoder)
+    features = fit_features(shown, exclude=left, text=texts, encoder=reader).by_name()
+    orders = {c: order for c, order in opened.table.dates.items() if c in features.columns}
+    marks = {c: mark for c, mark in opened.table.decimals.items() if c in features.columns}
+    features = replace(features, dates=orders, decimals=marks)
+    X = features.encode(columns)
+    read = [feature.name for feature in features.features if feature.kind not in LINEAR]
+    others = [name for name in table.kinds if name not in (label, id, *texts)]
+    findings, alarms = _notice(columns, X, labels, read, others, kept)
     noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
     noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
-    return Prepared(table, labels, encoder, X, findings, named, label, id, **noticed)
+    return Prepared(table, labels, features, X, findings, named, label, id, **noticed)
+
+
+def _with_vectors(table: Batch, embeddings: Any, sample: Any, positives: Any) -> Batch:
+    """The rows with the vectors that are given beside them."""
+    if sample is not None or positives is not None:
+        reason = "a sample of the rows" if sample is not None else "two tables"
+        raise InputError(
+            "TB142",
+            f"embeddings in a file of their own belong to one table that is read whole, not to "
+            f"{reason}. Give the vectors as a column of the table, or as the table (.npy).",
+        )
+    return attach_whole(table, embeddings)
 
 
 def _draw(
@@ -282,8 +306,8 @@ def from_settings(
 ) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
     names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
-    asked = (*names, "decimal", "weight", "partitions", "group", "time", "seed")
-    named = {name: settings[name] for name in asked if name in settings}
+    more = ("embeddings", "encoder", "decimal", "weight", "partitions", "group", "time", "seed")
+    named = {name: settings[name] for name in (*names, *more) if name in settings}
     source = settings.get("unlabeled") or settings["source"]
     return prepare(source, **named, images=images, sample=sample_of(settings), engine=engine)
 
@@ -299,12 +323,18 @@ def sample_of(settings: Mapping[str, Any]) -> int | None:
 
 
 def _notice(
-    columns: Columns, X: Any, labels: Labels, names: Sequence[str], kept: Kept | None = None
+    columns: Columns,
+    X: Any,
+    labels: Labels,
+    names: Sequence[str],
+    others: Sequence[str],
+    kept: Kept | None = None,
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """What to know about a table before any model sees it, and the alarms that follow from it.
 
-    `names` are the columns to check one by one. Known negatives count on neither side. A leak makes
-    every unlabeled row look negative, so that α̂ is near 0 and its interval is narrow.
+    `names` are the columns to check one by one, and `others` those that may name groups. Known
+    negatives count on neither side. A leak makes every unlabeled row look negative, so that α̂ is
+    near 0 and its interval is narrow.
     """
     is_p, is_u = labels.is_positive, labels.is_unlabeled
     found = find_in_columns((columns[name] for name in names), is_p, is_u)
@@ -318,7 +348,10 @@ def _notice(
         keys_p, keys_u = keys[one[is_p[one]]], keys[one[is_u[one]]]
         repeated = equal_keys(keys_p, keys_u, [X[one]]).repeated
     alarms = (*leaks, *shared_rows(twins), *repeated_rows(repeated))
-    return (*told, *overlap(twins)), alarms
+    if kept is not None and kept.group is not None:
+        return (*told, *overlap(twins)), alarms
+    groups, unsaid = unsaid_groups(columns, X, labels, others)
+    return (*told, *overlap(twins), *groups), (*alarms, *unsaid)
 
 
 def _check_label(label: Any, positives: Any) -> None:

@@ -36,7 +36,7 @@ PRESETS: dict[str, Plan | None] = {
     "best": Plan(outer=5, inner=3, repeats=6),
 }
 FIRST = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)  # an estimate in seconds
-TEXT_C, VECTOR_C = 4.0, 0.05
+TEXT_C, VECTOR_C = 2.0, 0.05
 TREE_COLUMNS = 200  # of a sparse table, those that trees read
 FEWEST_CALIBRATED = 10  # rows of a side; fewer cannot be calibrated
 
@@ -93,7 +93,7 @@ def text_models(X: Any, plain: Sequence[int] = ()) -> dict[str, Any]:
 
     Trees read the `plain` columns (numbers, dates) and of the others those that vary most, because
     words beyond a few hundred cost them much time. Pairs of words need a weaker penalty than
-    single ones (C = 4; bench/results/text.md).
+    single ones (C = 2; bench/results/text.md).
     """
     sparse = bool(issparse(X))
     linear = LogisticRegression(C=TEXT_C if sparse else VECTOR_C, max_iter=1000)

@@ -103,6 +103,8 @@ class Explanation:
             column, _, word = name.partition(": ")
             return Reason(column, _excerpt(word, str(self.rows[column].iloc[i])), part)
         value = self.rows[name].iloc[i]
+        if isinstance(value, list | tuple | np.ndarray):
+            return Reason(name, f"a vector of {len(value):,}", part)
         text = f"{value:g}" if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
         return Reason(name, text if len(text) <= LONGEST else f"{text[:LONGEST]}…", part)
 
@@ -133,7 +135,7 @@ def _explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Ex
     """By the columns of the matrix, grouped by the columns of the table; words count each."""
     found = [contributions(model, X) for model in models]
     parts, base = sum(part for part, _ in found) / len(found), np.mean([b for _, b in found])
-    names, grouped = zip(*(_units(feature, features.sparse) for feature in features.features),
+    names, grouped = zip(*(_units(feature, features.scaled) for feature in features.features),
                          strict=True)  # fmt: skip
     units = [name for own in names for name in own]
     starts = np.cumsum([0, *map(len, names)])
@@ -197,12 +199,12 @@ def _in_place(parts: Any, step: Any, X: Any) -> Any:
     return csr_array((inner.data, coords), shape=X.shape)
 
 
-def _units(feature: Feature, sparse: bool) -> tuple[list[str], list[int]]:
+def _units(feature: Feature, scaled: bool) -> tuple[list[str], list[int]]:
     """What of a column is explained, and to which of these each of its matrix columns belongs.
 
     All parts of a date and all hashes of a string count as the column; words count each.
     """
-    columns = feature.names(sparse=sparse)
+    columns = feature.names(scaled=scaled)
     if feature.kind == "text":
         words = [column.removeprefix(f"{feature.name} ") for column in columns]
         return [f"{feature.name}: {word}" for word in words], list(range(len(columns)))

@@ -42,6 +42,10 @@ MEANING = {
     "above-bound": "The point counts rows as positive that the known positives do not account for.",
     "repeated-rows": "Models that score a row have seen a copy of it, so known positives score too "
     "high; interval and bound, which count every copy, are too narrow.",
+    "near-copies": "Models that score a visit have seen the other visits of the same patient, so "
+    "known positives score too high and hidden ones too low.",
+    "group-column": "Models that score a row have seen other rows of the same group, so known "
+    "positives score too high and hidden ones too low.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
     "biased-labels": "Some kinds of positives are labeled more often than others; those that are "
     "rarely labeled are then undercounted.",
@@ -50,6 +54,7 @@ MEANING = {
     "diverged": "Training failed and was stopped; an earlier state of the model was used.",
     "alpha-near-one": "During training, the model did not yet separate positives from the rest.",
 }
+FIGURE = 5.0, 4.6  # inches
 CAPTION = {
     "TopBinDisplay": "Rows are ranked by score and cut at every score. The line is the share of "
     "unlabeled rows above a cut, divided by the share of known positives above it. Where the rows "
@@ -138,7 +143,7 @@ def curve_displays(fitted: Any) -> list[Display]:
 
 def picture(display: Display) -> tuple[str, str, str]:
     """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
-    drawn = display.plot()
+    drawn = display.plot(_axis())
     return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
 
 
@@ -187,13 +192,20 @@ def audited_answer(result: Mapping[str, Any]) -> str | None:
     return said.replace("are positive", "are positive, by the audit", 1)
 
 
+def _axis() -> Any:
+    """An axis so small that its text can be read on a phone, where the picture is 340 px wide."""
+    plt = require("matplotlib.pyplot", extra=None, caller="the report")
+    return plt.subplots(figsize=FIGURE, layout="constrained")[1]
+
+
 def svg(figure: Any) -> str:
     """The figure as inline SVG with ids that depend on its content alone."""
     mpl = require("matplotlib", extra=None, caller="the report")
     plt = require("matplotlib.pyplot", extra=None, caller="the report")
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "topbin", "svg.fonttype": "path"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        plain = {"metadata": {"Date": None, "Creator": None}}
+        figure.savefig(buffer, format="svg", bbox_inches="tight", pad_inches=0.05, **plain)
     plt.close(figure)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]

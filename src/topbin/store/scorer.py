@@ -12,6 +12,7 @@ import pandas as pd
 
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch, as_pandas
+from topbin.data.beside import as_column
 from topbin.data.columns import Columns, as_columns
 from topbin.data.features import Feature, Features
 from topbin.data.images.cache import (
@@ -84,10 +85,10 @@ class Scorer:
         With `why`, three more say what moved the score of each row; that takes a millisecond or
         more per row, and is TB013 where the model cannot be explained.
 
-        `frame` is a pandas, polars or arrow frame, or a `Batch`; what comes back is a pandas frame.
-        Columns that the model does not read may be missing, or be others. If the model reads
-        images, `frame` can also be a folder, a list of files or an array; files that cannot be read
-        are left out with a warning, or with `bad_images="refuse"` an error.
+        `frame` is a pandas, polars or arrow frame, a matrix of vectors, or a `Batch`; what comes
+        back is a pandas frame. Columns that the model does not read may be missing, or be others.
+        If the model reads images, `frame` can also be a folder, a list of files or an array; files
+        that cannot be read are left out with a warning, or with `bad_images="refuse"` an error.
         """
         if self.encoder.image is not None:
             scored, left_out = self.score_images(frame, why=why, bad_images=bad_images)
@@ -101,8 +102,9 @@ class Scorer:
 
     def score_batch(self, frame: Any, *, why: bool = False) -> tuple[Any, Told]:
         """As `score`, with what the columns told the model instead of warnings."""
+        frame = as_column(frame)
         table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
-        given = table.frame if isinstance(frame, Batch) else as_pandas(frame)
+        given = table.readable if isinstance(frame, Batch) else as_pandas(frame)
         refuse_scored(table.kinds, table.name)
         columns = as_columns(table)
         X = self.encoder.encode(columns)

@@ -126,7 +126,7 @@ def matrix_columns(features: Any, names: Sequence[str]) -> list[int]:
     found: list[int] = []
     place = 0
     for feature in features.features:
-        width = len(feature.names(sparse=features.sparse))
+        width = len(feature.names(scaled=features.scaled))
         found += range(place, place + width) if feature.name in names else ()
         place += width
     return found
