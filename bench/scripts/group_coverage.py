@@ -117,13 +117,16 @@ NAMES = [
     "patients", "correlation", "α", "fits", "covers α", "covers α of these rows", "high < α",
     "low > α", "bound < α", "mean α̂", "mean width",
 ]  # fmt: skip
-ABOUT = """Patients are positive or not; the known ones have all visits labeled, the others none. *patients* are those
-labeled and those not, and *correlation* is the share of the variance of each of six features that visits of a
-patient have in common. The last setting is that of visits that are copies but for noise of 2 %. 95 % intervals and
-one-sided 95 % bounds of `TEDnClassifier` with a short plan (3 outer and 2 inner folds, one repeat, one round after
-the warm start). α is the chance that an unlabeled patient is positive; *α of these rows* is the share that these
-unlabeled rows happen to have. *worth* is how many independent positives and unlabeled rows the rows are worth, on
-average."""
+ABOUT = (
+    "Patients are positive or not; the known ones have all visits labeled, the others none. "
+    "*patients* are those labeled and those not, and *correlation* is the share of the variance of "
+    "each of six features that visits of a patient have in common. In the last setting visits are "
+    "copies but for noise of 2 %. 95 % intervals and one-sided 95 % bounds of `TEDnClassifier` "
+    "with a short plan (3 outer and 2 inner folds, one repeat, one round after the warm start). α "
+    "is the chance that an unlabeled patient is positive; *α of these rows* is the share that "
+    "these unlabeled rows happen to have. *worth* is how many independent positives and unlabeled "
+    "rows the rows are worth, on average."
+)
 
 
 def main() -> None:

@@ -141,7 +141,7 @@ def test_reprs_fit_on_a_line(fitted, made):
 
 
 def test_a_careful_interval_that_is_wider_says_why_it_counts(made):
-    folder, told = made
+    folder, _ = made
     stored = json.loads((folder / "run" / "result.json").read_text())
     low, high = stored["estimate"]["interval"]
     for ends, is_wider in (((low, high), False), ((low, low + (high - low) / 2), True)):

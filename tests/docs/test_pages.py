@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from how_to import write_files
+from pictures import write_photos
 from tumours import tumours
 
 from topbin.cli import main
@@ -74,6 +75,8 @@ def test_a_how_to_page_runs(name, claims, tmp_path):
         pytest.importorskip("torch", reason='needs pip install "topbin[torch]"')
     if "/*.parquet" in HOW_TO[name]:
         write_files(tmp_path)
+    if name == "images.md":
+        write_photos(tmp_path / "photos")
     assert run_page(f"how-to/{name}") > 0
     matplotlib.pyplot.close("all")
     if name == "new-rows.md":

@@ -9,8 +9,10 @@ import click
 from topbin.cli.engines import engine_options, open_engine
 from topbin.cli.verb import (
     Verb,
+    bad_images_option,
     dates_option,
     decimal_option,
+    image_root_option,
     json_option,
     option,
     output_option,
@@ -28,6 +30,8 @@ from topbin.cli.verb import (
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
 @option("--embeddings", group="Data", help="A file of vectors, one per row: .npy or .parquet.")
+@bad_images_option
+@image_root_option
 @dates_option
 @decimal_option
 @partitions_option
@@ -41,6 +45,7 @@ def score(
     \b
       topbin score run1 new.parquet -o scored.parquet
       topbin score run1 'days/*.csv' -o scored.csv
+      topbin score run3 photos/new -o scored.csv
       topbin score run1 'days/*.parquet' -o scored/ --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
     show = screen(as_json)
@@ -65,6 +70,8 @@ def _score_here(
     from topbin.store.scorer import Told, read_scorer
 
     scorer = read_scorer(run)
+    if scorer.encoder.image is not None:
+        return _score_images(show, scorer, source, output, force, options)
     how: dict[str, Any] = {"partitions": options["partitions"]}
     how["dates"] = scorer.encoder.orders(options["dates"])
     how["decimal"] = scorer.encoder.marks(options["decimal"])
@@ -89,6 +96,29 @@ def _score_here(
     for note in notes:
         show.print(f"note            {note}")
     show.print(f"scored          {rows:,} rows into {output}")
+    return {"rows": rows, "output": str(output), "notes": notes}
+
+
+def _score_images(
+    show: Any, scorer: Any, source: tuple[str, ...], output: Path, force: bool, options: Any
+) -> dict[str, Any]:
+    """Score images into one file, some at a time."""
+    from topbin.data.write import write_table
+    from topbin.job.images import image_batches
+
+    notes: list[str] = []
+    how = {"why": options["why"], "bad_images": options["bad_images"]}
+
+    def scored() -> Iterator[Any]:
+        for batch in image_batches(source, scorer.encoder, options["image_root"]):
+            frame, left_out = scorer.score_images(batch, **how)
+            notes.extend(left_out)
+            yield frame
+
+    rows = write_table(output, scored(), force=force)
+    for note in notes:
+        show.print(f"note            {note}")
+    show.print(f"scored          {rows:,} images into {output}")
     return {"rows": rows, "output": str(output), "notes": notes}
 
 

@@ -135,13 +135,15 @@ class Tails:
     @property
     def q_p(self) -> Shares:
         """Share of the positives at or above each cut."""
-        return self.above_p / self.n_p
+        share: Shares = self.above_p / self.n_p
+        return share
 
     @property
     def q_u(self) -> Shares:
         """Share of the unlabeled at or above each cut."""
         self.require_unlabeled()
-        return self.above_u / self.n_u
+        share: Shares = self.above_u / self.n_u
+        return share
 
     @property
     def ratio(self) -> Shares:

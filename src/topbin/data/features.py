@@ -43,8 +43,10 @@ FITS: Mapping[str, tuple[Kind, ...]] = {
     "text": ("string", "blank"),
     "vector": ("vector", "blank"),
     "encoded": ("string", "blank"),
+    "image": ("string",),  # paths
     "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
+AS_TEXT = ("string", "text", "image")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,7 @@ class Feature:
     size: int = 0  # of a vector
     encoder: str = ""  # the folder of the encoder that makes vectors of the texts
     digest: str = ""  # which encoder that was
+    shape: tuple[int, ...] = ()  # of an image: channels, height, width
 
     def __post_init__(self) -> None:
         pairs = (self.terms, self.idf), (self.letters, self.letters_idf)
@@ -150,6 +153,11 @@ class Features:
         return self.scaled and (any(f.kind == "text" for f in self.features) or hot > wide)
 
     @property
+    def image(self) -> Feature | None:
+        """The column of paths, if the rows are images."""
+        return next((feature for feature in self.features if feature.kind == "image"), None)
+
+    @property
     def columns(self) -> list[str]:
         """The columns that a table must have."""
         return [feature.name for feature in self.features]
@@ -166,6 +174,10 @@ class Features:
         """
         columns = as_columns(table)
         self.check(columns.table)
+        if self.image is not None:
+            from topbin.data.images.cache import decode_column  # loads what reads files
+
+            return decode_column(columns.table.frame[self.image.name], self.image.shape)
         if self.scaled:
             parts = [(f, columns[f.name]) for f in self.features]
             blocks = [SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts]
@@ -193,12 +205,12 @@ class Features:
 
     def orders(self, given: str | None) -> dict[str, str]:
         """How to read dates of new files: as in the fit, or as given; what was text stays text."""
-        told = {f.name: ISO if f.kind in ("string", "text") else given for f in self.features}
+        told = {f.name: ISO if f.kind in AS_TEXT else given for f in self.features}
         return {name: order for name, order in told.items() if order} | {**self.dates}
 
     def marks(self, given: str | None) -> dict[str, str]:
         """How to read numbers of new files: as in the fit, or as given; text stays text."""
-        told = {f.name: TEXT if f.kind in ("string", "text") else given for f in self.features}
+        told = {f.name: TEXT if f.kind in AS_TEXT else given for f in self.features}
         return {name: mark for name, mark in told.items() if mark} | {**self.decimals}
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,12 +4,12 @@ With q_p and q_u the shares of positives and of unlabeled rows at or above a thr
 recall = TPR = q_p, precision = α·q_p/q_u and FPR = (q_u − α·q_p)/(1 − α) (Jain, White & Radivojac,
 AAAI 2017). The figures are those of `topbin.metrics` at the same threshold and α.
 
-A band holds at all thresholds at once. With probability `confidence`, the curve of the population
-is inside everywhere, and so is that of these unlabeled rows, if their labels were known. Half of
-the risk is that of α's interval, if α is estimated; the rest is shared by limits of q_p and q_u
-from `bands`. Those of q_p allow for both samples of positives: the known ones, and as many hidden
-ones as α implies. Between two cuts the counts are known only as far as those of the cuts, so each
-step of a curve has limits, and the band at a place joins all steps that can be there.
+A band holds at all thresholds at once: with probability `confidence`, the curve of the population
+is inside everywhere, and so is that of these unlabeled rows, if their labels were known. It is made
+as intervals of other metrics are: how far the limits of q_p, of q_u and of α move the curve is
+squared and added. Here the limits of the shares hold at all thresholds at once (`bands`). Those of
+q_p allow for both samples of positives, the known ones and as many hidden ones as α implies. If α
+is estimated, its interval has half of the risk. For coverage see bench/results/curve_coverage.md.
 """
 
 from dataclasses import dataclass
@@ -21,31 +21,28 @@ from topbin.core import AlphaEstimate, Evidence, InputError, Tails
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.evaluate.bands import limits_above
-from topbin.evaluate.measure import ALPHA_KNOWN, Floats, Interval, read_alpha, read_source
+from topbin.evaluate.measure import Floats, Interval, read_alpha, read_source, square_and_add
 from topbin.evaluate.threshold import precision_of
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.intervals import interval, spread_of
 
 POINTS = 500  # thresholds of a curve at most, evenly spread over recall
+SLIGHT, NOTHING = 1e-9, 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Steps:
-    """Limits of both shares on each step, from the highest threshold to the lowest."""
+class Limited:
+    """A share at each threshold, from the highest to the lowest, with limits for all of them."""
 
-    p_low: Floats
-    p_high: Floats
-    u_low: Floats
-    u_high: Floats
+    value: Floats
+    low: Floats
+    high: Floats
 
-    def fpr(self, alphas: Interval) -> tuple[Floats, Floats]:
-        """Limits of the false positive rate, if α is in this range.
-
-        The rate grows as the threshold falls, so a limit holds for all steps on its side.
-        """
-        low = np.minimum(*(fpr_of(self.p_high, self.u_low, alpha, 0.0) for alpha in alphas))
-        high = np.maximum(*(fpr_of(self.p_low, self.u_high, alpha, 1.0) for alpha in alphas))
-        return np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
+    @classmethod
+    def of(cls, above: Any, n: int, risk: float, **how: Any) -> "Limited":
+        """From counts; no row of the sample is above the first threshold, and all above the last."""
+        counts = np.concatenate([[0.0], above, [n]])
+        return cls(counts / n, *limits_above(counts, n, risk, **how))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,39 +63,52 @@ class Curves:
     alpha: float
     alpha_range: Interval
     confidence: float
-    steps: Steps
+    q_p: Limited
+    q_u: Limited
     notes: tuple[str, ...] = ()
 
     def precision_band(self, recall: Any) -> tuple[Floats, Floats]:
         """The band of the precision at these recalls."""
-        at, (first, last) = _places(self.steps.p_low, self.steps.p_high, recall)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = (
-                np.nan_to_num(precision_of(at, share, alpha), nan=1.0, posinf=1.0)
-                for share, alpha in zip(
-                    (self.steps.u_high[last], self.steps.u_low[first]),
-                    self.alpha_range,
-                    strict=True,
-                )
-            )
+        at = np.maximum(_array(recall), SLIGHT)
+        low, high = (np.exp(end) for end in self._band(log_precision_at, at, at - SLIGHT / 2))
+        # A recall that no known positive is below can mean that all rows are picked.
+        low = np.where(at > self.q_p.low[-1], np.minimum(low, self.alpha_range[0]), low)
         return np.minimum(1.0, low), np.minimum(1.0, high)
 
     def tpr_band(self, fpr: Any) -> tuple[Floats, Floats]:
         """The band of the true positive rate at these false positive rates."""
-        _, (first, last) = _places(*self.steps.fpr(self.alpha_range), fpr)
-        return self.steps.p_low[first], self.steps.p_high[last]
+        at = _array(fpr)
+        low, high = self._band(tpr_at, at - SLIGHT, at)
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+    def _band(self, curve: Any, at_low: Floats, at_high: Floats) -> tuple[Floats, Floats]:
+        """Limits of a curve; where it is vertical, the place of a limit says which end counts."""
+        values = self.q_p.value, self.q_u.value, self.alpha
+        limits = *((one.low, one.high) for one in (self.q_p, self.q_u)), self.alpha_range
+        low, _ = square_and_add(lambda *shares: curve(at_low, *shares), values, limits)
+        _, high = square_and_add(lambda *shares: curve(at_high, *shares), values, limits)
+        return np.asarray(low), np.asarray(high)
 
 
-def _places(low: Floats, high: Floats, x: Any) -> tuple[Floats, tuple[Any, Any]]:
-    """The first and the last step that can be at each place, from limits that only grow.
+def log_precision_at(recall: Floats, q_p: Floats, q_u: Floats, alpha: float) -> Floats:
+    """The logarithm of the precision at each recall, from both shares at falling thresholds.
 
-    >>> _places(np.array([0.0, 0.1, 0.5]), np.array([0.3, 0.6, 1.0]), [0.2, 0.9])[1]
-    (array([0, 2]), array([1, 2]))
+    A precision is a product of factors; those add up in the logarithm.
     """
-    at = np.atleast_1d(np.asarray(x, np.float64))
-    last = np.searchsorted(low, at, side="right") - 1
-    first = np.searchsorted(high, at)
-    return at, (np.clip(first, 0, low.size - 1), np.clip(last, 0, low.size - 1))
+    picked = np.maximum(np.interp(recall, q_p, q_u), NOTHING)
+    return np.asarray(np.log(np.maximum(precision_of(recall, picked, alpha), NOTHING)))
+
+
+def tpr_at(fpr: Floats, q_p: Floats, q_u: Floats, alpha: float) -> Floats:
+    """The true positive rate at each false positive rate, which grows as the threshold falls."""
+    if alpha == 1:  # only as the end of an interval: no negative is in the way
+        return np.ones_like(fpr)
+    return np.interp(fpr, np.maximum.accumulate(fpr_of(q_p, q_u, alpha)), q_p)
+
+
+def fpr_of(q_p: Floats, q_u: Floats, alpha: float) -> Floats:
+    """The share of negatives above a threshold; not yet cut to [0, 1]."""
+    return (q_u - alpha * q_p) / (1 - alpha)
 
 
 def pu_curves(
@@ -107,9 +117,8 @@ def pu_curves(
     """Precision, recall and false positive rate at every threshold, without negatives.
 
     `scores_p` is a `Result`, a fitted classifier, an `Evidence` or `Tails`; or scores, beside
-    `scores_u`. Without `alpha`, α is the estimate, and the bands allow for its interval. A number
-    is taken as known. The interval of an `AlphaEstimate`, for example one from an audit, is taken
-    as it is: its own risk then comes on top of that of the bands.
+    `scores_u`. Without `alpha`, α is the estimate, and the bands allow for its interval. `alpha`
+    may be an `AlphaEstimate`, whose interval is then used, or a known number.
 
     >>> found = pu_curves(np.arange(1000.0), np.arange(-1000.0, 1000.0), alpha=0.5)
     >>> low, high = found.precision_band(0.5)       # half of the positives, and no negative
@@ -122,24 +131,25 @@ def pu_curves(
     tails.require_unlabeled()
     value, ends, risk, notes = _alpha(evidence, estimate, alpha, level)
     tails = _thinned(tails)
-    steps = _steps(tails, value, risk, spread_of(evidence.crossfitted))
-    precision = _precision(tails.q_p, tails.q_u, value)
-    shown = tails.cuts.astype(np.float64), tails.q_p, precision, fpr_of(tails.q_p, tails.q_u, value)
-    return Curves(*shown, value, ends, level, steps, notes)
+    how: Any = {"spread": spread_of(evidence.crossfitted)}
+    hidden = max(1.0, value * tails.n_u)
+    q_p = Limited.of(tails.above_p, tails.n_p, risk, second=hidden, **how)
+    q_u = Limited.of(tails.above_u, tails.n_u, risk, **how)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = precision_of(tails.q_p, tails.q_u, value)
+    fpr = np.full(tails.cuts.size, np.nan) if value == 1 else fpr_of(tails.q_p, tails.q_u, value)
+    shown = np.fmin(1.0, precision), np.clip(fpr, 0.0, 1.0)  # 1 too if no unlabeled row is above
+    at = tails.cuts.astype(np.float64), tails.q_p
+    return Curves(*at, *shown, value, ends, level, q_p, q_u, notes)
 
 
 def _alpha(
     evidence: Evidence, estimate: AlphaEstimate | None, alpha: Any, level: float
 ) -> tuple[float, Interval, float, tuple[str, ...]]:
-    """α, the range that is allowed for, the risk that is left for the shares, and notes."""
-    if isinstance(alpha, AlphaEstimate) and alpha.interval is not None:
-        note = (
-            f"the interval of α is at {100 * (alpha.confidence or 0):g} %; both hold together less"
-        )
-        return alpha.alpha, alpha.interval, 1 - level, (f"{note} often than the band alone.",)
+    """α, the range that the bands allow for, the risk of the shares, and notes."""
     if alpha is not None:
         value, ends, notes = read_alpha(alpha, level)
-        return value, ends, 1 - level, notes or (ALPHA_KNOWN,)
+        return value, ends, 1 - level, notes
     if estimate is None:
         estimate = estimate_alpha(evidence, confidence=None)
     risk = (1 - level) / 2
@@ -155,29 +165,8 @@ def _thinned(tails: Tails) -> Tails:
     return tails.at(np.unique(np.clip(last, 0, None))[::-1])
 
 
-def _steps(tails: Tails, alpha: float, risk: float, spread: float) -> Steps:
-    """Above the first cut no positive is left, and below the last one anything can be."""
-    how: Any = {"spread": spread, "second": max(1.0, alpha * tails.n_u)}
-    before, after = np.concatenate([[0], tails.above_p]), np.append(tails.above_p - 1, tails.n_p)
-    p_low, _ = limits_above(before, tails.n_p, risk / 2, **how)
-    _, p_high = limits_above(np.maximum(after, before), tails.n_p, risk / 2, **how)
-    above_u = np.concatenate([[0], tails.above_u, [tails.n_u]])
-    u_low, u_high = limits_above(above_u, tails.n_u, risk / 2, spread=spread)
-    return Steps(p_low, p_high, u_low[:-1], u_high[1:])
-
-
-def _precision(q_p: Floats, q_u: Floats, alpha: float) -> Floats:
-    """The precision, cut at 1, which it also is where no unlabeled row is above."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = precision_of(q_p, q_u, alpha)
-    return np.asarray(np.minimum(1.0, np.nan_to_num(found, nan=1.0, posinf=1.0)))
-
-
-def fpr_of(q_p: Any, q_u: Any, alpha: float, undefined: float = np.nan) -> Any:
-    """The share of negatives above a threshold, cut to [0, 1]; undefined if there are none."""
-    if alpha == 1:
-        return np.full_like(q_p, undefined)
-    return np.clip((q_u - alpha * q_p) / (1 - alpha), 0.0, 1.0)
+def _array(x: Any) -> Floats:
+    return np.atleast_1d(np.asarray(x, np.float64))
 
 
 def require_negatives(curves: Curves) -> None:

@@ -71,14 +71,17 @@ def choose_model(
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
     X, is_positive = data.X[rows], data.labels.is_positive[rows]
     models = text_models(data.X, plain_columns(data.encoder))
+    plan, held = plan_for(PVU, X, FIRST), {}
+    if data.kept is not None:
+        plan, held = data.kept.plan(plan, data.labels), data.kept.at(rows).arrays
     bounds = {}
     for name, model in models.items():
         learner: Learner = replace(PVU, name=f"{PVU.name}-{name}")
         fit = crossfit(
-            model, X, is_positive, learner, plan=plan_for(PVU, X, FIRST), seed=seed,
-            n_jobs=n_jobs, memory=memory, new_rows=False,
+            model, X, is_positive, learner, plan=plan, seed=seed, n_jobs=n_jobs, memory=memory,
+            new_rows=False, **held,
         )  # fmt: skip
-        bounds[name] = upper_bound(fit.evidence(is_positive).tails, crossfitted=True)
+        bounds[name] = upper_bound(fit.evidence(is_positive).independent, crossfitted=True)
     # The first model is the faster and the easier to explain, so others must be clearly better.
     first, best = next(iter(bounds)), min(bounds, key=bounds.__getitem__)
     best = best if bounds[best] < CLEARLY * bounds[first] else first

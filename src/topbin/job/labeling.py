@@ -8,12 +8,20 @@ from topbin.job.prepare import Prepared
 from topbin.learn.classifiers import SAREMClassifier, SubtypesClassifier, TEDnClassifier
 from topbin.learn.classifiers import subtypes as find_subtypes
 from topbin.learn.classifiers.labeling import matrix_columns
+from topbin.learn.labeling.subtypes import Subtypes
 
-CLASSIFIERS = {"tedn": TEDnClassifier, "subtypes": SubtypesClassifier}
+CLASSIFIERS: dict[str, type[TEDnClassifier]] = {
+    "tedn": TEDnClassifier,
+    "subtypes": SubtypesClassifier,
+}
 
 
 def check_labeling(
-    method: str = "tedn", labeled_by: str | Sequence[str] = (), subtypes: bool = False
+    method: str = "tedn",
+    labeled_by: str | Sequence[str] = (),
+    subtypes: bool = False,
+    *,
+    gamma: bool = False,
 ) -> dict[str, Any]:
     """The options as they are used; what contradicts itself is refused, before any work.
 
@@ -28,6 +36,12 @@ def check_labeling(
         )
     if labeled_by and (subtypes or method == "subtypes"):
         raise InputError("TB126", "labeled_by and subtypes explain the same labels; leave one out.")
+    if gamma and (labeled_by or method == "subtypes"):
+        raise InputError(
+            "TB126",
+            "gamma asks what follows if labels are not random, and labeled_by and the method "
+            "subtypes correct for it; leave one out.",
+        )
     named = [labeled_by] if isinstance(labeled_by, str) else list(labeled_by)
     return {"method": method, "labeled_by": named, "subtypes": subtypes}
 
@@ -43,11 +57,11 @@ def labeling_in(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def classifier_for(
-    data: Prepared, method: str, labeled_by: Sequence[str], **shared: Any
-) -> TEDnClassifier:
-    """The classifier of the careful estimate."""
+    data: Prepared, method: str, labeled_by: Sequence[str]
+) -> tuple[type[TEDnClassifier], dict[str, Any]]:
+    """The classifier of the careful estimate, and the parameters that are its own."""
     if method == "tedn" and not labeled_by:
-        return TEDnClassifier(**shared)
+        return TEDnClassifier, {}
     if data.rest is not None:
         raise InputError(
             "TB126",
@@ -55,14 +69,14 @@ def classifier_for(
             "a sample; leave out sample and engine.",
         )
     if not labeled_by:
-        return CLASSIFIERS[method](**shared)
+        return CLASSIFIERS[method], {}
     if data.label in labeled_by:
         raise InputError(
             "TB126",
             f'"{data.label}" is the label itself; name the columns that decide who is labeled.',
         )
     places = {name: matrix_columns(data.encoder, [name]) for name in labeled_by}
-    return SAREMClassifier(labeled_by=places, **shared)
+    return SAREMClassifier, {"labeled_by": places}
 
 
 def labeling_of(result: Any, classifier: TEDnClassifier, y: Any, subtypes: bool) -> Any:
@@ -75,6 +89,7 @@ def labeling_of(result: Any, classifier: TEDnClassifier, y: Any, subtypes: bool)
         return found
     how: Any = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
     how |= {"confidence": classifier.confidence, "random_state": classifier.random_state}
+    how |= {} if result.data.kept is None else result.data.kept.arrays
     return find_subtypes(result.data.X, y, **how)
 
 
@@ -82,6 +97,7 @@ def plain_labeling(labeling: Any) -> dict[str, Any]:
     """What result.json says about labeling; nothing if nobody asked."""
     if labeling is None:
         return {}
-    lines = labeling.summary().splitlines()
+    # The notes of an estimate already say what a propensity has to say.
+    lines = labeling.summary().splitlines() if isinstance(labeling, Subtypes) else []
     kind = type(labeling).__name__.lower()
     return {"labeling": {"kind": kind, **labeling.to_dict(), "lines": lines}}

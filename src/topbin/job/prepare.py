@@ -20,6 +20,7 @@ from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns
 from topbin.data.features import LINEAR, Features, Floats, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
+from topbin.data.images.rows import Images
 from topbin.data.schema import check_columns, quoted
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
@@ -31,7 +32,7 @@ from topbin.job.draw import (
     positives_first,
     read_whole,
 )
-from topbin.job.together import Kept, read_kept, refuse_sample
+from topbin.job.together import Kept, read_kept, refuse_sample, unsaid_groups
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 
 SAMPLE = 100_000
@@ -100,12 +101,13 @@ class Prepared:
     @property
     def sources(self) -> list[str]:
         """The files that the rows come from, as they were written."""
-        return [path for key in NAMES for path in _paths(self.named.get(key))]
+        return [path for key in NAMES for path in paths_of(self.named.get(key))]
 
     @cached_property
     def hash(self) -> str:
-        """A hash of all values of these rows."""
-        return self.table.hash()
+        """A hash of all values of these rows, and of the content of their images."""
+        names = self.table.hash()
+        return self.X.hash(names) if isinstance(self.X, Images) else names
 
     @property
     def unlabeled_rows(self) -> Any:
@@ -178,6 +180,8 @@ class Prepared:
             "dropped": [{"name": c.name, "reason": c.reason} for c in self.encoder.dropped],
             "findings": [finding.to_dict() for finding in self.findings],
         }
+        if isinstance(self.X, Images):
+            found["image"] = {"column": self.encoder.columns[0], "shape": list(self.X.row_shape)}
         if self.kept is not None:
             kept = self.kept
             found |= {"group": kept.group, "time": kept.time, "together": kept.sentence}
@@ -205,6 +209,7 @@ def prepare(
     partitions: bool = False,
     group: str | None = None,
     time: str | None = None,
+    images: Any = None,
     sample: int | None = None,
     engine: Engine | None = None,
     seed: int = 0,
@@ -212,8 +217,19 @@ def prepare(
     """Read a source whole, or draw a sample of it, and encode its rows; as in `topbin.fit`.
 
     With `sample`, a source that has more than four times as many unlabeled rows stays where it
-    is: only its positives and two samples come into memory.
+    is: only its positives and two samples come into memory. `images` says how images are read (an
+    `ImageOptions`), if the source is one of images.
     """
+    if images is not None:
+        from topbin.job.images import prepare_images  # which builds on this module
+
+        asked: Any = {"sample": sample, "group": group, "time": time, "weight": weight}
+        asked |= {"embeddings": embeddings, "encoder": encoder}
+        return prepare_images(
+            source, label, positives=positives, options=images, positive=positive,
+            negative=negative, id=id, sql=sql, dates=dates, decimal=decimal, partitions=partitions,
+            not_for_images=asked,
+        )  # fmt: skip
     _check_label(label, positives)
     source, positives = as_column(source), as_column(positives)
     how: Any = {"sql": sql, "dates": dates, "decimal": decimal, "partitions": partitions}
@@ -229,9 +245,9 @@ def prepare(
     table, labels, rest = drawn or (*read_whole(opened, **roles), None)
     if embeddings is not None:
         table = _with_vectors(table, embeddings, sample, positives)
-    named: dict[str, Any] = {"source": _paths(source) or [table.name], "label": label}
+    named: dict[str, Any] = {"source": paths_of(source) or [table.name], "label": label}
     if positives is not None:
-        named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
+        named = {"positives": paths_of(positives) or ["a frame"], "unlabeled": named["source"]}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
     more = {"sample": sample, "group": group, "time": time, "weight": weight}
     more["embeddings"] = str(embeddings) if isinstance(embeddings, str | os.PathLike) else None
@@ -255,7 +271,8 @@ def prepare(
     features = replace(features, dates=orders, decimals=marks)
     X = features.encode(columns)
     read = [feature.name for feature in features.features if feature.kind not in LINEAR]
-    findings, alarms = _notice(columns, X, labels, read, kept)
+    others = [name for name in table.kinds if name not in (label, id, *texts)]
+    findings, alarms = _notice(columns, X, labels, read, others, kept)
     noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
     noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
     return Prepared(table, labels, features, X, findings, named, label, id, **noticed)
@@ -284,13 +301,15 @@ def _draw(
     return table, labels, Rest(counted, columns, drawn.places, seed)
 
 
-def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
+def from_settings(
+    settings: Mapping[str, Any], engine: Engine | None = None, *, images: Any = None
+) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
     names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
     more = ("embeddings", "encoder", "decimal", "weight", "partitions", "group", "time", "seed")
     named = {name: settings[name] for name in (*names, *more) if name in settings}
     source = settings.get("unlabeled") or settings["source"]
-    return prepare(source, **named, sample=sample_of(settings), engine=engine)
+    return prepare(source, **named, images=images, sample=sample_of(settings), engine=engine)
 
 
 def sample_of(settings: Mapping[str, Any]) -> int | None:
@@ -304,12 +323,18 @@ def sample_of(settings: Mapping[str, Any]) -> int | None:
 
 
 def _notice(
-    columns: Columns, X: Any, labels: Labels, names: Sequence[str], kept: Kept | None = None
+    columns: Columns,
+    X: Any,
+    labels: Labels,
+    names: Sequence[str],
+    others: Sequence[str],
+    kept: Kept | None = None,
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """What to know about a table before any model sees it, and the alarms that follow from it.
 
-    `names` are the columns to check one by one. Known negatives count on neither side. A leak makes
-    every unlabeled row look negative, so that α̂ is near 0 and its interval is narrow.
+    `names` are the columns to check one by one, and `others` those that may name groups. Known
+    negatives count on neither side. A leak makes every unlabeled row look negative, so that α̂ is
+    near 0 and its interval is narrow.
     """
     is_p, is_u = labels.is_positive, labels.is_unlabeled
     found = find_in_columns((columns[name] for name in names), is_p, is_u)
@@ -323,7 +348,10 @@ def _notice(
         keys_p, keys_u = keys[one[is_p[one]]], keys[one[is_u[one]]]
         repeated = equal_keys(keys_p, keys_u, [X[one]]).repeated
     alarms = (*leaks, *shared_rows(twins), *repeated_rows(repeated))
-    return (*told, *overlap(twins)), alarms
+    if kept is not None and kept.group is not None:
+        return (*told, *overlap(twins)), alarms
+    groups, unsaid = unsaid_groups(columns, X, labels, others)
+    return (*told, *overlap(twins), *groups), (*alarms, *unsaid)
 
 
 def _check_label(label: Any, positives: Any) -> None:
@@ -389,10 +417,10 @@ def _names(columns: str | Sequence[str]) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
-def _paths(source: Any) -> list[str]:
+def paths_of(source: Any) -> list[str]:
     """The files that a source names, as they were written; a frame names none.
 
-    >>> _paths("days/*.csv"), _paths(["a.csv", "b.csv"]), _paths(None)
+    >>> paths_of("days/*.csv"), paths_of(["a.csv", "b.csv"]), paths_of(None)
     (['days/*.csv'], ['a.csv', 'b.csv'], [])
     """
     if isinstance(source, str | os.PathLike):

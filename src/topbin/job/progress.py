@@ -78,11 +78,40 @@ def shown(console: Any) -> Iterator[Callable[[Event], None]]:
                 bar.update(task, description=left)
                 if left and not live:
                     console.print(f"refining        {left}")
+            elif event.stage == "decode":
+                bar.update(task, completed=event.done, total=event.total, description="decoding")
             elif event.stage == "refine":
                 bar.update(task, completed=event.done, total=event.total, description=left)
                 if not live and _is_quarter(event.done, event.total):
                     also = f", {left}" if left else ""
                     console.print(f"refining        {event.done} of {event.total} steps{also}")
+
+        yield tell
+
+
+@contextmanager
+def shown_decoding(console: Any) -> Iterator[Callable[[int, int], None]]:
+    """A function that shows how many images are decoded: a bar, or in a log four lines."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    live = console.is_terminal or console.is_jupyter
+    columns = TextColumn("decoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not live) as bar:
+        task = bar.add_task("", total=None)
+        quarters = 0
+
+        def tell(done: int, total: int) -> None:
+            nonlocal quarters
+            bar.update(task, completed=done, total=total)
+            if not live and 4 * done // total > quarters:
+                quarters = 4 * done // total
+                console.print(f"decoding        {done:,} of {total:,} images")
 
         yield tell
 

@@ -229,7 +229,8 @@ class Result:
         est = self.estimate
         low, high = est.interval or (est.alpha, est.alpha)
         point = "estimate" if low <= est.alpha <= high else "estimate, outside the interval"
-        cases = ("low end", low), (point, est.alpha), ("high end", high)
+        cases = [("low end", low), (point, est.alpha), ("high end", high)]
+        cases = cases if est.interval else cases[1:2]
         return [
             {"if": name, "alpha": a, "rows": round(a * est.n_u), "pi": self._pi_at(a)}
             for name, a in sorted(cases, key=lambda case: case[1])

@@ -1,16 +1,24 @@
-"""Columns that say which rows belong together, and when: `group` and `time` of a job."""
+"""Columns that say which rows belong together, and when: `group` and `time` of a job.
 
+Without them, `unsaid_groups` looks for signs that rows belong together all the same.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from topbin.core.errors import InputError
+from topbin.core.estimate import Alarm
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch
-from topbin.data.columns import read_column
+from topbin.data.columns import Columns, read_column
+from topbin.data.findings import Finding
+from topbin.data.near_copies import find_groups, find_jump, labels_are_shared
 from topbin.learn.crossfit import Plan
 from topbin.learn.groups import Together, read_together
+from topbin.mpe.alarms import group_column, near_copies
 
 TIMES = ("date", "number")
 IN_MEMORY = (
@@ -35,6 +43,11 @@ class Kept:
         if self.together is None:
             return {}
         return {"groups": self.together.groups, "times": self.together.times}
+
+    def at(self, rows: Any) -> "Kept":
+        """The same of some rows."""
+        together = None if self.together is None else self.together.at(rows)
+        return replace(self, together=together)
 
     def without_copies(self, keys: Any) -> Any:
         """The rows that are left if each group keeps one row of each key.
@@ -112,3 +125,16 @@ def _about_groups(table: Batch, group: str, together: Together | None) -> str:
         return told
     rows = "row without a value is a group" if missing == 1 else "rows without a value are groups"
     return f"{told}; {missing:,} {rows} of {'its' if missing == 1 else 'their'} own"
+
+
+def unsaid_groups(
+    columns: Columns, X: Any, labels: Labels, names: Sequence[str]
+) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
+    """Signs that rows belong together although no group was given; `names` may be groups."""
+    is_p, is_u = labels.is_positive, labels.is_unlabeled
+    found = find_groups(columns[name] for name in names)
+    shared = [f for f in found if labels_are_shared(columns[str(f.column)], is_p, is_u)]
+    likely = [str(finding.column) for finding in (*shared, *found)]
+    if (jump := find_jump(X, is_p, is_u)) is not None:
+        return found, near_copies(jump.near, jump.next, likely[0] if likely else None)
+    return found, group_column(likely[0]) if shared else ()

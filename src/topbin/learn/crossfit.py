@@ -130,6 +130,10 @@ class CrossFit:
         return tuple(tuple(own) for _, own in groupby(outer, key=lambda chain: chain.repeat))
 
 
+class OutOfTime(Exception):
+    """Time was up before every row had a score."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """An event of training: `done` of `total` steps, and the record of the last epoch."""

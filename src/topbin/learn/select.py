@@ -13,6 +13,7 @@ from topbin.core.errors import InputError
 from topbin.core.hashing import Bits, row_keys
 from topbin.core.labels import Mask
 from topbin.data.batch import row_hashes
+from topbin.data.images.rows import Images
 
 Floats = NDArray[np.float64]
 RowNumbers = NDArray[np.intp]
@@ -66,6 +67,8 @@ def stratified_folds(
 
 def content_keys(X: Any) -> Bits:
     """One number per row that depends on its values alone, also where these are not numbers."""
+    if isinstance(X, Images):
+        return X.row_keys
     is_numeric = issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
     return row_keys(X) if is_numeric else row_hashes(X)
 

@@ -173,6 +173,34 @@ def repeated_rows(share: float) -> tuple[Alarm, ...]:
     return (Alarm("repeated-rows", message, "down"),)
 
 
+def near_copies(near: float, following: float, column: str | None = None) -> tuple[Alarm, ...]:
+    """Nearest rows that share their label, and next ones that do not: as if rows were in groups.
+
+    `near` and `following` are shares of unlabeled rows; `column` may name the groups.
+
+    >>> near_copies(0.01, 0.5, "patient_id")[0].message.split("; ")[-1]
+    'give the column that says what rows belong to: --group patient_id (group="patient_id").'
+    """
+    named = "a_column" if column is None else column
+    message = (
+        f"known positives have near-copies that are labeled too: {100 * near:.0f} % of the rows "
+        f"nearest to them are unlabeled, and {100 * following:.0f} % of the next. If rows belong "
+        "together, as visits of one patient do, α is likely too low, and the interval too narrow; "
+        f'give the column that says what rows belong to: --group {named} (group="{named}").'
+    )
+    return (Alarm("near-copies", message, "down"),)
+
+
+def group_column(column: str) -> tuple[Alarm, ...]:
+    """A column that looks like the name of what rows belong to, with one label per value."""
+    message = (
+        f'rows with the same "{column}" are nearly always labeled together or not at all. If they '
+        "belong together, α is likely too low, and the interval too narrow; say so: "
+        f'--group {column} (group="{column}").'
+    )
+    return (Alarm("group-column", message, "down"),)
+
+
 def shared_rows(twins: Twins) -> tuple[Alarm, ...]:
     """Positive rows that are also among the unlabeled, more often than chance explains.
 

@@ -22,6 +22,7 @@ from topbin.evaluate.sensitivity import MEANS
 from topbin.show.canvas import Display
 from topbin.show.gamma import GammaDisplay
 from topbin.show.history import HistoryDisplay
+from topbin.show.pictures import Picture
 from topbin.show.pr import PRDisplay
 from topbin.show.roc import ROCDisplay
 from topbin.show.scores import ScoreDisplay
@@ -41,6 +42,10 @@ MEANING = {
     "above-bound": "The point counts rows as positive that the known positives do not account for.",
     "repeated-rows": "Models that score a row have seen a copy of it, so known positives score too "
     "high; interval and bound, which count every copy, are too narrow.",
+    "near-copies": "Models that score a visit have seen the other visits of the same patient, so "
+    "known positives score too high and hidden ones too low.",
+    "group-column": "Models that score a row have seen other rows of the same group, so known "
+    "positives score too high and hidden ones too low.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
     "biased-labels": "Some kinds of positives are labeled more often than others; those that are "
     "rarely labeled are then undercounted.",
@@ -49,6 +54,8 @@ MEANING = {
     "diverged": "Training failed and was stopped; an earlier state of the model was used.",
     "alpha-near-one": "During training, the model did not yet separate positives from the rest.",
 }
+FIGURE = 5.0, 4.6  # inches
+LABELS, LINE = 45, 15.5  # points: what stands below a chart beside its legend, a line of that
 CAPTION = {
     "TopBinDisplay": "Rows are ranked by score and cut at every score. The line is the share of "
     "unlabeled rows above a cut, divided by the share of known positives above it. Where the rows "
@@ -67,10 +74,13 @@ CAPTION = {
 
 
 def page(
-    result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]] = ()
+    result: Mapping[str, Any],
+    fitted: Any,
+    candidates: Sequence[Mapping[str, Any]] = (),
+    gallery: Sequence[Picture] = (),
 ) -> str:
-    """The whole report; `fitted` has `evidence_` and `estimate_`."""
-    return _render("page.html", result, fitted, candidates)
+    """The whole report; `fitted` has `evidence_` and `estimate_`, the gallery is of candidates."""
+    return _render("page.html", result, fitted, candidates, gallery)
 
 
 def fragment(result: Mapping[str, Any], fitted: Any) -> str:
@@ -79,7 +89,11 @@ def fragment(result: Mapping[str, Any], fitted: Any) -> str:
 
 
 def _render(
-    template: str, result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]]
+    template: str,
+    result: Mapping[str, Any],
+    fitted: Any,
+    candidates: Sequence[Mapping[str, Any]],
+    gallery: Sequence[Picture] = (),
 ) -> str:
     environment = Environment(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
@@ -116,6 +130,7 @@ def _render(
         gamma_means=MEANS,
         curve_pictures=[picture(display) for display in curve_displays(fitted)],
         candidates=candidates,
+        gallery=gallery,
         columns=list(candidates[0]) if candidates else [],
     )
 
@@ -129,7 +144,8 @@ def curve_displays(fitted: Any) -> list[Display]:
 
 def picture(display: Display) -> tuple[str, str, str]:
     """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
-    drawn = display.plot()
+    drawn = display.plot(_axis())
+    _arrange(drawn)
     return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
 
 
@@ -178,13 +194,27 @@ def audited_answer(result: Mapping[str, Any]) -> str | None:
     return said.replace("are positive", "are positive, by the audit", 1)
 
 
+def _axis() -> Any:
+    """An axis so small that its text can be read on a phone, where the picture is 340 px wide."""
+    plt = require("matplotlib.pyplot", extra=None, caller="the report")
+    return plt.subplots(figsize=FIGURE)[1]
+
+
+def _arrange(drawn: Display) -> None:
+    """Leave room for all text. A layout engine would draw everything twice to find out how much."""
+    lines = len(drawn.ax_.get_legend().get_texts())
+    below = (LABELS + LINE * lines) / (72 * FIGURE[1])
+    drawn.figure_.subplots_adjust(left=0.16, right=0.97, top=0.93, bottom=below)
+
+
 def svg(figure: Any) -> str:
     """The figure as inline SVG with ids that depend on its content alone."""
     mpl = require("matplotlib", extra=None, caller="the report")
     plt = require("matplotlib.pyplot", extra=None, caller="the report")
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "topbin", "svg.fonttype": "path"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        plain = {"metadata": {"Date": None, "Creator": None}}
+        figure.savefig(buffer, format="svg", **plain)
     plt.close(figure)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]

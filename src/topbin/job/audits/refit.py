@@ -116,6 +116,12 @@ def _read_again(folder: Path, result: Any, sql: str | None) -> Prepared:
             "the run was fitted on a sample, so most answered rows are not in memory to train "
             "with. Fit again with the answers in the label column.",
         )
+    if "image" in result["data"]:
+        raise InputError(
+            "TB136",
+            "the run was fitted on images, and their nets do not learn from answers. Move the "
+            "images that are positive to the known ones, and fit again.",
+        )
     settings = named_files(folder, sql)
     if os.path.lexists(folder / ROWS) and not any(map(os.path.exists, result["data"]["source"])):
         raise InputError(

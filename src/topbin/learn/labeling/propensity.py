@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
@@ -32,8 +33,8 @@ from topbin.learn.learners.pvu import PVU
 from topbin.learn.select import Floats
 from topbin.mpe.features.samples import is_sparse
 
-ROUNDS = 12
-CLOSE = 0.02  # change of the log of a weight that ends the rounds
+ROUNDS = 10
+CLOSE = 0.05  # change of log odds that ends the rounds
 FEWEST = 50  # known positives
 CATEGORIES = 20  # a column with at most so many values is read as categories
 LEAST_PROPENSITY = 0.01
@@ -108,25 +109,27 @@ def fit_propensity(
             f"positives; at least {FEWEST} are needed. Leave labeled_by out, or label more rows.",
         )
     plain = replace(options, plan=FIRST, confidence=None, memory=None, on_event=None)
-    # The first class model must not read the named columns: they tell who is labeled.
+    # The class model of the rounds does not read the named columns. They tell who is labeled, which
+    # it would take for who is positive: with them, e of the site that labels most was .53 for .7.
     others = np.setdiff1d(np.arange(table.X.shape[1]), columns)
-    start = table if others.size == 0 else replace(table, X=table.X[:, others])
-    weight: Floats = np.ones(int(is_p.sum()))
+    known = table if others.size == 0 else replace(table, X=table.X[:, others])
+    odds, moved = np.zeros(is_p.size), np.inf
     for done in range(1, ROUNDS + 1):
-        known = start if done == 1 else replace(table, weight_p=weight)
         fit = run_crossfit(known, PVU, plain, new_rows=False)
         read = from_crossfit(fit, known, lambda found: judge(found, plain))
         likely = np.where(is_p, 1.0, np.asarray(read.oof))
-        chance = labeling_chance(A, is_p, likely)
-        before, weight = weight, (1 - chance[is_p]) / chance[is_p]
-        weight /= weight.mean()
-        moved = float(np.abs(np.log(weight / before)).max())
+        new = logit(labeling_chance(A, is_p, likely))
+        # The mean over rounds settles, while α̂ of each round jumps between bins.
+        before, odds = odds, odds + (new - odds) / done
+        moved = float(np.abs(odds - before).max()) if done > 1 else np.inf
+        weight = np.exp(-odds[is_p])
+        known = replace(known, weight_p=weight / weight.mean())
         if moved < CLOSE:
             break
-    seen = chance[is_p]
+    seen = expit(odds[is_p])
     return Propensity(
         tuple(names), float(seen.min()), float(is_p.sum() / likely.sum()), float(seen.max()),
-        done, moved < CLOSE, weight,
+        done, moved < CLOSE, weight / weight.mean(),
     )  # fmt: skip
 
 

@@ -38,6 +38,7 @@ FACES = _modules("""
     topbin.learn.classifiers: CVIRClassifier DEDPULClassifier ElkanNotoClassifier NNPUClassifier
     topbin.learn.classifiers: PvUClassifier SAREMClassifier SubtypesClassifier TEDnClassifier
     topbin.learn.classifiers: UPUClassifier
+    topbin.learn.classifiers.images: ImageClassifier NetScorer
 """)
 SKLEARN = _modules("""
     sklearn.calibration: CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration
