@@ -1,6 +1,8 @@
 """What a job leaves in its run folder, and what later verbs read back from it."""
 
 import hashlib
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from topbin.store.scorer import MODEL as MODEL
 
 CANDIDATES, REPORT = "candidates.csv", "report.html"
 SHOWN = 25
+LONG, EXCERPT = 60, 140  # letters of a text, and of the part that the report shows
+FOR = re.compile(r"= … (.+) … \(\+")  # a reason that speaks for the row
 CHANGED = {
     "code": "changed-candidates",
     "sentence": f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged.",
@@ -111,15 +115,32 @@ def _shown(frame: Any) -> list[dict[str, Any]]:
     """The first rows and columns as people read them, and the reasons."""
     why = [name for name in frame.columns if str(name).startswith("reason_")]
     own = [name for name in frame.columns[:12] if name not in why]
-    rows = frame[[*own[:4], *why, *own[4:]]].head(SHOWN).astype(object)
+    rows = frame[[*own, *why]].head(SHOWN).astype(object)
+    rows = rows.where(rows.notna(), "")
+    texts = [name for name in own if rows[name].map(lambda value: len(str(value))).max() > LONG]
+    first = [*own[:3], *texts, *(name for name in own[3:4] if name not in texts)]
+    order = [*first, *why, *(name for name in own if name not in first)]
+    records = rows[order].to_dict("records")
     return [
-        {str(key): _cell(value) for key, value in row.items()}
-        for row in rows.where(rows.notna(), "").to_dict("records")
+        {str(key): _cell(v, [row[w] for w in why]) for key, v in row.items()} for row in records
     ]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, reasons: Sequence[str]) -> str:
+    """A value as people read it; of a long text, the part around the word that speaks for the row.
+
+    >>> rain = "It rained. " * 20
+    >>> _cell(f"{rain}A gem of a film. {rain}", ["text = … gem … (+1.2)"])
+    '…d. It rained...It rained. A gem of a film. It rained...It rained.…'
+    """
     if isinstance(value, float):
         return f"{value:g}"
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+    text = " ".join(str(value).split())
+    if len(text) <= LONG:
+        return text
+    words = [found[1] for reason in reasons if (found := FOR.search(str(reason)))]
+    places = [text.lower().find(f" {word}") for word in words]
+    middle = next((place for place in places if place >= 0), 0)
+    start = max(0, min(middle - EXCERPT // 2, len(text) - EXCERPT))
+    before, after = "…" * (start > 0), "…" * (start + EXCERPT < len(text))
+    return f"{before}{text[start : start + EXCERPT].strip()}{after}"

@@ -77,12 +77,16 @@ def fit(
 ) -> Result:
     """Do the whole job on a frame or on files; `label` names the column that marks the positives.
 
-    `source` is a pandas, polars or arrow frame, a path, a pattern or a list of files. With
-    `positives`, another of these, all its rows are unlabeled. `dates`, `decimal` and `partitions`
-    are as in `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of
+    `source` is a pandas, polars or arrow frame, a path, a pattern, a folder or a list of files.
+    With `positives`, another of these, all its rows are unlabeled. `dates`, `decimal` and
+    `partitions` are as in `topbin.data.open_table`. It is read whole unless `sample` or `engine` (of
     `topbin.engines`) is given and it has more than four times `sample` (100,000) unlabeled rows.
     Then so many, drawn at random, train the models; all others are scored, and give α, its interval
     and candidates.
+
+    `text` names columns to read by their words, beside those that look like free text; `encoder` is
+    a folder with a language model that reads them instead. `embeddings` are vectors beside a table,
+    one per row: an array, or a file (.npy, .parquet). An array of vectors can also be the source.
 
     `weight` names a column of weights. They train the models only: α, its interval and the
     candidates count every row once.
