@@ -2,6 +2,7 @@
 
     python bench/scripts/subtypes.py run subtypes      # rows of a csv, one per fit; can be resumed
     python bench/scripts/subtypes.py run sites
+    python bench/scripts/subtypes.py run test
     python bench/scripts/subtypes.py                   # the table, from the rows
 
 One subtype of the positives is labeled with probability .75 and all others with .15 ("biased"), or
@@ -25,7 +26,8 @@ import topbin as tb
 from topbin_bench.tasks.files import data_file, missing
 
 ROWS, SITE_ROWS = RESULTS / "subtypes.csv", RESULTS / "subtypes_sites.csv"
-SEEDS, SITE_SEEDS, MOST_ROWS = range(5), range(3), 2_500
+TEST_ROWS = RESULTS / "subtypes_test.csv"
+MOST_ROWS = 2_500
 OFTEN, RARELY, SITES = 0.75, 0.15, (0.8, 0.3, 0.1)
 Loaded = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows, which are positive, and their subtypes
 
@@ -144,6 +146,24 @@ def by_subtype(name: str, seed: int, labels: str) -> dict[str, object]:
     }  # fmt: skip
 
 
+def by_test(name: str, seed: int, labels: str) -> dict[str, object]:
+    """Only the test of random labels, with other seeds than those on which it was adjusted."""
+    (X, is_positive, kind), rng = draw(name, 100 + seed)
+    chance = np.full(is_positive.size, (OFTEN + RARELY) / 3)
+    if labels == "tilted":  # odds of one half of the positives, by their subtypes, are doubled
+        odds = (
+            2.0 ** (rng.permutation(10 + kind.max())[kind.astype(int)] % 2) * chance / (1 - chance)
+        )
+        chance = odds / (1 + odds)
+    y = is_positive & (rng.random(is_positive.size) < chance)
+    found = tb.subtypes(X, y, random_state=seed).test
+    return {
+        "data set": name, "labels": labels, "seed": seed, "n_p": int(y.sum()),
+        "likely_p": found.n_p, "likely_u": found.n_u, "p_value": found.p_value,
+        "power": found.power,
+    }  # fmt: skip
+
+
 def union(X: np.ndarray, y: np.ndarray, found: tb.SubtypesClassifier, seed: int) -> float:
     """The mean of 1 − Π(1 − p_k), with p_k from each subtype against all unlabeled rows."""
     rows, unlabeled, missed = np.flatnonzero(y), np.flatnonzero(~y), 1.0
@@ -180,22 +200,26 @@ def by_site(name: str, seed: int, prevalence: str) -> dict[str, object]:
     }  # fmt: skip
 
 
+WHAT = {  # the file, how one fit is made, of which data sets and labels, and with how many seeds
+    "subtypes": (ROWS, by_subtype, tuple(SETS), ("biased", "random"), 5),
+    "sites": (SITE_ROWS, by_site, SITE_SETS, ("even", "least"), 3),
+    "test": (TEST_ROWS, by_test, tuple(SETS)[3:], ("random", "tilted"), 5),
+}
+
+
 def run(what: str) -> None:
     """Fit what is missing in the csv; a row is written as soon as it is known."""
-    path = ROWS if what == "subtypes" else SITE_ROWS
-    names = tuple(SETS) if what == "subtypes" else SITE_SETS
-    kinds = ("biased", "random") if what == "subtypes" else ("even", "least")
+    path, make, names, kinds, seeds = WHAT[what]
     done = set()
     if path.exists():
         known = pd.read_csv(path)
         done = set(zip(known["data set"], known["labels"], known["seed"], strict=True))
-    for seed in SEEDS if what == "subtypes" else SITE_SEEDS:
+    for seed in range(seeds):
         for name in names:
             for kind in kinds:
                 tuned = what == "subtypes" and name in TUNED and seed > 0
                 if (name, kind, seed) not in done and not tuned:
-                    one = (by_subtype if what == "subtypes" else by_site)(name, seed, kind)
-                    pd.DataFrame([one]).to_csv(
+                    pd.DataFrame([make(name, seed, kind)]).to_csv(
                         path, mode="a", index=False, header=not path.exists(), float_format="%.6g"
                     )
 
@@ -243,6 +267,19 @@ def other_figures(rows: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def test_figures(rows: pd.DataFrame) -> str:
+    """How often the test raises an alarm, for each kind of labels."""
+    lines: list[list[object]] = []
+    for name in [*rows["data set"].unique(), "all"]:
+        own = rows if name == "all" else rows[rows["data set"] == name]
+        line: list[object] = [name]
+        for kind in ("random", "tilted"):
+            some = own[own["labels"] == kind].dropna(subset=["p_value"])
+            line.append(f"{(some['p_value'] < 0.05).sum()} of {len(some)}")
+        lines.append([*line, f"{own['power'].mean():.2f}"])
+    return table(["data set", "alarms, random", "alarms, tilted", "stated power"], lines)
+
+
 def site_table(rows: pd.DataFrame) -> str:
     lines = []
     for (name, kind), own in rows.groupby(["data set", "labels"], sort=False):
@@ -272,7 +309,12 @@ def page() -> None:
         "the same clusters, capped at 1, as PULSNAR does; *union* is the mean of 1 − Π(1 − p_k), "
         "which counts shared rows once (seed 0 only).\n\n"
     )
-    text += "## Subtypes: data sets on which nothing was chosen\n\n"
+    text += (
+        "## Subtypes: data sets on which nothing was chosen\n\n"
+        "But for the allowance of the test (see the last section), which was raised from 1.15 to "
+        "1.3 after these fits were seen. Fits whose test was near the threshold were made again; "
+        "p-values of the others are from before. *digits, odd* has the images of a tuning set.\n\n"
+    )
     text += error_table(rows, reported, methods) + "\n\n" + other_figures(checked)
     text += "\n\n## Subtypes: data sets on which settings were chosen\n\n"
     text += error_table(rows, list(TUNED), methods)
@@ -280,7 +322,14 @@ def page() -> None:
         "\n\n## SAR-EM: the site is named\n\nThe three sites label positives with probabilities "
         f"{', '.join(map(str, SITES))}.\n\n"
     )
-    save("subtypes.md", text + site_table(sites) + "\n")
+    text += site_table(sites)
+    text += (
+        "\n\n## The test of random labels\n\nSeeds that were not used when its allowance was "
+        "chosen. *random*: all positives are labeled with probability .3. *tilted*: for half of "
+        "the subtypes the odds are twice as high. An alarm is p < .05. The stated power is that "
+        "against such a tilt along a random direction, by the test's own simulation.\n\n"
+    )
+    save("subtypes.md", text + test_figures(pd.read_csv(TEST_ROWS)) + "\n")
 
 
 if __name__ == "__main__":

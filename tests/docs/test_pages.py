@@ -56,6 +56,10 @@ def claims(tmp_path, monkeypatch):
     frame.to_csv("claims.csv", index=False)
     frame[frame["is_fraud"] == 1].drop(columns="is_fraud").to_csv("known.csv", index=False)
     frame[frame["is_fraud"] == 0].drop(columns="is_fraud").to_csv("rest.csv", index=False)
+    for name, own in (("yes", frame["is_fraud"] == 1), ("rest", frame["is_fraud"] == 0)):
+        Path("docs", name).mkdir(parents=True)
+        for k, text in enumerate(frame.loc[own, "note"].iloc[:150]):
+            Path("docs", name, f"{k}.txt").write_text(text)
 
 
 def test_the_tutorial(tmp_path, monkeypatch, capsys):

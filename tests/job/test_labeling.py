@@ -63,6 +63,8 @@ def test_misuse_is_refused_before_any_work(visits):
         fit(method="subtypes", labeled_by="site")
     with fails("TB126", "leave one out"):
         fit(subtypes=True, labeled_by="site")
+    with fails("TB126", "gamma"):
+        fit(labeled_by="site", gamma=2)
     with fails("TB126", "the label itself"):
         fit(labeled_by="coded")
     with fails("TB103", "sites"):

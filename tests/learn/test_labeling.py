@@ -181,6 +181,12 @@ def test_misuse_of_labeled_by():
         attributes(np.ones((9, 1)), [0], ["site"])
 
 
+def test_a_frame_that_is_not_encoded_is_refused():
+    frame, y, _ = at_sites()
+    with fails("TB013", "as numbers"):
+        tb.SubtypesClassifier(GaussianNB(), **FAST).fit(frame, y)
+
+
 def test_the_test_has_its_size_and_power():
     alarms, found = 0, 0
     for seed in range(30):

@@ -26,7 +26,6 @@ from topbin.data.dates import ISO, ORDERS
 from topbin.data.decimals import MARKS, TEXT
 from topbin.data.encoders import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
-from topbin.data.images.cache import decode_column
 from topbin.data.schema import Kind, check_columns, nearest
 from topbin.data.words import learn_words, text_matrix
 
@@ -176,6 +175,8 @@ class Features:
         columns = as_columns(table)
         self.check(columns.table)
         if self.image is not None:
+            from topbin.data.images.cache import decode_column  # loads what reads files
+
             return decode_column(columns.table.frame[self.image.name], self.image.shape)
         if self.scaled:
             parts = [(f, columns[f.name]) for f in self.features]

@@ -112,8 +112,8 @@ def fit(
     True
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
-    labeling = check_labeling(method, labeled_by, subtypes)
     selective = asked_for(gamma, at_most, at_least)
+    labeling = check_labeling(method, labeled_by, subtypes, gamma=selective is not None)
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
     read |= {"partitions": partitions, "weight": weight, "group": group, "time": time}

@@ -88,8 +88,13 @@ def image_options(settings: Mapping[str, Any]) -> ImageOptions | None:
     """How the settings of a run say that images are read; None if they name no images."""
     names = {"image": "image", "image_size": "size", "image_root": "root", "bad_images": "bad"}
     found = ImageOptions(**{own: settings[name] for name, own in names.items() if name in settings})
-    source = settings.get("unlabeled") or settings.get("source")
-    return found if has_images(source, settings.get("positives"), found) else None
+    both = settings.get("unlabeled") or settings.get("source"), settings.get("positives")
+    if not has_images(*both, found):
+        return None
+    for source in both if found.image is None else ():
+        if source is not None:
+            find_images(source)  # an empty folder is an error before anything is removed
+    return found
 
 
 def refuse_labeling(method: str, labeled_by: Sequence[str], subtypes: bool = False) -> None:

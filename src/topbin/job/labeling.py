@@ -17,7 +17,11 @@ CLASSIFIERS: dict[str, type[TEDnClassifier]] = {
 
 
 def check_labeling(
-    method: str = "tedn", labeled_by: str | Sequence[str] = (), subtypes: bool = False
+    method: str = "tedn",
+    labeled_by: str | Sequence[str] = (),
+    subtypes: bool = False,
+    *,
+    gamma: bool = False,
 ) -> dict[str, Any]:
     """The options as they are used; what contradicts itself is refused, before any work.
 
@@ -32,6 +36,12 @@ def check_labeling(
         )
     if labeled_by and (subtypes or method == "subtypes"):
         raise InputError("TB126", "labeled_by and subtypes explain the same labels; leave one out.")
+    if gamma and (labeled_by or method == "subtypes"):
+        raise InputError(
+            "TB126",
+            "gamma asks what follows if labels are not random, and labeled_by and the method "
+            "subtypes correct for it; leave one out.",
+        )
     named = [labeled_by] if isinstance(labeled_by, str) else list(labeled_by)
     return {"method": method, "labeled_by": named, "subtypes": subtypes}
 

@@ -161,7 +161,7 @@ def folds_of(
 def _dealt(sizes: Any, folds: int, rng: np.random.Generator) -> RowNumbers:
     """The fold of each group: large ones are dealt first, in rounds that give each fold one.
 
-    Groups with rows of both kinds come first, then those with one kind only go on from there, so
+    Groups with rows of both kinds come first. Those with one kind only continue the same rounds, so
     that every fold gets positives and unlabeled rows.
     """
     mixed, only_p = (sizes > 0).all(axis=1), sizes[:, 1] == 0

@@ -91,7 +91,8 @@ def open_run(
             yield RunFolder(path, resume)
         except (InputError, MissingExtra):
             # Settings alone would stand in the way of the same command, corrected.
-            if {p.name for p in path.iterdir()} <= {SETTINGS, LOCK}:
+            if {p.name for p in path.iterdir()} <= {SETTINGS, LOCK, IMAGES}:
+                remove(path / IMAGES)
                 remove(path / SETTINGS)
             raise
 

@@ -175,7 +175,7 @@ def _words(error: Exception) -> str:
     if name == "UnidentifiedImageError":
         return f"is {NO_IMAGE}"
     if name.startswith("DecompressionBomb"):
-        return _too_large("too many").args[0]
+        return str(_too_large("too many"))
     if "truncated" in said or "Truncated" in said:
         return "is cut off"
     if isinstance(error, OSError) and error.strerror:

@@ -99,5 +99,5 @@ def _cannot_search(error: OSError) -> None:
     ) from error
 
 
-def _has_ending(path: Any) -> bool:
+def _has_ending(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().endswith(ENDINGS)

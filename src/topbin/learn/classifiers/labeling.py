@@ -28,6 +28,12 @@ class WeightedClassifier(TEDnClassifier):
     def _weighted(
         self, table: TrainingTable, options: FitOptions, *, again: bool = False
     ) -> TrainingTable:
+        if hasattr(table.X, "columns"):
+            raise InputError(
+                "TB013",
+                f"{type(self).__name__} compares rows as numbers, and with your own estimator "
+                "a frame is not encoded. Pass an array of numbers, or leave the estimator out.",
+            )
         if not again:
             self.labeling_ = self._find(table, options)
         weight = self.labeling_.weight_p
