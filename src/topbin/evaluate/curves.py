@@ -40,7 +40,7 @@ class Limited:
 
     @classmethod
     def of(cls, above: Any, n: int, risk: float, **how: Any) -> "Limited":
-        """From counts; no row of the sample is above the first threshold, and all above the last."""
+        """From counts; no row is above the first threshold, and all are above the last."""
         counts = np.concatenate([[0.0], above, [n]])
         return cls(counts / n, *limits_above(counts, n, risk, **how))
 
@@ -138,7 +138,8 @@ def pu_curves(
     with np.errstate(divide="ignore", invalid="ignore"):
         precision = precision_of(tails.q_p, tails.q_u, value)
     fpr = np.full(tails.cuts.size, np.nan) if value == 1 else fpr_of(tails.q_p, tails.q_u, value)
-    shown = np.fmin(1.0, precision), np.clip(fpr, 0.0, 1.0)  # 1 too if no unlabeled row is above
+    # The precision is 1 too if no unlabeled row is above; the rate cannot fall with the threshold.
+    shown = np.fmin(1.0, precision), np.maximum.accumulate(np.clip(fpr, 0.0, 1.0))
     at = tails.cuts.astype(np.float64), tails.q_p
     return Curves(*at, *shown, value, ends, level, q_p, q_u, notes)
 
