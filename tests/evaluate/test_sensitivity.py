@@ -1,4 +1,4 @@
-"""What follows if labels are selective: the intervals, tipping points, and what an audit implies."""
+"""What follows if labels are selective: intervals, tipping points, and what an audit implies."""
 
 import json
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Γ in the bound and the interval: the formulas of one bin, the worst case, and Γ = 1 to the bit."""
+"""Γ in the bound and the interval: the formulas of one bin, the worst case, Γ = 1 to the bit."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,9 @@ def test_a_jump_at_the_end_of_the_bin_reaches_both_limits(q, gamma):
     assert float(tilted(gamma, q, rare=False)(np.array(q))) == pytest.approx(most_hidden(q, gamma))
 
 
-@pytest.mark.parametrize("how", [{}, {"crossfitted": True}, {"pure_fraction": 0.3}, {"kappa": 0.1}])
+@pytest.mark.parametrize(
+    "how", [{}, {"crossfitted": True}, {"pure_fraction": 0.3}, {"kappa": 0.01}]
+)
 def test_gamma_1_changes_no_bit_and_a_larger_one_opens_the_interval(how):
     tails = next(draw_tails("Gaussians 3σ", 200, 1000, 0.3, repeats=1, seed=0))
     plain = interval(tails, **how)
