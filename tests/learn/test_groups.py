@@ -183,6 +183,23 @@ def test_two_samples_and_known_negatives_keep_their_groups():
     assert found.evidence_.groups_u.size == (y == 0).sum()
 
 
+def test_a_net_holds_out_whole_groups():
+    pytest.importorskip("torch")
+    from topbin.learn.classifiers.fitting import TwoSamples
+    from topbin.learn.classifiers.nets import _splits
+
+    X, y, _ = visits()
+    groups = np.arange(y.size) % 30  # with rows of both kinds
+    two = TwoSamples(X[y == 1], X[y == 0], together=Together(groups))
+    (inside_p, held_p), (inside_u, held_u) = _splits(two, 0.2, 0)
+    n_p = int(y.sum())
+    inside = np.append(groups[inside_p], groups[n_p + inside_u])
+    held = np.append(groups[held_p], groups[n_p + held_u])
+    assert not np.isin(inside, held).any()
+    assert inside.size + held.size == y.size
+    assert held.size == pytest.approx(y.size / 5, abs=8)
+
+
 def test_folds_by_time_are_blocks_in_which_groups_are_whole():
     X, y, patient = visits()
     times = np.random.default_rng(0).permutation(patient.max() + 1)[patient].astype(float)

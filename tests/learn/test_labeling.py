@@ -154,6 +154,8 @@ def test_sar_em_finds_alpha_and_the_chance_of_each_site():
     assert found.labeling_.low == pytest.approx(0.2, abs=0.06)
     assert found.labeling_.high == pytest.approx(0.8, abs=0.06)
     assert found.labeling_.converged
+    assert found.alpha_ == found.labeling_.alpha
+    assert found.oof_proba_[~y].mean() == pytest.approx(found.alpha_, abs=0.01)
     assert found.estimate_.interval is None
     assert any('only on "site"' in note for note in found.estimate_.notes)
 

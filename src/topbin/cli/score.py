@@ -96,7 +96,7 @@ def _score_here(
     for note in notes:
         show.print(f"note            {note}")
     show.print(f"scored          {rows:,} rows into {output}")
-    return {"rows": rows, "output": str(output), "notes": notes}
+    return {"rows": rows, "output": str(output), **({"notes": notes} if notes else {})}
 
 
 def _score_images(
@@ -119,7 +119,7 @@ def _score_images(
     for note in notes:
         show.print(f"note            {note}")
     show.print(f"scored          {rows:,} images into {output}")
-    return {"rows": rows, "output": str(output), "notes": notes}
+    return {"rows": rows, "output": str(output), **({"notes": notes} if notes else {})}
 
 
 def _score_in_parts(

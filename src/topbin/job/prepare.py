@@ -185,6 +185,8 @@ class Prepared:
         if self.kept is not None:
             kept = self.kept
             found |= {"group": kept.group, "time": kept.time, "together": kept.sentence}
+        if "weight" in self.named:
+            found["weight"] = self.named["weight"]
         if self.rest is not None:
             found["sample"] = {"rows": self.labels.n_u, "of": self.n_u, "seed": self.rest.seed}
         return found

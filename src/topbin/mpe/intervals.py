@@ -1,6 +1,7 @@
 """Intervals that cover: a bound on α with few assumptions, and a lower end that states one more.
 
-Both assume that rows are independent and that the labeled positives are a random sample of all
+Both assume that rows are independent (if they are in groups, `Evidence.independent` has tails of
+as many independent rows) and that the labeled positives are a random sample of all
 positives. The bound inverts, over α, the test "no bin of the best positives contains too few
 unlabeled rows for this α", calibrated jointly over the bins in `calibration`. The lower end also
 assumes that negatives thin out toward the top of the bin that decides. Limits of a single ratio

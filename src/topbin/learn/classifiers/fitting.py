@@ -31,7 +31,7 @@ class TrainingTable:
     """Rows of a table, which of them are positive, their weights, and which belong together.
 
     `weight_p` is how much each positive counts, in α as well as in the models; `weight` shapes the
-    models only.
+    models only. `alpha` is the α that was found with these weights, if it is not to be read again.
     """
 
     X: Any
@@ -39,6 +39,7 @@ class TrainingTable:
     weight: Floats | None = None
     together: Together | None = None
     weight_p: Floats | None = None
+    alpha: float | None = None
 
     def at(self, rows: RowNumbers) -> "TrainingTable":
         """Some of the rows, in this order, without weights."""
@@ -116,6 +117,8 @@ def from_crossfit(
     """What a finished cross-fit of a table says, its α as `read` from the held-out scores."""
     evidence = replace(fit.evidence(table.is_positive), weight_p=table.weight_p)
     estimate = read(evidence)
+    if table.alpha is not None:
+        estimate = replace(estimate, alpha=table.alpha, cut=None)
     posterior = fit_posterior(*evidence.scores, estimate.alpha, table.weight_p)
     oof = posterior(fit.scores)
     return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence, oof)

@@ -66,6 +66,7 @@ EFFORTS = {
     "good": Effort(folds=3, warm=10),
     "best": Effort(folds=4, repeats=2, warm=10, epochs=6),
 }
+NETS_MODULE = "topbin.learn.classifiers.nets"  # it needs torch, which takes seconds to load
 HOLD_OUT = 0.2  # of the rows that train a net; what to discard is read from them
 LITTLE = 0.01  # of them for PvU, which discards nothing
 
@@ -200,6 +201,7 @@ class ImageClassifier(TEDnClassifier):
 
 def image_classifier(effort: Effort, rows: int, **params: Any) -> ImageClassifier:
     """A classifier that trains nets with this effort on so many images."""
+    import_module(NETS_MODULE)  # now, because forecasts are made from what the first estimate takes
     more = epochs_factor(rows, effort)
     net = NetScorer(
         estimator=effort.net, warm=round(more * effort.warm), epochs=round(more * effort.epochs)
@@ -217,7 +219,7 @@ def foresee_images(X: Images, is_positive: Any, preset: str) -> float:
     """Seconds that the first and the careful estimate will take, from an epoch on some images."""
     step = max(1, len(X) // 500)
     some = np.union1d(np.arange(0, len(X), step), np.flatnonzero(is_positive)[:10])
-    import_module("topbin.learn.classifiers.nets")  # torch takes seconds to load
+    import_module(NETS_MODULE)
     began = monotonic()
     NetScorer(warm=1).fit(X[some], is_positive[some])
     per_image = (monotonic() - began) / some.size

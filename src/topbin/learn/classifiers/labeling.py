@@ -38,7 +38,9 @@ class WeightedClassifier(TEDnClassifier):
             self.labeling_ = self._find(table, options)
         weight = self.labeling_.weight_p
         # Equal weights are no weights, to the last bit.
-        return table if (weight == weight[0]).all() else replace(table, weight_p=weight)
+        if (weight == weight[0]).all():
+            return table
+        return replace(table, weight_p=weight, alpha=self.labeling_.alpha)
 
     def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
         return super()._fit_table(self._weighted(table, options), options)
@@ -46,7 +48,7 @@ class WeightedClassifier(TEDnClassifier):
     def _store(self, fitted: FittedModel, X: Any = None, known: RowNumbers | None = None) -> Self:
         estimate, evidence = fitted.estimate, fitted.evidence
         told = replace(estimate, notes=(*self.labeling_.notes, *estimate.notes))
-        if evidence.weight_p is not None and self.confidence is not None:
+        if evidence.weight_p is not None:
             told = self.labeling_.with_interval(told, evidence, self.confidence)
         return super()._store(replace(fitted, estimate=told), X, known)
 

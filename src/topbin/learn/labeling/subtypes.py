@@ -104,7 +104,7 @@ class Subtypes:
         return found, LIMIT
 
     def with_interval(
-        self, estimate: AlphaEstimate, evidence: Evidence, confidence: float
+        self, estimate: AlphaEstimate, evidence: Evidence, confidence: float | None
     ) -> AlphaEstimate:
         """The estimate with the smallest interval that contains two: of all, and of the sum.
 
@@ -112,6 +112,8 @@ class Subtypes:
         the sum of the α_k, whose limits are combined by Zou & Donner's rule (Statistics in Medicine
         2008), contains it, but counts twice what subtypes share.
         """
+        if confidence is None:
+            return estimate
         alphas = np.array([part.alpha for part in self.parts])
         lows, highs = np.array([part.interval for part in self.parts]).T
         total = float(alphas.sum())
@@ -122,6 +124,11 @@ class Subtypes:
         )
         wide = replace(estimate, interval=(min(both), max(both)), confidence=confidence)
         return replace(wide.moved_to(estimate.alpha), interval_assumes=ASSUMES)
+
+    @property
+    def alpha(self) -> None:
+        """α is read from all known positives, by these weights."""
+        return None
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Alarms for an estimate that takes labels as random."""
