@@ -128,7 +128,8 @@ Text is read by words and pairs of words (TF-IDF; at most 100,000 of them) and, 
 short, groups of letters. The model is linear or boosted trees, chosen by the bound in a short
 cross-fit; interval and bound allow for the choice. LightGBM is hidden, as in a plain install.
 
-How texts are read was chosen on splits 100 to 102 (4,000 + 8,000 reviews, and 8,333 + 16,666 in the last line):
+How texts are read was chosen on splits 100 to 102: 4,000 known positives and 8,000 unlabeled
+reviews, and 8,333 and 16,666 in the last two lines.
 
 | terms | C | rounds of discarding | α̂ | accuracy, new reviews, % |
 | --- | --- | --- | --- | --- |
@@ -143,7 +144,8 @@ How texts are read was chosen on splits 100 to 102 (4,000 + 8,000 reviews, and 8
 | words and pairs, whole size | 2 | 1 | 0.518 | 88.1 |
 | words and pairs, whole size | 4 | 1 | 0.518 | 87.7 |
 
-Groups of letters take three times as long to find as words and pairs, and add nothing to long texts.
+Groups of letters take three times as long to find as words and pairs, and add nothing to long
+texts.
 
 ## IMDb, {p:,} known positives and {u:,} unlabeled reviews, α = .5
 
