@@ -37,7 +37,7 @@ $(VENV)/.plain: pyproject.toml constraints.txt
 
 $(VENV)/.dev: pyproject.toml bench/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev,torch,boost,dask,review]" --editable bench
+	$(PIP) --editable ".[dev,images,boost,dask,review]" --editable bench
 	touch $@
 
 $(VENV)/.docs: pyproject.toml constraints.txt

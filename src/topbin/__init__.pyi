@@ -22,8 +22,11 @@ from .learn.classifiers import DEDPULClassifier as DEDPULClassifier
 from .learn.classifiers import ElkanNotoClassifier as ElkanNotoClassifier
 from .learn.classifiers import NNPUClassifier as NNPUClassifier
 from .learn.classifiers import PvUClassifier as PvUClassifier
+from .learn.classifiers import SAREMClassifier as SAREMClassifier
+from .learn.classifiers import SubtypesClassifier as SubtypesClassifier
 from .learn.classifiers import TEDnClassifier as TEDnClassifier
 from .learn.classifiers import UPUClassifier as UPUClassifier
+from .learn.classifiers import subtypes as subtypes
 from .mpe.estimate import estimate_alpha as estimate_alpha
 from .show.gamma import GammaDisplay as GammaDisplay
 from .show.history import HistoryDisplay as HistoryDisplay

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from how_to import write_files
+from pictures import write_photos
 from tumours import tumours
 
 from topbin.cli import main
@@ -55,6 +56,10 @@ def claims(tmp_path, monkeypatch):
     frame.to_csv("claims.csv", index=False)
     frame[frame["is_fraud"] == 1].drop(columns="is_fraud").to_csv("known.csv", index=False)
     frame[frame["is_fraud"] == 0].drop(columns="is_fraud").to_csv("rest.csv", index=False)
+    for name, own in (("yes", frame["is_fraud"] == 1), ("rest", frame["is_fraud"] == 0)):
+        Path("docs", name).mkdir(parents=True)
+        for k, text in enumerate(frame.loc[own, "note"].iloc[:150]):
+            Path("docs", name, f"{k}.txt").write_text(text)
 
 
 def test_the_tutorial(tmp_path, monkeypatch, capsys):
@@ -70,6 +75,8 @@ def test_a_how_to_page_runs(name, claims, tmp_path):
         pytest.importorskip("torch", reason='needs pip install "topbin[torch]"')
     if "/*.parquet" in HOW_TO[name]:
         write_files(tmp_path)
+    if name == "images.md":
+        write_photos(tmp_path / "photos")
     assert run_page(f"how-to/{name}") > 0
     matplotlib.pyplot.close("all")
     if name == "new-rows.md":

@@ -44,7 +44,7 @@ CROSSED = {
     "job/fit", "learn/classifiers/tedn", "learn/classifiers/base", "learn/classifiers/face",
     "learn/classifiers/fitting", "learn/crossfit",
     "mpe/estimate", "mpe/registry", "mpe/bbe",
-    "job/result", "job/files", "show/page",
+    "job/result", "evaluate/measure", "job/files", "show/page",
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from importlib import import_module
 
 import click
+from click.shell_completion import CompletionItem
 
 VERBS = {
     "demo": "The main job on real data, with the truth shown beside.",
@@ -13,6 +14,7 @@ VERBS = {
     "review": "Label rows in the browser, by keyboard.",
     "report": "Write the page of a run again.",
     "inspect": "What a run or a model folder holds.",
+    "completion": "A script that lets your shell complete the command.",
 }
 EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong use, 3 the threshold that you set was exceeded."
 
@@ -31,6 +33,12 @@ class Verbs(click.Group):
         found = getattr(import_module(f"topbin.cli.{cmd_name}"), cmd_name)
         assert isinstance(found, click.Command)
         return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The verbs that begin so, without importing them, and the options of the group."""
+        fit = (name for name in VERBS if name.startswith(incomplete))
+        found = [CompletionItem(name, help=VERBS[name]) for name in fit]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs without importing them."""

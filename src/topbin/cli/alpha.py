@@ -27,7 +27,7 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 
 
 @click.command(cls=Verb)
-@click.argument("files", nargs=-1, required=True)
+@click.argument("files", nargs=-1, required=True, type=click.Path())
 @option("--score", group="Data", required=True, help="The column of scores; higher = positive.")
 @option(
     "--by",
@@ -157,7 +157,7 @@ def _table(by: str, found: dict[Any, Any]) -> Any:
     table = Table(visible(by), *columns, box=None)
     for group, e in found.items():
         low, high = e.interval
-        point = "a range only" if e.n_p < RANGE_ONLY else f"{e.alpha:.3f}"
+        point = "a range only" if e.worth_p < RANGE_ONLY else f"{e.alpha:.3f}"
         table.add_row(
             visible(_name(group)), point, f"{low:.3f} to {high:.3f}", f"{e.upper_bound:.3f}",
             f"{e.n_u:,}", f"{e.n_p:,}", ", ".join(alarm.code for alarm in e.alarms),

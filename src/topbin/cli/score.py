@@ -9,8 +9,10 @@ import click
 from topbin.cli.engines import engine_options, open_engine
 from topbin.cli.verb import (
     Verb,
+    bad_images_option,
     dates_option,
     decimal_option,
+    image_root_option,
     json_option,
     option,
     output_option,
@@ -22,11 +24,14 @@ from topbin.cli.verb import (
 
 @click.command(cls=Verb)
 @click.argument("run", type=click.Path(path_type=Path))
-@click.argument("source", nargs=-1, required=True)
+@click.argument("source", nargs=-1, required=True, type=click.Path())
 @output_option("File to write: .csv, .tsv, .parquet or .jsonl; with --engine, a folder.")
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
+@option("--embeddings", group="Data", help="A file of vectors, one per row: .npy or .parquet.")
+@bad_images_option
+@image_root_option
 @dates_option
 @decimal_option
 @partitions_option
@@ -40,6 +45,7 @@ def score(
     \b
       topbin score run1 new.parquet -o scored.parquet
       topbin score run1 'days/*.csv' -o scored.csv
+      topbin score run3 photos/new -o scored.csv
       topbin score run1 'days/*.parquet' -o scored/ --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
     show = screen(as_json)
@@ -57,15 +63,21 @@ def _score_here(
     show: Any, run: Path, source: tuple[str, ...], output: Path, force: bool, options: Any
 ) -> dict[str, Any]:
     """Score into one file, one batch at a time, so that memory does not grow with the input."""
+    from topbin.data.beside import attached
     from topbin.data.table import open_table
+    from topbin.data.vectors import EMBEDDING
     from topbin.data.write import write_table
     from topbin.store.scorer import Told, read_scorer
 
     scorer = read_scorer(run)
+    if scorer.encoder.image is not None:
+        return _score_images(show, scorer, source, output, force, options)
     how: dict[str, Any] = {"partitions": options["partitions"]}
     how["dates"] = scorer.encoder.orders(options["dates"])
     how["decimal"] = scorer.encoder.marks(options["decimal"])
-    table = open_table(list(source), needed=scorer.encoder.columns, **how)
+    beside = options["embeddings"]
+    needed = [name for name in scorer.encoder.columns if not (beside and name == EMBEDDING)]
+    table = open_table(list(source), needed=needed, **how)
     for line in table.date_lines:
         show.print(f"dates           {line}")
     for line in table.decimal_lines:
@@ -74,7 +86,7 @@ def _score_here(
 
     def scored() -> Iterator[Any]:
         nonlocal told
-        for batch in table.batches():
+        for batch in attached(table, beside):
             frame, new = scorer.score_batch(batch, why=options["why"])
             told += new
             yield frame
@@ -84,6 +96,29 @@ def _score_here(
     for note in notes:
         show.print(f"note            {note}")
     show.print(f"scored          {rows:,} rows into {output}")
+    return {"rows": rows, "output": str(output), "notes": notes}
+
+
+def _score_images(
+    show: Any, scorer: Any, source: tuple[str, ...], output: Path, force: bool, options: Any
+) -> dict[str, Any]:
+    """Score images into one file, some at a time."""
+    from topbin.data.write import write_table
+    from topbin.job.images import image_batches
+
+    notes: list[str] = []
+    how = {"why": options["why"], "bad_images": options["bad_images"]}
+
+    def scored() -> Iterator[Any]:
+        for batch in image_batches(source, scorer.encoder, options["image_root"]):
+            frame, left_out = scorer.score_images(batch, **how)
+            notes.extend(left_out)
+            yield frame
+
+    rows = write_table(output, scored(), force=force)
+    for note in notes:
+        show.print(f"note            {note}")
+    show.print(f"scored          {rows:,} images into {output}")
     return {"rows": rows, "output": str(output), "notes": notes}
 
 

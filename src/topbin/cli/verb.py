@@ -58,6 +58,15 @@ partitions_option = option(
 )  # fmt: skip
 
 
+bad_images_option = option(
+    "--bad-images", group="Data", type=click.Choice(["leave-out", "refuse"]), default="leave-out",
+    help="What to do with images that cannot be read.",
+)  # fmt: skip
+image_root_option = option(
+    "--image-root", group="Data", help="The folder of the paths in a table, if not its own."
+)
+
+
 def gamma_options(command: Command) -> Command:
     """How wrong "labeled at random" can be: the Γ to try, and conclusions that are to hold."""
     share = click.FloatRange(0, 1)

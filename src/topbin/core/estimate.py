@@ -38,7 +38,8 @@ class AlphaEstimate:
     `upper_bound` is one-sided and does not need that; like the interval it assumes that rows are
     independent and that the labeled positives are a random sample of all positives. Both are at
     `confidence`. `interval_assumes` names the top bin, and `caution` says which way the method
-    errs.
+    errs. `worth` says how many independent positives and unlabeled rows the rows are worth, if
+    they are in groups; then groups are assumed to be independent, not rows.
 
     >>> est = AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe")
     >>> est.pi                 # (100 + 0.25 * 300) / 400
@@ -57,6 +58,25 @@ class AlphaEstimate:
     notes: tuple[str, ...] = ()
     caution: str | None = None
     interval_assumes: str = INTERVAL_ASSUMES
+    worth: tuple[int, int] | None = None
+
+    def __repr__(self) -> str:
+        alarms = counted(len(self.alarms), "alarm")
+        rows = f"{self.n_p:,} positives, {self.n_u:,} unlabeled"
+        return f"<AlphaEstimate: {self.in_short} by {self.method}; {rows}; {alarms}>"
+
+    @property
+    def in_short(self) -> str:
+        """α, or the range or the bound that leads where a bare point would mislead.
+
+        >>> AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe").in_short
+        'α = 0.250'
+        """
+        if self.worth_p < RANGE_ONLY and self.interval is not None:
+            return "α between {} and {}".format(*(figure(end, 2) for end in self.interval))
+        if self.leading_bound is not None:
+            return f"α ≤ {figure(self.leading_bound)}"
+        return f"α = {figure(self.alpha)}"
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "AlphaEstimate":
@@ -80,6 +100,16 @@ class AlphaEstimate:
         ends = self.interval
         held = None if ends is None else (min(ends[0], alpha), max(ends[1], alpha))
         return replace(self, alpha=alpha, interval=held)
+
+    @property
+    def worth_p(self) -> int:
+        """How many independent rows the known positives are worth."""
+        return self.n_p if self.worth is None else self.worth[0]
+
+    @property
+    def bound_assumes(self) -> str:
+        """What the bound assumes, in a clause that can follow it."""
+        return BOUND_ASSUMES if self.worth is None else BOUND_ASSUMES.replace("rows", "groups")
 
     @property
     def pi(self) -> float:
@@ -114,7 +144,8 @@ class AlphaEstimate:
             low, high = map(figure, self.interval)
             lines.append(f"{level} interval   {low} to {high}   {self.interval_assumes}")
             if self.upper_bound is not None:
-                lines.append(f"{level} bound      α ≤ {figure(self.upper_bound)}   {BOUND_ASSUMES}")
+                most = figure(self.upper_bound)
+                lines.append(f"{level} bound      α ≤ {most}   {self.bound_assumes}")
         if self.caution is not None:
             lines.append(f"bias            {self.caution}")
         lines += [f"note            {note}" for note in self.notes]
@@ -134,13 +165,25 @@ class AlphaEstimate:
         return None if any(alarm.bias == "down" for alarm in self.alarms) else self.upper_bound
 
     @property
+    def too_few(self) -> str:
+        """Why there is no single number.
+
+        >>> AlphaEstimate(alpha=0.25, n_p=60, n_u=300, method="bbe", worth=(12, 80)).too_few
+        '60 positives, worth 12 independent rows, are too few for one number'
+        """
+        if self.worth is None:
+            return too_few(self.n_p)
+        worth = f"worth {counted(self.worth_p, 'independent row')}"
+        return f"{counted(self.n_p, 'positive')}, {worth}, are too few for one number"
+
+    @property
     def has_no_signal(self) -> bool:
         """Whether positives and unlabeled rows have the same scores, so that any α fits them."""
         return any(alarm.code == "indistinguishable" for alarm in self.alarms)
 
     def _headline(self) -> str:
         of = f"of the {self.n_u:,} unlabeled are positive"
-        if self.n_p >= RANGE_ONLY:
+        if self.worth_p >= RANGE_ONLY:
             if (most := self.leading_bound) is not None:
                 rows = counted(most * self.n_u)
                 point = f"the point of {self.method}, {figure(self.alpha)}, is above it"
@@ -150,15 +193,15 @@ class AlphaEstimate:
             rows = counted(self.alpha * self.n_u)
             return f"α = {figure(self.alpha)} {of} (about {rows}), by {self.method}"
         if self.interval is None:
-            return f"{too_few(self.n_p)}; ask for an interval"
+            return f"{self.too_few}; ask for an interval"
         low, high = (figure(end, places=2) for end in self.interval)
-        return f"α between {low} and {high} {of}; {too_few(self.n_p)}"
+        return f"α between {low} and {high} {of}; {self.too_few}"
 
     def _share_of_all(self, n_u: int, negatives: int) -> str:
         rows, labeled = f"of all {self.n_p + n_u + negatives:,} rows", self.n_p + negatives
         most = self.leading_bound
         point = self.alpha if most is None else most
-        ends = (point,) if self.n_p >= RANGE_ONLY else self.interval or ()
+        ends = (point,) if self.worth_p >= RANGE_ONLY else self.interval or ()
         shares = [self.pi_at(alpha, n_u=n_u, negatives=negatives) for alpha in ends]
         if not shares:
             return f"π unknown, {rows}"

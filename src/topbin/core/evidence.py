@@ -39,10 +39,21 @@ class Evidence:
     # Whether these rows trained the models that scored the others of them. Such scores are not
     # independent: intervals allow for that.
     crossfitted: bool = False
+    # How much each positive counts, where the labeled positives are not like the others: the
+    # inverse of the odds that it was labeled. None: all count the same.
+    weight_p: Any = None
     # Rows that belong together, by a number: of the positives and of the unlabeled. A group may
     # have rows of both kinds. None: all rows are independent.
     groups_p: Any = None
     groups_u: Any = None
+    # Of how many models the one that scored was chosen, by these very rows. Limits are then read at
+    # a level that would hold for all of them at once (Bonferroni).
+    chosen_of: int = 1
+
+    def __repr__(self) -> str:
+        kinds = {"scores": self.scores_p, "counts": self.counted, "features": self.X_p}
+        held = ", ".join(name for name, value in kinds.items() if value is not None)
+        return f"<Evidence: {held or 'nothing'}{', crossfitted' if self.crossfitted else ''}>"
 
     @classmethod
     def of(
@@ -73,10 +84,22 @@ class Evidence:
         scores_p, scores_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
         return cls(scores_p, scores_u, share_p, crossfitted=crossfitted)
 
+    def level(self, confidence: float) -> float:
+        """The level at which to read limits that are to hold with this confidence.
+
+        >>> Evidence.of([1.0], [0.0]).level(0.95), Evidence(chosen_of=2).level(0.95)
+        (0.95, 0.975)
+        """
+        return confidence if self.chosen_of == 1 else 1 - (1 - confidence) / self.chosen_of
+
     @cached_property
     def tails(self) -> Tails:
         """The counts above each cut: those counted elsewhere, or counted here at the first use."""
-        return Tails.from_scores(*self.scores) if self.counted is None else self.counted
+        if self.counted is not None:
+            return self.counted
+        if self.weight_p is not None:
+            return Tails.weighted(*self.scores, self.weight_p)
+        return Tails.from_scores(*self.scores)
 
     @cached_property
     def independent(self) -> Tails:
@@ -94,11 +117,13 @@ class Evidence:
             return tails
         scores_p, scores_u = self.scores
         read = np.unique(tails.cuts[:: max(1, tails.cuts.size // CUTS)])
+        sides = (tails.n_p, scores_p, self.groups_p), (tails.n_u, scores_u, self.groups_u)
         n_p, n_u = (
-            max(1, int(scores.size / design_effect(scores, groups, read)))
-            for scores, groups in ((scores_p, self.groups_p), (scores_u, self.groups_u))
+            max(1, int(count / design_effect(scores, groups, read)))
+            for count, scores, groups in sides
         )
-        return Tails(tails.cuts, tails.q_p * n_p, tails.q_u * n_u, n_p, n_u)
+        above: tuple[Any, Any] = tails.q_p * n_p, tails.q_u * n_u  # need not be whole numbers
+        return Tails(tails.cuts, *above, n_p, n_u)
 
     @property
     def has_tails(self) -> bool:

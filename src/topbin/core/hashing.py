@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from math import sqrt
 from typing import Any
 
@@ -36,6 +37,15 @@ def mix(places: NDArray[np.int64], seed: int, stream: int = 0) -> Bits:
     """
     start = (int(GOLDEN) * (1 + seed) + 0xD1B54A32D192ED03 * stream) & 0xFFFFFFFFFFFFFFFF
     return splitmix64(places.astype(np.uint64) * GOLDEN + np.uint64(start))
+
+
+def text_key(text: str) -> int:
+    """A number for a text, the same in every process: the first 8 bytes of its SHA-256.
+
+    >>> text_key("a") == text_key("a") != text_key("b")
+    True
+    """
+    return int.from_bytes(sha256(text.encode("utf-8", "surrogateescape")).digest()[:8], "big")
 
 
 def row_keys(X: Any) -> Bits:

@@ -82,6 +82,9 @@ class Labels:
     unlabeled: tuple[Any, ...]
     note: str
 
+    def __repr__(self) -> str:
+        return f"<Labels: {self.note}>"
+
     @property
     def is_unlabeled(self) -> Mask:
         """Rows that are neither positive nor known negative."""

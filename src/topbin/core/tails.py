@@ -39,6 +39,10 @@ class Tails:
     n_p: int
     n_u: int
 
+    def __repr__(self) -> str:
+        rows = f"{self.n_p:,} positives, {self.n_u:,} unlabeled"
+        return f"<Tails: {self.cuts.size:,} cuts of {rows}>"
+
     @classmethod
     def from_scores(cls, scores_p: Any, scores_u: Any) -> "Tails":
         """Count both samples exactly; ties are kept together."""
@@ -61,6 +65,24 @@ class Tails:
         for chunk in _batches(chunks_u, max(PIECE, SPARSE * total.cuts.size)):
             total = total + total.count(chunk)
         return total
+
+    @classmethod
+    def weighted(cls, scores_p: Any, scores_u: Any, weight_p: Any) -> "Tails":
+        """Count the positives by weights; `n_p` is as many equal ones as they are worth.
+
+        That is Kish's effective number, (Σw)²/Σw², rounded, and the counts are shares of it.
+
+        >>> tails = Tails.weighted([1.0, 2.0, 2.0], [0.0, 1.5, 2.0, 3.0], [2.0, 1.0, 1.0])
+        >>> tails.n_p, tails.q_p
+        (3, array([1. , 0.5]))
+        """
+        plain, weight = cls.from_scores(scores_p, scores_u), np.asarray(weight_p, np.float64)
+        order = np.argsort(scores_p)
+        below = np.concatenate([[0.0], np.cumsum(weight[order])])
+        first = np.searchsorted(np.asarray(scores_p)[order], plain.cuts)
+        share = 1 - below[first] / below[-1]
+        n_p = max(1, round(float(weight.sum() ** 2 / (weight**2).sum())))
+        return replace(plain, above_p=n_p * share, n_p=n_p)
 
     @classmethod
     def of_positives(cls, scores_p: Any) -> "Tails":
@@ -113,13 +135,15 @@ class Tails:
     @property
     def q_p(self) -> Shares:
         """Share of the positives at or above each cut."""
-        return self.above_p / self.n_p
+        share: Shares = self.above_p / self.n_p
+        return share
 
     @property
     def q_u(self) -> Shares:
         """Share of the unlabeled at or above each cut."""
         self.require_unlabeled()
-        return self.above_u / self.n_u
+        share: Shares = self.above_u / self.n_u
+        return share
 
     @property
     def ratio(self) -> Shares:

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import Scores
 from topbin.core.errors import InputError, MissingExtra
+from topbin.core.figures import counted
 from topbin.core.labels import Coded
 from topbin.core.optional import require
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
 from topbin.data.schema import WHOLE as WHOLE_TYPES
+from topbin.data.vectors import is_vector
 
 Names = Sequence[str] | None
 Places = NDArray[np.int64]
@@ -62,6 +64,10 @@ class Batch:
     picked: Places | None = None
     line: int | None = None
 
+    def __repr__(self) -> str:
+        columns = counted(len(self.kinds), "column")
+        return f"<Batch: {self.name}, {counted(self.rows)}, {columns}>"
+
     @classmethod
     def from_frame(cls, frame: Any, *, name: str = "the frame") -> "Batch":
         """Take a pandas, polars or arrow frame as it is, without changing the caller's."""
@@ -88,6 +94,11 @@ class Batch:
         # Without its metadata: pandas would make some columns an index.
         plain = self.data.select(list(self.kinds)).replace_schema_metadata(None)
         return tidy_frame(plain.to_pandas(date_as_object=False), self.kinds)
+
+    @property
+    def readable(self) -> pd.DataFrame:
+        """The columns that people can read: all but vectors."""
+        return self.frame[[column for column, kind in self.kinds.items() if kind != "vector"]]
 
     @property
     def rows(self) -> int:
@@ -134,8 +145,9 @@ class Batch:
         if not self.is_tidy:
             return self.data
         arrow = require("pyarrow", extra="dask", caller="writing rows with Arrow")
+        known = ARROW | {"vector": arrow.list_(arrow.float64())}
         schema = arrow.schema(
-            (column, "int64" if types[column] in WHOLE_TYPES else ARROW.get(kind, "string"))
+            (column, "int64" if types[column] in WHOLE_TYPES else known.get(kind, "string"))
             for column, kind in self.kinds.items()
         )
         return arrow.RecordBatch.from_pandas(self.data, schema=schema, preserve_index=False)
@@ -173,9 +185,10 @@ class Part:
     types: Types
     first: int = 0
     size: int | None = None
-    groups: tuple[int, ...] = ()  # of a parquet file; none means the whole file
+    groups: tuple[int, ...] = ()  # row groups, or a run of files; none means the whole file
     first_line: int | None = None  # in text files
     is_database: bool = False
+    id_column: str | None = None  # a column that names rows and is never a feature
 
     def read_as(self, types: Types) -> "Part":
         """The same rows, with their columns read as these types."""
@@ -282,6 +295,8 @@ def _kind(column: pd.Series) -> Kind:
         return "string"
     if column.dtype.kind == "O" and column.isna().all():
         return "blank"
+    if column.dtype.kind == "O" and is_vector(column.dropna().iloc[0]):
+        return "vector"
     inferred = pd.api.types.infer_dtype(column, skipna=True)
     return "date" if inferred == "string" and _are_days(column) else INFERRED.get(inferred, "other")
 
@@ -298,6 +313,8 @@ def _settle(column: pd.Series, kind: Kind) -> pd.Series:
     missing = column.isna()
     if kind == "date":
         return pd.Series(_moments(column), column.index)
+    if kind == "vector":
+        return column.astype(object).where(~missing, None)
     if kind == "number" and column.dtype == object:
         column = column.where(~missing, np.nan).astype("float64")
     if kind in ("string", "blank", "other") and column.dtype != "str":  # `str` of pandas 3
@@ -342,6 +359,9 @@ def _row_hashes(column: pd.Series, kind: Kind) -> NDArray[np.uint64]:
             values = column.to_numpy()
     elif kind == "date":
         values = column.to_numpy().view("int64")
+    elif kind == "vector":
+        told = [None if v is None else np.asarray(v, np.float64).tobytes().hex() for v in column]
+        values = np.array(told, object)
     else:
         values = column.astype(object).where(~column.isna(), None).to_numpy()
     return np.asarray(pd.util.hash_array(values), np.uint64)

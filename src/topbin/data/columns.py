@@ -1,7 +1,7 @@
 """Columns of a table in the form that checks and features read, each read once.
 
-The kinds are those of `topbin.data.schema.Kind` everywhere: number, boolean, date, string, blank
-and other. A string column becomes "text" only where the user asks for its words.
+The kinds are those of `topbin.data.schema.Kind` everywhere: number, boolean, date, string, vector,
+blank and other. A string column becomes "text" only where the user asks for its words.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from topbin.core.checks import unmasked
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch
 from topbin.data.schema import Kind
+from topbin.data.vectors import stack_vectors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +25,8 @@ class Column:
     """A column's name, its kind, and one value per row.
 
     `values` holds float64 numbers (0 and 1 for booleans) with NaN where missing, or dates as
-    datetime64[us] with NaT where missing. A string is held as its position in `texts`.
+    datetime64[us] with NaT where missing. A string is held as its position in `texts`. Vectors are
+    the rows of a matrix.
     """
 
     name: str
@@ -35,7 +37,8 @@ class Column:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which rows have no value."""
-        return np.asarray(np.isnan(self.values))
+        found: NDArray[np.bool_] = np.isnan(self.values)
+        return np.asarray(found.any(axis=1) if self.kind == "vector" else found)
 
     @property
     def numbers(self) -> NDArray[np.float64]:
@@ -124,6 +127,8 @@ def read_column(table: Batch, name: str) -> Column:
     column, kind = table.frame[name], table.kinds[name]
     if column.dtype == np.float64:
         return Column(name, kind, column.to_numpy())  # as it is: a copy of all would be a matrix
+    if kind == "vector":
+        return Column(name, kind, stack_vectors(column, name))
     if kind in ("number", "boolean", "blank"):
         return Column(name, kind, column.to_numpy("float64", na_value=np.nan))
     if kind == "date":

@@ -5,9 +5,10 @@ month, weekday and days since the first date, and the hour if the dates have tim
 the position of its category, and NaN if the category is new. Where the categories are many, a few
 hashes of their letters follow (Weinberger et al. 2009), which similar strings share. With a text
 column (`topbin.data.words`) the matrix is sparse: categories are one-hot, and everything else is
-scaled with missing values at the mean.
+scaled with missing values at the mean. With vectors it is scaled too, but dense.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -18,10 +19,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
 from topbin.data.dates import ISO, ORDERS
 from topbin.data.decimals import MARKS, TEXT
+from topbin.data.encoders import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.schema import Kind, check_columns, nearest
 from topbin.data.words import learn_words, text_matrix
@@ -31,14 +34,19 @@ FAR = 1e6  # standard deviations; a value of another scale must not become infin
 DATE_PARTS = ("year", "month", "weekday", "days", "hour")  # the hour only if there are times
 MANY = 40  # categories; trees cannot pick out more than that by their position alone
 HASHES = 16  # more find a little more in long strings, and more noise in strings without meaning
+LINEAR = ("text", "vector", "encoded")  # kinds for which a linear model is tried
 FITS: Mapping[str, tuple[Kind, ...]] = {
     "number": ("number", "boolean", "blank"),
     "boolean": ("boolean", "number", "blank"),
     "date": ("date", "blank"),
     "string": ("string", "blank"),
     "text": ("string", "blank"),
+    "vector": ("vector", "blank"),
+    "encoded": ("string", "blank"),
+    "image": ("string",),  # paths
     "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
+AS_TEXT = ("string", "text", "image")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +69,10 @@ class Feature:
     idf: tuple[float, ...] = ()
     letters: tuple[str, ...] = ()
     letters_idf: tuple[float, ...] = ()
+    size: int = 0  # of a vector
+    encoder: str = ""  # the folder of the encoder that makes vectors of the texts
+    digest: str = ""  # which encoder that was
+    shape: tuple[int, ...] = ()  # of an image: channels, height, width
 
     def __post_init__(self) -> None:
         pairs = (self.terms, self.idf), (self.letters, self.letters_idf)
@@ -72,17 +84,19 @@ class Feature:
         """What a date becomes."""
         return DATE_PARTS if self.has_times else DATE_PARTS[:-1]
 
-    def names(self, *, sparse: bool) -> list[str]:
+    def names(self, *, scaled: bool) -> list[str]:
         """What its columns of the matrix are called."""
+        if self.kind in ("vector", "encoded"):
+            return [f"{self.name} {i}" for i in range(self.size)]
         words = (*self.terms, *(f"~{letters}~" for letters in self.letters))
         parts = {"date": self.date_parts, "text": words, "string": self.categories}
-        if self.kind in parts and (sparse or self.kind == "date"):
+        if self.kind in parts and (scaled or self.kind == "date"):
             return [f"{self.name} {part}" for part in parts[self.kind]]
         return [self.name, *(f"{self.name} hash {i}" for i in range(self.hashes))]
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that this feature uses."""
-        return {key: v for key, v in asdict(self).items() if v not in ((), None, False)}
+        return {key: v for key, v in asdict(self).items() if v not in ((), None, False, 0, "")}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Feature":
@@ -122,10 +136,26 @@ class Features:
     dates: Mapping[str, str] = field(default_factory=dict)
     decimals: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        read, numbers = counted(len(self.features), "column"), counted(len(self.names), "number")
+        return f"<Features: {read}, {len(self.dropped):,} left out; {numbers} per row>"
+
+    @property
+    def scaled(self) -> bool:
+        """Whether numbers are scaled and categories one-hot, as linear models need it."""
+        return any(feature.kind in LINEAR for feature in self.features)
+
     @property
     def sparse(self) -> bool:
-        """Whether a text column makes the matrix sparse."""
-        return any(feature.kind == "text" for feature in self.features)
+        """Whether the matrix is sparse: a column is text, or categories outnumber vectors."""
+        hot = sum(len(feature.categories) for feature in self.features)
+        wide = sum(feature.size for feature in self.features)
+        return self.scaled and (any(f.kind == "text" for f in self.features) or hot > wide)
+
+    @property
+    def image(self) -> Feature | None:
+        """The column of paths, if the rows are images."""
+        return next((feature for feature in self.features if feature.kind == "image"), None)
 
     @property
     def columns(self) -> list[str]:
@@ -135,7 +165,7 @@ class Features:
     @property
     def names(self) -> list[str]:
         """What the columns of the matrix are called."""
-        return [name for f in self.features for name in f.names(sparse=self.sparse)]
+        return [name for f in self.features for name in f.names(scaled=self.scaled)]
 
     def encode(self, table: Any) -> Any:
         """The matrix of a table: an array of floats, or a csr matrix if a column is text.
@@ -144,9 +174,16 @@ class Features:
         """
         columns = as_columns(table)
         self.check(columns.table)
-        if self.sparse:
-            parts = ((f, columns[f.name]) for f in self.features)
-            return hstack([SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts], format="csr")
+        if self.image is not None:
+            from topbin.data.images.cache import decode_column  # loads what reads files
+
+            return decode_column(columns.table.frame[self.image.name], self.image.shape)
+        if self.scaled:
+            parts = [(f, columns[f.name]) for f in self.features]
+            blocks = [SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts]
+            if self.sparse:
+                return hstack([csr_array(block) for block in blocks], format="csr")
+            return np.hstack([b if isinstance(b, np.ndarray) else b.toarray() for b in blocks])
         return np.column_stack([x for f in self.features for x in numbers(f, columns[f.name])])
 
     def by_name(self) -> "Features":
@@ -168,12 +205,12 @@ class Features:
 
     def orders(self, given: str | None) -> dict[str, str]:
         """How to read dates of new files: as in the fit, or as given; what was text stays text."""
-        told = {f.name: ISO if f.kind in ("string", "text") else given for f in self.features}
+        told = {f.name: ISO if f.kind in AS_TEXT else given for f in self.features}
         return {name: order for name, order in told.items() if order} | {**self.dates}
 
     def marks(self, given: str | None) -> dict[str, str]:
         """How to read numbers of new files: as in the fit, or as given; text stays text."""
-        told = {f.name: TEXT if f.kind in ("string", "text") else given for f in self.features}
+        told = {f.name: TEXT if f.kind in AS_TEXT else given for f in self.features}
         return {name: mark for name, mark in told.items() if mark} | {**self.decimals}
 
     def to_dict(self) -> dict[str, Any]:
@@ -211,14 +248,19 @@ def Code(name: str, texts: Sequence[str] | None) -> Feature:
 
 
 def fit_features(
-    table: Any, *, exclude: Sequence[str] = (), text: Sequence[str] = (), keep: Sequence[str] = ()
+    table: Any,
+    *,
+    exclude: Sequence[str] = (),
+    text: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    encoder: str | None = None,
 ) -> Features:
     """Learn how to encode a table; say which columns are dropped, and why.
 
     `exclude` names columns that are not features (label, id); `text` those to read as words, beside
     those that look like free text. Columns that are constant or look like an identifier are dropped
-    unless `keep` names them; so named, free text is a category. `table` is what `Features.encode`
-    takes.
+    unless `keep` names them; so named, free text is a category. `encoder` is the folder of one that
+    reads the texts instead of words. `table` is what `Features.encode` takes.
 
     >>> fit_features({"day": ["2020-02-03", "2020-05-01"], "paid": [1, 0]}).names
     ['day year', 'day month', 'day weekday', 'day days', 'paid']
@@ -237,9 +279,29 @@ def fit_features(
     if not used:
         seen = " ".join(column.reason for column in dropped[:8]) or "Every column is left out."
         raise InputError("TB108", f"{where} has no column to learn from. {seen}")
-    sparse = bool(texts & set(used))
-    features = tuple(_learn(columns[name], name in texts, sparse) for name in used)
+    scaled = bool(texts & set(used)) or any(kinds[name] in LINEAR for name in used)
+    if encoder is not None:
+        encoded = {name: columns[name] for name in used if name in texts}
+        if not encoded:
+            message = f"{where} has no text that the encoder could read; name a column with --text."
+            raise InputError("TB108", message)
+        found_by = {name: _learn_encoded(column, encoder) for name, column in encoded.items()}
+    else:
+        found_by = {}
+    features = tuple(
+        found_by.get(name) or _learn(columns[name], name in texts, scaled) for name in used
+    )
     return Features(features, dropped)
+
+
+def _learn_encoded(column: Column, folder: str) -> Feature:
+    if column.kind != "string":
+        raise InputError("TB108", f'"{column.name}" is {column.kind}, not text; leave out --text.')
+    encoder = Encoder(os.path.abspath(folder))
+    vectors = encoder.vectors(column.texts)
+    known = {"encoder": encoder.folder, "digest": encoder.digest, "size": vectors.shape[1]}
+    feature = Feature(name=column.name, kind="encoded", **known)
+    return _with_scale(feature, column)
 
 
 def _useless(column: Column, finding: Finding | None, *, keep: bool) -> str:
@@ -248,21 +310,26 @@ def _useless(column: Column, finding: Finding | None, *, keep: bool) -> str:
     return finding.sentence
 
 
-def _learn(column: Column, is_text: bool, sparse: bool) -> Feature:
+def _learn(column: Column, is_text: bool, scaled: bool) -> Feature:
     name, kind = column.name, column.kind
     if is_text:
         return Feature(name=name, kind="text", **learn_words(column))
     if kind in ("string", "blank"):
         seen = sorted(text for text in column.texts if text.strip())  # blank text is missing
-        hashes = HASHES if len(seen) > MANY and not sparse else 0
+        hashes = HASHES if len(seen) > MANY and not scaled else 0
         return Feature(name=name, kind="string", categories=tuple(seen), hashes=hashes)
-    feature = Feature(name=name, kind=kind)
+    size = column.values.shape[1] if kind == "vector" else 0
+    feature = Feature(name=name, kind=kind, size=size)
     if kind == "date":
         first = str(np.nanmin(column.values).astype("datetime64[D]"))
         has_times = bool(_hours(column.values[~column.missing]).any())
         feature = replace(feature, first_day=first, has_times=has_times)
-    if not sparse:
+    if not scaled:
         return feature
+    return _with_scale(feature, column)
+
+
+def _with_scale(feature: Feature, column: Column) -> Feature:
     found = [_center_and_scale(values) for values in numbers(feature, column)]
     center, scale = zip(*found, strict=True)
     return replace(feature, center=center, scale=scale)
@@ -285,6 +352,10 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
         return [_categories(feature, column), *_letters(feature, column)]
     if feature.kind == "date":
         return _date_parts(feature, column)
+    if feature.kind == "vector":
+        return _dimensions(feature, column)
+    if feature.kind == "encoded":
+        return _encoded(feature, column)
     values: Floats = column.numbers
     if np.isinf(values).any():
         raise InputError(
@@ -296,6 +367,32 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
         fitted = f'column "{feature.name}" was a boolean when the model was fitted'
         raise InputError("TB109", f"{fitted}; now it is not.")
     return [values]
+
+
+def _dimensions(feature: Feature, column: Column) -> list[Floats]:
+    """One array per dimension of a vector."""
+    if column.kind == "blank":
+        return [column.values] * feature.size
+    if (size := column.values.shape[1]) != feature.size:
+        before = f'column "{feature.name}" had vectors of {feature.size:,} numbers in the fit'
+        raise InputError("TB109", f"{before} and has {size:,} now. Use the same model for both.")
+    return list(column.values.T)
+
+
+def _encoded(feature: Feature, column: Column) -> list[Floats]:
+    """One array per dimension of the vectors that the encoder of the fit makes of the texts."""
+    if column.kind == "blank":
+        return [column.values] * feature.size
+    encoder = Encoder(feature.encoder)
+    if encoder.digest != feature.digest:
+        raise InputError(
+            "TB143",
+            f'the encoder in "{feature.encoder}" is not the one that the model was fitted with. '
+            "Put that one back, or fit again.",
+        )
+    known: Any = encoder.vectors(column.texts) if column.texts else np.zeros((0, feature.size))
+    whole = np.vstack([known, np.full(feature.size, np.nan)])
+    return list(np.asarray(whole, np.float64)[column.places].T)
 
 
 def _categories(feature: Feature, column: Column) -> Floats:
@@ -344,7 +441,7 @@ def _scaled(feature: Feature, column: Column) -> Any:
     center, scale = np.array(feature.center), np.array(feature.scale)
     with np.errstate(over="ignore"):
         scaled = values / scale - center / scale
-    return csr_array(np.clip(np.nan_to_num(scaled, nan=0.0), -FAR, FAR))
+    return np.clip(np.nan_to_num(scaled, nan=0.0), -FAR, FAR)
 
 
 def _one_hot(feature: Feature, column: Column) -> Any:

@@ -19,6 +19,7 @@ from topbin.data.schema import nearest
 
 PathLike = str | os.PathLike[str]
 SourceLike = PathLike | Sequence[PathLike]
+TEXT = ".txt"  # a table with columns where a file is named; in a folder, one text per file
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,9 @@ class Format:
     """How to recognize files of one format, and how to open one.
 
     `open(connection, path, name)` gives a part that reads the whole file; the connection is
-    DuckDB's, for looking into the file. A database also takes a query, or None. `mark` is the
-    signature in the first bytes, with its place.
+    DuckDB's, for looking into the file. A database also takes a query, or None, and comes alone
+    unless it `may_be_many`. `mark` is the signature in the first bytes, with its place. `holds`
+    says whether a folder is a table of this format.
     """
 
     name: str
@@ -35,6 +37,8 @@ class Format:
     open: Callable[..., Any]
     mark: tuple[int, bytes] | None = None
     is_database: bool = False
+    may_be_many: bool = False
+    holds: Callable[[str], bool] | None = None
 
 
 def is_address(path: PathLike) -> bool:
@@ -65,7 +69,8 @@ def find_files(source: PathLike, formats: Sequence[Format]) -> list[str]:
 def _find_files(path: Path, formats: Sequence[Format]) -> list[str]:
     source = str(path)
     if path.is_dir():
-        raise InputError("TB102", _folder_hint(path, formats))
+        _folder(path, formats)
+        return [str(path)]
     if path.is_file():
         return [str(path)]  # also when its name looks like a pattern
     if path.exists():
@@ -78,7 +83,9 @@ def _find_files(path: Path, formats: Sequence[Format]) -> list[str]:
 
 
 def format_of(path: str, formats: Sequence[Format]) -> Format:
-    """The format of a file, or TB102 if it is empty or has none that is known."""
+    """The format of a file or folder, or TB102 if it is empty or has none that is known."""
+    if os.path.isdir(path):
+        return _folder(Path(path), formats)
     try:
         with open(path, "rb") as handle:
             head = handle.read(16)
@@ -118,8 +125,13 @@ def _missing(path: Path) -> str:
     return f'there is no file "{path}".{nearest(path.name, beside)}'
 
 
-def _folder_hint(path: Path, formats: Sequence[Format]) -> str:
-    known = {ending for format_ in formats for ending in format_.endings}
+def _folder(path: Path, formats: Sequence[Format]) -> Format:
+    """The format of a folder that is a table; TB102 if none fits, or tables are in it."""
+    known = {ending for format_ in formats for ending in format_.endings} - {TEXT}
     endings = sorted({p.suffix for p in path.iterdir() if p.suffix in known})
-    hint = f' Did you mean "{path}/*{endings[0]}"?' if endings else " Name a file in it."
-    return f'"{path}" is a folder, not a table.{hint}'
+    for format_ in formats:
+        if format_.holds is not None and not endings and format_.holds(str(path)):
+            return format_
+    hint = " Name a file in it, or a folder of .txt files."
+    hint = f' Did you mean "{path}/*{endings[0]}"?' if endings else hint
+    raise InputError("TB102", f'"{path}" is a folder, not a table.{hint}')

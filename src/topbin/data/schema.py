@@ -1,12 +1,13 @@
 """What columns hold: types in DuckDB's words, kinds that a model knows, and how tables match."""
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Literal
 
 from topbin.core.errors import InputError
 
-Kind = Literal["number", "boolean", "date", "string", "blank", "other"]
+Kind = Literal["number", "boolean", "date", "string", "vector", "blank", "other"]
 Types = dict[str, str]
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 HUGE = ("HUGEINT", "UBIGINT", "UHUGEINT")  # frames hold them as floats
@@ -19,9 +20,10 @@ KINDS: dict[str, Kind] = {
 }
 TYPICAL: dict[Kind, str] = {  # the type of a column if only its kind is known
     "number": "DOUBLE", "boolean": "BOOLEAN", "date": "TIMESTAMP", "string": "VARCHAR",
-    "blank": "BLANK", "other": "BLOB",
+    "vector": "FLOAT[]", "blank": "BLANK", "other": "BLOB",
 }  # fmt: skip
 SHOWN = 8
+VECTOR = re.compile(r"(FLOAT|REAL|DOUBLE)\[\d*\]")
 
 
 def kind_of(type_: str) -> Kind:
@@ -29,9 +31,11 @@ def kind_of(type_: str) -> Kind:
 
     >>> kind_of("DECIMAL(10,2)"), kind_of("TIMESTAMP WITH TIME ZONE"), kind_of("INTEGER[]")
     ('number', 'date', 'other')
+    >>> kind_of("FLOAT[384]"), kind_of("DOUBLE[]")
+    ('vector', 'vector')
     """
     if type_.endswith("]"):  # a list
-        return "other"
+        return "vector" if VECTOR.fullmatch(type_) else "other"
     base = type_.partition("(")[0]
     return "date" if base.startswith("TIMESTAMP") else KINDS.get(base, "other")
 

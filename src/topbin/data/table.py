@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
 from topbin.data.dates import Found, Given, date_lines, settle_orders
 from topbin.data.decimals import Found as FoundNumbers
 from topbin.data.decimals import decimal_lines, settle_decimals
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
-from topbin.data.formats import database, delimited, json_files, parquet
+from topbin.data.formats import database, delimited, excel, json_files, npy, parquet, text_files
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
 from topbin.data.schema import Kind, Types, check_columns, kinds_of, merge_types
 
@@ -25,6 +26,9 @@ FORMATS: tuple[Format, ...] = (
     *parquet.FORMATS,
     *json_files.FORMATS,
     *database.FORMATS,
+    *excel.FORMATS,
+    *text_files.FORMATS,
+    *npy.FORMATS,
 )
 PART_ROWS = 1 << 20  # a part is also what is done again after a failure, so not too many
 SHOWN = 5
@@ -53,10 +57,20 @@ class Table:
     decimals: dict[str, str] = field(default_factory=dict)
     decimal_lines: Sequence[str] = ()
 
+    def __repr__(self) -> str:
+        columns = counted(len(self.types), "column")
+        return f"<Table: {self.name}, {columns}, {counted(len(self.files), 'file')}>"
+
     @property
     def date_lines(self) -> list[str]:
         """How dates were read that are not in ISO 8601, a sentence per column."""
         return date_lines(_dated(self.files, None), self.dates)
+
+    @property
+    def id_column(self) -> str | None:
+        """The column that names rows in every file, if the format has one."""
+        names = {file.id_column for file in self.files}
+        return names.pop() if len(names) == 1 else None
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -338,7 +352,7 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
     if is_address(path):
         return parquet.open_address(connection, path)
     format_ = format_of(path, FORMATS)
-    if format_.is_database and not alone:
+    if format_.is_database and not (alone or format_.may_be_many):
         raise InputError("TB102", f'"{path}" is a database; name one database and no other file.')
     query = {"sql": sql} if format_.is_database else {}
     # The whole path, because a worker is in another folder.

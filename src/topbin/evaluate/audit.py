@@ -198,8 +198,11 @@ def judge_top(
     return asked.judged("top", count, alpha, limits, _in_words(count, where))
 
 
-def compare_labels(scores_p: Any, scores_found: Any) -> str:
+def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives") -> str:
     """Whether positives that a random audit found score like the labeled ones, in a sentence.
+
+    The test takes scores as independent: of rows in groups, give one score per group, and say so
+    in `what`.
 
     >>> compare_labels(np.arange(50.0, 100.0), np.arange(20.0))
     'The 20 positives that the audit found score lower than the labeled ones (p < 0.0001): labels
@@ -207,9 +210,9 @@ def compare_labels(scores_p: Any, scores_found: Any) -> str:
     """
     labeled, found = np.asarray(scores_p), np.asarray(scores_found)
     if min(labeled.size, found.size) < FEW:
-        return f"{found.size} positives are too few to say whether labels are biased."
+        return f"{found.size} {what} are too few to say whether labels are biased."
     test = mannwhitneyu(found, labeled)
-    k, p = f"{found.size:,} positives that the audit found", float(test.pvalue)
+    k, p = f"{found.size:,} {what} that the audit found", float(test.pvalue)
     if p >= UNLIKELY:
         return f"The {k} score like the labeled ones (p = {p:.2f}): no sign of biased labels."
     lower = test.statistic < found.size * labeled.size / 2

@@ -18,12 +18,12 @@ UNKNOWN = "their precision cannot be estimated from the scores that gave α"
 
 
 def precision_of_best(
-    likely: Floats, likely_at_low: Floats, confidence: float
+    likely: Floats, likely_at_low: Floats, confidence: float, *, worth: float = 1.0
 ) -> tuple[Floats, Floats]:
     """For each k the precision of the k best rows, and its low end.
 
     `likely` are the rows' probabilities, best first, and `likely_at_low` those with α at the low
-    end of its interval.
+    end of its interval. Rows in groups count as `worth` independent rows each.
 
     >>> likely = np.repeat([1.0, 0.5], 100)
     >>> value, low = precision_of_best(likely, likely, 0.95)      # α is known
@@ -32,7 +32,7 @@ def precision_of_best(
     """
     n = np.arange(1, likely.size + 1)
     value, at_low = (np.cumsum(each) / n for each in (likely, likely_at_low))
-    by_chance = value - np.minimum(value, Share(value, n).limits(confidence)[0])
+    by_chance = value - np.minimum(value, Share(value, n * worth).limits(confidence)[0])
     by_alpha = value - np.minimum(value, at_low)
     return value, np.maximum(0.0, value - np.hypot(by_chance, by_alpha))
 

@@ -6,12 +6,16 @@ from typing import Any
 
 from topbin.core.atomic import write_text
 from topbin.core.errors import InputError
+from topbin.core.figures import percent
 from topbin.data.batch import Batch
+from topbin.data.images.rows import Images
 from topbin.data.table import read_table
 from topbin.data.write import write_table
+from topbin.job.images import keep_images
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, in_front
-from topbin.show import page
+from topbin.show.page import page
+from topbin.show.pictures import Picture, open_pictures
 from topbin.store.folder import check_regular
 from topbin.store.models import load, reading, save
 from topbin.store.runs import ROWS, RunFolder, read_result
@@ -36,9 +40,10 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     write_table(folder / CANDIDATES, frame, force=True)
     content["candidates"]["sum"] = sum_of(folder / CANDIDATES)
-    if keep_rows and result.data.rest is None:
+    keep_images(result.data, folder)
+    if (keep_rows and result.data.rest is None) or isinstance(result.data.X, Images):
         write_table(folder / ROWS, unlabeled_rows(result.data), force=True)
-    html = page(content, result.classifier, _shown(frame))
+    html = page(content, result.classifier, _shown(frame), pictures_of(folder, content, frame))
     write_text(folder / REPORT, html, force=True)
     run.write_result(content)
 
@@ -50,7 +55,7 @@ def unlabeled_rows(data: Prepared) -> Any:
 
 def numbered(rows: Batch, label: str | None) -> Any:
     """These rows as a frame: the number of each, then its columns without the label."""
-    frame = rows.frame.drop(columns=[label or ""], errors="ignore")
+    frame = rows.readable.drop(columns=[label or ""], errors="ignore")
     return in_front(frame, {"row": rows.places + 1})
 
 
@@ -69,7 +74,21 @@ def report_of(folder: Path, result: dict[str, Any]) -> str:
         result = {**result, "data": {**result["data"], "findings": findings}}
     model = load(folder / MODEL)
     with reading(folder):
-        return page(result, model, _shown(rows))
+        return page(result, model, _shown(rows), pictures_of(folder, result, rows))
+
+
+def pictures_of(folder: Path, result: dict[str, Any], rows: Any) -> list[Picture]:
+    """Small pictures of the first candidates, if the rows of the run are images."""
+    column = result["data"].get("image", {}).get("column")
+    if column not in rows:
+        return []
+    pictures = open_pictures(folder)
+    first = rows.head(SHOWN)
+    told = zip(first["rank"], first["probability"], first[column], strict=True)
+    return [
+        Picture(f"{rank} · {percent(likely)} %", str(path), pictures.of(str(path)))
+        for rank, likely, path in told
+    ]
 
 
 def read_stored(folder: Path, name: str) -> Any:

@@ -16,10 +16,12 @@ from topbin.core.figures import counted
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch, Places
+from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns
-from topbin.data.features import Features, fit_features
+from topbin.data.features import LINEAR, Features, Floats, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
-from topbin.data.schema import quoted
+from topbin.data.images.rows import Images
+from topbin.data.schema import check_columns, quoted
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
 from topbin.job.draw import (
@@ -30,6 +32,7 @@ from topbin.job.draw import (
     positives_first,
     read_whole,
 )
+from topbin.job.together import Kept, read_kept, refuse_sample, unsaid_groups
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 
 SAMPLE = 100_000
@@ -37,6 +40,7 @@ WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples a
 NAMES = ("positives", "unlabeled", "source")  # settings that name files
 # Findings that the encoder already names among the columns it leaves out.
 DROPPED_ANYWAY = {"constant", "identifier", "long-strings"}
+WEIGHTS = "they train the models; α, its interval and the candidates count every row once"
 LEAK = (
     '"{}" alone separates positives from unlabeled rows; if it leaks the label, this estimate is '
     "not to be trusted."
@@ -72,7 +76,8 @@ class Prepared:
 
     `named` are the settings of a run that name the data. `alarms` are reasons to doubt any estimate
     from these rows. `rest` is None if they are all rows. `dates` and `decimals` say how dates and
-    numbers were read.
+    numbers were read. `weight` are the weights of the rows in training, if they have any, and
+    `kept` is what folds keep together.
     """
 
     table: Batch
@@ -87,16 +92,22 @@ class Prepared:
     rest: Rest | None = None
     dates: Sequence[str] = ()
     decimals: Sequence[str] = ()
+    weight: Floats | None = None
+    kept: Kept | None = None
+
+    def __repr__(self) -> str:
+        return f"<Prepared: {self.table.name}; {self.labels.note}; {self.encoder!r}>"
 
     @property
     def sources(self) -> list[str]:
         """The files that the rows come from, as they were written."""
-        return [path for key in NAMES for path in _paths(self.named.get(key))]
+        return [path for key in NAMES for path in paths_of(self.named.get(key))]
 
     @cached_property
     def hash(self) -> str:
-        """A hash of all values of these rows."""
-        return self.table.hash()
+        """A hash of all values of these rows, and of the content of their images."""
+        names = self.table.hash()
+        return self.X.hash(names) if isinstance(self.X, Images) else names
 
     @property
     def unlabeled_rows(self) -> Any:
@@ -123,16 +134,18 @@ class Prepared:
             f"columns         {self._kinds()}",
             *(f"dates           {line}" for line in self.dates),
             *(f"numbers         {line}" for line in self.decimals),
+            *([] if self.weight is None else [f"weights         {WEIGHTS}"]),
+            *(() if self.kept is None else (f"together        {self.kept.sentence}",)),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
         ]
 
     def _kinds(self) -> str:
         """How many columns were read in which way."""
-        names = {"string": "category", "boolean": "yes/no"}
+        names = {"string": "category", "boolean": "yes/no", "encoded": "text"}
         kinds = Counter(names.get(f.kind, f.kind) for f in self.encoder.features)
         read = [_plural(count, kind) for kind, count in kinds.most_common()]
-        texts = [f.name for f in self.encoder.features if f.kind == "text"]
+        texts = [f.name for f in self.encoder.features if f.kind in ("text", "encoded")]
         read = [f"{r} ({quoted(texts)})" if r.endswith(" text") else r for r in read]
         dropped = len(self.encoder.dropped)
         return ", ".join([*read, *([f"{dropped:,} left out"] if dropped else [])])
@@ -167,6 +180,11 @@ class Prepared:
             "dropped": [{"name": c.name, "reason": c.reason} for c in self.encoder.dropped],
             "findings": [finding.to_dict() for finding in self.findings],
         }
+        if isinstance(self.X, Images):
+            found["image"] = {"column": self.encoder.columns[0], "shape": list(self.X.row_shape)}
+        if self.kept is not None:
+            kept = self.kept
+            found |= {"group": kept.group, "time": kept.time, "together": kept.sentence}
         if self.rest is not None:
             found["sample"] = {"rows": self.labels.n_u, "of": self.n_u, "seed": self.rest.seed}
         return found
@@ -181,11 +199,17 @@ def prepare(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
+    weight: str | None = None,
     drop: str | Sequence[str] = (),
     text: str | Sequence[str] = (),
+    embeddings: Any = None,
+    encoder: str | os.PathLike[str] | None = None,
     dates: str | None = None,
     decimal: str | None = None,
     partitions: bool = False,
+    group: str | None = None,
+    time: str | None = None,
+    images: Any = None,
     sample: int | None = None,
     engine: Engine | None = None,
     seed: int = 0,
@@ -193,60 +217,99 @@ def prepare(
     """Read a source whole, or draw a sample of it, and encode its rows; as in `topbin.fit`.
 
     With `sample`, a source that has more than four times as many unlabeled rows stays where it
-    is: only its positives and two samples come into memory.
+    is: only its positives and two samples come into memory. `images` says how images are read (an
+    `ImageOptions`), if the source is one of images.
     """
+    if images is not None:
+        from topbin.job.images import prepare_images  # which builds on this module
+
+        asked: Any = {"sample": sample, "group": group, "time": time, "weight": weight}
+        asked |= {"embeddings": embeddings, "encoder": encoder}
+        return prepare_images(
+            source, label, positives=positives, options=images, positive=positive,
+            negative=negative, id=id, sql=sql, dates=dates, decimal=decimal, partitions=partitions,
+            not_for_images=asked,
+        )  # fmt: skip
     _check_label(label, positives)
+    source, positives = as_column(source), as_column(positives)
     how: Any = {"sql": sql, "dates": dates, "decimal": decimal, "partitions": partitions}
     opened = open_labeled(source, label, positives=positives, **how)
     roles = {"positive": positive, "negative": negative}
     drawn = None
     if sample is not None:
-        drawn = _draw(engine or Local(), opened, roles, check_count(sample, "sample"), seed)
+        check_count(sample, "sample")
+        counted = count_labels(engine or Local(), opened, **roles)
+        if counted.values.n_u > WORTH * sample:
+            refuse_sample(group, time)
+            drawn = _draw(engine or Local(), counted, sample, seed)
     table, labels, rest = drawn or (*read_whole(opened, **roles), None)
-    named: dict[str, Any] = {"source": _paths(source) or [table.name], "label": label}
+    if embeddings is not None:
+        table = _with_vectors(table, embeddings, sample, positives)
+    named: dict[str, Any] = {"source": paths_of(source) or [table.name], "label": label}
     if positives is not None:
-        named = {"positives": _paths(positives) or ["a frame"], "unlabeled": named["source"]}
+        named = {"positives": paths_of(positives) or ["a frame"], "unlabeled": named["source"]}
     named |= {name: str(value) for name, value in roles.items() if value is not None}
-    named |= {} if sample is None else {"sample": sample}
+    more = {"sample": sample, "group": group, "time": time, "weight": weight}
+    more["embeddings"] = str(embeddings) if isinstance(embeddings, str | os.PathLike) else None
+    more["encoder"] = None if encoder is None else str(encoder)
+    named |= {name: value for name, value in more.items() if value is not None}
+    id = id or opened.table.id_column
     if id is not None:
         _check_id(table, labels, label, id)
-    hidden = [name for name in (label, id) if name is not None]
+    kept = read_kept(table, label, group, time)
+    hidden = [name for name in (label, id, weight, group, time) if name is not None]
     columns, texts = Columns(table), _names(text)
+    weights = None if weight is None else _weights(columns, weight)
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
     shown = columns if rest is None else rest.columns
-    encoder = fit_features(shown, exclude=[*hidden, *_names(drop)], text=texts).by_name()
-    orders = {c: order for c, order in opened.table.dates.items() if c in encoder.columns}
-    marks = {c: mark for c, mark in opened.table.decimals.items() if c in encoder.columns}
-    encoder = replace(encoder, dates=orders, decimals=marks)
-    X = encoder.encode(columns)
-    read = [feature.name for feature in encoder.features if feature.kind != "text"]
-    findings, alarms = _notice(columns, X, labels, read)
-    lines = (opened.table.date_lines, opened.table.decimal_lines)
-    return Prepared(table, labels, encoder, X, findings, named, label, id, alarms, rest, *lines)
+    left = [*hidden, *_names(drop)]
+    reader = None if encoder is None else os.path.abspath(encoder)
+    features = fit_features(shown, exclude=left, text=texts, encoder=reader).by_name()
+    orders = {c: order for c, order in opened.table.dates.items() if c in features.columns}
+    marks = {c: mark for c, mark in opened.table.decimals.items() if c in features.columns}
+    features = replace(features, dates=orders, decimals=marks)
+    X = features.encode(columns)
+    read = [feature.name for feature in features.features if feature.kind not in LINEAR]
+    others = [name for name in table.kinds if name not in (label, id, *texts)]
+    findings, alarms = _notice(columns, X, labels, read, others, kept)
+    noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
+    noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
+    return Prepared(table, labels, features, X, findings, named, label, id, **noticed)
+
+
+def _with_vectors(table: Batch, embeddings: Any, sample: Any, positives: Any) -> Batch:
+    """The rows with the vectors that are given beside them."""
+    if sample is not None or positives is not None:
+        reason = "a sample of the rows" if sample is not None else "two tables"
+        raise InputError(
+            "TB142",
+            f"embeddings in a file of their own belong to one table that is read whole, not to "
+            f"{reason}. Give the vectors as a column of the table, or as the table (.npy).",
+        )
+    return attach_whole(table, embeddings)
 
 
 def _draw(
-    engine: Engine, opened: LabeledTable, roles: Mapping[str, Any], rows: int, seed: int
-) -> tuple[Batch, Labels, Rest] | None:
-    """A sample of so many unlabeled rows, with all positives; None if all rows fit in memory."""
-    counted = count_labels(engine, opened, **roles)
-    if counted.values.n_u <= WORTH * rows:
-        return None
+    engine: Engine, counted: LabeledTable, rows: int, seed: int
+) -> tuple[Batch, Labels, Rest]:
+    """A sample of so many unlabeled rows, with all positives."""
     drawn = draw(engine, counted, rows, seed)
-    table = replace(drawn.table, name=f"the sample of {len(opened.table.files):,} files")
+    table = replace(drawn.table, name=f"the sample of {len(counted.table.files):,} files")
     labels = positives_first(counted.values, drawn.positives.rows, table.rows)
     columns = replace(drawn.columns, name=table.name)
     return table, labels, Rest(counted, columns, drawn.places, seed)
 
 
-def from_settings(settings: Mapping[str, Any], engine: Engine | None = None) -> Prepared:
+def from_settings(
+    settings: Mapping[str, Any], engine: Engine | None = None, *, images: Any = None
+) -> Prepared:
     """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
     names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
-    asked = (*names, "decimal", "partitions", "seed")
-    named = {name: settings[name] for name in asked if name in settings}
+    more = ("embeddings", "encoder", "decimal", "weight", "partitions", "group", "time", "seed")
+    named = {name: settings[name] for name in (*names, *more) if name in settings}
     source = settings.get("unlabeled") or settings["source"]
-    return prepare(source, **named, sample=sample_of(settings), engine=engine)
+    return prepare(source, **named, images=images, sample=sample_of(settings), engine=engine)
 
 
 def sample_of(settings: Mapping[str, Any]) -> int | None:
@@ -260,21 +323,35 @@ def sample_of(settings: Mapping[str, Any]) -> int | None:
 
 
 def _notice(
-    columns: Columns, X: Any, labels: Labels, names: Sequence[str]
+    columns: Columns,
+    X: Any,
+    labels: Labels,
+    names: Sequence[str],
+    others: Sequence[str],
+    kept: Kept | None = None,
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """What to know about a table before any model sees it, and the alarms that follow from it.
 
-    `names` are the columns to check one by one. Known negatives count on neither side. A leak makes
-    every unlabeled row look negative, so that α̂ is near 0 and its interval is narrow.
+    `names` are the columns to check one by one, and `others` those that may name groups. Known
+    negatives count on neither side. A leak makes every unlabeled row look negative, so that α̂ is
+    near 0 and its interval is narrow.
     """
     is_p, is_u = labels.is_positive, labels.is_unlabeled
     found = find_in_columns((columns[name] for name in names), is_p, is_u)
     keys = row_keys(X)
     twins = equal_keys(keys[is_p], keys[is_u], [X])
     leaks = (Alarm("leak", LEAK.format(f.column), "down") for f in found if f.code == "leak")
-    kept = (finding for finding in found if finding.code not in DROPPED_ANYWAY)
-    alarms = (*leaks, *shared_rows(twins), *repeated_rows(twins.repeated))
-    return (*kept, *overlap(twins)), alarms
+    told = (finding for finding in found if finding.code not in DROPPED_ANYWAY)
+    repeated = twins.repeated
+    if repeated and kept is not None and kept.together is not None:
+        one = kept.without_copies(keys)
+        keys_p, keys_u = keys[one[is_p[one]]], keys[one[is_u[one]]]
+        repeated = equal_keys(keys_p, keys_u, [X[one]]).repeated
+    alarms = (*leaks, *shared_rows(twins), *repeated_rows(repeated))
+    if kept is not None and kept.group is not None:
+        return (*told, *overlap(twins)), alarms
+    groups, unsaid = unsaid_groups(columns, X, labels, others)
+    return (*told, *overlap(twins), *groups), (*alarms, *unsaid)
 
 
 def _check_label(label: Any, positives: Any) -> None:
@@ -289,6 +366,19 @@ def _check_label(label: Any, positives: Any) -> None:
             'column, frame.assign(known=labels), and say label="known". If positives and unlabeled '
             "rows are in two frames: topbin.fit(unlabeled, positives=positives).",
         )
+
+
+def _weights(columns: Columns, weight: str) -> Floats:
+    """The weights of the rows, or TB012 with the first row that has none."""
+    check_columns([weight], list(columns.table.kinds), columns.table.name)
+    found = columns[weight]
+    values = found.numbers if found.kind in ("number", "boolean") else np.full(1, np.nan)
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if bad.size or not values.any():
+        rule = f'the weights in "{weight}" must be numbers from 0 on, and not all 0'
+        place = f" Row {bad[0] + 1:,} has none." if values.size > 1 and bad.size else ""
+        raise InputError("TB012", f"{rule}.{place}")
+    return values
 
 
 def _check_id(table: Batch, labels: Labels, label: str | None, id: str) -> None:
@@ -327,10 +417,10 @@ def _names(columns: str | Sequence[str]) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
-def _paths(source: Any) -> list[str]:
+def paths_of(source: Any) -> list[str]:
     """The files that a source names, as they were written; a frame names none.
 
-    >>> _paths("days/*.csv"), _paths(["a.csv", "b.csv"]), _paths(None)
+    >>> paths_of("days/*.csv"), paths_of(["a.csv", "b.csv"]), paths_of(None)
     (['days/*.csv'], ['a.csv', 'b.csv'], [])
     """
     if isinstance(source, str | os.PathLike):

@@ -78,11 +78,40 @@ def shown(console: Any) -> Iterator[Callable[[Event], None]]:
                 bar.update(task, description=left)
                 if left and not live:
                     console.print(f"refining        {left}")
+            elif event.stage == "decode":
+                bar.update(task, completed=event.done, total=event.total, description="decoding")
             elif event.stage == "refine":
                 bar.update(task, completed=event.done, total=event.total, description=left)
                 if not live and _is_quarter(event.done, event.total):
                     also = f", {left}" if left else ""
                     console.print(f"refining        {event.done} of {event.total} steps{also}")
+
+        yield tell
+
+
+@contextmanager
+def shown_decoding(console: Any) -> Iterator[Callable[[int, int], None]]:
+    """A function that shows how many images are decoded: a bar, or in a log four lines."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    live = console.is_terminal or console.is_jupyter
+    columns = TextColumn("decoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not live) as bar:
+        task = bar.add_task("", total=None)
+        quarters = 0
+
+        def tell(done: int, total: int) -> None:
+            nonlocal quarters
+            bar.update(task, completed=done, total=total)
+            if not live and 4 * done // total > quarters:
+                quarters = 4 * done // total
+                console.print(f"decoding        {done:,} of {total:,} images")
 
         yield tell
 
@@ -93,15 +122,18 @@ def time_left(seconds: float | None) -> str:
     >>> time_left(7.2), time_left(130), time_left(9000), time_left(None)
     ('about 7 s left', 'about 2 min left', 'about 2.5 h left', '')
     """
-    if seconds is None or seconds < 0.5:
-        return ""
+    return "" if seconds is None or seconds < 0.5 else f"about {in_words(seconds)} left"
+
+
+def in_words(seconds: float) -> str:
+    """Seconds, minutes or hours, whichever a person would say.
+
+    >>> in_words(7.2), in_words(130), in_words(9000)
+    ('7 s', '2 min', '2.5 h')
+    """
     if seconds < 100:
-        return f"about {seconds:.0f} s left"
-    return (
-        f"about {seconds / 60:.0f} min left"
-        if seconds < 6000
-        else f"about {seconds / 3600:.1f} h left"
-    )
+        return f"{max(1, seconds):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _is_quarter(done: int, total: int) -> bool:

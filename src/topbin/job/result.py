@@ -19,6 +19,7 @@ from topbin.evaluate.audit import NEEDS_RANDOM
 from topbin.evaluate.candidates import precision_of_best, what_to_expect
 from topbin.evaluate.sensitivity import Sensitivity, gamma_lines
 from topbin.evaluate.threshold import out_of_reach
+from topbin.job.labeling import plain_labeling
 from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
 from topbin.learn.crossfit import Chain
@@ -28,6 +29,7 @@ from topbin.learn.select import Floats, RowNumbers
 from topbin.store.models import versions_of
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
+WIDER = 1.05  # by less, nobody would notice
 PICTURE_ROWS = 100  # of either kind, from which it is read how much each column matters
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
 
@@ -69,12 +71,16 @@ class Result:
     stopped: str | None = None
     best: Best | None = None
     chains: tuple[Chain, ...] = ()
+    labeling: Any = None  # `Subtypes` or a `Propensity`, if it was asked for
     gamma: Sensitivity | None = None
 
     @property
     def estimate(self) -> AlphaEstimate:
         """α among the unlabeled, with interval, bound and alarms."""
-        return self.data.with_alarms(self.classifier.estimate_, self.methods)
+        found = self.data.with_alarms(self.classifier.estimate_, self.methods)
+        if self.labeling is None or hasattr(self.classifier, "labeling_"):
+            return found  # labels need not be random
+        return replace(found, alarms=(*found.alarms, *self.labeling.alarms()))
 
     @property
     def evidence(self) -> Evidence:
@@ -142,14 +148,15 @@ class Result:
 
     def _likely(self, alpha: float, ranked: Scores) -> Floats:
         """The probabilities of the best rows, if α has this value."""
-        return fit_posterior(*self.evidence.scores, alpha)(ranked)
+        return fit_posterior(*self.evidence.scores, alpha, self.evidence.weight_p)(ranked)
 
     def _precision(self, ranked: Scores) -> tuple[Floats, Floats]:
         """For each k the precision of the k best rows, and its low end."""
         est = self.estimate
         low = est.alpha if est.interval is None else est.interval[0]
         likely, at_low = (self._likely(alpha, ranked) for alpha in (est.alpha, low))
-        return precision_of_best(likely, at_low, est.confidence or CONFIDENCE)
+        worth = 1.0 if est.worth is None else est.worth[1] / est.n_u
+        return precision_of_best(likely, at_low, est.confidence or CONFIDENCE, worth=worth)
 
     def _listed(self, rows: int) -> tuple[Batch, RowNumbers]:
         """So many of the best unlabeled rows, and where in memory they are (−1: nowhere)."""
@@ -195,7 +202,7 @@ class Result:
         """
         rows = self.picked(n, min_precision=min_precision).rows
         listed, where = self._listed(rows)
-        frame = listed.frame.drop(columns=[self.data.label or ""], errors="ignore")
+        frame = listed.readable.drop(columns=[self.data.label or ""], errors="ignore")
         if self.data.id is not None:
             frame.insert(0, self.data.id, frame.pop(self.data.id))
         likely = self._likely(self.estimate.alpha, self._ranked()[0][:rows]).round(4)
@@ -222,7 +229,8 @@ class Result:
         est = self.estimate
         low, high = est.interval or (est.alpha, est.alpha)
         point = "estimate" if low <= est.alpha <= high else "estimate, outside the interval"
-        cases = ("low end", low), (point, est.alpha), ("high end", high)
+        cases = [("low end", low), (point, est.alpha), ("high end", high)]
+        cases = cases if est.interval else cases[1:2]
         return [
             {"if": name, "alpha": a, "rows": round(a * est.n_u), "pi": self._pi_at(a)}
             for name, a in sorted(cases, key=lambda case: case[1])
@@ -246,8 +254,8 @@ class Result:
 
         plt = require("matplotlib.pyplot", extra=None, caller="Result.plot")
         figure, axes = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained")
-        TopBinDisplay.from_estimator(self.classifier).plot(axes[0])
-        ScoreDisplay.from_estimator(self.classifier).plot(axes[1])
+        TopBinDisplay.from_estimator(self.classifier, ax=axes[0])
+        ScoreDisplay.from_estimator(self.classifier, ax=axes[1])
         return figure
 
     def to_dict(self) -> dict[str, Any]:
@@ -265,6 +273,7 @@ class Result:
             "agreement": self.agreement(),
             "model": {"class": type(self.classifier).__name__},
             **self._columns_that_matter(),
+            **plain_labeling(self.labeling),
             "history": [record(epoch) for epoch in self.classifier.history_],
             "sensitivity": self.sensitivity(),
             **({} if self.gamma is None else {"gamma": self.gamma.to_dict()}),
@@ -300,16 +309,10 @@ class Result:
     def __repr__(self) -> str:
         # As much as fits on one line; the fields contain whole tables.
         est, model = self.estimate, type(self.classifier).__name__
-        if est.n_p < RANGE_ONLY and est.interval is not None:
-            alpha = "α between {} and {}".format(*(figure(end, 2) for end in est.interval))
-        elif est.leading_bound is not None:
-            alpha = f"α ≤ {figure(est.leading_bound)}"
-        else:
-            alpha = f"α = {figure(est.alpha)}"
         early = ", stopped early" if self.stopped else ""
         made = f"{model}, preset {self.preset}, seed {self.seed}{early}"
         return (
-            f"<{type(self).__name__}: {alpha} of {est.n_u:,} unlabeled rows, "
+            f"<{type(self).__name__}: {est.in_short} of {est.n_u:,} unlabeled rows, "
             f"{counted(len(est.alarms), 'alarm')}; {made}; see .summary()>"
         )
 
@@ -322,20 +325,37 @@ class Result:
 def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
     """The content of result.json as text; `read` are lines about how the data was read."""
     estimate, data, picked = (found[key] for key in ("estimate", "data", "candidates"))
+    read_back = AlphaEstimate.from_dict(estimate)
     among = {"n_u": data["n_u"], "negatives": data["n_n"]}
     lines = audit_lines(found)
     lines += [f"stopped early   {found['stopped']}; best so far:"] if found["stopped"] else []
-    lines.append(AlphaEstimate.from_dict(estimate).summary(**among))
-    lines += [f"agreement       {found['agreement']}", *read]
+    lines.append(read_back.summary(**among))
+    lines += [*_wider_than_first(found), f"agreement       {found['agreement']}", *read]
+    lines += found.get("labeling", {}).get("lines", ())
     told = f"{picked['why']}; {what_to_expect(picked, estimate)}"
     lines.append(f"candidates      {counted(picked['rows'])}: {told}")
-    if estimate["n_p"] >= RANGE_ONLY:
+    if read_back.worth_p >= RANGE_ONLY:
         cases = ((c["if"], figure(c["alpha"]), counted(c["rows"])) for c in found["sensitivity"])
         lines.append("what if         " + "; ".join(f"{c} {a}: {rows}" for c, a, rows in cases))
     lines += gamma_lines(found["gamma"]) if "gamma" in found else []
     if not found.get("audit"):
         lines.append("to be sure      label a random sample: topbin audit")
     return "\n".join(lines)
+
+
+def _wider_than_first(found: Mapping[str, Any]) -> list[str]:
+    """What to make of a careful interval that is wider than the first one was.
+
+    The rule for which one to use is fixed before either is seen: see
+    bench/results/first_and_careful.md.
+    """
+    first, careful = found["first"]["interval"], found["estimate"]["interval"]
+    if first is None or careful is None or np.ptp(careful) <= WIDER * np.ptp(first):
+        return []
+    was = "{} to {}".format(*map(figure, first))
+    told = "is wider than the first one was"
+    why = "use it all the same: the narrower of two intervals of the same rows misses too often"
+    return [f"refined         the interval {told}, {was}; {why}"]
 
 
 def audit_lines(found: Mapping[str, Any]) -> list[str]:

@@ -23,10 +23,12 @@ from topbin.data.columns import as_columns
 from topbin.data.features import Features
 from topbin.data.find import SourceLike
 from topbin.data.formats.parquet import stamp
+from topbin.data.images.files import names_images
 from topbin.data.schema import Types, kinds_of
 from topbin.data.table import Table, open_table, skipped
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import Outcome, advising_to_skip, total_of
+from topbin.job.images import located
 from topbin.store.models import SUMS, reading
 from topbin.store.scorer import MODEL, POSITIVE, PROBABILITY, Told, read_scorer, refuse_scored
 
@@ -60,10 +62,13 @@ class Job:
         name = f"{Path(part.path).stem}-{(part.groups or (0,))[0]:05d}"
         return self.folder / f"{name}-{_hash(repr(told))[:12]}.parquet"
 
-    def score(self, batch: Batch, types: Types) -> tuple[Any, Told]:
+    def score(self, batch: Batch, types: Types, path: str) -> tuple[Any, Told]:
         """The batch as Arrow rows with two columns more, and what its columns told the model."""
         arrow = require("pyarrow", extra="dask", caller="topbin score --engine")
-        columns = as_columns(batch.select(self.encoder.columns))
+        rows = batch.select(self.encoder.columns)
+        if self.encoder.image is not None:
+            rows = located(rows, self.encoder.image.name, os.path.dirname(path))
+        columns = as_columns(rows)
         features = self.encoder.encode(columns)
         with reading("the model of the run"):
             p = self.model.predict_proba(features)[:, 1]
@@ -93,6 +98,13 @@ def score_files(
     which are otherwise TB102. `dates`, `decimal` and `partitions` are as in `topbin.fit`.
     """
     model, encoder, key = _read_lean(Path(run))
+    if encoder.image is not None and names_images(source):
+        raise InputError(
+            "TB136",
+            "an engine scores tables of paths, not folders of images. Write the paths into a csv "
+            f'or parquet file beside the images, in a column "{encoder.image.name}", and score '
+            "that; or leave out --engine.",
+        )
     with advising_to_skip(skip_bad):
         how: Any = {"skip_bad": skip_bad, "partitions": partitions}
         how |= {"dates": encoder.orders(dates), "decimal": encoder.marks(decimal)}
@@ -127,7 +139,7 @@ def write_part(job: Job, part: Part) -> Told:
     with new_file(target, force=True) as half:
         try:
             for batch in part.batches():
-                scored, new = job.score(batch, part.types)
+                scored, new = job.score(batch, part.types, part.path)
                 told += new
                 writer = writer or parquet.ParquetWriter(half, scored.schema)
                 writer.write_batch(scored)

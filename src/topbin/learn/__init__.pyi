@@ -9,6 +9,8 @@ from .classifiers import ElkanNotoClassifier as ElkanNotoClassifier
 from .classifiers import NetPlan as NetPlan
 from .classifiers import NNPUClassifier as NNPUClassifier
 from .classifiers import PvUClassifier as PvUClassifier
+from .classifiers import SAREMClassifier as SAREMClassifier
+from .classifiers import SubtypesClassifier as SubtypesClassifier
 from .classifiers import TEDnClassifier as TEDnClassifier
 from .classifiers import UPUClassifier as UPUClassifier
 from .crossfit import CrossFit as CrossFit
@@ -17,6 +19,10 @@ from .crossfit import Progress as Progress
 from .crossfit import crossfit as crossfit
 from .explain import Explanation as Explanation
 from .explain import Reason as Reason
+from .labeling.propensity import Propensity as Propensity
+from .labeling.scar import ScarTest as ScarTest
+from .labeling.subtypes import Subtype as Subtype
+from .labeling.subtypes import Subtypes as Subtypes
 from .learners.cvir import cvir as cvir
 from .learners.nnpu import nnpu as nnpu
 from .learners.tedn import mean_alpha as mean_alpha

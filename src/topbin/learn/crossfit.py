@@ -25,9 +25,10 @@ from topbin.core import Evidence, InputError
 from topbin.core.labels import Mask
 from topbin.core.shares import share_below
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
+from topbin.learn.groups import Together, folds_of, order_of, read_together
 from topbin.learn.loop import TRACKED_BY, Epoch, train
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, RowNumbers, content_order, stratified_folds
+from topbin.learn.select import Floats, RowNumbers
 from topbin.mpe.registry import METHODS
 
 # Below this many cells a model runs faster on one thread than it can wake a second one.
@@ -54,6 +55,10 @@ class Chain:
     scores: tuple[Floats, ...]
     models: tuple[Any, ...]
     history: tuple[Epoch, ...]
+
+    def __repr__(self) -> str:
+        held = f"{self.held_out.size:,} rows held out"
+        return f"<Chain: repeat {self.repeat}, {held}, {len(self.models)} models>"
 
     @property
     def mean_scores(self) -> Floats:
@@ -88,14 +93,19 @@ class Ensemble:
 class CrossFit:
     """A finished cross-fit: out-of-fold scores of all rows, and models that score new ones.
 
-    `chains` are kept on request. Other rows can then be scored by the models of a single fold, as
-    the held-out rows were: `fit.folds[repeat][k].score(X)`.
+    `groups` are those of the rows, if rows belong together. `chains` are kept on request. Other
+    rows can then be scored by the models of a single fold, as the held-out rows were:
+    `fit.folds[repeat][k].score(X)`.
     """
 
     scores: Floats
     ensemble: Ensemble
     history: tuple[Epoch, ...]
     chains: tuple[Chain, ...] = ()
+    groups: RowNumbers | None = None
+
+    def __repr__(self) -> str:
+        return f"<CrossFit: {self.scores.size:,} rows, {len(self.chains):,} chains kept>"
 
     def score(self, X: Any) -> Floats:
         """Scores of new rows, on the scale of the out-of-fold scores."""
@@ -108,13 +118,20 @@ class CrossFit:
     def evidence(self, is_positive: Mask, *, share_p: float | None = None) -> Evidence:
         """The out-of-fold scores of both samples, as scores of rows that trained one another."""
         scores = self.scores[is_positive], self.scores[~is_positive]
-        return Evidence(*scores, share_p, crossfitted=True)
+        found = Evidence(*scores, share_p, crossfitted=True)
+        if self.groups is None:
+            return found
+        return replace(found, groups_p=self.groups[is_positive], groups_u=self.groups[~is_positive])
 
     @property
     def folds(self) -> tuple[tuple[Chain, ...], ...]:
         """For each repeat, the chains that held rows out, in the order of the folds."""
         outer = [chain for chain in self.chains if chain.held_out.size]
         return tuple(tuple(own) for _, own in groupby(outer, key=lambda chain: chain.repeat))
+
+
+class OutOfTime(Exception):
+    """Time was up before every row had a score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +154,8 @@ def crossfit(
     ranks: bool = True,
     seed: int = 0,
     sample_weight: Floats | None = None,
+    groups: Any = None,
+    times: Any = None,
     n_jobs: int | None = None,
     deadline: float = inf,
     new_rows: bool = True,
@@ -147,6 +166,8 @@ def crossfit(
 ) -> CrossFit:
     """Run a learner once for each outer fold and once on all rows, `repeats` times.
 
+    Rows with the same of `groups` are held out together, and with `times` (dates or numbers) folds
+    are blocks of time; as these are always the same, there is one repeat, and no ranks.
     A row's score is its rank within its fold, averaged over repeats; without `ranks` it is the
     score of the models. `deadline` is a reading of `time.monotonic`: after it no repeat or round
     begins that is not needed to score every row. Without `new_rows` no model for them is made;
@@ -162,19 +183,24 @@ def crossfit(
     >>> bool(fit.scores[is_positive].min() > fit.scores[~is_positive].max())
     True
     """
-    order = content_order(X, is_positive, sample_weight)
+    together = read_together(groups, times, is_positive.size)
+    if times is not None:  # blocks of time differ in their share of positives, so ranks would too
+        plan, ranks = replace(plan, repeats=1), False
+    order = order_of(X, is_positive, sample_weight, together)
     X, is_positive = _safe_indexing(X, order), is_positive[order]
     sample_weight = None if sample_weight is None else sample_weight[order]
     run = partial(
         run_chain, estimator, X, is_positive, learner, alpha=alpha, plan=plan,
         sample_weight=sample_weight, deadline=deadline,
+        together=None if together is None else together.at(order),
     )  # fmt: skip
     kept = 1 if keep_chains == "first" else plan.repeats if keep_chains else 0
-    jobs = list(jobs_of(is_positive, learner, plan, seed, new_rows))
+    jobs = list(jobs_of(is_positive, learner, plan, seed, new_rows, run.keywords["together"]))
     with threadpool_limits(limits=1 if is_small(X) else None):
         running = _run_jobs(jobs, run, {} if memory is None else memory, n_jobs, kept)
         chains = list(_reported(running, len(jobs), on_event))
     found = _gather(chains, is_positive, ranks=ranks, lean=lean)
+    found = replace(found, groups=None if together is None else together.grouped)
     return _as_given(found, [chain for chain in chains if chain.repeat < kept], order)
 
 
@@ -204,13 +230,18 @@ class Job(NamedTuple):
 
 
 def jobs_of(
-    is_positive: Mask, learner: Learner, plan: Plan, seed: int, new_rows: bool
+    is_positive: Mask,
+    learner: Learner,
+    plan: Plan,
+    seed: int,
+    new_rows: bool,
+    together: Together | None = None,
 ) -> Iterator[Job]:
     """In each repeat one chain for each outer fold and, for new rows, one that holds none out."""
     least = 2 if plan.inner == 1 else 3  # one of them is held out before the inner folds
     for repeat in range(plan.repeats):
         start = seed + 1000 * repeat
-        folds = stratified_folds(is_positive, plan.outer, start, least=least)
+        folds = folds_of(is_positive, plan.outer, start, least=least, together=together)
         for k, (_, held_out) in enumerate(folds):
             yield Job(chain_name(learner, repeat, k), repeat, start + 10 * (k + 1), held_out)
         if new_rows:
@@ -269,10 +300,11 @@ def run_chain(
     seed: int,
     sample_weight: Floats | None,
     deadline: float,
+    together: Together | None = None,
     keep_models: bool = True,
 ) -> Chain:
     """The whole loop on the rows that are not held out; each round scores those that are."""
-    fold = inner_folds(is_positive, held_out, plan.inner, seed)
+    fold = inner_folds(is_positive, held_out, plan.inner, seed, together)
     model = FoldedModels(estimator, X, fold, seed=seed, sample_weight=sample_weight)
     rows_p, rows_u = (np.flatnonzero((fold >= 0) & side) for side in (is_positive, ~is_positive))
     rounds = []
@@ -289,13 +321,21 @@ def run_chain(
     return Chain(repeat, held_out, scores, kept, history)
 
 
-def inner_folds(is_positive: Mask, held_out: RowNumbers, folds: int, seed: int) -> RowNumbers:
+def inner_folds(
+    is_positive: Mask,
+    held_out: RowNumbers,
+    folds: int,
+    seed: int,
+    together: Together | None = None,
+) -> RowNumbers:
     """The inner fold of each row; −1 for the rows held out."""
     fold = np.zeros(is_positive.size, np.intp)
     fold[held_out] = -1
     inside = np.flatnonzero(fold == 0)
     if folds > 1:
-        for k, (_, own) in enumerate(stratified_folds(is_positive[inside], folds, seed)):
+        own_groups = None if together is None else together.at(inside)
+        splits = folds_of(is_positive[inside], folds, seed, together=own_groups)
+        for k, (_, own) in enumerate(splits):
             fold[inside[own]] = k
     return fold
 

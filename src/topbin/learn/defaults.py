@@ -3,6 +3,7 @@
 They were chosen by measurement: see bench/results/tedn_uci_sklearn.md.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -34,6 +36,8 @@ PRESETS: dict[str, Plan | None] = {
     "best": Plan(outer=5, inner=3, repeats=6),
 }
 FIRST = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)  # an estimate in seconds
+TEXT_C, VECTOR_C = 2.0, 0.05
+TREE_COLUMNS = 200  # of a sparse table, those that trees read
 FEWEST_CALIBRATED = 10  # rows of a side; fewer cannot be calibrated
 
 
@@ -82,6 +86,25 @@ def linear_model(X: Any) -> Any:
     linear = LogisticRegression(max_iter=1000)
     counts = X.nnz > 0 and np.abs(X.data).max() > 1
     return make_pipeline(MaxAbsScaler(), linear) if counts else linear
+
+
+def text_models(X: Any, plain: Sequence[int] = ()) -> dict[str, Any]:
+    """Models for text or vectors, of which one is chosen: linear, and boosted trees.
+
+    Trees read the `plain` columns (numbers, dates) and of the others those that vary most, because
+    words beyond a few hundred cost them much time. Pairs of words need a weaker penalty than
+    single ones (C = 2; bench/results/text.md).
+    """
+    sparse = bool(issparse(X))
+    linear = LogisticRegression(C=TEXT_C if sparse else VECTOR_C, max_iter=1000)
+    if not sparse:
+        return {"linear": linear, "trees": default_model(X)}
+    power = np.asarray(X.multiply(X).sum(axis=0)).ravel()
+    power[list(plain)] = np.inf
+    kept = np.sort(np.argsort(-power, kind="stable")[: len(plain) + TREE_COLUMNS])
+    columns = ColumnTransformer([("kept", "passthrough", kept.tolist())], sparse_threshold=0.0)
+    trees = default_model(np.empty((X.shape[0], kept.size)))
+    return {"linear": linear, "trees": make_pipeline(columns, trees)}
 
 
 def calibrated_model(X: Any, is_positive: Mask) -> Any:

@@ -7,12 +7,14 @@ Intelligence 2020), for linear models coefficient times value; the parts and the
 score. They explain the score, not the world: of two columns that say the same, one may get it all.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
@@ -23,6 +25,7 @@ from topbin.learn.select import Floats, RowNumbers
 from topbin.learn.spelling import told_as_words
 
 REASONS = 3
+WORD = re.compile(r"\b\w\w+\b")  # as words are read
 LONGEST = 40  # letters of a value
 
 
@@ -61,6 +64,9 @@ class Explanation:
     base: Floats
     rows: Any
 
+    def __repr__(self) -> str:
+        return f"<Explanation: {self.base.size:,} rows, {len(self.names):,} columns or words>"
+
     @property
     def score(self) -> Floats:
         """The mean logit of the models, one per row."""
@@ -95,10 +101,24 @@ class Explanation:
         name = self.names[j]
         if name not in self.rows:  # a word
             column, _, word = name.partition(": ")
-            return Reason(column, f"… {word} …", part)
+            return Reason(column, _excerpt(word, str(self.rows[column].iloc[i])), part)
         value = self.rows[name].iloc[i]
+        if isinstance(value, list | tuple | np.ndarray):
+            return Reason(name, f"a vector of {len(value):,}", part)
         text = f"{value:g}" if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
         return Reason(name, text if len(text) <= LONGEST else f"{text[:LONGEST]}…", part)
+
+
+def _excerpt(word: str, text: str) -> str:
+    """How a word stands in a text; trees also read that it does not.
+
+    >>> _excerpt("late bill", "A late, unpaid bill"), _excerpt("bill", "A late, unpaid bill")
+    ('without late bill', '… bill …')
+    """
+    text = text.lower()
+    plain = f" {' '.join(WORD.findall(text))} "
+    is_there = f" {word} " in plain or word.strip("~") in text
+    return f"… {word} …" if is_there else f"without {word}"
 
 
 def explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Explanation:
@@ -115,7 +135,7 @@ def _explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Ex
     """By the columns of the matrix, grouped by the columns of the table; words count each."""
     found = [contributions(model, X) for model in models]
     parts, base = sum(part for part, _ in found) / len(found), np.mean([b for _, b in found])
-    names, grouped = zip(*(_units(feature, features.sparse) for feature in features.features),
+    names, grouped = zip(*(_units(feature, features.scaled) for feature in features.features),
                          strict=True)  # fmt: skip
     units = [name for own in names for name in own]
     starts = np.cumsum([0, *map(len, names)])
@@ -153,7 +173,8 @@ def explain_held_out(
 def contributions(model: Any, X: Any) -> tuple[Any, float]:
     """What each column of a matrix adds to a model's logit, and what is left without any."""
     if isinstance(model, Pipeline) and len(model.steps) == 2:
-        return contributions(model[1], model[0].transform(X))
+        parts, base = contributions(model[1], model[0].transform(X))
+        return _in_place(parts, model[0], X), base
     if isinstance(model, LogisticRegression):
         weights, words = model.coef_[0], issparse(X)
         parts = csr_array(X.multiply(weights)) if words else X * weights
@@ -168,12 +189,22 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
     )
 
 
-def _units(feature: Feature, sparse: bool) -> tuple[list[str], list[int]]:
+def _in_place(parts: Any, step: Any, X: Any) -> Any:
+    """The parts of some columns of a matrix, where these columns are."""
+    if not isinstance(step, ColumnTransformer):
+        return parts
+    ((_, _, kept),) = step.transformers
+    inner = csr_array(parts).tocoo()
+    coords = inner.coords[0], np.asarray(kept, np.intp)[inner.coords[1]]
+    return csr_array((inner.data, coords), shape=X.shape)
+
+
+def _units(feature: Feature, scaled: bool) -> tuple[list[str], list[int]]:
     """What of a column is explained, and to which of these each of its matrix columns belongs.
 
     All parts of a date and all hashes of a string count as the column; words count each.
     """
-    columns = feature.names(sparse=sparse)
+    columns = feature.names(scaled=scaled)
     if feature.kind == "text":
         words = [column.removeprefix(f"{feature.name} ") for column in columns]
         return [f"{feature.name}: {word}" for word in words], list(range(len(columns)))

@@ -1,6 +1,6 @@
 """Choosing rows: which of U an epoch keeps, and which rows are held out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from topbin.core.checks import check_count, check_fraction, check_scores
 from topbin.core.errors import InputError
-from topbin.core.hashing import row_keys
+from topbin.core.hashing import Bits, row_keys
 from topbin.core.labels import Mask
 from topbin.data.batch import row_hashes
+from topbin.data.images.rows import Images
 
 Floats = NDArray[np.float64]
 RowNumbers = NDArray[np.intp]
@@ -64,19 +65,30 @@ def stratified_folds(
     yield from splitter.split(np.zeros(is_positive.size), is_positive)
 
 
-def content_order(X: Any, is_positive: Mask, weight: Floats | None = None) -> RowNumbers:
+def content_keys(X: Any) -> Bits:
+    """One number per row that depends on its values alone, also where these are not numbers."""
+    if isinstance(X, Images):
+        return X.row_keys
+    is_numeric = issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
+    return row_keys(X) if is_numeric else row_hashes(X)
+
+
+def content_order(
+    X: Any, is_positive: Mask, weight: Floats | None = None, *, more: Sequence[Any] = ()
+) -> RowNumbers:
     """An order of the rows that depends on their content, not on where they are in the table.
 
-    Equal rows come in the order that they have, which is harmless because they are exchangeable.
+    Equal rows come in the order of `more`, the last one first, and then in the order that they
+    have, which is harmless because they are exchangeable.
 
     >>> content_order(np.array([[3.0], [1.0], [2.0]]), np.array([False, False, True]))
     array([0, 2, 1])
     >>> content_order(np.array([[1.0], [2.0], [3.0]]), np.array([False, True, False]))
     array([2, 1, 0])
     """
-    is_numeric = issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
-    keys = row_keys(X) if is_numeric else row_hashes(X)
-    return np.lexsort((np.zeros(keys.size) if weight is None else weight, is_positive, keys))
+    keys = content_keys(X)
+    weight = np.zeros(keys.size) if weight is None else weight
+    return np.lexsort((*more, weight, is_positive, keys))
 
 
 def n_rows(X: Any) -> int:

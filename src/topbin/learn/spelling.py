@@ -17,6 +17,7 @@ from topbin.data.features import Feature, Features
 from topbin.data.words import letters_of
 from topbin.learn.select import Floats
 
+ABSENT = "other letters"
 EDGES = re.compile(r"^\W+|\W+$")
 
 
@@ -56,8 +57,10 @@ def _one_column(
 def spread(text: str, added: dict[str, float]) -> dict[str, float]:
     """What each word of a text adds, from what each group of its letters adds.
 
-    >>> spread("No refund, refund!", {"ref": 1.0, "no ": 0.5, "zzz": 0.0})
-    {'no': 0.5, 'refund': 1.0}
+    To trees, it also says something that a group is not there.
+
+    >>> spread("No refund, refund!", {"ref": 1.0, "no ": 0.5, "zzz": 0.25})
+    {'no': 0.5, 'refund': 1.0, 'other letters': 0.25}
     """
     seen = [(EDGES.sub("", word), letters_of(word)) for word in text.lower().split()]
     counts = Counter(group for _, groups in seen for group in groups)
@@ -66,4 +69,6 @@ def spread(text: str, added: dict[str, float]) -> dict[str, float]:
         share = sum(added.get(group, 0.0) / counts[group] for group in groups)
         if share:
             found[word or "…"] += share
+    if absent := sum(part for group, part in added.items() if group not in counts):
+        found[ABSENT] += absent
     return dict(found)

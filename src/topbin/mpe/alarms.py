@@ -27,9 +27,14 @@ CLEARLY = 0.001
 
 
 def find_alarms(
-    estimate: AlphaEstimate, tails: Tails, others: Sequence[AlphaEstimate] = ()
+    estimate: AlphaEstimate,
+    tails: Tails,
+    others: Sequence[AlphaEstimate] = (),
+    independent: Tails | None = None,
 ) -> tuple[Alarm, ...]:
     """Every alarm that these tails and these other estimates raise.
+
+    `independent` are the tails of as many independent rows, for tests, if rows are in groups.
 
     >>> est = AlphaEstimate(alpha=0.3, n_p=30, n_u=30, method="bbe")
     >>> scores_p, scores_u = np.arange(70.0, 100.0), np.arange(0.0, 90.0, 3.0)
@@ -37,15 +42,23 @@ def find_alarms(
     ['few-positives']
     """
     read = at_ranks(tails, geometric_ranks(tails.n_p))
-    found = [alarm for check in CHECKS for alarm in check(estimate, read)]
+    tested = read
+    if independent is not None and independent is not tails:
+        tested = at_ranks(independent, geometric_ranks(independent.n_p))
+    found = [
+        alarm for check in CHECKS for alarm in check(estimate, tested if check in TESTS else read)
+    ]
     return (*found, *methods_disagree(estimate, others))
 
 
 def few_positives(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """Below 100 positives the point estimate of α = .5 was seen anywhere from .39 to .55."""
-    if estimate.n_p < FEW_POSITIVES:
+    if estimate.worth_p < FEW_POSITIVES:
         seen = counted(estimate.n_p, "known positive")
-        message = f"only {seen}; trust the interval more than the point."
+        told = f"only {seen}"
+        if estimate.worth is not None:
+            told = f"{seen} in groups, worth {counted(estimate.worth_p, 'independent row')}"
+        message = f"{told}; trust the interval more than the point."
         yield Alarm("few-positives", message, "either")
 
 
@@ -129,6 +142,7 @@ def outside_limits(estimate: AlphaEstimate, tails: Tails) -> Alarms:
 CHECKS = (
     few_positives, tiny_bin, no_flat_top, near_one, not_higher, heavy_ties, outside_limits,
 )  # fmt: skip
+TESTS = (no_flat_top, not_higher)
 
 
 def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -> Alarms:
@@ -157,6 +171,34 @@ def repeated_rows(share: float) -> tuple[Alarm, ...]:
         return ()
     message = f"{100 * share:.0f} % of the rows are exact copies of others; keep one of each."
     return (Alarm("repeated-rows", message, "down"),)
+
+
+def near_copies(near: float, following: float, column: str | None = None) -> tuple[Alarm, ...]:
+    """Nearest rows that share their label, and next ones that do not: as if rows were in groups.
+
+    `near` and `following` are shares of unlabeled rows; `column` may name the groups.
+
+    >>> near_copies(0.01, 0.5, "patient_id")[0].message.split("; ")[-1]
+    'give the column that says what rows belong to: --group patient_id (group="patient_id").'
+    """
+    named = "a_column" if column is None else column
+    message = (
+        f"known positives have near-copies that are labeled too: {100 * near:.0f} % of the rows "
+        f"nearest to them are unlabeled, and {100 * following:.0f} % of the next. If rows belong "
+        "together, as visits of one patient do, α is likely too low, and the interval too narrow; "
+        f'give the column that says what rows belong to: --group {named} (group="{named}").'
+    )
+    return (Alarm("near-copies", message, "down"),)
+
+
+def group_column(column: str) -> tuple[Alarm, ...]:
+    """A column that looks like the name of what rows belong to, with one label per value."""
+    message = (
+        f'rows with the same "{column}" are nearly always labeled together or not at all. If they '
+        "belong together, α is likely too low, and the interval too narrow; say so: "
+        f'--group {column} (group="{column}").'
+    )
+    return (Alarm("group-column", message, "down"),)
 
 
 def shared_rows(twins: Twins) -> tuple[Alarm, ...]:

@@ -108,17 +108,37 @@ def add_alarms(
     kappa: float = 0.0,
     others: Sequence[AlphaEstimate] = (),
 ) -> AlphaEstimate:
-    """The same estimate with interval, bound and alarms read from the tails of the evidence."""
-    tails, own = evidence.tails, evidence.crossfitted
+    """The same estimate with interval, bound and alarms read from the tails of the evidence.
+
+    Rows in groups count as the independent rows that they are worth.
+    """
+    tails, own = evidence.independent, evidence.crossfitted
+    if evidence.groups_p is not None:
+        worth = tails.n_p, tails.n_u
+        estimate = replace(estimate, worth=worth, notes=(*estimate.notes, _about_groups(evidence)))
     if confidence is not None:
+        level = evidence.level(confidence)
         estimate = replace(
             estimate,
             confidence=confidence,
             interval=interval(
-                tails, confidence, pure_fraction=pure_fraction, kappa=kappa, crossfitted=own
+                tails, level, pure_fraction=pure_fraction, kappa=kappa, crossfitted=own
             ),
-            interval_assumes=interval_assumes(tails, pure_fraction, crossfitted=own),
-            upper_bound=upper_bound(tails, confidence, crossfitted=own),
+            interval_assumes=interval_assumes(
+                tails, pure_fraction, crossfitted=own, n_p=evidence.tails.n_p
+            ),
+            upper_bound=upper_bound(tails, level, crossfitted=own),
         )
-    found = find_alarms(estimate, tails, others)
+    found = find_alarms(estimate, evidence.tails, others, tails)
     return replace(estimate, alarms=(*estimate.alarms, *found))
+
+
+def _about_groups(evidence: Evidence) -> str:
+    """What every reader of an estimate from groups must know."""
+    both = np.append(evidence.groups_p, evidence.groups_u)
+    tails, worth = evidence.tails, evidence.independent
+    return (
+        f"{np.unique(both).size:,} groups, {both.size:,} rows; folds keep groups together; "
+        f"intervals count groups: {tails.n_p:,} known positives are worth {worth.n_p:,} "
+        f"independent rows, and {tails.n_u:,} unlabeled rows {worth.n_u:,}"
+    )

@@ -134,9 +134,15 @@ def interval(
 
 
 def interval_assumes(
-    tails: Tails, pure_fraction: float | None = None, *, crossfitted: bool = False
+    tails: Tails,
+    pure_fraction: float | None = None,
+    *,
+    crossfitted: bool = False,
+    n_p: int | None = None,
 ) -> str:
     """What the lower end of `interval` assumes, in a clause that can follow it.
+
+    `n_p` is how many positives there are, if these tails count fewer because of groups.
 
     >>> tails = Tails.from_scores(np.ones(50), np.repeat([1.0, 0.0], 500))     # one tied bin
     >>> interval_assumes(tails, crossfitted=True)
@@ -146,7 +152,9 @@ def interval_assumes(
         return f"if no negative scores among the top {100 * pure_fraction:g} % of the positives"
     if not crossfitted:
         return INTERVAL_ASSUMES
-    top = f"the top {_bins_with_a_pure_one(tails)[-1].above_p:,} positives"
+    smallest = _bins_with_a_pure_one(tails)[-1].above_p
+    rows = smallest if n_p is None else round(smallest * n_p / tails.n_p)
+    top = f"the top {rows:,} positives"
     return f"if the unlabeled rows that score like {top} are positive"
 
 

@@ -67,12 +67,16 @@ class Method:
         if self.needs == "probabilities":
             settings = {"share_p": evidence.share_p, **settings}
         found = self.estimate(*self._samples(evidence, plain=not settings), **settings)
-        return replace(found, caution=self.caution)
+        # Weighted positives are worth fewer in tails, but there are as many of them.
+        n_p = found.n_p if evidence.weight_p is None else len(evidence.weight_p)
+        return replace(found, caution=self.caution, n_p=n_p)
 
     def can_read(self, evidence: Evidence) -> bool:
         """Whether the evidence contains what the method reads."""
         if self.needs == "features":
             return evidence.X_p is not None
+        if self.needs != "tails" and evidence.weight_p is not None:
+            return False  # scores alone do not say how much a positive counts
         return evidence.has_scores or (self.needs == "tails" and evidence.counted is not None)
 
     def check(self, evidence: Evidence) -> None:
@@ -99,7 +103,8 @@ class Method:
             return evidence.X_p, evidence.X_u
         if self.needs != "tails":
             return evidence.scores
-        if self.cuts == "best" and plain and not evidence.has_tails:
+        known = evidence.has_tails or evidence.weight_p is not None
+        if self.cuts == "best" and plain and not known:
             return (best_cut(*evidence.scores),)  # the point alone needs no other cut
         return (evidence.tails,)
 

@@ -4,12 +4,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from topbin.core.figures import counted
 from topbin.core.optional import require
 
 POSITIVE = "#0072b2"  # blue and orange stay apart for color-blind readers
 UNLABELED = "#e69f00"
 CHOSEN = "#222222"
 BOUND = "#cc3311"
+NARROW = 6.0  # inches
 
 
 class Display:
@@ -17,6 +19,10 @@ class Display:
 
     ax_: Any = None
     figure_: Any = None
+
+    def __repr__(self) -> str:
+        rows = counted(len(next(iter(self.columns().values()))))
+        return f"<{type(self).__name__}: {rows}; see .frame() and .plot()>"
 
     def frame(self) -> Any:
         """The numbers of the picture as a pandas table."""
@@ -32,9 +38,11 @@ class Display:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.25, linewidth=0.6)
         self.draw(ax)
-        # Under the picture the legend covers no line.
-        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 3}
-        ax.legend(frameon=False, fontsize="small", **place)
+        # Under the picture the legend covers no line; a narrow picture has no room for columns.
+        is_wide = ax.figure.get_figwidth() > NARROW
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14 if is_wide else -0.18)}
+        size = {"ncols": 3 if is_wide else 1, "fontsize": "small" if is_wide else "medium"}
+        ax.legend(frameon=False, **place, **size)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

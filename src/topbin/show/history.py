@@ -11,7 +11,7 @@ from topbin.core.errors import InputError
 from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, Display
 
 
-@dataclass
+@dataclass(repr=False)
 class HistoryDisplay(Display):
     """How the estimate settled while the model learned; one row per epoch and model.
 
@@ -24,9 +24,9 @@ class HistoryDisplay(Display):
     alpha: NDArray[np.float64]
 
     @classmethod
-    def from_estimator(cls, classifier: Any) -> "HistoryDisplay":
-        """The picture of a fitted classifier's `history_`."""
-        return cls.from_history([record(epoch) for epoch in classifier.history_])
+    def from_estimator(cls, classifier: Any, *, ax: Any = None) -> "HistoryDisplay":
+        """Draw the picture of a fitted classifier's `history_`."""
+        return cls.from_history([record(epoch) for epoch in classifier.history_]).plot(ax)
 
     @classmethod
     def from_history(cls, history: Sequence[dict[str, Any]]) -> "HistoryDisplay":

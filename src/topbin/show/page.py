@@ -9,11 +9,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
 from topbin.core.estimate import (
-    BOUND_ASSUMES,
     DIRECTION,
     INTERVAL_ASSUMES,
     AlphaEstimate,
-    too_few,
 )  # fmt: skip
 from topbin.core.figures import counted, figure, percent, visible
 from topbin.core.optional import require
@@ -24,6 +22,7 @@ from topbin.evaluate.sensitivity import MEANS
 from topbin.show.canvas import Display
 from topbin.show.gamma import GammaDisplay
 from topbin.show.history import HistoryDisplay
+from topbin.show.pictures import Picture
 from topbin.show.pr import PRDisplay
 from topbin.show.roc import ROCDisplay
 from topbin.show.scores import ScoreDisplay
@@ -43,12 +42,20 @@ MEANING = {
     "above-bound": "The point counts rows as positive that the known positives do not account for.",
     "repeated-rows": "Models that score a row have seen a copy of it, so known positives score too "
     "high; interval and bound, which count every copy, are too narrow.",
+    "near-copies": "Models that score a visit have seen the other visits of the same patient, so "
+    "known positives score too high and hidden ones too low.",
+    "group-column": "Models that score a row have seen other rows of the same group, so known "
+    "positives score too high and hidden ones too low.",
     "shared-rows": "Some known positives seem to be listed again as unlabeled.",
+    "biased-labels": "Some kinds of positives are labeled more often than others; those that are "
+    "rarely labeled are then undercounted.",
     "leak": "A column that was filled in because of the label makes all other rows look negative.",
     "steep-start": "Hardly any positive is unlabeled, or too few rows have too many columns.",
     "diverged": "Training failed and was stopped; an earlier state of the model was used.",
     "alpha-near-one": "During training, the model did not yet separate positives from the rest.",
 }
+FIGURE = 5.0, 4.6  # inches
+LABELS, LINE = 45, 15.5  # points: what stands below a chart beside its legend, a line of that
 CAPTION = {
     "TopBinDisplay": "Rows are ranked by score and cut at every score. The line is the share of "
     "unlabeled rows above a cut, divided by the share of known positives above it. Where the rows "
@@ -67,10 +74,13 @@ CAPTION = {
 
 
 def page(
-    result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]] = ()
+    result: Mapping[str, Any],
+    fitted: Any,
+    candidates: Sequence[Mapping[str, Any]] = (),
+    gallery: Sequence[Picture] = (),
 ) -> str:
-    """The whole report; `fitted` has `evidence_` and `estimate_`."""
-    return _render("page.html", result, fitted, candidates)
+    """The whole report; `fitted` has `evidence_` and `estimate_`, the gallery is of candidates."""
+    return _render("page.html", result, fitted, candidates, gallery)
 
 
 def fragment(result: Mapping[str, Any], fitted: Any) -> str:
@@ -79,18 +89,23 @@ def fragment(result: Mapping[str, Any], fitted: Any) -> str:
 
 
 def _render(
-    template: str, result: Mapping[str, Any], fitted: Any, candidates: Sequence[Mapping[str, Any]]
+    template: str,
+    result: Mapping[str, Any],
+    fitted: Any,
+    candidates: Sequence[Mapping[str, Any]],
+    gallery: Sequence[Picture] = (),
 ) -> str:
     environment = Environment(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
     displays: list[Display] = [
-        TopBinDisplay.from_estimator(fitted),
-        ScoreDisplay.from_estimator(fitted),
+        TopBinDisplay.from_tails(fitted.evidence_.tails, fitted.estimate_),
+        ScoreDisplay.from_evidence(fitted.evidence_, fitted.estimate_),
     ]
     if len(result.get("history", ())) > 1:
         displays.append(HistoryDisplay.from_history(result["history"]))
+    read_back = AlphaEstimate.from_dict(result["estimate"])
     return environment.get_template(template).render(
         result=result,
         estimate=result["estimate"],
@@ -98,9 +113,9 @@ def _render(
         audited=audited_answer(result),
         needs_random=NEEDS_RANDOM,
         meaning=MEANING,
-        range_only=RANGE_ONLY,
+        has_point=read_back.worth_p >= RANGE_ONLY,
         interval_assumes=result["estimate"].get("interval_assumes", INTERVAL_ASSUMES),
-        bound_assumes=BOUND_ASSUMES,
+        bound_assumes=read_back.bound_assumes,
         direction=DIRECTION,
         verdict=VERDICTS,
         figure=figure,
@@ -115,6 +130,7 @@ def _render(
         gamma_means=MEANS,
         curve_pictures=[picture(display) for display in curve_displays(fitted)],
         candidates=candidates,
+        gallery=gallery,
         columns=list(candidates[0]) if candidates else [],
     )
 
@@ -128,7 +144,8 @@ def curve_displays(fitted: Any) -> list[Display]:
 
 def picture(display: Display) -> tuple[str, str, str]:
     """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
-    drawn = display.plot()
+    drawn = display.plot(_axis())
+    _arrange(drawn)
     return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
 
 
@@ -151,9 +168,9 @@ def answer(estimate: Mapping[str, Any]) -> str:
     low, high = estimate["interval"]
     rows = f"{low * n_u:,.0f} to {counted(high * n_u)}"
     ends = f"{percent(low)} %", f"{percent(high)} %"
-    if estimate["n_p"] < RANGE_ONLY:
-        return f"Between {' and '.join(ends)} {among}: {rows}. {too_few(estimate['n_p'])}."
     found = AlphaEstimate.from_dict({"method": "", **estimate})
+    if found.worth_p < RANGE_ONLY:
+        return f"Between {' and '.join(ends)} {among}: {rows}. {found.too_few}."
     if (most := found.leading_bound) is not None:
         point = (
             f"{estimate['method']} gives {percent(estimate['alpha'])} %, which is above that bound"
@@ -177,13 +194,27 @@ def audited_answer(result: Mapping[str, Any]) -> str | None:
     return said.replace("are positive", "are positive, by the audit", 1)
 
 
+def _axis() -> Any:
+    """An axis so small that its text can be read on a phone, where the picture is 340 px wide."""
+    plt = require("matplotlib.pyplot", extra=None, caller="the report")
+    return plt.subplots(figsize=FIGURE)[1]
+
+
+def _arrange(drawn: Display) -> None:
+    """Leave room for all text. A layout engine would draw everything twice to find out how much."""
+    lines = len(drawn.ax_.get_legend().get_texts())
+    below = (LABELS + LINE * lines) / (72 * FIGURE[1])
+    drawn.figure_.subplots_adjust(left=0.16, right=0.97, top=0.93, bottom=below)
+
+
 def svg(figure: Any) -> str:
     """The figure as inline SVG with ids that depend on its content alone."""
     mpl = require("matplotlib", extra=None, caller="the report")
     plt = require("matplotlib.pyplot", extra=None, caller="the report")
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "topbin", "svg.fonttype": "path"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        plain = {"metadata": {"Date": None, "Creator": None}}
+        figure.savefig(buffer, format="svg", **plain)
     plt.close(figure)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]

@@ -13,7 +13,7 @@ from topbin.mpe.estimate import estimate_alpha
 from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, Display
 
 
-@dataclass
+@dataclass(repr=False)
 class ScoreDisplay(Display):
     """How the two samples score: hidden positives are where the two histograms overlap.
 
@@ -36,9 +36,9 @@ class ScoreDisplay(Display):
         return cls.from_evidence(evidence, estimate_alpha(evidence, method=method), bins=bins)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, bins: int = 40) -> "ScoreDisplay":
-        """The picture of a fitted estimator, from its `evidence_` and its `estimate_`."""
-        return cls.from_evidence(estimator.evidence_, estimator.estimate_, bins=bins)
+    def from_estimator(cls, estimator: Any, *, bins: int = 40, ax: Any = None) -> "ScoreDisplay":
+        """Draw the picture of a fitted estimator, from its `evidence_` and its `estimate_`."""
+        return cls.from_evidence(estimator.evidence_, estimator.estimate_, bins=bins).plot(ax)
 
     @classmethod
     def from_evidence(
@@ -48,7 +48,9 @@ class ScoreDisplay(Display):
         both = evidence.scores
         ends = np.array([[float(scores.min()), float(scores.max())] for scores in both])
         edges = np.histogram_bin_edges(ends, check_count(bins, "bins"))
-        share_p, share_u = (np.histogram(scores, edges)[0] / scores.size for scores in both)
+        weights = (evidence.weight_p, None)
+        counts = [np.histogram(z, edges, weights=w)[0] for z, w in zip(both, weights, strict=True)]
+        share_p, share_u = (found / found.sum() for found in counts)
         return cls(edges, share_p, share_u, estimate)
 
     def columns(self) -> dict[str, Any]:

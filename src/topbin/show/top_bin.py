@@ -15,7 +15,7 @@ from topbin.show.canvas import BOUND, CHOSEN, POSITIVE, Display
 POINTS = 600
 
 
-@dataclass
+@dataclass(repr=False)
 class TopBinDisplay(Display):
     """Where the ratio is flat the top bin is pure, and its height is α.
 
@@ -49,9 +49,9 @@ class TopBinDisplay(Display):
         return cls.from_tails(evidence.tails, estimate)
 
     @classmethod
-    def from_estimator(cls, estimator: Any) -> "TopBinDisplay":
-        """The picture of a fitted estimator, from its `evidence_` and its `estimate_`."""
-        return cls.from_tails(estimator.evidence_.tails, estimator.estimate_)
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> "TopBinDisplay":
+        """Draw the picture of a fitted estimator, from its `evidence_` and its `estimate_`."""
+        return cls.from_tails(estimator.evidence_.tails, estimator.estimate_).plot(ax)
 
     @classmethod
     def from_tails(cls, tails: Tails, estimate: AlphaEstimate) -> "TopBinDisplay":

@@ -35,9 +35,9 @@ from topbin.store.plain import plain, to_json, to_toml
 from topbin.store.schema import misfit, read_json
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
-ROWS = "unlabeled.parquet"
+ROWS, IMAGES = "unlabeled.parquet", "images"
 # What a run leaves beside SETTINGS.
-LEFT = (EVENTS, RESULT, STAGES, ROWS, "candidates.csv", "report.html", "model", "refit")
+LEFT = (EVENTS, RESULT, STAGES, ROWS, IMAGES, "candidates.csv", "report.html", "model", "refit")
 SCHEMA = "topbin-result-1"
 MOST = 256 << 20  # bytes of a file that people read
 MAY_CHANGE = frozenset({"time_limit"})  # how long to work; what is found by then is the same
@@ -91,7 +91,8 @@ def open_run(
             yield RunFolder(path, resume)
         except (InputError, MissingExtra):
             # Settings alone would stand in the way of the same command, corrected.
-            if {p.name for p in path.iterdir()} <= {SETTINGS, LOCK}:
+            if {p.name for p in path.iterdir()} <= {SETTINGS, LOCK, IMAGES}:
+                remove(path / IMAGES)
                 remove(path / SETTINGS)
             raise
 

@@ -1,15 +1,30 @@
 """The model of a run and the encoder that feeds it: what `topbin score` does, for frames."""
 
+import os
 import warnings
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch, as_pandas
+from topbin.data.beside import as_column
 from topbin.data.columns import Columns, as_columns
-from topbin.data.features import Features
+from topbin.data.features import Feature, Features
+from topbin.data.images.cache import (
+    LEAVE_OUT,
+    REFUSE,
+    bad_sentences,
+    check_bad,
+    decode_files,
+    refuse_bad,
+)
+from topbin.data.images.files import find_images
+from topbin.data.images.rows import Images
 from topbin.learn.explain import Explanation, explain
 from topbin.store.models import load, load_encoder, reading
 from topbin.store.runs import read_result
@@ -64,15 +79,22 @@ class Scorer:
     model: Any
     encoder: Features
 
-    def score(self, frame: Any, *, why: bool = False) -> Any:
+    def score(self, frame: Any, *, why: bool = False, bad_images: str = LEAVE_OUT) -> Any:
         """The rows with two columns more: p(positive) among the unlabeled, and whether it is > .5.
 
         With `why`, three more say what moved the score of each row; that takes a millisecond or
         more per row, and is TB013 where the model cannot be explained.
 
-        `frame` is a pandas, polars or arrow frame, or a `Batch`; what comes back is a pandas frame.
-        Columns that the model does not read may be missing, or be others.
+        `frame` is a pandas, polars or arrow frame, a matrix of vectors, or a `Batch`; what comes
+        back is a pandas frame. Columns that the model does not read may be missing, or be others.
+        If the model reads images, `frame` can also be a folder, a list of files or an array; files
+        that cannot be read are left out with a warning, or with `bad_images="refuse"` an error.
         """
+        if self.encoder.image is not None:
+            scored, left_out = self.score_images(frame, why=why, bad_images=bad_images)
+            for words in left_out:
+                warnings.warn(words, stacklevel=2)
+            return scored
         scored, told = self.score_batch(frame, why=why)
         for doubt in told.doubts():
             warnings.warn(doubt, stacklevel=2)
@@ -80,8 +102,9 @@ class Scorer:
 
     def score_batch(self, frame: Any, *, why: bool = False) -> tuple[Any, Told]:
         """As `score`, with what the columns told the model instead of warnings."""
+        frame = as_column(frame)
         table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
-        given = table.frame if isinstance(frame, Batch) else as_pandas(frame)
+        given = table.readable if isinstance(frame, Batch) else as_pandas(frame)
         refuse_scored(table.kinds, table.name)
         columns = as_columns(table)
         X = self.encoder.encode(columns)
@@ -91,6 +114,22 @@ class Scorer:
         ours = {f"{REASON}{name}": texts for name, texts in reasons.items()}
         scored = given.assign(**{PROBABILITY: p, POSITIVE: p > 0.5, **ours})
         return scored, Told.of(self.encoder, columns)
+
+    def score_images(
+        self, given: Any, *, why: bool = False, bad_images: str = LEAVE_OUT
+    ) -> tuple[Any, list[str]]:
+        """As `score`, with a sentence for each reason why images were left out."""
+        check_bad(bad_images)
+        if why:
+            raise InputError("TB013", "scores of images cannot be explained; leave out why.")
+        assert self.encoder.image is not None
+        frame, images, bad = _image_rows(given, self.encoder.image)
+        if bad_images == REFUSE or not len(images):
+            refuse_bad(bad)
+        refuse_scored(frame.columns, "the rows")
+        with reading("the model of the run"):
+            p = self.model.predict_proba(images)[:, 1]
+        return frame.assign(**{PROBABILITY: p, POSITIVE: p > 0.5}), bad_sentences(bad)
 
     def explain(self, frame: Any) -> Explanation:
         """What each column, or word, adds to the score of each row; as `Result.explain`."""
@@ -104,6 +143,21 @@ class Scorer:
             name = type(self.model.model_).__name__
             raise InputError("TB013", f"the scores of {name} cannot be explained.")
         return explain(models, X, self.encoder, table.select(self.encoder.columns).frame)
+
+
+def _image_rows(given: Any, feature: Feature) -> tuple[Any, Images, dict[str, str]]:
+    """The rows whose images can be read, as a frame, the images, and the files that cannot."""
+    column, shape = feature.name, feature.shape
+    if isinstance(given, np.ndarray):
+        names = [f"image {i + 1}" for i in range(len(given))]
+        return pd.DataFrame({column: names}), Images.of(given), {}
+    if isinstance(given, str | os.PathLike | list | tuple):
+        given = pd.DataFrame({column: find_images(given)})
+    table = given if isinstance(given, Batch) else Batch.from_frame(given)
+    Features((feature,)).check(table)
+    paths = table.frame[column].fillna("").astype(str).tolist()
+    done = decode_files(paths, shape=shape)
+    return table.take(done.kept).frame, done.images, done.bad
 
 
 def read_scorer(run: Path, *, net: Any = None) -> Scorer:

@@ -62,7 +62,7 @@ def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckPar
     ):
         listing = "select table_name from information_schema.tables where table_schema = 'main'"
         tables = [row[0] for row in connection.rows(listing)]
-    relation = identifier(_only_table(name, tables)) if sql is None else ""
+    relation = identifier(only_table(name, tables)) if sql is None else ""
     part = DuckPart(path=path, name=name, relation=relation, query=sql, own={}, types={})
     return replace(part, is_database=True).described()
 
@@ -74,13 +74,13 @@ def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqliteP
         listed = [found for (found,) in connection.execute(listing)]
     tables = [table for table in listed if not table.startswith("sqlite_")]
     asked = f"(\n{(sql or '').strip().rstrip(';')}\n)"
-    query = asked if sql is not None else identifier(_only_table(name, tables))
+    query = asked if sql is not None else identifier(only_table(name, tables))
     with _sqlite(path, name, "TB102" if sql is None else "TB113") as connection:
         types, rows = _types(connection, query)
     return SqlitePart(path=path, name=name, types=types, query=query, size=rows, is_database=True)
 
 
-def _only_table(name: str, tables: Sequence[str]) -> str:
+def only_table(name: str, tables: Sequence[str]) -> str:
     """The one table of a database, or TB113 with what to ask for."""
     if len(tables) != 1:
         found = f"{len(tables):,} tables ({quoted(sorted(tables)) or 'none'})"

@@ -338,6 +338,8 @@ def _selected(column: str, own: str, wanted: str) -> str:
     name, kind = identifier(column), kind_of(wanted)
     if kind in ("string", "other", "blank"):
         return name if own == "VARCHAR" else f"{name}::VARCHAR as {name}"
+    if kind == "vector":
+        return f"{name}::DOUBLE[] as {name}"
     if kind_of(own) == "blank":
         return f"{name}::{'TIMESTAMP' if kind == 'date' else wanted} as {name}"
     if "TZ" in own or "TIME ZONE" in own:  # a plain cast would drop the offset

@@ -7,7 +7,7 @@ positives to be like the others, as the estimate does: biased labels cannot show
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import exp, hypot, inf, log
 from typing import Any
 
@@ -29,13 +29,18 @@ SPREAD = 1.2
 
 @dataclass(frozen=True, slots=True)
 class TopBin:
-    """How many rows score at least the cut, of all unlabeled and of all known positives."""
+    """How many rows score at least the cut, of all unlabeled and of all known positives.
+
+    Rows in groups count as fewer independent ones: `worth_u` and `worth_p` say what one is worth.
+    """
 
     cut: float
     above_u: int
     n_u: int
     above_p: int
     n_p: int
+    worth_u: float = field(default=1.0, repr=False)
+    worth_p: float = field(default=1.0, repr=False)
 
     @classmethod
     def at(cls, scores_p: Scores, scores_u: Scores, *, share: float = SHARE) -> "TopBin":
@@ -60,8 +65,8 @@ class TopBin:
         return cls(float(stored["cut"]), *counts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        return asdict(self)
+        """Plain Python values, ready for JSON; what rows are worth, the run itself says."""
+        return {k: v for k, v in asdict(self).items() if not k.startswith("worth")}
 
     def alpha(self, positive: float, drawn: float) -> float:
         """α = q_u·(k/m)/q_p, at most 1.
@@ -96,15 +101,15 @@ class TopBin:
 
     def _distances(self, doubt: float) -> Interval:
         """How far q_u/q_p may be off downward and upward, in logarithms."""
-        rows = self.n_p / SPREAD**2
-        hits = self.above_p / SPREAD**2
-        q_u, q_p = self.above_u / self.n_u, hits / rows
+        rows, hits = (n * self.worth_p / SPREAD**2 for n in (self.n_p, self.above_p))
+        n_u, above_u = self.n_u * self.worth_u, self.above_u * self.worth_u
+        q_u, q_p = above_u / n_u, hits / rows
         down = (
-            log(q_u / float(exact_lower(self.above_u, self.n_u, doubt))),
+            log(q_u / float(exact_lower(above_u, n_u, doubt))),
             log(float(exact_upper(hits, rows, doubt)) / q_p),
         )
         up = (
-            log(float(exact_upper(self.above_u, self.n_u, doubt)) / q_u),
+            log(float(exact_upper(above_u, n_u, doubt)) / q_u),
             log(q_p / float(exact_lower(hits, rows, doubt))),
         )
         return hypot(*down), hypot(*up)

@@ -52,6 +52,7 @@ from topbin.job.audits.rows import (
     Wanted,
     draw_from_files,
     draw_from_rows,
+    read_groups,
     read_scores,
 )
 from topbin.job.files import MODEL, REPORT, report_of
@@ -68,6 +69,9 @@ HOW = {
     TOP: "Random rows of the top bin, in random order.",
     RECALL: "Random rows from both sides of the threshold, in random order.",
 }
+ROWS_NOT_GROUPS = " Rows were drawn, not groups: judge each by itself."
+# Rows that were drawn at random are a random sample of these rows, however they are grouped.
+OF_THESE_ROWS = "rows were drawn, not groups, so it holds for these rows"
 NOTE = "Add no rows from candidates.csv: those are not random, and would bias the audit."
 
 
@@ -183,6 +187,7 @@ def _draw(
         rows = frame.pop("row").tolist()
         frame = in_front(frame, {"row": rows, ANSWER: ""})
         how = HOW[sample.kind if where == ANYWHERE else where]
+        how += ROWS_NOT_GROUPS if result["data"].get("group") else ""
         frame[unused(ABOUT, frame)] = [f"{how} {NOTE}"] + [""] * (sample.n - 1)
         drawn = {**sample.to_dict(), "row": rows, "data": result["data"]["hash"]}
         drawn |= {"n": wanted.n, "where": where} | ({"bin": top.to_dict()} if top else {})
@@ -294,7 +299,7 @@ def judged_state(
             "within": within,
         }
         if where == TOP and top is not None:
-            found.append(judge_top(top, said, estimate, **more))
+            found.append(judge_top(_worth(top, estimate), said, estimate, **more))
             continue
         one = judge(
             sample, said, estimate, **more,
@@ -302,8 +307,10 @@ def judged_state(
         )  # fmt: skip
         if where == ANYWHERE and scores_p is not None:
             positives = sample.rows[np.asarray(said) == POSITIVE]
-            one = replace(one, labels=compare_labels(scores_p, scores_u[positives]))
+            one = replace(one, labels=_labels(folder, scores_p, scores_u, positives))
         found.append(replace(one, kind=kind))
+    if result["data"].get("group"):
+        found = [replace(one, assumes=f"{one.assumes}; {OF_THESE_ROWS}") for one in found]
     if not found:
         raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
     found.sort(key=lambda one: one.n_positive + one.n_negative < ENOUGH)
@@ -311,6 +318,29 @@ def judged_state(
     if scores_u is not None:
         bound = _recall(folder, result, state, (scores_p, scores_u), recall, look)
     return replace(found[0], others=tuple(found[1:]), recall=bound), look
+
+
+def _worth(top: TopBin, estimate: AlphaEstimate) -> TopBin:
+    """The bin with rows that count as the independent rows that they are worth."""
+    if estimate.worth is None:
+        return top
+    worth_p, worth_u = estimate.worth
+    return replace(top, worth_p=worth_p / estimate.n_p, worth_u=worth_u / estimate.n_u)
+
+
+def _labels(folder: Path, scores_p: Any, scores_u: Any, positives: Any) -> str:
+    """Whether the positives that were found score like the labeled ones, or their groups do."""
+    groups_p, groups_u = read_groups(folder)
+    if groups_p is None or groups_u is None:
+        return compare_labels(scores_p, scores_u[positives])
+    known, found = (
+        np.bincount(codes, scores)[np.unique(codes)] / np.bincount(codes)[np.unique(codes)]
+        for scores, codes in (
+            (scores_p, groups_p),
+            (scores_u[positives], groups_u[positives]),
+        )
+    )
+    return compare_labels(known, found, what="groups with positives")
 
 
 def _recall(
@@ -382,6 +412,7 @@ def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     folder, result = Path(run), read_result(run)
     scores_p, scores_u, f_u = read_scores(folder, result)
     top = None if scores_u is None else TopBin.at(scores_p, scores_u)
+    top = None if top is None else _worth(top, AlphaEstimate.from_dict(result["estimate"]))
     told = result["estimate"]
     # After an audit its α is the better guess.
     alpha = (result.get("audit") or told)["alpha"]

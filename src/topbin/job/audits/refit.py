@@ -29,6 +29,7 @@ from topbin.learn.classifiers.elkan_noto import fit_weighted
 from topbin.learn.classifiers.fitting import TrainingTable
 from topbin.learn.crossfit import Ensemble
 from topbin.learn.defaults import coarse, default_model
+from topbin.learn.groups import folds_of
 from topbin.learn.posterior import fit_posterior
 from topbin.store.models import load, reading, save
 from topbin.store.runs import ROWS, open_run, read_result, read_settings, write_result
@@ -115,6 +116,12 @@ def _read_again(folder: Path, result: Any, sql: str | None) -> Prepared:
             "the run was fitted on a sample, so most answered rows are not in memory to train "
             "with. Fit again with the answers in the label column.",
         )
+    if "image" in result["data"]:
+        raise InputError(
+            "TB136",
+            "the run was fitted on images, and their nets do not learn from answers. Move the "
+            "images that are positive to the known ones, and fit again.",
+        )
     settings = named_files(folder, sql)
     if os.path.lexists(folder / ROWS) and not any(map(os.path.exists, result["data"]["source"])):
         raise InputError(
@@ -134,17 +141,26 @@ def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, li
     estimator = default_model(X)
     X = coarse(X, estimator)
     share, weight = np.ones(kept.size), np.ones(kept.size)
+    given = np.ones(1) if data.weight is None else data.weight[kept]
     unlabeled = np.flatnonzero(~is_p)
     share[unlabeled] = f
     share[unlabeled[at]], weight[unlabeled[at]] = truth, WEIGHT
+    weight = weight * given
     scores, models = np.empty(kept.size), []
     # `share` of a held-out row, and so its answer, is not in the table that its model learns from.
-    for train, held in KFold(FOLDS, shuffle=True, random_state=0).split(is_p):
+    for train, held in _folds(data, is_p, kept):
         table = TrainingTable(X[train], is_p[train], weight[train])
         model = fit_weighted(estimator, table, share[train][~is_p[train]])
         scores[held] = positive_scores(model, X[held])
         models.append(model)
     return scores[is_p], scores[~is_p], models
+
+
+def _folds(data: Prepared, is_p: Any, kept: Any) -> Any:
+    """Rows to train on and rows held out, groups as a whole."""
+    if data.kept is None or data.kept.together is None:
+        return KFold(FOLDS, shuffle=True, random_state=0).split(is_p)
+    return folds_of(is_p, FOLDS, 0, together=data.kept.together.at(kept))
 
 
 def _write(

@@ -22,6 +22,7 @@ from topbin.job.audits.answers import ANSWERS, WAIT, AuditState, read_state, wri
 from topbin.job.audits.audit import audit, judge_audit, pooled
 from topbin.job.audits.rows import ANYWHERE, TOP, read_scores
 from topbin.job.files import CANDIDATES, read_stored
+from topbin.show.pictures import LARGE, Pictures, open_pictures
 from topbin.store.runs import read_result
 
 AWAY = 30.0  # seconds without a sign of life after which a page no longer holds its row
@@ -42,6 +43,7 @@ class Review:
     scores_u: Any = None
     probabilities: Any = None
     given: "Counter[str]" = field(default_factory=Counter)  # answers saved through this Review
+    pictures: Pictures | None = None  # of the images of the run, by path
     _state: AuditState = field(init=False)
     _stamp: Any = None
     _held: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -66,7 +68,17 @@ class Review:
     def row(self, number: int) -> dict[str, Any]:
         """A row with its columns and its answer so far."""
         cells = [{"name": name, "text": text} for name, text in self._cells(number)]
-        return {"row": number, "cells": cells, "answer": self._answers().get(number)}
+        found = {"row": number, "cells": cells, "answer": self._answers().get(number)}
+        return {**found, "pictures": self._pictures(number)}
+
+    def _pictures(self, number: int) -> list[str]:
+        """Pictures of a row, as addresses that hold them; only a row of the run has any."""
+        if self.pictures is None:
+            return []
+        column = self.result["data"]["image"]["column"]
+        paths = [text for name, text in self._cells(number) if name == column]
+        found = (self.pictures.of(path, LARGE) for path in paths)
+        return [address for address in found if address is not None]
 
     def save(self, row: int, answer: str, *, seen: str | None = None) -> str | None:
         """Save an answer at once. If another one is there that the person has not seen, return it.
@@ -190,11 +202,13 @@ def open_review(
     left to it, where nobody sees their rank.
     """
     folder, result = Path(run), read_result(run)
+    pictures = open_pictures(folder) if "image" in result["data"] else None
     if candidates:
         frame = read_stored(folder, CANDIDATES)
         drawn = {row for one in read_state(folder).draws for row in one["row"]}
         frame = frame[~frame["row"].isin(drawn)]
-        return Review(folder, None, _texts(frame["row"], frame.drop(columns="row")), result)
+        rows = _texts(frame["row"], frame.drop(columns="row"))
+        return Review(folder, None, rows, result, pictures=pictures)
     audits = audit(folder)
     state = audits.state
     alike = [one for one in state.draws if one.get("where", ANYWHERE) == where]
@@ -208,7 +222,7 @@ def open_review(
     # Around the columns of the table, a draw has the number, the answer and a note.
     rows = _texts(frame["row"], frame.iloc[:, 2:-1])
     _, scores_u, probabilities = read_scores(folder, result)
-    return Review(folder, where, rows, result, scores_u, probabilities)
+    return Review(folder, where, rows, result, scores_u, probabilities, pictures=pictures)
 
 
 def _texts(numbers: Any, frame: Any) -> dict[int, list[tuple[str, str]]]:

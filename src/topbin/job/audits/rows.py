@@ -166,6 +166,13 @@ def read_scores(folder: Path, result: Mapping[str, Any]) -> tuple[Any, Any, Any]
         return scores_p, scores_u, model.posterior_(scores_u)
 
 
+def read_groups(folder: Path) -> tuple[Any, Any]:
+    """The groups of known positives and of unlabeled rows; None where rows are independent."""
+    with reading(folder / MODEL):
+        evidence = load(folder / MODEL).evidence_
+        return evidence.groups_p, evidence.groups_u
+
+
 def _unlabeled(folder: Path, told: Mapping[str, Any], sql: str | None) -> Any:
     """All unlabeled rows with their numbers."""
     if os.path.lexists(folder / ROWS):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from topbin.core.errors import InputError
+from topbin.data.images.rows import Images
 from topbin.learn.backends.needs_torch import Dataset, Tensor, torch
 
 
@@ -17,7 +18,7 @@ def as_rows(X: Any, name: str) -> Any:
     """A tensor, tuple of tensors or Dataset; numbers are checked, and copied only if needed."""
     if isinstance(X, tuple):
         return tuple(as_rows(part, name) for part in X)
-    if isinstance(X, Dataset):
+    if isinstance(X, Dataset | Images):
         return X
     rows = X if isinstance(X, Tensor) else _from_array(X, name)
     if rows.ndim == 0:
@@ -46,6 +47,8 @@ def _from_array(X: Any, name: str) -> Tensor:
 
 def row_shape(X: Any) -> tuple[int, ...] | None:
     """The shape of one row of a tensor; tuples and Datasets have no single one."""
+    if isinstance(X, Images):
+        return X.row_shape
     return tuple(X.shape[1:]) if isinstance(X, Tensor) else None
 
 
@@ -53,6 +56,8 @@ def take(X: Any, rows: Tensor, name: str) -> Any:
     """The batch of these rows: a tensor, or a tuple or dict of tensors, as the net takes it."""
     if isinstance(X, Tensor):
         return X[rows.to(X.device)]
+    if isinstance(X, Images):
+        return torch.from_numpy(X.read(rows.numpy()))
     if isinstance(X, tuple):
         return tuple(take(part, rows, name) for part in X)
     return torch.utils.data.default_collate([_item(X, row, name) for row in rows.tolist()])

@@ -268,9 +268,10 @@ def torch_backend(
     )  # fmt: skip
 
 
-def _spread(X: Tensor, most: int) -> Tensor:
+def _spread(X: Any, most: int) -> Any:
     """At most so many rows, spread evenly over all of them."""
-    return X[torch.linspace(0, len(X) - 1, min(most, len(X)), dtype=torch.float64).long()]
+    rows = torch.linspace(0, len(X) - 1, min(most, len(X)), dtype=torch.float64).long()
+    return take(X, rows, "X")
 
 
 def name_for(net: str, shape: tuple[int, ...]) -> str:

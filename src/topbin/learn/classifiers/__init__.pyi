@@ -1,6 +1,9 @@
 from .alpha import AlphaEstimator as AlphaEstimator
 from .dedpul import DEDPULClassifier as DEDPULClassifier
 from .elkan_noto import ElkanNotoClassifier as ElkanNotoClassifier
+from .labeling import SAREMClassifier as SAREMClassifier
+from .labeling import SubtypesClassifier as SubtypesClassifier
+from .labeling import subtypes as subtypes
 from .plans import NetPlan as NetPlan
 from .tedn import TEDnClassifier as TEDnClassifier
 from .with_alpha import CVIRClassifier as CVIRClassifier

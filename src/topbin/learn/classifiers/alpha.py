@@ -14,10 +14,13 @@ from topbin.learn.classifiers.face import PUEstimator, check_weight
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
 from topbin.learn.classifiers.tables import check_columns
 from topbin.learn.crossfit import Plan
+from topbin.learn.groups import read_together
 from topbin.learn.learners.pvu import PVU
 from topbin.mpe.alarms import shared_rows
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import METHODS, Method, find_method
+
+NO_FOLDS = "groups change nothing here: {} makes no folds and gives no interval"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -55,8 +58,13 @@ class AlphaEstimator(PUEstimator):
     pure_fraction: float | None = None
     kappa: float = 0.0
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "AlphaEstimator":
-        """Learn α from features X and labels y; every row that is not positive is unlabeled."""
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> "AlphaEstimator":
+        """Learn α from features X and labels y; every row that is not positive is unlabeled.
+
+        Rows with the same of `groups` are held out together, and intervals count groups.
+        """
         method = find_method(self.method)
         check_count(self.cv, "cv", least=2)
         check_count(self.repeats, "repeats")
@@ -64,13 +72,17 @@ class AlphaEstimator(PUEstimator):
         X = check_columns(self, X, reset=True)
         labels = self._read_labels(y, X.shape[0])
         weight = check_weight(sample_weight, X.shape[0])
+        together = read_together(groups, None, X.shape[0])
         known = ~labels.is_negative
         X, is_positive = X[known], labels.is_positive[known]
         if method.needs == "features":
             found = method.read(Evidence(X_p=X[is_positive], X_u=X[~is_positive]))
+            if together is not None:
+                found = replace(found, notes=(*found.notes, NO_FOLDS.format(self.method)))
         else:
             weight = None if weight is None else weight[known]
-            found = self._from_scores(method, TrainingTable(X, is_positive, weight))
+            own = None if together is None else together.at(known)
+            found = self._from_scores(method, TrainingTable(X, is_positive, weight, own))
         twins = shared_rows(find_twins(X[is_positive], X[~is_positive]))
         self.estimate_ = replace(found, alarms=(*found.alarms, *twins))
         self.alpha_ = self.estimate_.alpha

@@ -27,6 +27,7 @@ from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTa
 from topbin.learn.classifiers.plans import check_plan, is_net
 from topbin.learn.classifiers.tables import is_table, read_table, stack
 from topbin.learn.crossfit import Progress
+from topbin.learn.groups import Together, read_together
 from topbin.learn.learners.pvu import PVU
 from topbin.learn.risk import Learner
 from topbin.learn.select import Floats, RowNumbers, n_rows
@@ -82,20 +83,26 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
     time_limit: float | None = None
     on_event: Callable[[Progress], object] | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, times: Any = None
+    ) -> Self:
         """Learn from one table and its labels; every row that is not positive is unlabeled.
 
-        Weights shape the models; α counts rows.
+        Weights shape the models; α counts rows. `groups` has one value per row: rows with the same
+        value, such as visits of one patient, are held out together, and intervals count groups. A
+        row with a missing value is a group of its own. `times` asks for folds that are blocks of
+        time: see `topbin.learn.crossfit`.
         """
         options = self._options()
         X, is_positive, known = self._read_all(X, y)
         weight = check_weight(sample_weight, n_rows(X))
-        return self._fit_rows(X, is_positive, known, weight, options)
+        together = read_together(groups, times, n_rows(X))
+        return self._fit_rows(X, is_positive, known, weight, options, together)
 
-    def fit_pu(self, X_p: Any, X_u: Any, sample_weight: Any = None) -> Self:
+    def fit_pu(self, X_p: Any, X_u: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn from two samples: known positives, and unlabeled rows.
 
-        The weights are those of the rows of X_p, then those of the rows of X_u.
+        Weights and groups are those of the rows of X_p, then those of the rows of X_u.
         """
         options = self._options()
         n_p, n_u = n_rows(X_p), n_rows(X_u)
@@ -104,26 +111,36 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         self.classes_ = np.array([usual if value is None else value for value, usual in given])
         self.label_note_ = labels.note
         weight = check_weight(sample_weight, n_p + n_u)
+        together = read_together(groups, None, n_p + n_u)
         if is_table(X_p) or is_table(X_u):
             X = self._read(stack(X_p, X_u), reset=True)
-            return self._fit_rows(X, labels.is_positive, np.arange(n_p + n_u), weight, options)
+            known = np.arange(n_p + n_u)
+            return self._fit_rows(X, labels.is_positive, known, weight, options, together)
         X_p = self._read(X_p, reset=True)  # refused unless a net can take it as it is
         weights = None if weight is None else (weight[:n_p], weight[n_p:])
-        return self._store(self._fit_two(TwoSamples(X_p, X_u, weights), options))
+        return self._store(self._fit_two(TwoSamples(X_p, X_u, weights, together), options))
 
     def _fit_rows(
-        self, X: Any, is_positive: Mask, known: RowNumbers, weight: Any, options: FitOptions
+        self,
+        X: Any,
+        is_positive: Mask,
+        known: RowNumbers,
+        weight: Any,
+        options: FitOptions,
+        together: Together | None = None,
     ) -> Self:
         """Fit on the rows that are not known to be negative."""
         side, weight = is_positive[known], None if weight is None else weight[known]
         if self._net() is None:
-            table = self._table(X, is_positive, known, weight)
+            table = self._table(X, is_positive, known, weight, together)
             return self._store(self._fit_table(table, options), X, known)
         from topbin.learn.classifiers.nets import pick
 
         two = pick(X, known[side]), pick(X, known[~side])
         weights = None if weight is None else (weight[side], weight[~side])
-        return self._store(self._fit_two(TwoSamples(*two, weights), options))
+        if together is not None:
+            together = together.at(np.concatenate([known[side], known[~side]]))
+        return self._store(self._fit_two(TwoSamples(*two, weights, together), options))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the kind that the classifier was fitted with."""
@@ -202,9 +219,16 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         return None if alpha is None else check_fraction(alpha, "alpha")
 
     @staticmethod
-    def _table(X: Any, is_positive: Mask, known: RowNumbers, weight: Any = None) -> TrainingTable:
+    def _table(
+        X: Any,
+        is_positive: Mask,
+        known: RowNumbers,
+        weight: Any = None,
+        together: Together | None = None,
+    ) -> TrainingTable:
         rows = X if known.size == n_rows(X) else _safe_indexing(X, known)
-        return TrainingTable(rows, is_positive[known], weight)
+        own = None if together is None else together.at(known)
+        return TrainingTable(rows, is_positive[known], weight, own)
 
     def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
         return self._learn(partial(fitting.fit_table, table, options))

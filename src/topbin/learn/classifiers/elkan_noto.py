@@ -47,6 +47,13 @@ class ElkanNotoClassifier(PUClassifier):
     def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
         is_p = table.is_positive
         if options.estimator is None:
+            if table.together is not None:
+                raise InputError(
+                    "TB122",
+                    "the default model of ElkanNotoClassifier is calibrated on folds that would "
+                    "split groups. Pass an estimator with probabilities of its own, or use "
+                    "TEDnClassifier.",
+                )
             options = replace(options, estimator=calibrated_model(table.X, is_p))
         share_p = float(is_p.mean())
         fit = run_crossfit(table, natural_pvu(share_p), options, ranks=False)

@@ -7,17 +7,19 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import _safe_indexing
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
 from topbin.core.labels import Mask
 from topbin.learn.crossfit import CrossFit, Progress, crossfit
 from topbin.learn.defaults import coarse, default_model, plan_for
+from topbin.learn.groups import Together
 from topbin.learn.learners.tedn import TEDN
 from topbin.learn.loop import NEAR_ONE, Epoch
 from topbin.learn.posterior import Posterior, fit_posterior
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats
+from topbin.learn.select import Floats, RowNumbers
 from topbin.mpe.estimate import add_alarms, estimate_alpha
 from topbin.mpe.registry import find_method
 
@@ -26,20 +28,45 @@ Notes = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingTable:
-    """Rows of a table, which of them are positive, and their weights."""
+    """Rows of a table, which of them are positive, their weights, and which belong together.
+
+    `weight_p` is how much each positive counts, in α as well as in the models; `weight` shapes the
+    models only.
+    """
 
     X: Any
     is_positive: Mask
     weight: Floats | None = None
+    together: Together | None = None
+    weight_p: Floats | None = None
+
+    def at(self, rows: RowNumbers) -> "TrainingTable":
+        """Some of the rows, in this order, without weights."""
+        together = None if self.together is None else self.together.at(rows)
+        own = _safe_indexing(self.X, rows), self.is_positive[rows]
+        return TrainingTable(*own, together=together)
+
+    @property
+    def row_weight(self) -> Floats | None:
+        """The weights that models are fitted with."""
+        if self.weight_p is None:
+            return self.weight
+        weight = np.ones(self.is_positive.size) if self.weight is None else self.weight.copy()
+        weight[self.is_positive] *= self.weight_p / self.weight_p.mean()
+        return weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoSamples:
-    """Rows of P and rows of U as a net takes them, and the weights of both."""
+    """Rows of P and rows of U as a net takes them, and the weights of both.
+
+    `together` has the groups of the rows of P, then those of the rows of U.
+    """
 
     X_p: Any
     X_u: Any
     weights: tuple[Floats, Floats] | None = None
+    together: Together | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +107,16 @@ def fit_table(
     if learner.needs_alpha and alpha is None:
         alpha, notes = usable(fit_table(table, replace(options, confidence=None), TEDN).estimate)
     fit = run_crossfit(table, learner, options, alpha=alpha)
-    return from_crossfit(fit, table.is_positive, lambda found: judge(found, options, alpha, notes))
+    return from_crossfit(fit, table, lambda found: judge(found, options, alpha, notes))
 
 
 def from_crossfit(
-    fit: CrossFit, is_positive: Mask, read: Callable[[Evidence], AlphaEstimate]
+    fit: CrossFit, table: TrainingTable, read: Callable[[Evidence], AlphaEstimate]
 ) -> FittedModel:
-    """What a finished cross-fit says, its α as `read` from the held-out scores."""
-    evidence = fit.evidence(is_positive)
+    """What a finished cross-fit of a table says, its α as `read` from the held-out scores."""
+    evidence = replace(fit.evidence(table.is_positive), weight_p=table.weight_p)
     estimate = read(evidence)
-    posterior = fit_posterior(*evidence.scores, estimate.alpha)
+    posterior = fit_posterior(*evidence.scores, estimate.alpha, table.weight_p)
     oof = posterior(fit.scores)
     return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence, oof)
 
@@ -106,11 +133,14 @@ def run_crossfit(
 ) -> CrossFit:
     """Cross-fit the model that the options name, or the default one, by their plan."""
     model = default_model(table.X) if options.estimator is None else options.estimator
+    together = table.together
     lean = options.estimator is None and not issparse(table.X)  # trees, which are slow to score
     return crossfit(
         model, coarse(table.X, model), table.is_positive, learner,
         alpha=alpha, plan=plan_for(learner, table.X, options.plan), ranks=ranks,
-        seed=options.seed, sample_weight=table.weight, n_jobs=options.n_jobs,
+        seed=options.seed, sample_weight=table.row_weight,
+        groups=None if together is None else together.groups,
+        times=None if together is None else together.times, n_jobs=options.n_jobs,
         deadline=options.deadline, new_rows=new_rows, lean=lean,
         keep_chains=keep_chains, memory=options.memory, on_event=options.on_event,
     )  # fmt: skip
@@ -121,7 +151,10 @@ def judge(
 ) -> AlphaEstimate:
     """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
     if alpha is None:
-        found = estimate_alpha(evidence, method=options.method, confidence=options.confidence)
+        # An interval of weighted positives must contain the error of the weights, which only the
+        # one who made them can tell.
+        confidence = options.confidence if evidence.weight_p is None else None
+        found = estimate_alpha(evidence, method=options.method, confidence=confidence)
         return replace(found, notes=(*found.notes, *notes))
     tails = evidence.tails
     given = AlphaEstimate(

@@ -20,11 +20,12 @@ from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, TwoSamples
 from topbin.learn.classifiers.plans import NetPlan
 from topbin.learn.crossfit import Progress
+from topbin.learn.groups import folds_of
 from topbin.learn.learners.tedn import TEDN, mean_alpha
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, train
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, RowNumbers, n_rows, split_rows
+from topbin.learn.select import Floats, RowNumbers, Split, n_rows, split_rows
 
 STEADY = "α is the mean of the estimates of the last {} epochs, because single ones vary"
 
@@ -60,6 +61,7 @@ def fit_net(
     plan, team = options.plan or NetPlan(), find_team()
     scaler = fit_scaler(samples) if isinstance(net, str) else None
     inside, held = _hold_out(samples, scaler, plan.holdout, options.seed)
+    own = held.together  # the groups of the held-out rows
     kind = kind_of(net, inside.X_p)
     warm, most = plan.phases(learner, kind)
     backend = torch_backend(
@@ -78,6 +80,9 @@ def fit_net(
     history, alarms = _follow(done, epochs, warm + most, options, team)
     scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held.X_p, held.X_u))
     evidence = Evidence(scores_p, scores_u)
+    if own is not None:
+        n_p = scores_p.size
+        evidence = replace(evidence, groups_p=own.groups[:n_p], groups_u=own.groups[n_p:])
     backend.team, backend.weights = ALONE, None
     estimate = fitting.judge(evidence, options, alpha, notes)
     if learner.estimates_alpha and options.method == TRACKED_BY:
@@ -97,7 +102,7 @@ def _estimate_first(
         return fit_net(net, samples, options, TEDN).estimate
     is_positive = np.arange(len(X_p) + len(X_u)) < len(X_p)
     weight = None if samples.weights is None else np.concatenate(samples.weights)
-    table = TrainingTable(np.concatenate([X_p, X_u]), is_positive, weight)
+    table = TrainingTable(np.concatenate([X_p, X_u]), is_positive, weight, samples.together)
     return fitting.fit_table(table, replace(options, estimator=None, plan=None), TEDN).estimate
 
 
@@ -105,9 +110,11 @@ def _hold_out(
     samples: TwoSamples, scaler: StandardScaler | None, share: float, seed: int
 ) -> tuple[TwoSamples, TwoSamples]:
     """Rows to train on, with weights of mean 1 so that steps keep their size, and the others."""
-    rng = np.random.default_rng(seed)
-    inside_p, held_p = split_rows(n_rows(samples.X_p), rng, share=share)
-    inside_u, held_u = split_rows(n_rows(samples.X_u), rng, share=share)
+    (inside_p, held_p), (inside_u, held_u) = _splits(samples, share, seed)
+    together = samples.together
+    if together is not None:
+        n_p = n_rows(samples.X_p)
+        together = together.at(np.concatenate([held_p, n_p + held_u]))
     X_p, X_u = scaled(samples.X_p, scaler), scaled(samples.X_u, scaler)
     weights = None
     if samples.weights is not None:
@@ -117,7 +124,22 @@ def _hold_out(
             raise InputError("TB012", "all rows to train on have a weight of zero.")
         weights = w_p / mean, w_u / mean
     inside = TwoSamples(pick(X_p, inside_p), pick(X_u, inside_u), weights)
-    return inside, TwoSamples(pick(X_p, held_p), pick(X_u, held_u))
+    return inside, TwoSamples(pick(X_p, held_p), pick(X_u, held_u), together=together)
+
+
+def _splits(samples: TwoSamples, share: float, seed: int) -> tuple[Split, Split]:
+    """For P and for U, rows to train on and rows held out: a share of them, or one fold of groups.
+
+    Groups are held out whole, so that their fold is one of round(1/share).
+    """
+    n_p, n_u = n_rows(samples.X_p), n_rows(samples.X_u)
+    if samples.together is None:
+        rng = np.random.default_rng(seed)
+        return split_rows(n_p, rng, share=share), split_rows(n_u, rng, share=share)
+    is_positive, folds = np.arange(n_p + n_u) < n_p, max(2, round(1 / share))
+    inside, held = next(iter(folds_of(is_positive, folds, seed, together=samples.together)))
+    splits = (inside[inside < n_p], held[held < n_p]), (inside[inside >= n_p], held[held >= n_p])
+    return splits[0], (splits[1][0] - n_p, splits[1][1] - n_p)
 
 
 def _kept(

@@ -7,8 +7,10 @@ from typing import Any, Literal, Self
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import FitOptions, FittedModel
+from topbin.learn.classifiers.face import check_weight
+from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable
 from topbin.learn.crossfit import CrossFit
+from topbin.learn.groups import read_together
 from topbin.learn.learners.cvir import CVIR
 from topbin.learn.learners.tedn import TEDN
 from topbin.learn.risk import Learner
@@ -35,10 +37,23 @@ class TEDnClassifier(PUClassifier):
     refit: Literal["cvir"] | None = None
     memory: MutableMapping[str, Any] | None = None
 
-    def crossfit(self, X: Any, y: Any, *, keep_chains: bool | Literal["first"] = False) -> CrossFit:
+    def crossfit(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        times: Any = None,
+        *,
+        sample_weight: Any = None,
+        keep_chains: bool | Literal["first"] = False,
+    ) -> CrossFit:
         """Run the cross-fit of `fit` on a table; `fit_from` makes a classifier of it."""
         options = self._options()
-        table = self._table(*self._read_all(X, y))
+        X, is_positive, known = self._read_all(X, y)
+        together = read_together(groups, times, is_positive.size)
+        weight = check_weight(sample_weight, is_positive.size)
+        weight = None if weight is None else weight[known]
+        table = self._weighted(self._table(X, is_positive, known, weight, together), options)
         return fitting.run_crossfit(table, self._learner(), options, keep_chains=keep_chains)
 
     def fit_from(
@@ -57,13 +72,20 @@ class TEDnClassifier(PUClassifier):
         """
         options = self._options()
         X, is_positive, known = self._read_all(X, y)
+        table = self._weighted(self._table(X, is_positive, known), options, again=True)
         fitted = fitting.from_crossfit(
-            fit, is_positive[known], lambda own: estimate or fitting.judge(own, options)
+            fit, table, lambda own: estimate or fitting.judge(own, options)
         )
         return self._store(replace(fitted, evidence=evidence or fitted.evidence), X, known)
 
     def _learner(self) -> Learner:
         return TEDN
+
+    def _weighted(
+        self, table: TrainingTable, options: FitOptions, *, again: bool = False
+    ) -> TrainingTable:
+        """The table with how much each positive counts; `again`: as it was found before."""
+        return table
 
     def _options(self) -> FitOptions:
         if self.refit not in (None, "cvir"):

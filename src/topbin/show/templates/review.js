@@ -94,11 +94,19 @@ function show(found) {
   if (!row) return finish();
   const said = row.answer && row.answer !== "blank" ? `: answered ${WORD[row.answer]}` : "";
   find("row").textContent = `Row ${row.row.toLocaleString("en")}${said}`;
+  find("pictures").hidden = !row.pictures?.length;
+  find("pictures").replaceChildren(...(row.pictures ?? []).map(picture_of));
   find("cells").replaceChildren(...row.cells.flatMap(cell));
   scrollTo(0, 0);
 }
 
-// A name and a value. Other kinds of values, such as pictures, are to be told apart here.
+// A picture comes in the answer itself, so that the page can ask for no other file.
+function picture_of(address) {
+  return Object.assign(document.createElement("img"), {
+    src: address.startsWith("data:image/") ? address : "", alt: `The image of row ${row.row}` });
+}
+
+// A name and a value.
 function cell({ name, text }) {
   const dt = document.createElement("dt"), dd = document.createElement("dd");
   dt.textContent = name;

@@ -23,6 +23,9 @@ VALUES = _modules("""
     topbin.core.evidence: Evidence
     topbin.core.tails: Tails
     topbin.learn.posterior: Posterior
+    topbin.learn.labeling.subtypes: Subtype Subtypes
+    topbin.learn.labeling.scar: ScarTest
+    topbin.learn.labeling.propensity: Propensity
     topbin.learn.loop: Epoch
     topbin.learn.crossfit: Chain Plan Ensemble
     topbin.data.features: Features Feature Dropped Code
@@ -33,7 +36,9 @@ VALUES = _modules("""
 FACES = _modules("""
     topbin.learn.classifiers.alpha: AlphaEstimator
     topbin.learn.classifiers: CVIRClassifier DEDPULClassifier ElkanNotoClassifier NNPUClassifier
-    topbin.learn.classifiers: PvUClassifier TEDnClassifier UPUClassifier
+    topbin.learn.classifiers: PvUClassifier SAREMClassifier SubtypesClassifier TEDnClassifier
+    topbin.learn.classifiers: UPUClassifier
+    topbin.learn.classifiers.images: ImageClassifier NetScorer
 """)
 SKLEARN = _modules("""
     sklearn.calibration: CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration

@@ -1,0 +1,116 @@
+"""Folders of .txt files: one row per file, with its path and its text.
+
+Subfolders belong to the folder; links to other folders are not followed, so that no loop is
+endless. The path names a row and is never a feature. Files are UTF-8, or UTF-16 with its mark.
+"""
+
+import codecs
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from topbin.core.errors import InputError
+from topbin.core.hashing import text_key
+from topbin.data.batch import Part
+from topbin.data.find import TEXT as ENDING
+from topbin.data.find import Format
+from topbin.data.formats.duck import Duck
+from topbin.data.schema import Types
+
+FILE, TEXT = "file", "text"
+TYPES: Types = {FILE: "VARCHAR", TEXT: "VARCHAR"}
+ROWS_AT_ONCE = 2_000
+WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TextFolder(Part):
+    """The texts of a folder, or some of them; `given` is the folder as the user wrote it."""
+
+    given: str
+    files: tuple[str, ...]
+    id_column: str | None = FILE
+
+    def count(self) -> int:
+        """How many files there are."""
+        return len(self.files)
+
+    def cut(self, rows: int) -> Sequence[Part]:
+        """Runs of files; each knows which files these are, and when they were changed."""
+        step = min(rows, ROWS_AT_ONCE)
+        starts = range(0, len(self.files), step)
+        return [self._run(start, self.files[start : start + step]) for start in starts]
+
+    def _run(self, start: int, files: tuple[str, ...]) -> "TextFolder":
+        stats = [os.stat(os.path.join(self.path, file)) for file in files]
+        seen = [(f, s.st_size, s.st_mtime_ns) for f, s in zip(files, stats, strict=True)]
+        return replace(self, files=files, size=len(files), groups=(start, text_key(repr(seen))))
+
+    def read(self, types: Types, rows: int) -> Iterator[Any]:
+        """Frames of at most so many files."""
+        for start in range(0, len(self.files), min(rows, ROWS_AT_ONCE)):
+            here = self.files[start : start + min(rows, ROWS_AT_ONCE)]
+            columns = {
+                FILE: lambda files: [os.path.join(self.given, file) for file in files],
+                TEXT: lambda files: [read_text(os.path.join(self.path, file)) for file in files],
+            }
+            yield pd.DataFrame({c: pd.Series(columns[c](here), dtype=object) for c in types})
+
+
+def read_text(path: str) -> str:
+    """The text of a file, or a coded error: TB140 if it is no text, TB141 if it is not UTF-8."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError("TB102", f'"{path}" cannot be opened: {error.strerror}.') from error
+    try:
+        if content.startswith(WIDE):
+            return content.decode("utf-16")
+        if b"\0" in content:
+            raise InputError(
+                "TB140",
+                f'"{path}" is called {ENDING} but holds no text: it has zero bytes, as pictures, '
+                "archives and office files have. Remove it, or save it as plain text.",
+            )
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            "TB141",
+            f'"{path}" is not UTF-8: byte {error.start + 1:,} is {content[error.start]:#04x}. Save '
+            f'it as UTF-8, for example: iconv -f latin1 -t utf-8 "{path}" > new.txt',
+        ) from error
+
+
+def texts_in(folder: str) -> tuple[list[str], int]:
+    """The .txt files of a folder, by their path inside it, and how many other files it has."""
+    found: list[str] = []
+    others = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if name.lower().endswith(ENDING):
+                found.append(os.path.relpath(os.path.join(place, name), folder))
+            else:
+                others += not name.startswith(".")
+    return sorted(found), others
+
+
+def _holds(folder: str) -> bool:
+    return bool(texts_in(folder)[0])
+
+
+def _open(connection: Duck, path: str, name: str) -> TextFolder:
+    files, others = texts_in(path)
+    given = name.strip('"')
+    if others:
+        name += f" (without {others:,} other file{'s' * (others > 1)})"
+    return TextFolder(
+        path=path, name=name, types=TYPES, size=len(files), given=given, files=tuple(files)
+    )
+
+
+FORMATS = (Format("texts", (), _open, holds=_holds),)

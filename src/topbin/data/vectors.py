@@ -1,0 +1,91 @@
+"""Vectors, one per row, such as the embeddings of texts or images: read, checked, put together.
+
+A column of vectors is one feature with many numbers. All its vectors have the same length; a row
+without one is missing. Files of NumPy are read without pickle, and stay on the disk.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topbin.core.errors import InputError
+
+EMBEDDING = "embedding"  # the column that a file or array of vectors becomes
+NUMBERS = "biuf"  # NumPy's letters for numbers
+Floats = NDArray[np.float64]
+
+
+def is_vector(value: Any) -> bool:
+    """Whether a value of a frame is a vector: a list, tuple or array of numbers.
+
+    >>> is_vector([0.5, 1.0]), is_vector(["a"]), is_vector("ab")
+    (True, False, False)
+    """
+    if not isinstance(value, list | tuple | np.ndarray) or len(value) == 0:
+        return False
+    found = np.asarray(value)
+    return found.ndim == 1 and found.dtype.kind == "f"
+
+
+def stack_vectors(values: Iterable[Any], name: str, size: int | None = None) -> Floats:
+    """The vectors of a column as rows of a matrix, NaN where there is none; TB142 if they differ.
+
+    >>> stack_vectors([[1.0, 2.0], None], "v")
+    array([[ 1.,  2.],
+           [nan, nan]])
+    """
+    vectors = [None if value is None else np.asarray(value, np.float64) for value in values]
+    lengths = [vector.size for vector in vectors if vector is not None]
+    size = size or (lengths[0] if lengths else 0)
+    if bad := [k for k, vector in enumerate(vectors) if vector is not None and vector.size != size]:
+        found = vectors[bad[0]]
+        raise InputError(
+            "TB142",
+            f'column "{name}" has vectors of different lengths: {size:,} numbers, and '
+            f"{0 if found is None else found.size:,} in row {bad[0] + 1:,}. Make all vectors with "
+            "the same model.",
+        )
+    nothing = np.full(size, np.nan)
+    matrix = np.array([nothing if v is None else v for v in vectors]).reshape(-1, size)
+    here = [k for k, vector in enumerate(vectors) if vector is not None]
+    refuse_bad_numbers(matrix[here], f'column "{name}"', here)
+    return matrix
+
+
+def refuse_bad_numbers(matrix: NDArray[Any], where: str, rows: Any = None) -> None:
+    """TB142 if a vector holds NaN or infinity."""
+    bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
+    if bad.size:
+        row = int(bad[0] if rows is None else rows[bad[0]])
+        raise InputError(
+            "TB142",
+            f"{where} has NaN or infinity in {bad.size:,} vectors, first in row {row + 1:,}. Make "
+            "these vectors again, or drop the rows.",
+        )
+
+
+def check_vectors(array: Any, where: str, rows: int | None = None) -> Any:
+    """A matrix of numbers with one vector per row, and as many of them as there are rows; TB142."""
+    rule = "embeddings are a matrix of numbers with one row per row of the table"
+    if getattr(array, "ndim", 0) != 2 or array.dtype.kind not in NUMBERS or array.shape[1] == 0:
+        seen = f"shape {getattr(array, 'shape', ())} and type {getattr(array, 'dtype', '?')}"
+        raise InputError("TB142", f"{where} has {seen}; {rule}.")
+    if rows is not None and array.shape[0] != rows:
+        raise InputError(
+            "TB142", f"{where} has {array.shape[0]:,} vectors for {rows:,} rows; {rule}, in order."
+        )
+    refuse_bad_numbers(array, where)
+    return array
+
+
+def load_npy(path: str | Path, name: str) -> Any:
+    """The array of an .npy file, which stays on the disk; TB142 if it is none, or a pickle."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        words = " ".join(str(error).split())
+        raise InputError("TB142", f"{name} cannot be read as numbers of NumPy: {words}.") from error
+    return check_vectors(array, name)

@@ -1,0 +1,349 @@
+"""From folders, tables of paths or arrays of images to rows that the job can fit.
+
+What cannot be read is left out before any label is counted, and named; the pixels are decoded once
+and stay in the run folder, where the report and the review find them.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from topbin.core.errors import InputError
+from topbin.core.hashing import equal_keys
+from topbin.core.labels import Labels, LabelValues, read_labels
+from topbin.core.optional import require
+from topbin.data.batch import Batch, join
+from topbin.data.features import Dropped, Feature, Features
+from topbin.data.find import is_address
+from topbin.data.findings import Finding, overlap
+from topbin.data.images.cache import (
+    ABOUT,
+    AT_ONCE,
+    LEAVE_OUT,
+    REFUSE,
+    Told,
+    bad_sentences,
+    check_bad,
+    decode_files,
+    refuse_bad,
+    write_store,
+)
+from topbin.data.images.files import find_images, inside, names_images
+from topbin.data.images.rows import Images, check_side
+from topbin.data.table import open_table
+from topbin.job.draw import open_labeled, positives_first
+from topbin.job.prepare import Prepared, paths_of
+from topbin.mpe.alarms import repeated_rows, shared_rows
+from topbin.store.runs import IMAGES
+
+COLUMN, LABEL = "image", "label"  # names of columns of sources that have no columns
+NOT_READ = '"{}" is not read: the model sees the images only.'
+
+
+@dataclass(frozen=True, slots=True)
+class ImageOptions:
+    """How images are read: see `topbin.fit`. `folder` is that of the run, if there is one."""
+
+    image: str | None = None
+    size: int | None = None
+    root: str | None = None
+    bad: str = LEAVE_OUT
+    folder: Path | None = None
+    tell: Told | None = None
+
+    def check(self) -> "ImageOptions":
+        """The same, or a coded error for what no images could fulfil."""
+        check_bad(self.bad)
+        if self.size is not None:
+            check_side(self.size, "image_size")
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sources:
+    """Rows before their images are read, and how their labels follow from them.
+
+    `images` are there if the pixels came as an array.
+    """
+
+    rows: Batch
+    labels: Callable[[Batch, Any], Labels]
+    column: str
+    images: Images | None = None
+
+
+def has_images(source: Any, positives: Any, options: ImageOptions) -> bool:
+    """Whether a source is images rather than a table of values."""
+    if options.image is not None:
+        return True
+    return any(is_array(given) or names_images(given) for given in (source, positives))
+
+
+def image_options(settings: Mapping[str, Any]) -> ImageOptions | None:
+    """How the settings of a run say that images are read; None if they name no images."""
+    names = {"image": "image", "image_size": "size", "image_root": "root", "bad_images": "bad"}
+    found = ImageOptions(**{own: settings[name] for name, own in names.items() if name in settings})
+    both = settings.get("unlabeled") or settings.get("source"), settings.get("positives")
+    if not has_images(*both, found):
+        return None
+    for source in both if found.image is None else ():
+        if source is not None:
+            find_images(source)  # an empty folder is an error before anything is removed
+    return found
+
+
+def refuse_labeling(method: str, labeled_by: Sequence[str], subtypes: bool = False) -> None:
+    """TB136 for what reads columns, which images do not have."""
+    if subtypes or labeled_by or method == "subtypes":
+        asked = "labeled_by" if labeled_by else "subtypes"
+        raise InputError("TB136", f"{asked} reads columns of a table, and images have none.")
+
+
+def _refuse_others(asked: Mapping[str, Any]) -> None:
+    """TB136 for options of tables that are not there for images yet."""
+    for name, value in asked.items():
+        if value is not None:
+            why = "all images train" if name == "sample" else "nets of images do not read it"
+            also = " and --engine (engine=)" if name == "sample" else ""
+            raise InputError("TB136", f"{why}; leave out --{name} ({name}=){also}.")
+
+
+def is_array(given: Any) -> bool:
+    """Whether this is an array with one image per row."""
+    return isinstance(given, np.ndarray) and given.ndim > 2
+
+
+def prepare_images(
+    source: Any,
+    label: Any = None,
+    *,
+    positives: Any = None,
+    options: ImageOptions,
+    id: str | None = None,
+    not_for_images: Mapping[str, Any],
+    **read: Any,
+) -> Prepared:
+    """Read images and their labels; `read` is for the table that names them."""
+    options.check()
+    _refuse_others(not_for_images)
+    require("torch", extra="images", caller="fitting images")  # before minutes of decoding
+    roles = {name: read.pop(name, None) for name in ("positive", "negative")}
+    given = _sources(source, label, positives, options, roles, read)
+    images, kept, bad = _decoded(given, options)
+    rows = given.rows.take(kept)
+    if not rows.rows:
+        raise InputError("TB131", f"no image can be read. {bad_sentences(bad)[0]}")
+    labels = given.labels(rows, kept)
+    shape = images.row_shape
+    feature = Feature(name=given.column, kind="image", shape=shape)
+    own = [name for name in (label, id) if isinstance(name, str)]
+    dropped = tuple(
+        Dropped(name, NOT_READ.format(name))
+        for name in rows.kinds
+        if name not in (given.column, *own, LABEL)
+    )
+    findings, alarms = notice_images(images, labels, bad)
+    is_named = isinstance(label, str) or label is None
+    return Prepared(
+        rows, labels, Features((feature,), dropped), images, findings,
+        _named(source, label, positives, options, roles), label if is_named else LABEL, id, alarms,
+    )  # fmt: skip
+
+
+def _sources(
+    source: Any, label: Any, positives: Any, options: ImageOptions, roles: Any, read: Any
+) -> Sources:
+    if is_array(source) or is_array(positives):
+        return _arrays(source, label, positives, roles)
+    if options.image is not None:
+        return _table(source, label, positives, options, roles, read)
+    if positives is None:
+        return _listed_files(source, label, roles)
+    if label is not None:
+        raise InputError("TB008", "label and positives cannot both be given; leave one out.")
+    known, rest = (_frame(find_images(given), given) for given in (positives, source))
+    return _two(known, rest, COLUMN)
+
+
+def _arrays(source: Any, label: Any, positives: Any, roles: Any) -> Sources:
+    """Pixels that are in memory already."""
+    two = [Images.of(given) for given in (positives, source) if given is not None]
+    if len({images.row_shape for images in two}) > 1:
+        shapes = " and ".join(str(images.row_shape) for images in two)
+        raise InputError("TB134", f"the arrays have images of different shapes: {shapes}.")
+    pixels = two[0].pixels if len(two) == 1 else np.concatenate([one.pixels for one in two])
+    keys = np.concatenate([one.keys for one in two])
+    images = Images(pixels, keys, np.arange(len(keys)))
+    frames = [_frame([f"image {i + 1}" for i in range(len(one))], None) for one in two]
+    if positives is not None:
+        return replace(_two(frames[0], frames[1], COLUMN), images=images)
+    return replace(_labeled(frames[0], label, roles), images=images)
+
+
+def _listed_files(source: Any, label: Any, roles: Any) -> Sources:
+    """A list of files with one label per file."""
+    if label is None or isinstance(label, str):
+        raise InputError(
+            "TB008",
+            "images need labels: name a folder of known positives (positives=, --positives), a "
+            "table with a column of paths (image=, --image), or pass one label per image.",
+        )
+    return _labeled(_frame(find_images(source), source), label, roles)
+
+
+def _labeled(rows: Batch, label: Any, roles: Any) -> Sources:
+    given = np.asarray(label)
+    if given.shape != (rows.rows,):
+        raise InputError("TB005", f"{rows.rows:,} images and labels of shape {given.shape}.")
+    return Sources(rows, lambda _, kept: read_labels(given[kept], **roles), COLUMN)
+
+
+def _two(known: Batch, rest: Batch, column: str) -> Sources:
+    """Known positives first, then the unlabeled."""
+    is_known = np.arange(known.rows + rest.rows) < known.rows
+
+    def labels(_: Batch, kept: Any) -> Labels:
+        n_p = int(is_known[kept].sum())
+        n_u = kept.size - n_p
+        if not n_p or not n_u:
+            lacking = known if not n_p else rest
+            raise InputError("TB131", f"{lacking.name} has no image that can be read.")
+        note = f"{n_p:,} known positives in {known.name}, {n_u:,} unlabeled images in {rest.name}"
+        values = LabelValues({True: n_p, False: n_u}, True, None, note)
+        return positives_first(values, n_p, n_p + n_u)
+
+    rows = replace(join([known, rest]), name=f"{known.name} with {rest.name}")
+    return Sources(rows, labels, column)
+
+
+def _table(
+    source: Any, label: Any, positives: Any, options: ImageOptions, roles: Any, read: Any
+) -> Sources:
+    """A table, or two, with a column of paths."""
+    opened = open_labeled(source, label, positives=positives, **read)
+    column = str(options.image)
+    opened.table.check([column])
+    rest = located(opened.table.whole(), column, root_of(source, options.root))
+    if opened.known is not None:
+        known = located(opened.known, column, root_of(positives, options.root))
+        return _two(known, rest, column)
+
+    def labels(rows: Batch, _: Any) -> Labels:
+        coded = rows.coded(str(label))
+        return opened.resolve(coded.counts(), **roles).read(coded)
+
+    return Sources(rest, labels, column)
+
+
+def root_of(source: Any, given: str | None) -> str | None:
+    """The folder that paths in a table are relative to, and must stay in; None for a frame."""
+    if given is not None:
+        return given
+    if isinstance(source, str | os.PathLike) and not is_address(source):
+        return os.path.dirname(os.fspath(source)) or "."
+    folders = {os.path.dirname(path) or "." for path in paths_of(source)}
+    if len(folders) > 1:
+        raise InputError(
+            "TB133",
+            "the tables are in several folders, so it is not clear which one the paths of images "
+            "are relative to. Name it: --image-root (image_root=).",
+        )
+    return next(iter(folders), None)
+
+
+def located(rows: Batch, column: str, root: str | None) -> Batch:
+    """The rows with paths from here, instead of from the folder of their table."""
+    if rows.kinds[column] != "string":
+        raise InputError(
+            "TB135",
+            f'column "{column}" of {rows.name} holds no paths but values of kind '
+            f"{rows.kinds[column]}. Name the column of paths: --image (image=).",
+        )
+    frame = rows.frame.copy(deep=False)
+    paths = frame[column]
+    if root is not None:
+        frame[column] = [
+            None if missing else inside(str(path), root, column)
+            for path, missing in zip(paths, paths.isna(), strict=True)
+        ]
+    return replace(rows, data=frame)
+
+
+def _frame(paths: Sequence[str], source: Any) -> Batch:
+    """A table with one column, of paths."""
+    named = paths_of(source)
+    more = f" and {len(named) - 1:,} more" if len(named) > 1 else ""
+    name = f'"{named[0]}"{more}' if named else "the array"
+    return Batch.from_frame(pd.DataFrame({COLUMN: list(paths)}), name=name)
+
+
+def _decoded(given: Sources, options: ImageOptions) -> tuple[Images, Any, dict[str, str]]:
+    """The images, which rows they belong to, and the files that were left out."""
+    if given.images is not None:
+        return given.images, np.arange(len(given.images)), {}
+    values = given.rows.frame[given.column]
+    paths = ["" if missing else str(v) for v, missing in zip(values, values.isna(), strict=True)]
+    folder = None if options.folder is None else options.folder / IMAGES
+    done = decode_files(paths, size=options.size, folder=folder, tell=options.tell)
+    if options.bad == REFUSE:
+        refuse_bad(done.bad)
+    return done.images, done.kept, done.bad
+
+
+def notice_images(images: Images, labels: Labels, bad: Mapping[str, str]) -> tuple[Any, Any]:
+    """Files that were left out, and copies: images of P that are among U, or come twice."""
+    keys, is_p, is_u = images.row_keys, labels.is_positive, labels.is_unlabeled
+    twins = equal_keys(keys[is_p], keys[is_u], [keys[:, None]])
+    left = [Finding("bad-images", None, len(bad), words) for words in bad_sentences(bad)]
+    return (*left, *overlap(twins)), (*shared_rows(twins), *repeated_rows(twins.repeated))
+
+
+def _named(
+    source: Any, label: Any, positives: Any, options: ImageOptions, roles: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The settings of a run that name the data."""
+    array = ["an array of images"]
+    named: dict[str, Any] = {"source": paths_of(source) or array}
+    if isinstance(label, str):
+        named["label"] = label
+    if positives is not None:
+        named = {"positives": paths_of(positives) or array, "unlabeled": named["source"]}
+    how = {"image": options.image, "image_size": options.size, "image_root": options.root}
+    if options.bad != LEAVE_OUT:
+        how["bad_images"] = options.bad
+    both = {**how, **{name: v if v is None else str(v) for name, v in roles.items()}}
+    return named | {name: value for name, value in both.items() if value is not None}
+
+
+def image_batches(
+    source: Sequence[str], encoder: Features, root: str | None = None, **read: Any
+) -> Iterator[Batch]:
+    """New images to score: folders and files, or tables with the column of paths; some at a time.
+
+    `read` is for tables.
+    """
+    assert encoder.image is not None
+    column = encoder.image.name
+    if names_images(list(source)):
+        paths = find_images(source)
+        for start in range(0, len(paths), AT_ONCE):
+            frame = pd.DataFrame({column: paths[start : start + AT_ONCE]})
+            yield replace(Batch.from_frame(frame, name="the images"), first=start)
+        return
+    table = open_table(list(source), needed=[column], **read)
+    root = root_of(list(source), root)
+    for batch in table.batches(rows=AT_ONCE):
+        for start in range(0, batch.rows, AT_ONCE):
+            yield located(batch.take(slice(start, start + AT_ONCE)), column, root)
+
+
+def keep_images(data: Prepared, folder: Path) -> None:
+    """Leave the pixels in a run folder, if they are not there already."""
+    target = folder / IMAGES
+    if isinstance(data.X, Images) and not (target / ABOUT).exists():
+        write_store(target, data.X, data.table.frame[data.encoder.columns[0]].tolist())

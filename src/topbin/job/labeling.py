@@ -1,0 +1,103 @@
+"""Jobs whose labels are not random: which classifier does them, and what their report says."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from topbin.core.errors import InputError
+from topbin.job.prepare import Prepared
+from topbin.learn.classifiers import SAREMClassifier, SubtypesClassifier, TEDnClassifier
+from topbin.learn.classifiers import subtypes as find_subtypes
+from topbin.learn.classifiers.labeling import matrix_columns
+from topbin.learn.labeling.subtypes import Subtypes
+
+CLASSIFIERS: dict[str, type[TEDnClassifier]] = {
+    "tedn": TEDnClassifier,
+    "subtypes": SubtypesClassifier,
+}
+
+
+def check_labeling(
+    method: str = "tedn",
+    labeled_by: str | Sequence[str] = (),
+    subtypes: bool = False,
+    *,
+    gamma: bool = False,
+) -> dict[str, Any]:
+    """The options as they are used; what contradicts itself is refused, before any work.
+
+    >>> check_labeling("subtypes", ["site"])
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB126 labeled_by and subtypes explain the same labels; leave one
+    out.
+    """
+    if method not in CLASSIFIERS:
+        raise InputError(
+            "TB008", f"method must be one of {', '.join(CLASSIFIERS)}; got {method!r}."
+        )
+    if labeled_by and (subtypes or method == "subtypes"):
+        raise InputError("TB126", "labeled_by and subtypes explain the same labels; leave one out.")
+    if gamma and (labeled_by or method == "subtypes"):
+        raise InputError(
+            "TB126",
+            "gamma asks what follows if labels are not random, and labeled_by and the method "
+            "subtypes correct for it; leave one out.",
+        )
+    named = [labeled_by] if isinstance(labeled_by, str) else list(labeled_by)
+    return {"method": method, "labeled_by": named, "subtypes": subtypes}
+
+
+def labeling_in(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The options about labeling in the settings of a run.
+
+    >>> labeling_in({"labeled_by": ["site"], "preset": "fast", "subtypes": None})
+    {'labeled_by': ['site']}
+    """
+    names = ("method", "labeled_by", "subtypes")
+    return {name: settings[name] for name in names if settings.get(name)}
+
+
+def classifier_for(
+    data: Prepared, method: str, labeled_by: Sequence[str]
+) -> tuple[type[TEDnClassifier], dict[str, Any]]:
+    """The classifier of the careful estimate, and the parameters that are its own."""
+    if method == "tedn" and not labeled_by:
+        return TEDnClassifier, {}
+    if data.rest is not None:
+        raise InputError(
+            "TB126",
+            f"{'labeled_by' if labeled_by else 'subtypes'} needs all rows in memory, and these are "
+            "a sample; leave out sample and engine.",
+        )
+    if not labeled_by:
+        return CLASSIFIERS[method], {}
+    if data.label in labeled_by:
+        raise InputError(
+            "TB126",
+            f'"{data.label}" is the label itself; name the columns that decide who is labeled.',
+        )
+    places = {name: matrix_columns(data.encoder, [name]) for name in labeled_by}
+    return SAREMClassifier, {"labeled_by": places}
+
+
+def labeling_of(result: Any, classifier: TEDnClassifier, y: Any, subtypes: bool) -> Any:
+    """What was found about labeling: by the classifier, or apart from it if it was asked for.
+
+    A result that was stopped early is not kept waiting.
+    """
+    found = getattr(classifier, "labeling_", None)
+    if found is not None or not subtypes or result.stopped:
+        return found
+    how: Any = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
+    how |= {"confidence": classifier.confidence, "random_state": classifier.random_state}
+    how |= {} if result.data.kept is None else result.data.kept.arrays
+    return find_subtypes(result.data.X, y, **how)
+
+
+def plain_labeling(labeling: Any) -> dict[str, Any]:
+    """What result.json says about labeling; nothing if nobody asked."""
+    if labeling is None:
+        return {}
+    # The notes of an estimate already say what a propensity has to say.
+    lines = labeling.summary().splitlines() if isinstance(labeling, Subtypes) else []
+    kind = type(labeling).__name__.lower()
+    return {"labeling": {"kind": kind, **labeling.to_dict(), "lines": lines}}

@@ -1,0 +1,140 @@
+"""Columns that say which rows belong together, and when: `group` and `time` of a job.
+
+Without them, `unsaid_groups` looks for signs that rows belong together all the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from topbin.core.errors import InputError
+from topbin.core.estimate import Alarm
+from topbin.core.labels import Labels
+from topbin.data.batch import Batch
+from topbin.data.columns import Columns, read_column
+from topbin.data.findings import Finding
+from topbin.data.near_copies import find_groups, find_jump, labels_are_shared
+from topbin.learn.crossfit import Plan
+from topbin.learn.groups import Together, read_together
+from topbin.mpe.alarms import group_column, near_copies
+
+TIMES = ("date", "number")
+IN_MEMORY = (
+    "{} needs all rows in memory, and this job would train on a sample: rows of a group would be "
+    "scored by models that know the others. Leave out --sample and --engine (sample=, engine=), or "
+    "draw whole groups yourself and fit these."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """What folds keep together, the columns that say it, and a sentence about it."""
+
+    group: str | None
+    time: str | None
+    together: Together | None
+    sentence: str
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """As the classifiers take it."""
+        if self.together is None:
+            return {}
+        return {"groups": self.together.groups, "times": self.together.times}
+
+    def at(self, rows: Any) -> "Kept":
+        """The same of some rows."""
+        together = None if self.together is None else self.together.at(rows)
+        return replace(self, together=together)
+
+    def without_copies(self, keys: Any) -> Any:
+        """The rows that are left if each group keeps one row of each key.
+
+        Copies within a group do no harm, because models do not see them.
+        """
+        assert self.together is not None
+        pairs = np.column_stack([keys, self.together.groups.astype(np.uint64)])
+        return np.sort(np.unique(pairs, axis=0, return_index=True)[1])
+
+    def plan(self, plan: Plan, labels: Labels) -> Plan:
+        """No more folds than groups of either kind; one repeat if folds are blocks of time."""
+        if self.together is None:
+            return plan
+        sides = labels.is_positive, labels.is_unlabeled
+        fewest = min(np.unique(self.together.groups[side]).size for side in sides)
+        repeats = plan.repeats if self.time is None else 1
+        return replace(plan, outer=max(2, min(plan.outer, fewest)), repeats=repeats)
+
+
+def read_kept(table: Batch, label: str | None, group: str | None, time: str | None) -> Kept | None:
+    """The columns `group` and `time` of a table; None if neither is named."""
+    if group is None and time is None:
+        return None
+    for name, code in ((group, "TB120"), (time, "TB121")):
+        if name is not None and name == label:
+            what = "group" if code == "TB120" else "time"
+            raise InputError(code, f'"{name}" cannot be the label and the {what} at once.')
+    table = table.select(list(dict.fromkeys(name for name in (group, time) if name is not None)))
+    moments = None if time is None else _moments(table, time)
+    names = None if group is None else _names(table, group)
+    together = read_together(names, moments, table.rows)
+    said = [] if group is None else [_about_groups(table, group, together)]
+    said += [] if time is None else [f'folds are blocks of time, by "{time}"']
+    return Kept(group, time, together, "; ".join(said))
+
+
+def refuse_sample(group: str | None, time: str | None) -> None:
+    """TB122 if rows would be sampled that belong together."""
+    named = [f"--{name}" for name, value in (("group", group), ("time", time)) if value is not None]
+    if named:
+        raise InputError("TB122", IN_MEMORY.format(" and ".join(named)))
+
+
+def _names(table: Batch, group: str) -> Any:
+    if table.kinds[group] == "other":
+        raise InputError(
+            "TB120", f'"{group}" holds lists, bytes or mixed values, which name no groups.'
+        )
+    column = read_column(table, group)
+    return np.where(column.missing, np.nan, column.numbers)
+
+
+def _moments(table: Batch, time: str) -> Any:
+    if (kind := table.kinds[time]) not in TIMES:
+        first = table.frame[time].iloc[0]
+        raise InputError(
+            "TB121",
+            f'"{time}" holds no dates or numbers (its kind is {kind}; the first value is '
+            f"{first!r}), so the rows have no order in time. See --dates for how dates are read.",
+        )
+    return read_column(table, time).values
+
+
+def _about_groups(table: Batch, group: str, together: Together | None) -> str:
+    """How many groups there are and what they do, in words."""
+    if together is None or together.grouped is None:
+        return f'"{group}" is different in every row, so it changes nothing'
+    told = (
+        f'"{group}": {np.unique(together.groups).size:,} groups, {table.rows:,} rows; folds keep '
+        "groups together; intervals count groups"
+    )
+    missing = int(table.frame[group].isna().sum())
+    if not missing:
+        return told
+    rows = "row without a value is a group" if missing == 1 else "rows without a value are groups"
+    return f"{told}; {missing:,} {rows} of {'its' if missing == 1 else 'their'} own"
+
+
+def unsaid_groups(
+    columns: Columns, X: Any, labels: Labels, names: Sequence[str]
+) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
+    """Signs that rows belong together although no group was given; `names` may be groups."""
+    is_p, is_u = labels.is_positive, labels.is_unlabeled
+    found = find_groups(columns[name] for name in names)
+    shared = [f for f in found if labels_are_shared(columns[str(f.column)], is_p, is_u)]
+    likely = [str(finding.column) for finding in (*shared, *found)]
+    if (jump := find_jump(X, is_p, is_u)) is not None:
+        return found, near_copies(jump.near, jump.next, likely[0] if likely else None)
+    return found, group_column(likely[0]) if shared else ()

@@ -1,0 +1,299 @@
+"""Subtypes of positives that are labeled with different frequency, in the manner of PULSNAR.
+
+The known positives are clustered, and α_k, the share of the unlabeled rows that are positives like
+those of cluster k, is estimated from that cluster against all of U (Kumar & Lambert, PeerJ Computer
+Science 2024). Then c_k = n_k/(n_k + α_k·n_u) is how many of such positives are labeled.
+
+PULSNAR adds up the α_k. Each errs upward where classes overlap, and clusters that overlap count the
+same rows twice. We use only their ratios: each known positive counts by the inverse of the odds
+that its subtype is labeled, so that the known positives are like the unlabeled ones, and one
+estimate is read from all of them. What clusters share is then counted once. They count the same as
+long as a test finds no sign of bias, so that nothing is lost where labels are random.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
+from topbin.core.checks import check_count
+from topbin.core.defaults import CONFIDENCE
+from topbin.core.figures import figure
+from topbin.core.labels import Mask
+from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
+from topbin.learn.defaults import FIRST
+from topbin.learn.groups import order_of
+from topbin.learn.labeling.clusters import Clusters, find_clusters, merge_small, project
+from topbin.learn.labeling.scar import ScarTest, scar_test
+from topbin.learn.learners.pvu import PVU
+from topbin.learn.posterior import fit_posterior
+from topbin.learn.select import Floats, RowNumbers
+from topbin.mpe.estimate import estimate_alpha
+from topbin.mpe.intervals import SPREAD, interval
+
+MOST = 8  # subtypes
+LEAST = 25  # positives of a subtype
+LIKELY = 0.9  # the probability from which on a row is likely positive
+HALF_A_ROW = 0.5  # hidden positives at least, so that odds are finite
+ASSUMES = "if labels are random within subtypes, and the top rows of each subtype are positive"
+LIMIT = "a subtype that is never labeled stays invisible"
+
+
+@dataclass(frozen=True, slots=True)
+class Subtype:
+    """Known positives that are alike, and how many of all positives like them are labeled.
+
+    `alpha` is the share of the unlabeled rows that are such positives, and `labeled` is
+    n_p/(n_p + α·n_u); both with intervals.
+
+    >>> part = Subtype(60, 0.1, (0.05, 0.2), labeled=0.5, labeled_interval=(0.33, 0.67))
+    >>> part.n_p, part.labeled
+    (60, 0.5)
+    """
+
+    n_p: int
+    alpha: float
+    interval: tuple[float, float]
+    labeled: float
+    labeled_interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subtypes:
+    """The subtypes that the known positives show, and how selective labeling was among them.
+
+    `gamma` is the odds ratio of being labeled between the subtypes that are labeled most and least
+    often, after noise is allowed for, and `gamma_interval` what the intervals of the subtypes
+    allow. `merged` clusters were too small to be a subtype of their own. `members` is the subtype
+    of each known positive, and `weight_p` the inverse of the odds that it was labeled, with mean 1.
+
+    >>> part = Subtype(60, 0.1, (0.05, 0.2), labeled=0.5, labeled_interval=(0.33, 0.67))
+    >>> found = Subtypes((part,), 1.0, (1.0, 1.0), 600, 0.95, 2, np.zeros(60, int), np.ones(60),
+    ...     ScarTest(None, None, 2.0, 9, 9))
+    >>> print(found.summary().splitlines()[0])
+    subtypes        1 among the known positives (2 small clusters merged into others)
+    """
+
+    parts: tuple[Subtype, ...]
+    gamma: float
+    gamma_interval: tuple[float, float]
+    n_u: int
+    confidence: float
+    merged: int
+    members: RowNumbers
+    weight_p: Floats
+    test: ScarTest
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of an estimate with these weights must know."""
+        low, high = self.weight_p.min(), self.weight_p.max()
+        found = (
+            f"{len(self.parts)} subtypes of known positives count by how rarely they are labeled"
+        )
+        if len(self.parts) == 1:
+            found = "one subtype of known positives was found, so all count the same"
+        elif low == high:
+            found = (
+                "labels show no sign of bias among the subtypes, so all positives count the same"
+            )
+        else:
+            found += f", {low:.2f} to {high:.2f} times"
+        return found, LIMIT
+
+    def with_interval(
+        self, estimate: AlphaEstimate, evidence: Evidence, confidence: float
+    ) -> AlphaEstimate:
+        """The estimate with the smallest interval that contains two: of all, and of the sum.
+
+        The interval of all known positives, weighted, leaves out the error of the weights. That of
+        the sum of the α_k, whose limits are combined by Zou & Donner's rule (Statistics in Medicine
+        2008), contains it, but counts twice what subtypes share.
+        """
+        alphas = np.array([part.alpha for part in self.parts])
+        lows, highs = np.array([part.interval for part in self.parts]).T
+        total = float(alphas.sum())
+        both = (
+            *interval(evidence.independent, confidence, crossfitted=evidence.crossfitted),
+            max(0.0, total - float(np.sqrt(((alphas - lows) ** 2).sum()))),
+            min(1.0, total + float(np.sqrt(((highs - alphas) ** 2).sum()))),
+        )
+        wide = replace(estimate, interval=(min(both), max(both)), confidence=confidence)
+        return replace(wide.moved_to(estimate.alpha), interval_assumes=ASSUMES)
+
+    def alarms(self) -> tuple[Alarm, ...]:
+        """Alarms for an estimate that takes labels as random."""
+        return self.test.alarms()
+
+    def summary(self) -> str:
+        """How often each subtype is labeled, and what that says, as text."""
+        level = f"{100 * self.confidence:g} %"
+        lines = [f"subtypes        {len(self.parts)} among the known positives{self._merged()}"]
+        for k, part in enumerate(self.parts, 1):
+            low, high = map(figure, part.labeled_interval)
+            lines.append(
+                f"  {k}             {part.n_p:,} known; of all like them {figure(part.labeled)} "
+                f"are labeled, {low} to {high}"
+            )
+        least, most = self.gamma_interval
+        ends = f"{least:.2f} to {'any value' if np.isinf(most) else f'{most:.2f}'}"
+        lines.append(
+            f"selectivity     Γ = {self.gamma:.2f} between subtypes, {level} interval {ends}"
+        )
+        return "\n".join(
+            [*lines, f"random labels?  {self.test.sentence}", f"limit           {LIMIT}"]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; an open end of the interval of Γ is None."""
+        low, high = self.gamma_interval
+        return {
+            "parts": [asdict(part) for part in self.parts],
+            "gamma": self.gamma,
+            "gamma_interval": [low, None if np.isinf(high) else high],
+            "confidence": self.confidence,
+            "merged": self.merged,
+            "test": self.test.to_dict(),
+            "limit": LIMIT,
+        }
+
+    def _merged(self) -> str:
+        some = f"{self.merged} small cluster{'s' * (self.merged > 1)} merged into others"
+        return f" ({some})" if self.merged else ""
+
+
+def find_subtypes(
+    table: TrainingTable, options: FitOptions, *, most: int = MOST, least: int = LEAST
+) -> Subtypes:
+    """Cluster the positives of a table and estimate how often each cluster is labeled."""
+    check_count(most, "most")
+    check_count(least, "least", least=LEAST)
+    is_p, n_p = table.is_positive, int(table.is_positive.sum())
+    if n_p < 2 * least:
+        raise InputError(
+            "TB125",
+            f"subtypes need at least {2 * least} known positives, {least} for each of two; got "
+            f"{n_p:,}. Leave the subtypes out, or label more rows.",
+        )
+    # In an order of their content, so that the answer does not depend on theirs.
+    order = order_of(table.X, is_p, table.weight, table.together)
+    rows = table.at(order)
+    space, labeled = project(rows.X, rows.is_positive, options.seed), rows.is_positive
+    clusters = find_clusters(space[labeled], most=most, least=least, seed=options.seed)
+    read = _read_all(rows, clusters, options)
+    likely = np.any([one.likely for one in read], axis=0)
+    alone = likely if rows.together is None else _one_per_group(likely, rows.together.groups)
+    test = scar_test(space[alone], labeled[alone], seed=options.seed)
+    if test.is_alarm:
+        # Kinds that are rarely labeled are better seen among likely positives than among known.
+        both = find_clusters(space[labeled | likely], most=most, least=least, seed=options.seed)
+        known = merge_small(space[labeled], both.members[labeled[labeled | likely]], least)
+        clusters = replace(known, merged=both.merged + known.merged)
+        read = _read_all(rows, clusters, options)
+    members = np.empty(n_p, np.intp)
+    members[np.searchsorted(np.flatnonzero(is_p), order[labeled])] = clusters.members
+    return _gather(read, members, clusters.merged, test, options.confidence or CONFIDENCE)
+
+
+def _one_per_group(likely: Mask, groups: RowNumbers) -> Mask:
+    """The first likely row of each group: labels of one group are not drawn independently.
+
+    >>> _one_per_group(np.array([False, True, True, True]), np.array([0, 0, 0, 1]))
+    array([False,  True, False,  True])
+    """
+    rows = np.flatnonzero(likely)
+    kept = np.zeros(likely.size, bool)
+    kept[rows[np.unique(groups[rows], return_index=True)[1]]] = True
+    return kept
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reading:
+    """What one cluster against all of U says; `likely` marks rows of the whole table."""
+
+    estimate: AlphaEstimate
+    variance: float  # of log α
+    likely: Mask
+
+
+def _read_all(rows: TrainingTable, clusters: Clusters, options: FitOptions) -> list[_Reading]:
+    return [_read_one(rows, clusters.members == k, options) for k in range(clusters.sizes.size)]
+
+
+def _read_one(rows: TrainingTable, is_member: Mask, options: FitOptions) -> _Reading:
+    """Cross-fit one cluster of positives against the unlabeled rows, and read its α."""
+    of_cluster = np.zeros(rows.is_positive.size, bool)
+    of_cluster[np.flatnonzero(rows.is_positive)[is_member]] = True
+    taken = np.flatnonzero(of_cluster | ~rows.is_positive)
+    table = replace(rows.at(taken), is_positive=of_cluster[taken])
+    plain = replace(options, plan=FIRST, memory=None, on_event=None)
+    fit = run_crossfit(table, PVU, plain, new_rows=False)
+    evidence = fit.evidence(table.is_positive)
+    estimate = estimate_alpha(
+        evidence, method=options.method, confidence=options.confidence or CONFIDENCE
+    )
+    cut = -np.inf if estimate.cut is None else estimate.cut
+    above = [int((scores >= cut).sum()) for scores in evidence.scores]
+    likely = np.zeros(rows.is_positive.size, bool)
+    posterior = fit_posterior(*evidence.scores, estimate.alpha)
+    likely[taken] = posterior(fit.scores) >= LIKELY
+    variance = SPREAD**2 * sum(1 / max(count, 1) for count in above)
+    return _Reading(estimate, variance, likely)
+
+
+def _gather(
+    read: Sequence[_Reading], members: RowNumbers, merged: int, test: ScarTest, confidence: float
+) -> Subtypes:
+    """The subtypes as a value: shares that are labeled, weights, and Γ."""
+    n_u = read[0].estimate.n_u
+    parts = tuple(subtype_of(one.estimate) for one in read)
+    alpha, n_p = np.array([part.alpha for part in parts]), np.bincount(members)
+    log_odds = np.log(n_p / np.maximum(alpha * n_u, HALF_A_ROW))
+    log_odds = shrunken(log_odds, np.array([one.variance for one in read]))
+    odds = np.exp(log_odds)
+    # Weights add noise, so they must be called for: by the test, not by differences that are luck.
+    weight = (1 / odds)[members] if test.is_alarm else np.ones(members.size)
+    ends = np.array([part.labeled_interval for part in parts])
+    with np.errstate(divide="ignore"):
+        low, high = (ends / (1 - ends)).T
+    gamma = float(odds.max() / odds.min())
+    allowed = (max(1.0, float(low.max() / high.min())), float(high.max() / low.min()))
+    if len(parts) == 1:
+        allowed = (1.0, 1.0)
+    return Subtypes(
+        parts, gamma, allowed, n_u, confidence, merged, members, weight / weight.mean(), test
+    )
+
+
+def subtype_of(estimate: AlphaEstimate) -> Subtype:
+    """A subtype from the α of its cluster.
+
+    >>> found = AlphaEstimate(alpha=0.1, n_p=50, n_u=500, method="bbe", interval=(0.05, 0.3))
+    >>> subtype_of(found).labeled, subtype_of(found).labeled_interval
+    (0.5, (0.25, 0.6666666666666666))
+    """
+    n_p, n_u = estimate.n_p, estimate.n_u
+    low, high = estimate.moved_to(estimate.alpha).interval or (estimate.alpha, estimate.alpha)
+    labeled, least, most = (n_p / (n_p + alpha * n_u) for alpha in (estimate.alpha, high, low))
+    return Subtype(n_p, estimate.alpha, (low, high), labeled, (least, most))
+
+
+def shrunken(values: Floats, variances: Floats) -> Floats:
+    """Values moved toward their mean by as much as noise explains their spread.
+
+    The spread between values is estimated as in DerSimonian & Laird (Controlled Clinical Trials
+    1986). Where noise explains all of it, all values become the mean.
+
+    >>> shrunken(np.array([0.0, 1.0]), np.array([1.0, 1.0]))
+    array([0.5, 0.5])
+    >>> shrunken(np.array([0.0, 9.0]), np.array([0.01, 0.01])).round(2)
+    array([0., 9.])
+    """
+    precision = 1 / variances
+    mean = (precision * values).sum() / precision.sum()
+    excess = (precision * (values - mean) ** 2).sum() - (values.size - 1)
+    scale = precision.sum() - (precision**2).sum() / precision.sum()
+    between = max(0.0, excess / scale) if scale > 0 else 0.0
+    return np.asarray(mean + between / (between + variances) * (values - mean), np.float64)

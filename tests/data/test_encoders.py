@@ -1,0 +1,135 @@
+"""A frozen encoder from a folder: safe to load, run once per text, continued after a kill."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from coded import fails
+
+import topbin as tb
+from topbin.data import encoders, fit_features
+from topbin.data.encoders import Encoder
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOPBIN_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def folder(tmp_path, name="encoder"):
+    """A folder that looks like an encoder."""
+    place = tmp_path / name
+    place.mkdir()
+    (place / "config.json").write_text("{}")
+    (place / "model.safetensors").write_bytes(b"weights")
+    return place
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """An encoder of two numbers, which counts the texts that it reads."""
+    seen = SimpleNamespace(texts=0, dies_after=None)
+
+    class Stand:
+        def __init__(self, folder):
+            pass
+
+        def encode(self, texts):
+            if seen.dies_after is not None and seen.texts >= seen.dies_after:
+                raise KeyboardInterrupt
+            seen.texts += len(texts)
+            rows = [[text.count("good"), text.count("bad")] for text in texts]
+            return np.array(rows, np.float32)
+
+    monkeypatch.setattr(encoders, "_Loaded", Stand)
+    return seen
+
+
+def test_what_is_no_encoder(tmp_path):
+    with fails("TB143", "is not a folder"):
+        Encoder(str(tmp_path / "nowhere"))
+    with fails("TB143", "has no config.json"):
+        Encoder(str(tmp_path))
+    place = folder(tmp_path)
+    (place / "config.json").write_text('{"auto_map": {"AutoModel": "own.Model"}}')
+    with fails("TB143", "wants to run code of its own"):
+        Encoder(str(place))
+    (place / "config.json").write_text("{")
+    with fails("TB143", "cannot be read"):
+        Encoder(str(place))
+    (place / "config.json").write_text("{}")
+    (place / "model.safetensors").rename(place / "pytorch_model.bin")
+    with fails("TB143", "Other weights can hold code and are not loaded"):
+        Encoder(str(place))
+
+
+def test_texts_are_encoded_once_and_go_on_after_a_kill(tmp_path, cache, counted, monkeypatch):
+    monkeypatch.setattr(encoders, "BLOCK", 10)
+    encoder, texts = Encoder(str(folder(tmp_path))), [f"{i} good" for i in range(35)]
+    counted.dies_after = 20
+    with pytest.raises(KeyboardInterrupt):
+        encoder.vectors(texts)
+    counted.dies_after = None
+    found = encoder.vectors(texts)
+    assert counted.texts == 35
+    assert isinstance(found, np.memmap)
+    np.testing.assert_array_equal(found, [[1, 0]] * 35)
+    encoder.vectors(texts)
+    assert counted.texts == 35
+    assert [path.suffix for path in (cache / "vectors").iterdir()] == [".npy"]
+    Encoder(str(folder(tmp_path, "other"))).vectors(texts[:1])
+    assert counted.texts == 36
+
+
+def test_a_fit_with_an_encoder(tmp_path, counted):
+    rng = np.random.default_rng(0)
+    good = np.arange(300) % 2 == 0
+    words = {True: ["good", "film"], False: ["bad", "film"]}
+    texts = [f"the {' '.join(rng.choice(words[bool(g)], 6))} nr {i}" for i, g in enumerate(good)]
+    frame = pd.DataFrame({"review": texts, "known": good & (rng.random(300) < 0.5)})
+    place = folder(tmp_path)
+    result = tb.fit(frame, "known", encoder=str(place), preset="fast")
+    assert '1 text ("review")' in result.summary()
+    assert result.data.X.shape == (300, 2)
+    assert result.explain(5).names == ("review",)
+    run = result.save(tmp_path / "run")
+    new = pd.DataFrame({"review": ["good good good film", "bad bad", None]})
+    p = tb.load(run).score(new)["topbin_probability"]
+    assert p[0] > 0.5 > p[1]
+    (place / "config.json").write_text(json.dumps({"changed": True}))
+    with fails("TB143", "is not the one that the model was fitted with"):
+        tb.load(run).score(new)
+
+
+def test_no_text_for_the_encoder(tmp_path):
+    with fails("TB108", "has no text that the encoder could read"):
+        fit_features({"x": [1, 2]}, encoder=str(folder(tmp_path)))
+
+
+def test_a_tiny_encoder(tmp_path):
+    transformers = pytest.importorskip("transformers", reason='needs pip install "topbin[text]"')
+    tokenizers = pytest.importorskip("tokenizers")
+    import torch
+
+    torch.manual_seed(0)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "good", "bad", "film", "the"]
+    plain = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]")
+    )
+    plain.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=plain, pad_token="[PAD]", unk_token="[UNK]"
+    )
+    small = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.BertConfig(vocab_size=len(words), intermediate_size=32, **small)
+    place = tmp_path / "tiny"
+    transformers.BertModel(config).save_pretrained(place)
+    fast.save_pretrained(place)
+    found = Encoder(str(place)).vectors(["good film", "bad film", "good film the film"])
+    assert found.shape == (3, 16)
+    assert np.isfinite(found).all()
+    alone = Encoder(str(place)).vectors(["good film"])
+    np.testing.assert_allclose(alone[0], found[0], atol=1e-5)  # padding does not count

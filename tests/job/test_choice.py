@@ -1,0 +1,75 @@
+"""Text gets a linear model or trees, whichever reaches the lower bound; limits allow for it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logit
+
+import topbin as tb
+from topbin.job.choice import choose_model
+from topbin.job.prepare import prepare
+from topbin.learn import Plan
+from topbin.learn.explain import explain
+from topbin.mpe.intervals import interval, upper_bound
+
+WORDS = [f"word{j}" for j in range(30)]
+TELLING = {True: [f"good{j}" for j in range(12)], False: [f"bad{j}" for j in range(12)]}
+
+
+def notes(good, seed=0):
+    """Notes of eight words that say nothing and four that speak for or against the row."""
+    rng = np.random.default_rng(seed)
+    words = [[*rng.choice(WORDS, 8), *rng.choice(TELLING[bool(g)], 4)] for g in good]
+    return [" ".join(rng.permutation(each)) for each in words]
+
+
+@pytest.fixture(scope="module")
+def by_words():
+    rng = np.random.default_rng(0)
+    good = np.arange(500) % 2 == 0
+    frame = pd.DataFrame({"note": notes(good), "x": rng.normal(size=500)})
+    return tb.fit(frame.assign(known=good & (rng.random(500) < 0.5)), "known", preset="fast")
+
+
+def chosen(result):
+    (note,) = [note for note in result.estimate.notes if note.startswith("model chosen: ")]
+    return note.split()[2]
+
+
+def test_words_that_add_up_are_for_the_linear_model(by_words):
+    assert chosen(by_words) == "linear"
+    assert '1 text ("note")' in by_words.summary()
+    assert abs(by_words.estimate.alpha - 1 / 3) < 0.12
+
+
+def test_limits_are_read_at_a_level_that_holds_for_both(by_words):
+    est, tails = by_words.estimate, by_words.evidence.tails
+    assert est.confidence == 0.95
+    assert est.upper_bound == upper_bound(tails, 0.975, crossfitted=True)
+    assert est.interval == interval(tails, 0.975, crossfitted=True)
+
+
+def test_what_no_linear_model_sees_is_for_trees(tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.normal(rng.choice([-2.0, 2.0], (400, 2)), 0.4)
+    good = x[:, 0] * x[:, 1] > 0
+    frame = pd.DataFrame({"note": notes(rng.random(400) < 0.5), "a": x[:, 0], "b": x[:, 1]})
+    known = good & (rng.random(400) < 0.5)
+    data = prepare(frame.assign(known=known), "known")
+    choice = choose_model(data, 0, {})
+    assert choice.name == "trees"
+    assert choice.bounds["trees"] < choice.bounds["linear"]
+    short = Plan(outer=2, inner=1, repeats=1, warm=0, rounds=1)
+    clf = tb.PvUClassifier(choice.model, plan=short).fit(data.X, known)
+    tb.save(clf, tmp_path / "model")
+    again = tb.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(data.X), clf.predict_proba(data.X))
+    models = [model for group in clf.model_.groups for model in group]
+    found = explain(models, data.X[:50], data.encoder, frame[:50])
+    logits = [logit(model.predict_proba(data.X[:50])[:, 1]) for model in models]
+    np.testing.assert_allclose(found.score, np.mean(logits, axis=0))
+
+
+def test_a_table_without_text_has_no_choice():
+    frame = pd.DataFrame({"x": np.arange(200) % 90, "known": np.arange(200) < 60})
+    assert choose_model(prepare(frame, "known"), 0, {}) is None

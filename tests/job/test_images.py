@@ -1,0 +1,261 @@
+"""Images from folders to a report, with nets that are trained for an epoch or two."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from coded import fails
+from pictures import bars, folders
+from PIL import Image
+
+import topbin as tb
+from topbin.cli import main
+from topbin.data.images.rows import Images
+from topbin.engines import Local
+from topbin.job.audits.audit import audit
+from topbin.job.audits.refit import refit_audit
+from topbin.job.audits.review import open_review
+from topbin.job.files import write_report
+from topbin.job.score import score_files
+from topbin.learn.classifiers import images as nets
+from topbin.show.pictures import open_pictures
+from topbin.store.runs import read_result
+
+TINY = nets.Effort(folds=2, warm=2)
+
+
+@pytest.fixture(autouse=True)
+def _tiny(monkeypatch):
+    monkeypatch.setattr(nets, "FIRST_IMAGES", nets.Effort(folds=2, warm=1))
+    monkeypatch.setattr(nets, "EFFORTS", {"fast": TINY, "good": TINY, "best": TINY})
+    monkeypatch.setattr(nets, "epochs_factor", lambda rows, effort: 1)
+
+
+def command(*given, code=0):
+    done = CliRunner().invoke(main, [*map(str, given)])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run on two folders, one of which also has a text file, and the folder above them."""
+    root = tmp_path_factory.mktemp("images")
+    folders(root)
+    (root / "rest" / "notes.txt").write_text("no image")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nets, "FIRST_IMAGES", nets.Effort(folds=2, warm=1))
+        patch.setattr(nets, "EFFORTS", {"good": TINY})
+        patch.setattr(nets, "epochs_factor", lambda rows, effort: 4)
+        given = ["--positives", root / "known", "--unlabeled", root / "rest"]
+        said = command("fit", *given, "-o", root / "run")
+    return root, said
+
+
+def test_two_folders_become_a_report(made):
+    root, said = made
+    found = read_result(root / "run")
+    assert found["data"]["n_p"] == 40
+    assert found["data"]["n_u"] == 80
+    assert found["data"]["image"] == {"column": "image", "shape": [3, 12, 12]}
+    low, high = found["estimate"]["interval"]
+    assert low <= 0.5 <= high
+    assert "1 file left out" in said
+    assert "notes.txt" in said
+    assert "importance" not in found
+    page = (root / "run/report.html").read_text("utf-8")
+    assert "notes.txt" in page
+    assert page.count('<img src="data:image/png;base64,') == 25
+    assert not re.search(r'src="(?!data:)|url\(h', page)
+    listed = pd.read_csv(root / "run/candidates.csv")
+    assert str(root / "rest") in listed["image"][0]
+    assert (root / "run/report.html").read_bytes() == write_report(root / "run").read_bytes()
+
+
+def test_new_images_are_scored_from_a_folder_a_table_and_an_array(made, tmp_path):
+    root, _ = made
+    said = command("score", root / "run", root / "rest", "-o", tmp_path / "s.csv")
+    assert "scored          80 images" in said
+    assert "notes.txt" in said
+    scores = pd.read_csv(tmp_path / "s.csv")
+    table = scores[["image"]].assign(image=[p.split("/")[-1] for p in scores["image"]], n=1)
+    table.to_csv(root / "rest" / "t.csv", index=False)
+    command("score", root / "run", root / "rest" / "t.csv", "-o", tmp_path / "t.csv")
+    again = pd.read_csv(tmp_path / "t.csv")
+    assert (again["topbin_probability"] == scores["topbin_probability"]).all()
+    assert (again["n"] == 1).all()
+    done = score_files(Local(), root / "run", root / "rest" / "t.csv", tmp_path / "parts")
+    assert done.rows == 80
+    (file,) = (tmp_path / "parts").glob("*.parquet")
+    by_engine = pd.read_parquet(file)["topbin_probability"]
+    np.testing.assert_allclose(by_engine, scores["topbin_probability"], rtol=1e-5)
+    (root / "rest" / "t.csv").unlink()
+    with fails("TB136", "table"):
+        score_files(Local(), root / "run", root / "rest", tmp_path / "others")
+    scorer = tb.load(root / "run")
+    own = np.stack([np.asarray(Image.open(path)) for path in scores["image"]])
+    assert np.allclose(scorer.score(own)["topbin_probability"], scores["topbin_probability"])
+    with pytest.warns(UserWarning, match="notes.txt"):
+        assert len(scorer.score(root / "rest")) == 80
+    paths = [*scores["image"][:2], str(root / "gone.png")]
+    with pytest.warns(UserWarning, match="gone.png.*No such file"):
+        assert scorer.score(pd.DataFrame({"image": paths}))["image"].tolist() == paths[:2]
+    with fails("TB132", "notes.txt"):
+        scorer.score(root / "rest", bad_images="refuse")
+    with fails("TB013"):
+        scorer.score(own, why=True)
+    with fails("TB109", "12, 12"):
+        scorer.score(bars(3, True, side=9))
+
+
+def test_audit_and_review_show_pictures_of_the_run_alone(made):
+    root, _ = made
+    drawn = audit(root / "run").draw(5)
+    assert "image" in drawn
+    review = open_review(root / "run", n=5)
+    row = review.next_row("page")
+    assert len(row["pictures"]) == 1
+    assert row["pictures"][0].startswith("data:image/png;base64,")
+    review.save(row["row"], "yes")
+    ranked = open_review(root / "run", candidates=True)
+    assert ranked.next_row("page")["pictures"]
+    with fails("TB136"):
+        refit_audit(root / "run")
+    pictures = open_pictures(root / "run")
+    path = str(root / "rest" / "é 003.png")
+    assert pictures.of(path)
+    other = root / "private.png"
+    Image.fromarray(bars(1, True)[0]).save(other)
+    assert pictures.of(str(other)) is None
+    # A forged place: the file is another one, so the pixels of the run are shown instead.
+    pictures.places[str(other)] = pictures.places[path]
+    assert pictures.of(str(other)) == pictures.of(path)
+
+
+def test_the_same_image_on_both_sides_is_an_alarm(tmp_path):
+    folders(tmp_path)
+    for i in range(6):
+        (tmp_path / "rest" / f"copy {i}.png").write_bytes(
+            (tmp_path / "known" / f"é {i:03d}.png").read_bytes()
+        )
+    found = tb.fit(tmp_path / "rest", positives=tmp_path / "known")
+    assert "shared-rows" in {alarm.code for alarm in found.estimate.alarms}
+    assert found.data.findings[-1].code == "overlap"
+
+
+def test_arrays_lists_frames_and_tables_are_one_road(tmp_path):
+    truth = folders(tmp_path)
+    known, rest = bars(40, True, 1), bars(80, True, 2)
+    two = tb.fit(rest, positives=known)
+    y = np.repeat([1, 0], [40, 80])
+    both = np.concatenate([known, rest])
+    one = tb.fit(both, y)
+    assert one.estimate.alpha == two.estimate.alpha
+    assert isinstance(one.data.X, Images)
+    paths = [str(p) for name in ("known", "rest") for p in sorted((tmp_path / name).iterdir())]
+    frame = pd.DataFrame({"file": paths, "y": y, "other": np.append(y[:40], truth)})
+    found = tb.fit(frame, "y", image="file")
+    assert [column.name for column in found.data.encoder.dropped] == ["other"]
+    listed = tb.fit(paths, y)
+    assert listed.estimate.alpha == found.estimate.alpha
+    frame["file"] = [p.removeprefix(f"{tmp_path}/") for p in paths]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table = tb.fit(tmp_path / "t.csv", "y", image="file")
+    assert table.estimate.alpha == found.estimate.alpha
+    two_folders = tb.fit(tmp_path / "rest", positives=tmp_path / "known")
+    assert two_folders.estimate.alpha == found.estimate.alpha
+    one.save(tmp_path / "run")
+    assert open_pictures(tmp_path / "run").of("image 50").startswith("data:image/png")
+    assert "image 50" in set(audit(tmp_path / "run").draw(80)["image"])
+    assert len(tb.load(tmp_path / "run").score(rest)) == 80
+    with fails("TB013"):
+        one.explain()
+
+
+def test_what_cannot_be_done_with_images_is_refused(tmp_path):
+    folders(tmp_path, 3, 3)
+    known, rest = tmp_path / "known", tmp_path / "rest"
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "a.png").write_text("no image")
+    with fails("TB130", "empty"):
+        tb.fit(rest, positives=tmp_path / "empty")
+    with fails("TB131", "text"):
+        tb.fit(rest, positives=tmp_path / "text")
+    with fails("TB132", "a.png"):
+        tb.fit(rest, positives=tmp_path / "text", bad_images="refuse")
+    for name in ("é 001.png", "é 002.png"):
+        (known / name).unlink()
+    with fails("TB003"):
+        tb.fit(rest, positives=known)
+    with fails("TB136"):
+        tb.fit(rest, positives=known, sample=10)
+    with fails("TB136", "subtypes"):
+        tb.fit(bars(9, True), positives=bars(9, True, 1), subtypes=True)
+    with fails("TB008"):
+        tb.fit(rest)
+    with fails("TB007", "bad_images"):
+        tb.fit(rest, positives=known, bad_images="ignore")
+    with fails("TB134"):
+        tb.fit(rest, positives=known, image_size=4)
+    with fails("TB134", "different"):
+        tb.fit(bars(3, True), positives=bars(3, True, side=9))
+    with fails("TB005"):
+        tb.fit(bars(3, True), [1, 0])
+    frame = pd.DataFrame({"path": ["../a.png", "b.png"], "n": [1, 2], "y": [1, 0]})
+    frame.to_csv(rest / "t.csv", index=False)
+    with fails("TB133"):
+        tb.fit(rest / "t.csv", "y", image="path")
+    with fails("TB135"):
+        tb.fit(rest / "t.csv", "y", image="n")
+    with fails("TB103"):
+        tb.fit(rest / "t.csv", "y", image="pth")
+    with fails("TB131", "No such file"):
+        tb.fit(frame.assign(path=["a.png", None]), "y", image="path", image_root=str(tmp_path))
+
+
+def test_a_run_goes_on_after_a_time_limit_and_leaves_the_same(tmp_path):
+    folders(tmp_path)
+    given = ["fit", "--positives", tmp_path / "known", "--unlabeled", tmp_path / "rest"]
+    whole = json.loads(command(*given, "-o", tmp_path / "a", "--json", "--quiet"))
+    said = command(*given, "-o", tmp_path / "b", "--time-limit", "1e-9")
+    assert "time limit after the first estimate" in said
+    said = command(*given, "-o", tmp_path / "b", "--resume")
+    assert "kept            the first estimate, from before" in said
+    assert read_result(tmp_path / "b")["estimate"] == whole["estimate"]
+    assert "complete" in command(*given, "-o", tmp_path / "b", "--resume")
+
+
+KILLED = """
+import os, sys
+from topbin.learn.classifiers import images as nets
+from topbin.cli import main
+nets.FIRST_IMAGES = nets.Effort(folds=2, warm=1)
+nets.EFFORTS["good"] = nets.Effort(folds=2, warm=2)
+nets.epochs_factor = lambda rows, effort: 1
+fit, begun = nets.NetScorer.fit, []
+def killed(self, *given):
+    begun.append(1)
+    if len(begun) == 4:
+        os.kill(os.getpid(), 9)
+    return fit(self, *given)
+nets.NetScorer.fit = killed
+main(sys.argv[1:])
+"""
+
+
+def test_a_killed_run_keeps_its_nets(tmp_path):
+    folders(tmp_path)
+    given = ["fit", "--positives", tmp_path / "known", "--unlabeled", tmp_path / "rest"]
+    given = [*map(str, given), "-o", str(tmp_path / "run")]
+    killed = [sys.executable, "-c", KILLED, *given]
+    assert subprocess.run(killed, capture_output=True, check=False).returncode == -signal.SIGKILL
+    said = command(*given, "--resume")
+    assert "the first estimate and 1 step of the careful one" in said
+    assert read_result(tmp_path / "run")["stopped"] is None

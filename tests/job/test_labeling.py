@@ -1,0 +1,79 @@
+"""Jobs whose labels are not random: options, what the result says, and what is refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from coded import fails
+
+import topbin as tb
+from topbin.cli import main
+from topbin.store import read_result, read_settings
+
+
+@pytest.fixture(scope="module")
+def visits():
+    """Half of 500 rows are positive; the site "a" labels most of them, "b" few."""
+    rng = np.random.default_rng(0)
+    is_positive, site = np.arange(500) < 250, rng.choice(["a", "b"], 500)
+    frame = pd.DataFrame({"x": rng.normal(np.where(is_positive, 5.0, 0.0)), "site": site})
+    coded = is_positive & (rng.random(500) < np.where(site == "a", 0.8, 0.2))
+    return frame.assign(land="NL", coded=coded.astype(int))
+
+
+def test_labeled_by_is_in_the_folder_and_in_the_report(visits, tmp_path):
+    visits.to_csv(tmp_path / "t.csv", index=False)
+    options = ["--label", "coded", "--labeled-by", "site", "--preset", "fast", "--review", "20"]
+    run = tmp_path / "run"
+    done = CliRunner().invoke(main, ["fit", str(tmp_path / "t.csv"), *options, "-o", str(run)])
+    assert done.exit_code == 0, done.output
+    assert read_settings(run)["labeled_by"] == ["site"]
+    found, page = read_result(run), (run / "report.html").read_text()
+    assert found["labeling"]["kind"] == "propensity"
+    assert found["labeling"]["labeled_by"] == ["site"]
+    assert found["estimate"]["interval"] is None
+    assert 'depends only on "site"' in done.output
+    assert "Does labeling depend on the row?" in page
+    assert found["model"]["class"] == "SAREMClassifier"
+    again = CliRunner().invoke(main, ["report", str(run)])
+    assert again.exit_code == 0, again.output
+
+
+def test_subtypes_are_told_beside_the_ordinary_estimate(visits):
+    rows = visits[["x", "coded"]]
+    plain, asked = (tb.fit(rows, "coded", preset="fast", subtypes=s) for s in (False, True))
+    assert asked.classifier.alpha_ == plain.classifier.alpha_
+    assert plain.labeling is None
+    assert "labeling" not in plain.to_dict()
+    told = json.loads(json.dumps(asked.to_dict()))["labeling"]
+    assert told["kind"] == "subtypes"
+    assert sum(part["n_p"] for part in told["parts"]) == rows["coded"].sum()
+    assert "never labeled stays invisible" in asked.summary()
+
+
+def test_misuse_is_refused_before_any_work(visits):
+    def fit(**options):
+        tb.fit(visits, "coded", preset="fast", **options)
+
+    with fails("TB008", "tedn, subtypes"):
+        fit(method="pulsnar")
+    with fails("TB126", "leave one out"):
+        fit(method="subtypes", labeled_by="site")
+    with fails("TB126", "leave one out"):
+        fit(subtypes=True, labeled_by="site")
+    with fails("TB126", "gamma"):
+        fit(labeled_by="site", gamma=2)
+    with fails("TB126", "the label itself"):
+        fit(labeled_by="coded")
+    with fails("TB103", "sites"):
+        fit(labeled_by=["sites"])
+    with fails("TB126", "same in every row"):
+        fit(labeled_by=["land"])
+
+
+def test_a_sample_is_refused(visits):
+    many = pd.concat([visits] * 4)
+    with fails("TB126", "sample"):
+        tb.fit(many, "coded", labeled_by="site", sample=100)
