@@ -328,8 +328,8 @@ def page() -> None:
         "\n\n## The test of random labels\n\nSeeds that were not used when its allowance was "
         "chosen. *random*: all positives are labeled with probability .3. *tilted*: for half of "
         "the subtypes the odds are twice as high. An alarm is p < .05. The stated power is that "
-        "against such a tilt along a random direction, by the test's own simulation, which takes the rows "
-        "that look likely as all positives; that is why it is higher.\n\n"
+        "against such a tilt along a random direction, by the test's own simulation; "
+        "tilts by subtype are found less often, so the summary calls it the best case.\n\n"
     )
     save("subtypes.md", text + test_figures(pd.read_csv(TEST_ROWS)) + "\n")
 
