@@ -2,7 +2,7 @@
 
 TF-IDF is Salton & Buckley's (1988), with the logarithm of counts. Pairs of words keep what single
 words lose ("not good"); letters see through spelling, and are all there is in a sequence without
-words. Long documents do without letters: they cost ten times as much as words there, and add
+words. Long documents do without letters: they cost three times as much as words there, and add
 nothing (bench/results/text.md). What is learned here needs no labels.
 """
 

@@ -60,7 +60,9 @@ class Choice:
 def choose_model(
     data: Prepared, seed: int, memory: MutableMapping[str, Any], n_jobs: int | None = None
 ) -> Choice | None:
-    """The linear model, or one with a clearly lower bound in a short cross-fit; None: no choice.
+    """The model with the lowest bound in a short cross-fit; None where there is nothing to choose.
+
+    For words, trees must be clearly better than the linear model.
 
     Large tables are judged by some of their rows, drawn at random.
     """
@@ -82,9 +84,10 @@ def choose_model(
             new_rows=False, **held,
         )  # fmt: skip
         bounds[name] = upper_bound(fit.evidence(is_positive).independent, crossfitted=True)
-    # The first model is the faster and the easier to explain, so others must be clearly better.
+    # Of words, the first model is the easier to explain, so another one must be clearly better.
     first, best = next(iter(bounds)), min(bounds, key=bounds.__getitem__)
-    best = best if bounds[best] < CLEARLY * bounds[first] else first
+    enough = CLEARLY * bounds[first] if data.encoder.sparse else bounds[first]
+    best = best if bounds[best] < enough else first
     return Choice(best, models[best], bounds)
 
 
