@@ -28,7 +28,7 @@ from topbin.core.checks import look_up
 from topbin.core.errors import InputError
 from topbin.core.figures import counted
 from topbin.data.images.decode import BadImage, Decoded, Header, decode, quiet_pillow, read_header
-from topbin.data.images.rows import Images, pixel_keys
+from topbin.data.images.rows import Images
 from topbin.data.table import listed
 
 ABOUT, PIXELS, ROWS = "about.json", "pixels.npy", "rows.npy"
@@ -201,7 +201,7 @@ class _Store:
             self.pixels[i] = one.pixels
         self.pixels.flush()
         for i, one in good:
-            self.rows[i] = 1, pixel_keys([one.pixels])[0], np.frombuffer(one.sum, np.uint8)
+            self.rows[i] = 1, one.key, np.frombuffer(one.sum, np.uint8)
         self.rows.flush()
 
 

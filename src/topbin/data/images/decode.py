@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from topbin.core.optional import require
-from topbin.data.images.rows import Pixels
+from topbin.data.images.rows import Pixels, pixel_keys
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
 GREY = {"1", "L", "LA", "I;16", "I;16B", "I;16L"}
@@ -42,9 +42,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The pixels of a file, (channels, height, width), and the SHA-256 of its bytes."""
+    """The pixels of a file, (channels, height, width), their key, and the SHA-256 of its bytes."""
 
     pixels: Pixels
+    key: np.uint64
     sum: bytes
 
 
@@ -91,15 +92,17 @@ def decode(path: str, channels: int, height: int, width: int) -> Decoded:
             how = pillow().Resampling.BILINEAR
             plain = _operations().fit(plain, (width, height), method=how)
         pixels = np.asarray(plain, np.uint8).reshape(height, width, channels)
-    return Decoded(pixels.transpose(2, 0, 1), hashlib.sha256(content).digest())
+    planes = np.ascontiguousarray(pixels.transpose(2, 0, 1))
+    return Decoded(planes, pixel_keys([planes])[0], hashlib.sha256(content).digest())
 
 
 def decode_content(content: bytes, channels: int, side: int) -> Any:
     """The whole picture, made smaller until it fits into a square; for people."""
     with _reasons(), _recognized(BytesIO(content)) as image:
         plain = _upright(image, channels, side)
-        plain.thumbnail((side, side))
-        return plain
+        small = plain.copy()
+        small.thumbnail((side, side))
+        return small
 
 
 def _operations() -> Any:
@@ -109,7 +112,9 @@ def _operations() -> Any:
 def _upright(image: Any, channels: int, side: int) -> Any:
     """The image in one of two plain modes, turned as the camera says."""
     image.draft(None, (side, side))  # a large jpg is unpacked to a half, a quarter or an eighth
-    return _plain(_operations().exif_transpose(image), "L" if channels == 1 else "RGB")
+    if image.getexif().get(ROTATED[0], 1) != 1:  # what is upright would be copied for nothing
+        image = _operations().exif_transpose(image)
+    return _plain(image, "L" if channels == 1 else "RGB")
 
 
 def _plain(image: Any, mode: str) -> Any:

@@ -59,8 +59,8 @@ class Effort:
 
 
 FIRST_IMAGES = Effort(folds=2, warm=2)
-# Discarding costs a hold-out and a second phase: on 1,500 + 3,000 photographs of cats and dogs PvU
-# alone was as good in the same time, so only "best" discards (bench/results/image_folders.md).
+# Discarding costs a hold-out and a second phase. On one split of 1,500 + 3,000 photographs of cats
+# and dogs it did not help, so only "best" discards (bench/results/image_folders.md).
 EFFORTS = {
     "fast": Effort(folds=2, warm=8),
     "good": Effort(folds=3, warm=10),
