@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from score_files import scored, spoil, write
@@ -180,3 +181,23 @@ def test_a_group_of_few_positives_gets_a_range_and_no_number(tmp_path):
     low, high = few["interval"]
     assert f"{low:.3f} to {high:.3f}" in ulm
     assert f"{few['alpha']:.3f} " not in ulm.partition("only")[0]
+
+
+def test_selective_labels_are_answered_for_scores_too(tmp_path):
+    rng = np.random.default_rng(0)
+    score = np.r_[rng.normal(3, 1, 200), rng.normal(3, 1, 100), rng.normal(0, 1, 700)]
+    frame = pd.DataFrame({"score": score, "known": np.arange(1000) < 200})
+    frame.to_parquet(tmp_path / "s.parquet")
+    given = ["alpha", str(tmp_path / "s.parquet"), "--score", "score", "--label", "known"]
+    done = CliRunner().invoke(main, [*given, "--gamma", "2", "--at-most", "0.3", "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["gamma"]["intervals"][0]["interval"] == found["interval"]
+    assert found["gamma"]["conclusions"][0]["sentence"] in done.stderr
+    for wrong, code in (("0.5", 2), ("two", 2)):
+        refused = CliRunner().invoke(main, [*given, "--gamma", wrong])
+        assert refused.exit_code == code
+        assert "TB123" in refused.output
+    by = CliRunner().invoke(main, [*given, "--gamma", "2", "--by", "known"])
+    assert by.exit_code == 2
+    assert "leave out --by" in by.output

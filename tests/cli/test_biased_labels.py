@@ -51,14 +51,27 @@ def run(tmp_path_factory):
     frame = pd.DataFrame(X[:, 20:44], columns=[f"pixel {i}" for i in range(20, 44)])
     frame.assign(known=known.astype(int)).to_csv(folder / "digits.csv", index=False)
     done = call("fit", folder / "digits.csv", "--label", "known", "--preset", "fast",
-                "-o", folder / "run")  # fmt: skip
+                "--gamma", "2", "--at-most", "0.9", "-o", folder / "run")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "label a random sample: topbin audit" in done.stdout
+    assert "if selective    Γ = 1: " in done.stdout
     return folder / "run"
 
 
 def call(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_what_follows_from_selective_labels_is_stored_and_shown(run):
+    stored = json.loads((run / "result.json").read_text())
+    first, second = stored["gamma"]["intervals"]
+    assert (first["gamma"], first["interval"]) == (1.0, stored["estimate"]["interval"])
+    assert second["interval"][1] > first["interval"][1]
+    report = (run / "report.html").read_text()
+    assert "What if positives are not labeled at random?" in report
+    assert 'aria-label="If positives are not labeled at random"' in report
+    assert stored["gamma"]["conclusions"][0]["sentence"] in report
+    assert 'aria-label="ROC curve, without known negatives"' in report
 
 
 @pytest.mark.parametrize("kind", ["simple", "stratified"])
@@ -81,6 +94,11 @@ def test_the_screen_says_what_happened(run, kind):
     assert stored["audit"]["verdict"] == "contradicts"
     assert stored["estimate"]["interval"][1] < stored["audit"]["interval"][0]
     assert "contradicts the estimate" in (run / "report.html").read_text()
+    # The digits that are never labeled are not in the reach of any Γ near 1.
+    assert stored["audit"]["gamma"]["gamma"] is None or stored["audit"]["gamma"]["gamma"] > 1.5
+    told = stored["audit"]["gamma"]["sentence"]
+    assert f"if selective    {told}" in done.stdout
+    assert told in (run / "report.html").read_text()
 
 
 def test_the_random_audit_corrects_alpha_and_the_top_bin_cannot(run):

@@ -85,3 +85,28 @@ def test_both_come_from_a_fitted_estimator_on_a_given_axis(fitted):
 def test_a_bin_count_must_be_a_count():
     with pytest.raises(InputError, match="TB008 bins"):
         tb.ScoreDisplay.from_scores([1.0], [0.0], bins=0)
+
+
+@pytest.mark.parametrize("display", [tb.PRDisplay, tb.ROCDisplay])
+def test_curves_are_drawn_at_once_with_a_row_per_threshold(fitted, display):
+    _, ax = plt.subplots()
+    drawn = display.from_estimator(fitted, ax=ax)
+    assert drawn.ax_ is ax
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert any(label.startswith("95 % band of the curve, α ") for label in labels)
+    frame = drawn.frame()
+    assert {"threshold", "low", "high"} < set(frame)
+    assert (frame["low"] <= frame["high"]).all()
+    known = display.from_scores(*SAMPLE.scores(), alpha=0.3)
+    assert known.ax_ is None
+    assert known.plot().ax_.get_legend().get_texts()[0].get_text() == "95 % band of the curve"
+
+
+def test_gamma_marks_the_conclusion_and_its_tipping_point(fitted):
+    drawn = tb.GammaDisplay.from_estimator(fitted, gamma=(2, 4), at_most=0.6)
+    tipping = drawn.found["conclusions"][0]["tipping"]
+    labels = [text.get_text() for text in drawn.ax_.get_legend().get_texts()]
+    assert "at most 0.6" in labels
+    assert (f"holds up to Γ = {tipping:.2f}" in labels) == (tipping is not None and tipping <= 4)
+    assert drawn.frame()["gamma"].tolist() == [1.0, 2.0, 4.0]
+    assert drawn.frame()["low"][0] == fitted.estimate_.interval[0]

@@ -62,7 +62,7 @@ def test_it_asks_nothing_of_the_outside_and_is_small(result, scored):
     assert "<script" not in text
     outside = re.findall(r'(?:src|href)="([^"#]*)"', text)
     assert [link for link in outside if link != "data:,"] == []
-    assert text.count("<svg") == 3
+    assert text.count("<svg") == 5  # three of the estimate, and two curves
 
 
 def test_cells_names_and_findings_are_escaped(result, scored):
@@ -111,7 +111,7 @@ def test_a_precision_that_cannot_be_known_is_not_printed(result, scored):
 
 
 def test_a_short_history_draws_no_picture(result, scored):
-    assert fragment({**result, "history": []}, scored).count("<svg") == 2
+    assert fragment({**result, "history": []}, scored).count("<svg") == 4
     assert "<html" not in fragment(result, scored)
 
 

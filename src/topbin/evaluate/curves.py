@@ -40,7 +40,7 @@ class Limited:
 
     @classmethod
     def of(cls, above: Any, n: int, risk: float, **how: Any) -> "Limited":
-        """From counts; no row of the sample is above the first threshold, and all above the last."""
+        """From counts; no row is above the first threshold, and all are above the last."""
         counts = np.concatenate([[0.0], above, [n]])
         return cls(counts / n, *limits_above(counts, n, risk, **how))
 
@@ -103,7 +103,7 @@ def tpr_at(fpr: Floats, q_p: Floats, q_u: Floats, alpha: float) -> Floats:
     """The true positive rate at each false positive rate, which grows as the threshold falls."""
     if alpha == 1:  # only as the end of an interval: no negative is in the way
         return np.ones_like(fpr)
-    return np.interp(fpr, np.maximum.accumulate(fpr_of(q_p, q_u, alpha)), q_p)
+    return np.interp(fpr, _rising(fpr_of(q_p, q_u, alpha)), q_p)
 
 
 def fpr_of(q_p: Floats, q_u: Floats, alpha: float) -> Floats:
@@ -138,7 +138,7 @@ def pu_curves(
     with np.errstate(divide="ignore", invalid="ignore"):
         precision = precision_of(tails.q_p, tails.q_u, value)
     fpr = np.full(tails.cuts.size, np.nan) if value == 1 else fpr_of(tails.q_p, tails.q_u, value)
-    shown = np.fmin(1.0, precision), np.clip(fpr, 0.0, 1.0)  # 1 too if no unlabeled row is above
+    shown = np.fmin(1.0, precision), np.clip(_rising(fpr), 0.0, 1.0)  # 1 too if nothing is picked
     at = tails.cuts.astype(np.float64), tails.q_p
     return Curves(*at, *shown, value, ends, level, q_p, q_u, notes)
 
@@ -163,6 +163,16 @@ def _thinned(tails: Tails) -> Tails:
     wanted = np.linspace(1, tails.above_p[0], POINTS)
     last = np.searchsorted(-tails.above_p, -wanted, side="right") - 1
     return tails.at(np.unique(np.clip(last, 0, None))[::-1])
+
+
+def _rising(rates: Floats) -> Floats:
+    """A rate that chance makes fall somewhere, midway between the highest before and lowest after.
+
+    >>> _rising(np.array([0.0, 0.2, 0.1, 0.4]))
+    array([0.  , 0.15, 0.15, 0.4 ])
+    """
+    after = np.minimum.accumulate(rates[::-1])[::-1]
+    return (np.maximum.accumulate(rates) + after) / 2
 
 
 def _array(x: Any) -> Floats:

@@ -166,9 +166,11 @@ def read_source(source: Any, scores_u: Any = None) -> tuple[Evidence, AlphaEstim
             "an AlphaEstimate has no counts to read again. Pass what it was made from: the result "
             "of a fit, a fitted classifier, or scores_p and scores_u.",
         )
-    for evidence, estimate in (("evidence", "estimate"), ("evidence_", "estimate_")):
-        if isinstance(getattr(source, evidence, None), Evidence):
-            return getattr(source, evidence), getattr(source, estimate, None)
+    loaded = getattr(source, "model", None)  # of a run folder
+    for one in (source, loaded):
+        for evidence, estimate in (("evidence", "estimate"), ("evidence_", "estimate_")):
+            if isinstance(getattr(one, evidence, None), Evidence):
+                return getattr(one, evidence), getattr(one, estimate, None)
     return Evidence.of(source, scores_u), None
 
 
