@@ -22,10 +22,10 @@ from topbin.core.errors import InputError
 from topbin.core.figures import counted
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
-from topbin.data.dates import ISO, ORDERS
-from topbin.data.decimals import MARKS, TEXT
 from topbin.data.encoders import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
+from topbin.data.formats.dates import ISO, ORDERS
+from topbin.data.formats.decimals import MARKS, TEXT
 from topbin.data.schema import Kind, check_columns, nearest
 from topbin.data.words import learn_words, text_matrix
 

@@ -13,11 +13,11 @@ from typing import Any
 from topbin.core.errors import InputError
 from topbin.core.figures import counted
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
-from topbin.data.dates import Found, Given, date_lines, settle_orders
-from topbin.data.decimals import Found as FoundNumbers
-from topbin.data.decimals import decimal_lines, settle_decimals
 from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
 from topbin.data.formats import database, delimited, excel, json_files, npy, parquet, text_files
+from topbin.data.formats.dates import Found, Given, date_lines, settle_orders
+from topbin.data.formats.decimals import Found as FoundNumbers
+from topbin.data.formats.decimals import decimal_lines, settle_decimals
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
 from topbin.data.schema import Kind, Types, check_columns, kinds_of, merge_types
 

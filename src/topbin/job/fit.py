@@ -79,10 +79,10 @@ def fit(
 
     `source` is a pandas, polars or arrow frame, a path, a pattern, a folder or a list of files.
     With `positives`, another of these, all its rows are unlabeled. `dates`, `decimal` and
-    `partitions` are as in `topbin.data.open_table`. It is read whole unless `sample` or `engine`
-    (of `topbin.engines`) is given and it has more than four times `sample` (100,000) unlabeled rows.
-    Then so many, drawn at random, train the models; all others are scored, and give α, its interval
-    and candidates.
+    `partitions` are as in `topbin.data.open_table`. The source is read whole unless `sample` or
+    `engine` (of `topbin.engines`) is given and it has more than four times `sample` (100,000)
+    unlabeled rows. Then so many, drawn at random, train the models; all others are scored, and give
+    α, its interval and candidates.
 
     `text` names columns to read by their words, beside those that look like free text; `encoder` is
     a folder with a language model that reads them instead. `embeddings` are vectors beside a table,

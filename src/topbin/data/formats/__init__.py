@@ -1,1 +1,1 @@
-"""One file per kind of source, and what the ones that DuckDB reads share."""
+"""One file per kind of source; what those that DuckDB reads share; dates and numbers in text."""

@@ -17,9 +17,9 @@ from typing import IO
 import duckdb
 
 from topbin.core.errors import InputError
-from topbin.data.dates import Dated, formats_of
-from topbin.data.decimals import MARKS, SPACES, Numbered, marks_of, pattern, separators
 from topbin.data.find import Format, open_bytes
+from topbin.data.formats.dates import Dated, formats_of
+from topbin.data.formats.decimals import MARKS, SPACES, Numbered, marks_of, pattern, separators
 from topbin.data.formats.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
 from topbin.data.schema import Types, check_names, kind_of
 
