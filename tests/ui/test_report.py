@@ -42,7 +42,7 @@ def test_it_reads_well(browser, report, width, scheme):
     assert requests == [report.as_uri()]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert "unlabeled rows are positive" in page.locator(".answer").inner_text()
-    assert page.locator("figure svg").count() == 3
+    assert page.locator("figure svg").count() == 5
     assert page.locator("figure svg").first.bounding_box()["width"] > 0.7 * min(width, 900)
     ink, paper = (
         page.evaluate(f"getComputedStyle(document.querySelector('.topbin')).{name}")
