@@ -2,7 +2,7 @@
 
 The folder has the format of Hugging Face or sentence-transformers. Nothing is downloaded, no code
 from the folder runs, and weights are read as safetensors only, which cannot hold code. Vectors are
-made once: they are kept by block, so that a killed run goes on where it was, and then as one file
+made once: they are kept by block, so that a killed run continues, and then as one file
 of NumPy that stays on the disk. A different encoder or other texts make another file.
 """
 

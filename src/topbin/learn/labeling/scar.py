@@ -61,8 +61,8 @@ class ScarTest:
             return f"the labels do not look random ({p})"
         return (
             f"no sign of biased labels ({p}), which is not a proof: if some positives had "
-            f"{self.tilt:g} times the odds of others, {100 * self.power:.0f} % of such tests "
-            "would show it"
+            f"{self.tilt:g} times the odds of others, at best {100 * self.power:.0f} % of such "
+            "tests would show it"
         )
 
     def alarms(self) -> tuple[Alarm, ...]:
