@@ -62,7 +62,7 @@ def test_files_of_any_table_come_back(run, tmp_path_factory, columns, values):
     label(folder / "a.csv")
     shown = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "page", lambda result, model, rows: str(shown.append(rows)))
+        patch.setattr(files, "page", lambda result, model, rows, *_: str(shown.append(rows)))
         assert read_audit(folder / "run", folder / "a.csv").n_positive == 4
     assert len(shown[0]) == ROWS
     assert len(shown[0][0]) == min(12, len(columns) + 3)

@@ -251,8 +251,8 @@ def test_a_query_of_the_file_by_its_name_is_told_what_the_rows_are_called(tmp_pa
 
 
 @pytest.mark.parametrize("engine", [(), ("--engine", "local")])
-def test_a_spreadsheet_is_to_be_saved_as_csv(tmp_path, engine):
+def test_a_damaged_spreadsheet_is_to_be_saved_again(tmp_path, engine):
     (tmp_path / "t.xlsx").write_bytes(b"PK\3\4 and so on")
     done = fit_call(tmp_path / "t.xlsx", tmp_path / "run", *engine)
     assert done.stderr.startswith("TB102")
-    assert "Save it as .csv or .parquet first" in done.stderr
+    assert "Save it again, as .xlsx or as .csv." in done.stderr

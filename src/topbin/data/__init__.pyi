@@ -5,6 +5,7 @@ from .features import Features as Features
 from .features import fit_features as fit_features
 from .findings import Finding as Finding
 from .findings import check_table as check_table
+from .images.cache import decode_files as decode_files
 from .table import Table as Table
 from .table import open_pair as open_pair
 from .table import open_table as open_table

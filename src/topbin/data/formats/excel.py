@@ -58,7 +58,10 @@ def _sheets(path: str, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
     try:
         book = excel.load_workbook(path, read_only=True, data_only=True)
     except (BadZipFile, KeyError, ValueError, OSError, broken) as error:
-        raise InputError("TB102", f"{name} cannot be read: it is no Excel workbook.") from error
+        raise InputError(
+            "TB102",
+            f"{name} cannot be read: it is no Excel workbook. Save it again, as .xlsx or as .csv.",
+        ) from error
     try:
         for sheet in book.worksheets:
             if sheet.sheet_state == "visible":

@@ -70,10 +70,17 @@ def decode_files(
     threads: int | None = None,
     tell: Told | None = None,
 ) -> Decoding:
-    """Decode files into a folder, or into a temporary one; files that cannot be read are `bad`.
+    """Decode images into a folder, or into a temporary one; files that cannot be read are `bad`.
 
     `shape` is that of the images, (channels, height, width). Without it, it follows from the files
     and from `size`, as in `common_shape`.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> path = tempfile.mkdtemp() + "/grey.png"
+    >>> Image.new("L", (8, 8)).save(path)
+    >>> decode_files([path]).images.shape
+    (1, 1, 8, 8)
     """
     bad: dict[str, str] = {}
     with quiet_pillow(), ThreadPoolExecutor(threads or cores()) as pool:
