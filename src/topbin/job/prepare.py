@@ -237,47 +237,78 @@ def prepare(
     how: Any = {"sql": sql, "dates": dates, "decimal": decimal, "partitions": partitions}
     opened = open_labeled(source, label, positives=positives, **how)
     roles = {"positive": positive, "negative": negative}
-    drawn = None
-    if sample is not None:
-        check_count(sample, "sample")
-        counted = count_labels(engine or Local(), opened, **roles)
-        if counted.values.n_u > WORTH * sample:
-            refuse_sample(group, time)
-            drawn = _draw(engine or Local(), counted, sample, seed)
-    table, labels, rest = drawn or (*read_whole(opened, **roles), None)
+    together: Any = {"group": group, "time": time}
+    table, labels, rest = _taken(opened, roles, sample, engine or Local(), seed, together)
     if embeddings is not None:
         table = _with_vectors(table, embeddings, sample, positives)
-    named: dict[str, Any] = {"source": paths_of(source) or [table.name], "label": label}
-    if positives is not None:
-        named = {"positives": paths_of(positives) or ["a frame"], "unlabeled": named["source"]}
-    named |= {name: str(value) for name, value in roles.items() if value is not None}
-    more = {"sample": sample, "group": group, "time": time, "weight": weight}
-    more["embeddings"] = str(embeddings) if isinstance(embeddings, str | os.PathLike) else None
-    more["encoder"] = None if encoder is None else str(encoder)
-    named |= {name: value for name, value in more.items() if value is not None}
+    named = _named(source, positives, label, table, roles)
+    named |= _told(**together, sample=sample, weight=weight, embeddings=embeddings, encoder=encoder)
     id = id or opened.table.id_column
     if id is not None:
         _check_id(table, labels, label, id)
-    kept = read_kept(table, label, group, time)
-    hidden = [name for name in (label, id, weight, group, time) if name is not None]
-    columns, texts = Columns(table), _names(text)
+    kept, columns = read_kept(table, label, group, time), Columns(table)
     weights = None if weight is None else _weights(columns, weight)
+    left = [name for name in (label, id, weight, group, time) if name is not None] + _names(drop)
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
     shown = columns if rest is None else rest.columns
-    left = [*hidden, *_names(drop)]
+    features = _features(shown, opened, left, _names(text), encoder)
+    X = features.encode(columns)
+    others = [name for name in table.kinds if name not in (label, id, *_names(text))]
+    findings, alarms = _notice(columns, X, labels, features, others, kept)
+    noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
+    noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
+    return Prepared(table, labels, features, X, findings, named, label, id, **noticed)
+
+
+def _taken(
+    opened: LabeledTable,
+    roles: dict[str, Any],
+    sample: int | None,
+    engine: Engine,
+    seed: int,
+    together: dict[str, Any],
+) -> tuple[Batch, Labels, Rest | None]:
+    """The rows that come into memory, their labels, and the others, if some stay where they are."""
+    if sample is not None:
+        check_count(sample, "sample")
+        counted = count_labels(engine, opened, **roles)
+        if counted.values.n_u > WORTH * sample:
+            refuse_sample(**together)
+            return _draw(engine, counted, sample, seed)
+    return *read_whole(opened, **roles), None
+
+
+def _named(
+    source: Any, positives: Any, label: str | None, table: Batch, roles: dict[str, Any]
+) -> dict[str, Any]:
+    """Where the rows came from, and which values of the label mean what, for result.json."""
+    named: dict[str, Any] = {"source": paths_of(source) or [table.name], "label": label}
+    if positives is not None:
+        named = {"positives": paths_of(positives) or ["a frame"], "unlabeled": named["source"]}
+    return named | {name: str(value) for name, value in roles.items() if value is not None}
+
+
+def _told(*, embeddings: Any, encoder: Any, **more: Any) -> dict[str, Any]:
+    """The other options that were given, where they can be stored."""
+    more["embeddings"] = str(embeddings) if isinstance(embeddings, str | os.PathLike) else None
+    more["encoder"] = None if encoder is None else str(encoder)
+    return {name: value for name, value in more.items() if value is not None}
+
+
+def _features(
+    shown: Columns | Batch,
+    opened: LabeledTable,
+    left: list[str],
+    texts: list[str],
+    encoder: str | os.PathLike[str] | None,
+) -> Features:
+    """The encoder, fitted, with how dates and numbers of its columns are written."""
     reader = None if encoder is None else os.path.abspath(encoder)
     features = fit_features(shown, exclude=left, text=texts, encoder=reader).by_name()
     orders = {c: order for c, order in opened.table.dates.items() if c in features.columns}
     marks = {c: mark for c, mark in opened.table.decimals.items() if c in features.columns}
-    features = replace(features, dates=orders, decimals=marks)
-    X = features.encode(columns)
-    read = [feature.name for feature in features.features if feature.kind not in LINEAR]
-    others = [name for name in table.kinds if name not in (label, id, *texts)]
-    findings, alarms = _notice(columns, X, labels, read, others, kept)
-    noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
-    noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
-    return Prepared(table, labels, features, X, findings, named, label, id, **noticed)
+    return replace(features, dates=orders, decimals=marks)
 
 
 def _with_vectors(table: Batch, embeddings: Any, sample: Any, positives: Any) -> Batch:
@@ -328,16 +359,17 @@ def _notice(
     columns: Columns,
     X: Any,
     labels: Labels,
-    names: Sequence[str],
+    features: Features,
     others: Sequence[str],
     kept: Kept | None = None,
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """What to know about a table before any model sees it, and the alarms that follow from it.
 
-    `names` are the columns to check one by one, and `others` those that may name groups. Known
+    Columns that models read one by one are checked one by one; `others` may name groups. Known
     negatives count on neither side. A leak makes every unlabeled row look negative, so that α̂ is
     near 0 and its interval is narrow.
     """
+    names = [feature.name for feature in features.features if feature.kind not in LINEAR]
     is_p, is_u = labels.is_positive, labels.is_unlabeled
     found = find_in_columns((columns[name] for name in names), is_p, is_u)
     keys = row_keys(X)

@@ -1,18 +1,18 @@
 """The precision-recall curve without one known negative."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core.defaults import CONFIDENCE
-from topbin.evaluate.curves import Curves, pu_curves
-from topbin.show.canvas import CHOSEN, POSITIVE, Display
+from topbin.evaluate.curves import Curves
+from topbin.show.canvas import CHOSEN, POSITIVE
+from topbin.show.curves import CurveDisplay
 
 
 @dataclass
-class PRDisplay(Display):
+class PRDisplay(CurveDisplay):
     """Which precision at which recall: the price of finding more of the positives.
 
     The band holds for the whole curve at once, and allows for the interval of α unless α is given.
@@ -31,39 +31,14 @@ class PRDisplay(Display):
     curves: Curves
 
     @classmethod
-    def from_scores(
-        cls,
-        scores_p: Any,
-        scores_u: Any = None,
-        *,
-        alpha: Any = None,
-        confidence: float = CONFIDENCE,
-    ) -> "PRDisplay":
-        """Count the scores, estimate α unless it is given, keep what the picture needs."""
-        return cls.from_curves(pu_curves(scores_p, scores_u, alpha=alpha, confidence=confidence))
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, alpha: Any = None, confidence: float = CONFIDENCE, ax: Any = None
-    ) -> "PRDisplay":
-        """Draw the curve of a fitted classifier, from scores of models that never saw the row."""
-        return cls.from_scores(estimator, alpha=alpha, confidence=confidence).plot(ax)
-
-    @classmethod
-    def from_result(cls, result: Any, *, alpha: Any = None, ax: Any = None) -> "PRDisplay":
-        """Draw the curve of the result of `topbin.fit`, at its confidence."""
-        level = result.estimate.confidence or CONFIDENCE
-        return cls.from_estimator(result, alpha=alpha, confidence=level, ax=ax)
-
-    @classmethod
-    def from_curves(cls, curves: Curves) -> "PRDisplay":
+    def from_curves(cls, curves: Curves) -> Self:
         """From curves that were made before."""
         at = curves.threshold, curves.recall, curves.precision
         return cls(*at, *curves.precision_band(curves.recall), curves)
 
     def draw(self, ax: Any) -> None:
         """The curve with its band, and the precision of picking rows at random."""
-        ax.fill_between(self.recall, self.low, self.high, **band_style(self.curves))
+        ax.fill_between(self.recall, self.low, self.high, **self.band_style())
         label = f"if α = {self.curves.alpha:.3f}"
         ax.plot(self.recall, self.precision, color=POSITIVE, linewidth=1.6, label=label)
         chance = {"color": CHOSEN, "linewidth": 1, "linestyle": ":", "label": "rows at random"}
@@ -75,12 +50,3 @@ class PRDisplay(Display):
             ylabel="precision: share of positives",
             title="Precision and recall, without known negatives",
         )
-
-
-def band_style(curves: Curves) -> dict[str, Any]:
-    """How the band of a curve is drawn, and what its label says."""
-    low, high = curves.alpha_range
-    label = f"{100 * curves.confidence:g} % band of the curve"
-    if low < high:
-        label += f", α {low:.3f} to {high:.3f}"
-    return {"color": POSITIVE, "alpha": 0.15, "linewidth": 0, "label": label}

@@ -1,19 +1,18 @@
 """The ROC curve without one known negative."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core.defaults import CONFIDENCE
-from topbin.evaluate.curves import Curves, pu_curves, require_negatives
-from topbin.show.canvas import CHOSEN, POSITIVE, Display
-from topbin.show.pr import band_style
+from topbin.evaluate.curves import Curves, require_negatives
+from topbin.show.canvas import CHOSEN, POSITIVE
+from topbin.show.curves import CurveDisplay
 
 
 @dataclass
-class ROCDisplay(Display):
+class ROCDisplay(CurveDisplay):
     """Which share of the positives against which share of the negatives, at every threshold.
 
     The band holds for the whole curve at once, and allows for the interval of α unless α is given.
@@ -32,32 +31,7 @@ class ROCDisplay(Display):
     curves: Curves
 
     @classmethod
-    def from_scores(
-        cls,
-        scores_p: Any,
-        scores_u: Any = None,
-        *,
-        alpha: Any = None,
-        confidence: float = CONFIDENCE,
-    ) -> "ROCDisplay":
-        """Count the scores, estimate α unless it is given, keep what the picture needs."""
-        return cls.from_curves(pu_curves(scores_p, scores_u, alpha=alpha, confidence=confidence))
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, alpha: Any = None, confidence: float = CONFIDENCE, ax: Any = None
-    ) -> "ROCDisplay":
-        """Draw the curve of a fitted classifier, from scores of models that never saw the row."""
-        return cls.from_scores(estimator, alpha=alpha, confidence=confidence).plot(ax)
-
-    @classmethod
-    def from_result(cls, result: Any, *, alpha: Any = None, ax: Any = None) -> "ROCDisplay":
-        """Draw the curve of the result of `topbin.fit`, at its confidence."""
-        level = result.estimate.confidence or CONFIDENCE
-        return cls.from_estimator(result, alpha=alpha, confidence=level, ax=ax)
-
-    @classmethod
-    def from_curves(cls, curves: Curves) -> "ROCDisplay":
+    def from_curves(cls, curves: Curves) -> Self:
         """From curves that were made before; TB008 if α is 1, which leaves no negatives."""
         require_negatives(curves)
         at = curves.threshold, curves.fpr, curves.recall
@@ -66,7 +40,7 @@ class ROCDisplay(Display):
     def draw(self, ax: Any) -> None:
         """The curve with its band, which goes on to both corners, and the line of chance."""
         grid = np.unique(np.concatenate([np.linspace(0, 1, 200), self.fpr]))
-        ax.fill_between(grid, *self.curves.tpr_band(grid), **band_style(self.curves))
+        ax.fill_between(grid, *self.curves.tpr_band(grid), **self.band_style())
         ends = np.concatenate([[0.0], self.fpr, [1.0]]), np.concatenate([[0.0], self.tpr, [1.0]])
         label = f"if α = {self.curves.alpha:.3f}"
         ax.plot(*ends, color=POSITIVE, linewidth=1.6, label=label)
