@@ -210,3 +210,14 @@ def test_a_fitted_classifier_can_be_saved(tmp_path):
     assert (again.predict_proba(X) == found.predict_proba(X)).all()
     assert again.labeling_.to_dict() == found.labeling_.to_dict()
     assert again.evidence_.tails == found.evidence_.tails
+
+
+def test_rows_in_groups_are_not_tested_and_count_the_same():
+    X, y, _ = two_kinds()
+    groups = np.arange(y.size) // 2
+    found = tb.SubtypesClassifier(**FAST).fit(X, y, groups=groups)
+    assert (found.labeling_.weight_p == 1).all()
+    assert found.labeling_.alarms() == ()
+    assert found.labeling_.test.sentence.startswith("not tested: rows are in groups")
+    assert any("could not be tested" in note for note in found.estimate_.notes)
+    assert not any("no sign of bias" in note for note in found.estimate_.notes)

@@ -26,7 +26,7 @@ from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_cros
 from topbin.learn.defaults import FIRST
 from topbin.learn.groups import order_of
 from topbin.learn.labeling.clusters import Clusters, find_clusters, merge_small, project
-from topbin.learn.labeling.scar import ScarTest, scar_test
+from topbin.learn.labeling.scar import TILT, ScarTest, scar_test
 from topbin.learn.learners.pvu import PVU
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.select import Floats, RowNumbers
@@ -95,6 +95,8 @@ class Subtypes:
         )
         if len(self.parts) == 1:
             found = "one subtype of known positives was found, so all count the same"
+        elif low == high and self.test.p_value is None:
+            found = "labels could not be tested for bias, so all known positives count the same"
         elif low == high:
             found = (
                 "labels show no sign of bias among the subtypes, so all positives count the same"
@@ -191,8 +193,7 @@ def find_subtypes(
     clusters = find_clusters(space[labeled], most=most, least=least, seed=options.seed)
     read = _read_all(rows, clusters, options)
     likely = np.any([one.likely for one in read], axis=0)
-    alone = likely if rows.together is None else _one_per_group(likely, rows.together.groups)
-    test = scar_test(space[alone], labeled[alone], seed=options.seed)
+    test = _test(rows, space, likely, options.seed)
     if test.is_alarm:
         # Kinds that are rarely labeled are better seen among likely positives than among known.
         both = find_clusters(space[labeled | likely], most=most, least=least, seed=options.seed)
@@ -204,16 +205,13 @@ def find_subtypes(
     return _gather(read, members, clusters.merged, test, options.confidence or CONFIDENCE)
 
 
-def _one_per_group(likely: Mask, groups: RowNumbers) -> Mask:
-    """The first likely row of each group: labels of one group are not drawn independently.
-
-    >>> _one_per_group(np.array([False, True, True, True]), np.array([0, 0, 0, 1]))
-    array([False,  True, False,  True])
-    """
-    rows = np.flatnonzero(likely)
-    kept = np.zeros(likely.size, bool)
-    kept[rows[np.unique(groups[rows], return_index=True)[1]]] = True
-    return kept
+def _test(rows: TrainingTable, space: Floats, likely: Mask, seed: int) -> ScarTest:
+    """The test of the likely positives; rows in groups are not tested."""
+    is_p = rows.is_positive[likely]
+    if rows.together is not None and rows.together.grouped is not None:
+        n_p = int(is_p.sum())
+        return ScarTest(None, None, TILT, n_p, is_p.size - n_p, in_groups=True)
+    return scar_test(space[likely], is_p, seed=seed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
