@@ -53,6 +53,15 @@ def test_subtypes_are_told_beside_the_ordinary_estimate(visits):
     assert "never labeled stays invisible" in asked.summary()
 
 
+def test_an_estimate_survives_subtypes_that_cannot_be_read(visits):
+    rows = visits[["x", "coded"]]
+    few = rows[rows["coded"].eq(0) | (rows["coded"].cumsum() < 40)]
+    found = tb.fit(few, "coded", preset="fast", subtypes=True)
+    assert found.to_dict()["labeling"]["kind"] == "unread"
+    assert "subtypes        could not be read: subtypes need at least 50" in found.summary()
+    assert "The subtypes could not be read" in found._repr_html_()
+
+
 def test_misuse_is_refused_before_any_work(visits):
     def fit(**options):
         tb.fit(visits, "coded", preset="fast", **options)

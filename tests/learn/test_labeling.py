@@ -65,6 +65,12 @@ def test_small_clusters_are_merged_into_the_nearest_and_counted():
     assert find_clusters(rows, most=8, least=4).sizes.tolist() == [7]
 
 
+def test_a_cluster_in_one_group_is_merged():
+    rows, members = np.arange(8.0)[:, None], np.repeat([0, 1], 4)
+    assert merge_small(rows, members, 2, np.repeat([0, 1, 2], [4, 2, 2])).merged == 1
+    assert merge_small(rows, members, 2, np.repeat([0, 1, 2, 3], 2)).merged == 0
+
+
 def test_shrinking_leaves_nothing_of_noise_and_all_of_a_clear_difference():
     noise = shrunken(np.array([0.1, -0.1, 0.0]), np.full(3, 0.5))
     assert np.ptp(noise) == 0
@@ -221,3 +227,12 @@ def test_rows_in_groups_are_not_tested_and_count_the_same():
     assert found.labeling_.test.sentence.startswith("not tested: rows are in groups")
     assert any("could not be tested" in note for note in found.estimate_.notes)
     assert not any("no sign of bias" in note for note in found.estimate_.notes)
+
+
+def test_subtypes_are_read_where_a_kind_is_in_one_or_two_groups():
+    X, y, _ = two_kinds()
+    groups = np.arange(y.size)
+    groups[y & (X[:, 0] < 0)] = -1
+    assert len(tb.subtypes(X, y, groups=groups, most=2).parts) == 1
+    groups[np.flatnonzero(groups == -1)[::2]] = -2
+    assert len(tb.subtypes(X, y, groups=groups, most=2).parts) == 2

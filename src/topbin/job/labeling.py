@@ -1,9 +1,11 @@
 """Jobs whose labels are not random: which classifier does them, and what their report says."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from topbin.core.errors import InputError
+from topbin.core.estimate import Alarm
 from topbin.job.prepare import Prepared
 from topbin.learn.classifiers import SAREMClassifier, SubtypesClassifier, TEDnClassifier
 from topbin.learn.classifiers import subtypes as find_subtypes
@@ -14,6 +16,25 @@ CLASSIFIERS: dict[str, type[TEDnClassifier]] = {
     "tedn": TEDnClassifier,
     "subtypes": SubtypesClassifier,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Why the subtypes, which were asked for beside an estimate, could not be read."""
+
+    reason: str
+
+    def alarms(self) -> tuple[Alarm, ...]:
+        """None: nothing was seen."""
+        return ()
+
+    def summary(self) -> str:
+        """The reason as text."""
+        return f"subtypes        could not be read: {self.reason}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return {"reason": self.reason}
 
 
 def check_labeling(
@@ -82,7 +103,8 @@ def classifier_for(
 def labeling_of(result: Any, classifier: TEDnClassifier, y: Any, subtypes: bool) -> Any:
     """What was found about labeling: by the classifier, or apart from it if it was asked for.
 
-    A result that was stopped early is not kept waiting.
+    A result that was stopped early is not kept waiting, and one that is finished is not thrown away
+    if the subtypes cannot be read.
     """
     found = getattr(classifier, "labeling_", None)
     if found is not None or not subtypes or result.stopped:
@@ -90,7 +112,10 @@ def labeling_of(result: Any, classifier: TEDnClassifier, y: Any, subtypes: bool)
     how: Any = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
     how |= {"confidence": classifier.confidence, "random_state": classifier.random_state}
     how |= {} if result.data.kept is None else result.data.kept.arrays
-    return find_subtypes(result.data.X, y, **how)
+    try:
+        return find_subtypes(result.data.X, y, **how)
+    except InputError as error:
+        return Unread(error.message)
 
 
 def plain_labeling(labeling: Any) -> dict[str, Any]:
@@ -98,6 +123,6 @@ def plain_labeling(labeling: Any) -> dict[str, Any]:
     if labeling is None:
         return {}
     # The notes of an estimate already say what a propensity has to say.
-    lines = labeling.summary().splitlines() if isinstance(labeling, Subtypes) else []
+    lines = labeling.summary().splitlines() if isinstance(labeling, Subtypes | Unread) else []
     kind = type(labeling).__name__.lower()
     return {"labeling": {"kind": kind, **labeling.to_dict(), "lines": lines}}

@@ -23,6 +23,7 @@ COMPONENTS = 10
 FAR = 3.0  # standard deviations; what is further off counts as much, so that no row is a cluster
 TREES, DEPTH, LEAF = 50, 8, 5
 FOREST_ROWS, MIXTURE_ROWS = 20_000, 5_000  # more rows show the same columns and clusters
+GROUPS = 2  # of a cluster at least, where rows are in groups, so that one can be held out
 RIDGE = 1e-3  # added to variances, so that equal rows do not make an infinitely narrow cluster
 
 
@@ -75,8 +76,12 @@ def column_weights(X: Floats, is_positive: Mask, seed: int = 0) -> Floats:
     return np.asarray(found / most if most > 0 else np.ones_like(found), np.float64)
 
 
-def find_clusters(positives: Floats, *, most: int, least: int, seed: int = 0) -> Clusters:
+def find_clusters(
+    positives: Floats, *, most: int, least: int, seed: int = 0, groups: RowNumbers | None = None
+) -> Clusters:
     """Cluster rows; clusters with fewer than `least` rows are merged into the nearest one.
+
+    So are those that lie in one of the groups.
 
     >>> rows = np.random.default_rng(0).normal(np.repeat([0.0, 9.0], [30, 60])[:, None])
     >>> find_clusters(rows, most=3, least=10).sizes.tolist()
@@ -87,10 +92,12 @@ def find_clusters(positives: Floats, *, most: int, least: int, seed: int = 0) ->
     sample = positives[np.sort(drawn)]
     mixtures = [_mixture(sample, k, seed) for k in range(1, 1 + max(1, min(most, n // least)))]
     best = min(mixtures, key=lambda mixture: float(mixture.bic(sample)))
-    return merge_small(positives, best.predict(positives), least)
+    return merge_small(positives, best.predict(positives), least, groups)
 
 
-def merge_small(positives: Floats, members: RowNumbers, least: int) -> Clusters:
+def merge_small(
+    positives: Floats, members: RowNumbers, least: int, groups: RowNumbers | None = None
+) -> Clusters:
     """Merge the smallest cluster into the one with the nearest mean until none is too small.
 
     >>> merge_small(np.array([[0.0], [1.0], [5.0], [6.0], [7.0]]), np.array([0, 1, 2, 2, 2]), 2)
@@ -98,7 +105,7 @@ def merge_small(positives: Floats, members: RowNumbers, least: int) -> Clusters:
     """
     members = np.unique(members, return_inverse=True)[1].astype(np.intp)
     before = int(members.max()) + 1
-    while (sizes := np.bincount(members)).size > 1 and sizes.min() < least:
+    while (sizes := _sizes(members, groups)).size > 1 and sizes.min() < least:
         means = np.array([positives[members == k].mean(axis=0) for k in range(sizes.size)])
         small = int(np.argmin(sizes))
         distance = ((means - means[small]) ** 2).sum(axis=1)
@@ -107,6 +114,19 @@ def merge_small(positives: Floats, members: RowNumbers, least: int) -> Clusters:
         members = np.unique(members, return_inverse=True)[1].astype(np.intp)
     members = _by_first_row(members)
     return Clusters(members, before - int(members.max()) - 1)
+
+
+def _sizes(members: RowNumbers, groups: RowNumbers | None) -> RowNumbers:
+    """How many rows each cluster has; none if they are in too few groups.
+
+    >>> _sizes(np.array([0, 0, 1, 1]), np.array([5, 5, 5, 6]))
+    array([0, 2])
+    """
+    sizes = np.bincount(members)
+    if groups is None:
+        return sizes
+    held = np.unique(np.column_stack([members, groups]), axis=0)[:, 0]
+    return np.where(np.bincount(held) < GROUPS, 0, sizes)
 
 
 def _by_first_row(members: RowNumbers) -> RowNumbers:

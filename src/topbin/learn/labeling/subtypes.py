@@ -190,7 +190,11 @@ def find_subtypes(
     order = order_of(table.X, is_p, table.weight, table.together)
     rows = table.at(order)
     space, labeled = project(rows.X, rows.is_positive, options.seed), rows.is_positive
-    clusters = find_clusters(space[labeled], most=most, least=least, seed=options.seed)
+    groups = None if rows.together is None else rows.together.grouped
+    clusters = find_clusters(
+        space[labeled], most=most, least=least, seed=options.seed,
+        groups=None if groups is None else groups[labeled],
+    )  # fmt: skip
     read = _read_all(rows, clusters, options)
     likely = np.any([one.likely for one in read], axis=0)
     test = _test(rows, space, likely, options.seed)
