@@ -39,6 +39,9 @@ def test_labeled_by_is_in_the_folder_and_in_the_report(visits, tmp_path):
     assert found["model"]["class"] == "SAREMClassifier"
     again = CliRunner().invoke(main, ["report", str(run)])
     assert again.exit_code == 0, again.output
+    for text in (page, (run / "report.html").read_text(), done.output):
+        for word in ("How good is the ranking?", "What if α", "what if", "ends of the interval"):
+            assert word not in text
 
 
 def test_subtypes_are_told_beside_the_ordinary_estimate(visits):
@@ -74,12 +77,39 @@ def test_misuse_is_refused_before_any_work(visits):
         fit(subtypes=True, labeled_by="site")
     with fails("TB126", "gamma"):
         fit(labeled_by="site", gamma=2)
+    with fails("TB126", "min_precision needs an interval"):
+        fit(labeled_by="site", min_precision=0.9)
     with fails("TB126", "the label itself"):
         fit(labeled_by="coded")
     with fails("TB103", "sites"):
         fit(labeled_by=["sites"])
     with fails("TB126", "same in every row"):
         fit(labeled_by=["land"])
+
+
+@pytest.mark.parametrize("limit", ["--max-alpha", "--min-precision"])
+def test_limits_that_need_an_interval_are_refused(visits, tmp_path, limit):
+    visits.to_csv(tmp_path / "t.csv", index=False)
+    asked = ["--label", "coded", "--labeled-by", "site", limit, "0.3", "-o", str(tmp_path / "run")]
+    done = CliRunner().invoke(main, ["fit", str(tmp_path / "t.csv"), *asked])
+    assert done.exit_code == 1, done.output
+    assert "TB126" in done.output
+    assert not (tmp_path / "run").exists()
+
+
+def test_groups_without_an_interval_are_told_with_one_number_and_no_interval(visits):
+    found = tb.fit(
+        visits.assign(who=np.arange(500) // 5), "coded", labeled_by="site", group="who",
+        preset="fast",
+    )  # fmt: skip
+    n_p, estimate = visits["coded"].sum(), found.estimate
+    assert any(f"together; {n_p} known positives are worth" in note for note in estimate.notes)
+    assert any(f"{n_p} known positives in groups" in alarm.message for alarm in estimate.alarms)
+    said = found.summary()
+    for words in ("intervals count", "trust the interval", "what if"):
+        assert words not in said
+    with fails("TB126", "needs an interval"):
+        found.candidates(min_precision=0.9)
 
 
 def test_a_sample_is_refused(visits):

@@ -105,7 +105,7 @@ def fit(
       topbin fit claims.csv --label is_fraud --dry-run
     """  # fmt: skip
     show = screen(as_json, quiet)
-    settings = _settings(source, options)
+    settings = _settings(source, options, max_alpha)
     if dry_run:
         found = _rehearse(show, settings, options)
         return write_json(found) if as_json else None
@@ -195,7 +195,9 @@ def _rehearse(show: Any, settings: dict[str, Any], options: dict[str, Any]) -> d
     return {"data": data.to_dict(), "read": lines, "seconds": seconds}
 
 
-def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
+def _settings(
+    source: tuple[str, ...], options: dict[str, Any], max_alpha: float | None = None
+) -> dict[str, Any]:
     """What was asked for, as run.toml keeps it: nothing that was left out.
 
     What no table could fulfil is refused while nothing is written, or removed by --force.
@@ -218,7 +220,8 @@ def _settings(source: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
     asked |= {name: _split_names(options[name]) for name in ("drop", "text", "labeled_by")}
     asked |= {name: options[name] or None for name in ("partitions", "subtypes")}
     asked["bad_images"] = None if options["bad_images"] == "leave-out" else options["bad_images"]
-    check_labeling(**labeling_in(asked))
+    limits = {"max_alpha": max_alpha, "min_precision": options["min_precision"]}
+    check_labeling(**labeling_in(asked), needs_interval=limits)
     asked["gamma"] = None if selective is None else list(selective["gamma"])
     return {key: value for key, value in asked.items() if value not in (None, [])}
 

@@ -117,7 +117,10 @@ def fit(
     """
     check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
     selective = asked_for(gamma, at_most, at_least)
-    labeling = check_labeling(method, labeled_by, subtypes, gamma=selective is not None)
+    limits = {"min_precision": min_precision}
+    labeling = check_labeling(
+        method, labeled_by, subtypes, gamma=selective is not None, needs_interval=limits
+    )
     named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
     read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
     read |= {"partitions": partitions, "weight": weight, "group": group, "time": time}

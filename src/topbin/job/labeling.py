@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from topbin.core.errors import InputError
@@ -43,8 +44,11 @@ def check_labeling(
     subtypes: bool = False,
     *,
     gamma: bool = False,
+    needs_interval: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The options as they are used; what contradicts itself is refused, before any work.
+
+    `needs_interval` are options that, if they are given, compare with an interval.
 
     >>> check_labeling("subtypes", ["site"])
     Traceback (most recent call last):
@@ -62,6 +66,11 @@ def check_labeling(
             "TB126",
             "gamma asks what follows if labels are not random, and labeled_by and the method "
             "subtypes correct for it; leave one out.",
+        )
+    limits = [name for name, value in needs_interval.items() if value is not None]
+    if labeled_by and limits:
+        raise InputError(
+            "TB126", f"{limits[0]} needs an interval, and labeled_by gives none; leave one out."
         )
     named = [labeled_by] if isinstance(labeled_by, str) else list(labeled_by)
     return {"method": method, "labeled_by": named, "subtypes": subtypes}

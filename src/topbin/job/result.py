@@ -30,6 +30,7 @@ from topbin.store.models import versions_of
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
 WIDER = 1.05  # by less, nobody would notice
+NO_INTERVAL = "min_precision needs an interval, and this estimate has none; ask for n rows instead."
 PICTURE_ROWS = 100  # of either kind, from which it is read how much each column matters
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
 
@@ -117,6 +118,8 @@ class Result:
             why = f"the {rows:,} highest probabilities" if rows > 1 else "the highest probability"
         else:
             wanted = check_fraction(min_precision, "min_precision")
+            if self.estimate.interval is None:
+                raise InputError("TB126", NO_INTERVAL)
             last = np.append(ranked[1:] != ranked[:-1], True)  # of rows with the same score
             good = np.flatnonzero(last & (low >= wanted))
             if good.size == 0:
@@ -334,7 +337,7 @@ def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
     lines += found.get("labeling", {}).get("lines", ())
     told = f"{picked['why']}; {what_to_expect(picked, estimate)}"
     lines.append(f"candidates      {counted(picked['rows'])}: {told}")
-    if read_back.worth_p >= RANGE_ONLY:
+    if read_back.worth_p >= RANGE_ONLY and read_back.interval is not None:
         cases = ((c["if"], figure(c["alpha"]), counted(c["rows"])) for c in found["sensitivity"])
         lines.append("what if         " + "; ".join(f"{c} {a}: {rows}" for c, a, rows in cases))
     lines += gamma_lines(found["gamma"]) if "gamma" in found else []

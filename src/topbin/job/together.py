@@ -116,10 +116,8 @@ def _about_groups(table: Batch, group: str, together: Together | None) -> str:
     """How many groups there are and what they do, in words."""
     if together is None or together.grouped is None:
         return f'"{group}" is different in every row, so it changes nothing'
-    told = (
-        f'"{group}": {np.unique(together.groups).size:,} groups, {table.rows:,} rows; folds keep '
-        "groups together; intervals count groups"
-    )
+    groups = f"{np.unique(together.groups).size:,} groups, {table.rows:,} rows"
+    told = f'"{group}": {groups}; folds keep groups together'
     missing = int(table.frame[group].isna().sum())
     if not missing:
         return told

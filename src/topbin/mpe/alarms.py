@@ -58,7 +58,10 @@ def few_positives(estimate: AlphaEstimate, tails: Tails) -> Alarms:
         told = f"only {seen}"
         if estimate.worth is not None:
             told = f"{seen} in groups, worth {counted(estimate.worth_p, 'independent row')}"
-        message = f"{told}; trust the interval more than the point."
+        trust = "trust the interval more than the point"
+        if estimate.interval is None:
+            trust = "the point may be far off"
+        message = f"{told}; {trust}."
         yield Alarm("few-positives", message, "either")
 
 

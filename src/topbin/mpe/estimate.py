@@ -114,8 +114,8 @@ def add_alarms(
     """
     tails, own = evidence.independent, evidence.crossfitted
     if evidence.groups_p is not None:
-        worth = tails.n_p, tails.n_u
-        estimate = replace(estimate, worth=worth, notes=(*estimate.notes, _about_groups(evidence)))
+        worth, note = (tails.n_p, tails.n_u), _about_groups(evidence, confidence is not None)
+        estimate = replace(estimate, worth=worth, notes=(*estimate.notes, note))
     if confidence is not None:
         level = evidence.level(confidence)
         estimate = replace(
@@ -133,12 +133,13 @@ def add_alarms(
     return replace(estimate, alarms=(*estimate.alarms, *found))
 
 
-def _about_groups(evidence: Evidence) -> str:
+def _about_groups(evidence: Evidence, has_interval: bool) -> str:
     """What every reader of an estimate from groups must know."""
     both = np.append(evidence.groups_p, evidence.groups_u)
-    tails, worth = evidence.tails, evidence.independent
+    n_p, n_u, worth = evidence.groups_p.size, evidence.groups_u.size, evidence.independent
+    limits = "intervals count groups: " if has_interval else ""
     return (
-        f"{np.unique(both).size:,} groups, {both.size:,} rows; folds keep groups together; "
-        f"intervals count groups: {tails.n_p:,} known positives are worth {worth.n_p:,} "
-        f"independent rows, and {tails.n_u:,} unlabeled rows {worth.n_u:,}"
+        f"{np.unique(both).size:,} groups, {both.size:,} rows; folds keep groups together; {limits}"
+        f"{n_p:,} known positives are worth {worth.n_p:,} independent rows, and {n_u:,} unlabeled "
+        f"rows {worth.n_u:,}"
     )

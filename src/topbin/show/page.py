@@ -136,7 +136,12 @@ def _render(
 
 
 def curve_displays(fitted: Any) -> list[Display]:
-    """Both curves; without negatives, there is no ROC curve."""
+    """Both curves; without negatives, there is no ROC curve.
+
+    None where positives have weights or α has no interval: bands would leave out their error.
+    """
+    if fitted.evidence_.weight_p is not None or fitted.estimate_.interval is None:
+        return []
     curves = pu_curves(fitted, confidence=fitted.estimate_.confidence or CONFIDENCE)
     pr = PRDisplay.from_curves(curves)
     return [pr] if curves.alpha == 1 else [pr, ROCDisplay.from_curves(curves)]

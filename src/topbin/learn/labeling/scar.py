@@ -35,6 +35,7 @@ class ScarTest:
 
     `n_p` and `n_u` are the likely positives that were compared, labeled and not. `power` is how
     often the test would find labels for which positives of one half have `tilt` times the odds.
+    Rows `in_groups` are not tested.
 
     >>> test = ScarTest(p_value=0.4, power=0.6, tilt=3.0, n_p=100, n_u=80)
     >>> test.is_alarm, test.alarms()

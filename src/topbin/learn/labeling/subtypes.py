@@ -30,6 +30,7 @@ from topbin.learn.labeling.scar import TILT, ScarTest, scar_test
 from topbin.learn.learners.pvu import PVU
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.select import Floats, RowNumbers
+from topbin.mpe.alarms import few_positives
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.intervals import SPREAD, interval
 
@@ -125,7 +126,10 @@ class Subtypes:
             min(1.0, total + float(np.sqrt(((highs - alphas) ** 2).sum()))),
         )
         wide = replace(estimate, interval=(min(both), max(both)), confidence=confidence)
-        return replace(wide.moved_to(estimate.alpha), interval_assumes=ASSUMES)
+        # The alarm about few positives says what to trust, so it must know of the interval.
+        others = (alarm for alarm in estimate.alarms if alarm.code != "few-positives")
+        alarms = (*few_positives(wide, evidence.tails), *others)
+        return replace(wide.moved_to(estimate.alpha), interval_assumes=ASSUMES, alarms=alarms)
 
     @property
     def alpha(self) -> None:
