@@ -11,7 +11,7 @@ from topbin.core import Evidence, Tails
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, fit_table
 from topbin.learn.labeling.clusters import find_clusters, merge_small
 from topbin.learn.labeling.propensity import attributes, labeling_chance
-from topbin.learn.labeling.scar import scar_test
+from topbin.learn.labeling.scar import ScarTest, scar_test
 from topbin.learn.labeling.subtypes import shrunken
 from topbin.learn.learners.tedn import TEDN
 from topbin.learn.posterior import fit_posterior
@@ -121,6 +121,8 @@ def test_one_subtype_is_the_ordinary_estimate():
     assert found.alpha_ == plain.alpha_
     assert found.estimate_.interval == plain.estimate_.interval
     assert (found.oof_proba_ == plain.oof_proba_).all()
+    assert "one subtype, so nothing to compare" in found.labeling_.summary()
+    assert "Γ" not in found.labeling_.summary()
 
 
 def test_overlapping_clusters_are_not_counted_twice():
@@ -206,6 +208,13 @@ def test_the_test_has_its_size_and_power():
     assert alarms <= 3  # 5 % promised; fewer because of the allowance for cross-fitting
     assert found >= 22
     assert scar_test(np.ones((30, 1)), np.arange(30) < 15).p_value is None
+
+
+def test_a_test_without_power_says_so():
+    weak, strong = (ScarTest(0.4, power, 2.0, 30, 20) for power in (0.02, 0.5))
+    assert weak.sentence.startswith("the test could not show anything (p = 0.400")
+    assert strong.sentence.startswith("no sign of biased labels")
+    assert not ScarTest(0.01, 0.02, 2.0, 30, 20).says_nothing  # it found something all the same
 
 
 def test_a_fitted_classifier_can_be_saved(tmp_path):

@@ -21,6 +21,7 @@ from topbin.learn.select import Floats, RowNumbers
 
 REDRAWS, TRIALS = 999, 200
 LEVEL, TILT = 0.05, 2.0
+WEAK = 0.1  # a power below which a test without a finding says nothing
 # The models that call a row likely were trained on the labels of others like it, and some likely
 # rows are negative, so labels vary more among them than chance alone lets them: by this factor.
 # With the 1.15 of `topbin.mpe.intervals`, 6 of 29 fits with random labels raised an alarm, with 1.3
@@ -40,6 +41,8 @@ class ScarTest:
     >>> test = ScarTest(p_value=0.4, power=0.6, tilt=3.0, n_p=100, n_u=80)
     >>> test.is_alarm, test.alarms()
     (False, ())
+    >>> ScarTest(p_value=0.4, power=0.02, tilt=3.0, n_p=30, n_u=20).says_nothing
+    True
     """
 
     p_value: float | None
@@ -56,6 +59,13 @@ class ScarTest:
         return self.p_value is not None and self.p_value < self.level
 
     @property
+    def says_nothing(self) -> bool:
+        """Whether there was no test, or one that could hardly find anything and did not."""
+        if self.p_value is None or self.power is None:
+            return True
+        return self.power < WEAK and not self.is_alarm
+
+    @property
     def sentence(self) -> str:
         """The result in words, which never say that labels are random."""
         if self.in_groups:
@@ -66,8 +76,11 @@ class ScarTest:
         p = f"p = {self.p_value:.3f}, {seen}"
         if self.is_alarm:
             return f"the labels do not look random ({p})"
+        found = f"no sign of biased labels ({p}), which is not a proof"
+        if self.says_nothing:
+            found = f"the test could not show anything ({p})"
         return (
-            f"no sign of biased labels ({p}), which is not a proof: if some positives had "
+            f"{found}: if some positives had "
             f"{self.tilt:g} times the odds of others, at best {100 * self.power:.0f} % of such "
             "tests would show it"
         )

@@ -96,7 +96,7 @@ class Subtypes:
         )
         if len(self.parts) == 1:
             found = "one subtype of known positives was found, so all count the same"
-        elif low == high and self.test.p_value is None:
+        elif low == high and self.test.says_nothing:
             found = "labels could not be tested for bias, so all known positives count the same"
         elif low == high:
             found = (
@@ -152,9 +152,10 @@ class Subtypes:
             )
         least, most = self.gamma_interval
         ends = f"{least:.2f} to {'any value' if np.isinf(most) else f'{most:.2f}'}"
-        lines.append(
-            f"selectivity     Γ = {self.gamma:.2f} between subtypes, {level} interval {ends}"
-        )
+        told = f"Γ = {self.gamma:.2f} between subtypes, {level} interval {ends}"
+        if len(self.parts) == 1:
+            told = "one subtype, so nothing to compare"
+        lines.append(f"selectivity     {told}")
         return "\n".join(
             [*lines, f"random labels?  {self.test.sentence}", f"limit           {LIMIT}"]
         )
