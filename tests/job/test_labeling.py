@@ -1,6 +1,7 @@
 """Jobs whose labels are not random: options, what the result says, and what is refused."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -54,6 +55,23 @@ def test_subtypes_are_told_beside_the_ordinary_estimate(visits):
     assert told["kind"] == "subtypes"
     assert sum(part["n_p"] for part in told["parts"]) == rows["coded"].sum()
     assert "never labeled stays invisible" in asked.summary()
+
+
+def test_subtypes_that_count_are_told_without_what_needs_random_labels():
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1, 2], 200)
+    rows = pd.DataFrame({"x": rng.normal(np.array([6.0, -6.0, 0.0])[kind])})
+    rows["known"] = (rng.random(600) < np.array([0.8, 0.2, 0.0])[kind]).astype(int)
+    found = tb.fit(rows, "known", method="subtypes", preset="fast")
+    assert found.evidence.weight_p is not None
+    page, stored = found._repr_html_(), found.to_dict()
+    assert "How good is the ranking?" not in page
+    assert "labeled at random" not in page
+    first, careful = stored["first"]["interval"], stored["estimate"]["interval"]
+    assert np.ptp(careful) > np.ptp(first)
+    assert "refined  " not in found.summary()
+    alone = replace(found.labeling, parts=found.labeling.parts[:1])
+    assert "One subtype, so nothing to compare" in replace(found, labeling=alone)._repr_html_()
 
 
 def test_an_estimate_survives_subtypes_that_cannot_be_read(visits):

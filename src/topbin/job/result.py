@@ -24,6 +24,7 @@ from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
 from topbin.learn.crossfit import Chain
 from topbin.learn.explain import Explanation, explain_held_out
+from topbin.learn.labeling.subtypes import ASSUMES as BY_SUBTYPE
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.select import Floats, RowNumbers
 from topbin.store.models import versions_of
@@ -350,9 +351,12 @@ def _wider_than_first(found: Mapping[str, Any]) -> list[str]:
     """What to make of a careful interval that is wider than the first one was.
 
     The rule for which one to use is fixed before either is seen: see
-    bench/results/first_and_careful.md.
+    bench/results/first_and_careful.md. Intervals that do not mean the same are not compared.
     """
     first, careful = found["first"]["interval"], found["estimate"]["interval"]
+    by_subtype = found["estimate"].get("interval_assumes") == BY_SUBTYPE
+    if by_subtype or found["first"]["method"] != found["estimate"]["method"]:
+        return []
     if first is None or careful is None or np.ptp(careful) <= WIDER * np.ptp(first):
         return []
     was = "{} to {}".format(*map(figure, first))
