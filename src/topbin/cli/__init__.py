@@ -17,8 +17,8 @@ VERBS = {
     "completion": "A script that lets your shell complete the command.",
 }
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a threshold that you set was exceeded, or an audit "
-    "contradicts the estimate."
+    "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a threshold that you set was exceeded, or an "
+    "audit contradicts the estimate."
 )
 
 
