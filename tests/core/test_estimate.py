@@ -50,3 +50,9 @@ def test_it_is_a_value():
     assert json.loads(json.dumps(FULL.to_dict()))["pi"] == 0.4375
     with pytest.raises(FrozenInstanceError):
         FULL.alpha = 0.1
+
+
+def test_too_few_positives_without_an_interval_say_so():
+    told = AlphaEstimate(alpha=0.4, n_p=60, n_u=300, method="sar_em", worth=(12, 80)).summary()
+    assert told.startswith("60 positives, worth 12 independent rows, are too few for one number, ")
+    assert "and there is no interval" in told

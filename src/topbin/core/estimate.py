@@ -193,7 +193,7 @@ class AlphaEstimate:
             rows = counted(self.alpha * self.n_u)
             return f"α = {figure(self.alpha)} {of} (about {rows}), by {self.method}"
         if self.interval is None:
-            return f"{self.too_few}; ask for an interval"
+            return f"{self.too_few}, and there is no interval"
         low, high = (figure(end, places=2) for end in self.interval)
         return f"α between {low} and {high} {of}; {self.too_few}"
 
