@@ -90,8 +90,9 @@ def output_option(
 ) -> Callable[[Command], Command]:
     """`-o`: where the verb writes; it must be given if there is no default."""
     path = click.Path(path_type=Path, **kind)
-    asked = {"type": path, "default": default, "required": default is None, "help": about}
-    return option("-o", "--output", group="Output", **asked)
+    # To click, a default of None is a default, and nothing would be missing.
+    asked: dict[str, Any] = {"required": True} if default is None else {"default": default}
+    return option("-o", "--output", group="Output", type=path, help=about, **asked)
 
 
 class Verb(click.Command):
