@@ -81,6 +81,13 @@ def test_bad_weights_are_refused(bad):
         tb.fit(claims().assign(w=bad), "known", weight="w")
 
 
+@pytest.mark.parametrize(("bad", "said"), [(-2.5, "row 19 has -2.5"), (np.nan, "row 19 has none")])
+def test_the_first_bad_weight_is_shown(bad, said):
+    weights = np.where(np.arange(240) == 18, bad, 1.0)
+    with fails("TB012", said):
+        tb.fit(claims().assign(w=weights), "known", weight="w")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_prints_the_script_of_a_shell(shell):
     told = run("completion", shell).stdout
