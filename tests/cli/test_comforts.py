@@ -75,6 +75,17 @@ def test_weights_train_the_models_and_are_no_feature(made):
     assert (folder / "run" / "run.toml").read_text().count('weight = "w"') == 1
 
 
+def test_a_dry_run_refuses_what_the_fit_refuses(made):
+    folder, _ = made
+    asked = "fit", folder / "a.csv", "--label", "known", "--dry-run", "--labeled-by"
+    for column, code in (("nothing", "TB103"), ("known", "TB126")):
+        done = run(*asked, column)
+        assert (done.exit_code, done.stderr[:5]) == (2, code)
+    done = run(*asked, "town", "--drop", "town")
+    assert done.exit_code == 2
+    assert '--labeled-by and --drop both name "town"' in done.stderr
+
+
 @pytest.mark.parametrize("bad", [[-1.0] * 240, ["much"] * 240, [0] * 240, [np.nan, *[1.0] * 239]])
 def test_bad_weights_are_refused(bad):
     with fails("TB012", 'the weights in "w"'):
