@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import check_fraction
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
 from topbin.core.shares import share_below
@@ -280,6 +281,22 @@ def _category_auc(codes: NDArray[np.intp], is_p: Mask, is_u: Mask) -> float:
     share = y / y.sum()
     own = np.where(rates_without < rates, 0.0, 0.5)
     return float(x @ (beaten + (0.5 - own) * share) / x.sum())
+
+
+def find_in_files(files: Iterable[Any]) -> tuple[Finding, ...]:
+    """What folders of texts have beside texts, and how many texts are empty, if any are."""
+    folders = list(files)
+    others, empty = (
+        sum(getattr(each, name, 0) for each in folders) for name in ("others", "empty")
+    )
+    found = []
+    if others:
+        words = f"{counted(others, 'file')} in folders of texts skipped, without the ending .txt."
+        found.append(Finding("other-files", None, others, words))
+    if empty:
+        words = f"{counted(empty, 'empty text file')}; each counts as a row."
+        found.append(Finding("empty-texts", None, empty, words))
+    return tuple(found)
 
 
 def overlap(twins: Twins) -> tuple[Finding, ...]:

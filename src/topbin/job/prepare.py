@@ -258,6 +258,7 @@ def prepare(
     findings, alarms = _notice(columns, X, labels, features, others, kept)
     noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
     noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
+    findings = (*opened.found, *findings)
     return Prepared(table, labels, features, X, findings, named, label, id, **noticed)
 
 
