@@ -67,6 +67,13 @@ def test_visits_of_patients_are_noticed_in_any_order(noise, per_patient):
     assert find_jump(X[order], is_p[order], ~is_p[order]) is not None
 
 
+def test_a_group_that_splits_patients_leaves_near_copies_and_the_right_one_leaves_none():
+    X, is_p, patient = visits(0.02)
+    wards = np.arange(patient.size) % 3
+    assert find_jump(X, is_p, ~is_p, wards) is not None
+    assert find_jump(X, is_p, ~is_p, patient) is None
+
+
 def test_copies_that_are_labeled_one_by_one_do_no_harm():
     X, _, patient = visits(0.02)
     is_p = (patient < 100) & (np.random.default_rng(3).random(patient.size) < 0.5)

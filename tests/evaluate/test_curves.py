@@ -25,6 +25,15 @@ def curves():
     return tb.pu_curves(SCORES_P, SCORES_U)
 
 
+def test_bands_allow_for_the_choice_between_models(curves):
+    chosen = tb.pu_curves(Evidence(SCORES_P, SCORES_U, chosen_of=2))
+    assert chosen.alpha_range[0] < curves.alpha_range[0]
+    assert chosen.alpha_range[1] > curves.alpha_range[1]
+    assert chosen.confidence == curves.confidence
+    one, two = (each.precision_band(0.5) for each in (curves, chosen))
+    assert two[0] < one[0]
+
+
 def test_figures_are_those_of_the_metrics_at_the_same_threshold():
     known = tb.pu_curves(SCORES_P, SCORES_U, alpha=ALPHA)
     for i in (0, 40, -1):

@@ -88,7 +88,7 @@ def test_alarms_are_explained_and_silence_is_no_proof(result, scored):
 def test_an_audit_and_an_early_stop_are_told(result, scored):
     text = page({**result, "audit": AUDIT, "stopped": "out of time"}, scored)
     assert "The audit agrees." in text
-    assert "0.310, 95 % interval 0.220 to 0.410: agrees with the estimate" in text
+    assert "0.310, 95 % interval 0.220 to 0.410: the audit agrees with the estimate" in text
     assert "out of time" in text
     against = page({**result, "audit": {**AUDIT, "verdict": "contradicts"}}, scored)
     assert '<div class="alarm">The audit agrees.' in against  # its words are the caller's

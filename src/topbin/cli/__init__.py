@@ -16,7 +16,10 @@ VERBS = {
     "inspect": "What a run or a model folder holds.",
     "completion": "A script that lets your shell complete the command.",
 }
-EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong use, 3 the threshold that you set was exceeded."
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a threshold that you set was exceeded, or an "
+    "audit contradicts the estimate."
+)
 
 
 class Verbs(click.Group):

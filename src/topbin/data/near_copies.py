@@ -43,8 +43,10 @@ class Jump:
     next: float
 
 
-def find_jump(X: Any, is_p: Mask, is_u: Mask) -> Jump | None:
+def find_jump(X: Any, is_p: Mask, is_u: Mask, groups: Any = None) -> Jump | None:
     """Where labels look like those of groups of near-copies; None where they do not.
+
+    With `groups`, rows of the same group are known to belong together and do not count as near.
 
     >>> rng = np.random.default_rng(0)
     >>> X, is_p = rng.normal(size=(300, 4)), np.arange(300) < 100
@@ -60,7 +62,8 @@ def find_jump(X: Any, is_p: Mask, is_u: Mask) -> Jump | None:
     sizes = [size for size in SIZES if 2 * size <= min(n_p, is_u.sum())]
     rows = np.flatnonzero(is_p | is_u)
     drawn = np.random.default_rng(SEED).permutation(np.flatnonzero(is_p[rows]))[:QUERIES]
-    unlabeled = is_u[rows][_nearest(_ranks(X[rows]), drawn, 2 * sizes[-1] - 1)]
+    own = None if groups is None else groups[rows]
+    unlabeled = is_u[rows][_nearest(_ranks(X[rows]), drawn, 2 * sizes[-1] - 1, own)]
     found = []
     for size in sizes:
         near, following = unlabeled[:, : size - 1], unlabeled[:, size - 1 : 2 * size - 1]
@@ -74,13 +77,15 @@ def find_jump(X: Any, is_p: Mask, is_u: Mask) -> Jump | None:
     return max(found, key=lambda jump: jump.next - jump.near, default=None)
 
 
-def _nearest(R: Any, drawn: Any, count: int) -> Any:
-    """For each drawn row the numbers of the nearest other rows, nearest first."""
+def _nearest(R: Any, drawn: Any, count: int, groups: Any) -> Any:
+    """For each drawn row the numbers of the nearest other rows, of other groups, nearest first."""
     squares, found = np.einsum("ij,ij->i", R, R), []
     for start in range(0, drawn.size, AT_ONCE):
         own = drawn[start : start + AT_ONCE]
         distance = squares - 2 * R[own] @ R.T
         distance[np.arange(own.size), own] = np.inf
+        if groups is not None:
+            distance[groups[own][:, None] == groups] = np.inf
         near = np.argpartition(distance, count, axis=1)[:, :count]
         order = np.argsort(np.take_along_axis(distance, near, axis=1), axis=1, kind="stable")
         found.append(np.take_along_axis(near, order, axis=1))

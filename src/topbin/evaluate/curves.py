@@ -149,10 +149,10 @@ def _alpha(
     """α, the range that the bands allow for, the risk of the shares, and notes."""
     if alpha is not None:
         value, ends, notes = read_alpha(alpha, level)
-        return value, ends, 1 - level, notes
+        return value, ends, 1 - evidence.level(level), notes
     if estimate is None:
         estimate = estimate_alpha(evidence, confidence=None)
-    risk = (1 - level) / 2
+    risk = (1 - evidence.level(level)) / 2
     low, high = interval(evidence.independent, 1 - risk, crossfitted=evidence.crossfitted)
     # The point can be outside; its curve must not be.
     return estimate.alpha, (min(low, estimate.alpha), max(high, estimate.alpha)), risk, ()

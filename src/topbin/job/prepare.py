@@ -32,7 +32,7 @@ from topbin.job.draw import (
     positives_first,
     read_whole,
 )
-from topbin.job.together import Kept, read_kept, refuse_sample, unsaid_groups
+from topbin.job.together import Kept, read_kept, refuse_sample, split_copies, unsaid_groups
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 
 SAMPLE = 100_000
@@ -384,7 +384,7 @@ def _notice(
         repeated = equal_keys(keys_p, keys_u, [X[one]]).repeated
     alarms = (*leaks, *shared_rows(twins), *repeated_rows(repeated))
     if kept is not None and kept.group is not None:
-        return (*told, *overlap(twins)), alarms
+        return (*told, *overlap(twins)), (*alarms, *split_copies(X, labels, kept))
     groups, unsaid = unsaid_groups(columns, X, labels, others)
     return (*told, *overlap(twins), *groups), (*alarms, *unsaid)
 

@@ -144,6 +144,13 @@ def _about_groups(table: Batch, group: str, together: Together | None) -> str:
     return f"{told}; {missing:,} {rows} of {'its' if missing == 1 else 'their'} own"
 
 
+def split_copies(X: Any, labels: Labels, kept: Kept) -> tuple[Alarm, ...]:
+    """Signs that rows of different groups belong together: the group may be the wrong column."""
+    groups = None if kept.together is None else kept.together.groups
+    jump = find_jump(X, labels.is_positive, labels.is_unlabeled, groups)
+    return () if jump is None else near_copies(jump.near, jump.next, given=kept.group)
+
+
 def unsaid_groups(
     columns: Columns, X: Any, labels: Labels, names: Sequence[str]
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:

@@ -69,8 +69,9 @@ def tiny_bin(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     best = _bin_of(estimate.cut, tails)
     x, y = int(tails.above_p[best]), int(tails.above_u[best])
     if min(x, y) < TINY_BIN:
-        seen = f"{counted(x, 'positive')} and {counted(y, 'unlabeled row')}"
-        message = f"the chosen top bin contains only {seen}."
+        first, second = ("only ", "") if x < TINY_BIN else ("", "only ")
+        seen = f"{first}{counted(x, 'positive')} and {second}{counted(y, 'unlabeled row')}"
+        message = f"the chosen top bin contains {seen}."
         yield Alarm("tiny-bin", message, "either")
 
 
@@ -173,19 +174,24 @@ def repeated_rows(share: float) -> tuple[Alarm, ...]:
     return (Alarm("repeated-rows", message, "down"),)
 
 
-def near_copies(near: float, following: float, column: str | None = None) -> tuple[Alarm, ...]:
+def near_copies(
+    near: float, following: float, column: str | None = None, *, given: str | None = None
+) -> tuple[Alarm, ...]:
     """Nearest rows that share their label, and next ones that do not: as if rows were in groups.
 
-    `near` and `following` are shares of unlabeled rows; `column` may name the groups.
+    `near` and `following` are shares of unlabeled rows; `column` may name the groups. If one was
+    `given`, they are rows of other groups.
 
     >>> near_copies(0.01, 0.5, "patient_id")[0].message.split("; ")[-1]
     'give the column that says what rows belong to: --group patient_id (group="patient_id").'
     """
     named = "a_column" if column is None else column
+    where = "" if given is None else f' in other groups of "{given}"'
     message = (
-        f"known positives have near-copies that are labeled too: {100 * near:.0f} % of the rows "
-        f"nearest to them are unlabeled, and {100 * following:.0f} % of the next. If rows belong "
-        "together, as visits of one patient do, α is likely too low, and the interval too narrow; "
+        f"known positives have near-copies that are labeled too{where}: {100 * near:.0f} % of the "
+        f"rows nearest to them are unlabeled, and {100 * following:.0f} % of the next. If rows "
+        "belong together, as visits of one patient do, α is likely too low, and the interval too "
+        "narrow; "
         f'give the column that says what rows belong to: --group {named} (group="{named}").'
     )
     return (Alarm("near-copies", message, "down"),)
