@@ -75,10 +75,28 @@ def test_weights_train_the_models_and_are_no_feature(made):
     assert (folder / "run" / "run.toml").read_text().count('weight = "w"') == 1
 
 
+def test_a_dry_run_refuses_what_the_fit_refuses(made):
+    folder, _ = made
+    asked = "fit", folder / "a.csv", "--label", "known", "--dry-run", "--labeled-by"
+    for column, code in (("nothing", "TB103"), ("known", "TB126")):
+        done = run(*asked, column)
+        assert (done.exit_code, done.stderr[:5]) == (2, code)
+    done = run(*asked, "town", "--drop", "town")
+    assert done.exit_code == 2
+    assert '--labeled-by and --drop both name "town"' in done.stderr
+
+
 @pytest.mark.parametrize("bad", [[-1.0] * 240, ["much"] * 240, [0] * 240, [np.nan, *[1.0] * 239]])
 def test_bad_weights_are_refused(bad):
     with fails("TB012", 'the weights in "w"'):
         tb.fit(claims().assign(w=bad), "known", weight="w")
+
+
+@pytest.mark.parametrize(("bad", "said"), [(-2.5, "row 19 has -2.5"), (np.nan, "row 19 has none")])
+def test_the_first_bad_weight_is_shown(bad, said):
+    weights = np.where(np.arange(240) == 18, bad, 1.0)
+    with fails("TB012", said):
+        tb.fit(claims().assign(w=weights), "known", weight="w")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -34,6 +34,14 @@ def test_without_an_engine_one_file_is_written(fitted_run, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("engine", [(), ("--engine", "local")])
+def test_an_output_must_be_named(fitted_run, tmp_path, engine):
+    claims(50).to_csv(tmp_path / "new.csv", index=False)
+    result = run(fitted_run, tmp_path / "new.csv", *engine)
+    assert result.exit_code == 2
+    assert "Missing option '-o' / '--output'" in result.stderr
+
+
 def test_an_engine_gives_the_same_probabilities_in_a_folder(fitted_run, tmp_path):
     files = write_claims(tmp_path / "in", claims(1200, seed=1))
     given = fitted_run, files, "-o", tmp_path / "out", "--engine", "local"

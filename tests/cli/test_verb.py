@@ -42,6 +42,15 @@ def test_a_message_of_several_lines_is_indented():
     assert (done.exit_code, done.stderr) == (1, "TB102 first\n      second\n")
 
 
+@pytest.mark.parametrize(("code", "exit_code"), [("TB120", 2), ("TB136", 2), ("TB102", 1)])
+def test_what_cannot_be_asked_for_is_wrong_use(code, exit_code):
+    @click.command(cls=Verb)
+    def fails():
+        raise InputError(code, "no")
+
+    assert CliRunner().invoke(fails, []).exit_code == exit_code
+
+
 def test_a_reader_that_leaves_is_no_traceback(monkeypatch):
     @click.command(cls=Verb)
     def talks():

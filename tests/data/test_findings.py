@@ -66,6 +66,15 @@ def test_values_that_no_model_reads():
     assert codes(pd.DataFrame(table)) == [("unreadable", "parts"), ("unreadable", "mixed")]
 
 
+@pytest.mark.parametrize("name", ["{}.jpg", "photographs/last-year/cat {}.PNG"])
+def test_paths_of_images_come_with_a_hint(name):
+    paths = [name.format(k) for k in range(N)]
+    assert "if these are images" in identifier(column(paths, "path")).sentence
+    assert "(--image path)." in identifier(column(paths, "path")).sentence
+    others = [path + ".csv" for path in paths]
+    assert "image" not in identifier(column(others, "path")).sentence
+
+
 def test_a_few_rows_prove_no_identifier():
     assert identifier(column(np.arange(19))) is None
 

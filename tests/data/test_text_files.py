@@ -8,6 +8,7 @@ from coded import fails
 import topbin as tb
 from topbin.cli import main
 from topbin.data import open_table, read_table
+from topbin.job.prepare import prepare
 
 
 @pytest.fixture
@@ -48,6 +49,18 @@ def test_two_folders_give_an_answer(docs, monkeypatch):
     whole = read_table("scored.csv").frame["topbin_probability"]
     parts = read_table("scored/*.parquet").frame["topbin_probability"]
     np.testing.assert_allclose(np.sort(whole), np.sort(parts))
+
+
+def test_the_screen_says_what_folders_have_beside_texts(docs):
+    assert not prepare(docs / "rest", positives=docs / "yes").findings
+    (docs / "yes" / "scan.pdf").write_bytes(b"%PDF")
+    (docs / "rest" / "notes.md").write_text("no text")
+    (docs / "rest" / "empty.txt").write_text("")
+    lines = prepare(docs / "rest", positives=docs / "yes").lines()
+    told = "2 files in folders of texts skipped, without the ending .txt."
+    assert f"noticed         other-files: {told}" in lines
+    told = "1 empty text file; each counts as a row."
+    assert f"noticed         empty-texts: {told}" in lines
 
 
 def test_the_rows_of_a_folder(tmp_path):

@@ -91,6 +91,14 @@ def test_a_file_of_vectors_beside_a_table(run):
     assert "embedding" not in found
 
 
+def test_a_run_that_needs_vectors_asks_for_them(run):
+    asked = "score", run / "run", run / "t.csv", "-o", run / "none.csv"
+    done = CliRunner().invoke(main, list(map(str, asked)))
+    assert done.exit_code == 1
+    assert done.stderr.startswith("TB109")
+    assert "with --embeddings" in done.stderr
+
+
 def test_vectors_alone_score_as_beside_a_table(run):
     invoke("score", run / "run", run / "v.npy", "-o", run / "alone.csv")
     alone = read_table(run / "alone.csv").frame["topbin_probability"]

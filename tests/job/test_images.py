@@ -114,6 +114,17 @@ def test_new_images_are_scored_from_a_folder_a_table_and_an_array(made, tmp_path
         scorer.score(bars(3, True, side=9))
 
 
+@pytest.mark.parametrize("engine", [(), ("--engine", "local")])
+def test_a_table_without_the_column_of_paths_is_told_its_name(made, tmp_path, engine):
+    root, _ = made
+    pd.DataFrame({"path": ["a.png", "b.png"]}).to_csv(tmp_path / "new.csv", index=False)
+    given = root / "run", tmp_path / "new.csv", "-o", tmp_path / "out.csv"
+    said = command("score", *given, *engine, code=1)
+    assert said.startswith("TB109")
+    assert 'has no column "image"' in said
+    assert not (tmp_path / "out.csv").exists()
+
+
 def test_audit_and_review_show_pictures_of_the_run_alone(made):
     root, _ = made
     drawn = audit(root / "run").draw(5)

@@ -120,6 +120,15 @@ def test_misuse_is_refused_with_its_code(asked, code):
     assert error.value.code == code
 
 
+@pytest.mark.parametrize("times", [pd.date_range("2025-01-22", periods=240), np.arange(240)])
+def test_a_word_among_times_is_named_with_its_row(times):
+    frame = visits().assign(day=times.astype(str))
+    frame.loc[3, "day"] = "soon"
+    with pytest.raises(InputError, match="row 4 has 'soon'") as error:
+        prepare(frame, "known", time="day")
+    assert error.value.code == "TB121"
+
+
 def test_too_few_groups_of_positives_are_refused_before_any_model_is_fitted():
     frame = visits()
     frame.loc[frame["known"] == 1, "patient_id"] = "one"

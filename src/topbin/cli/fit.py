@@ -184,6 +184,7 @@ def _rehearse(show: Any, settings: dict[str, Any], options: dict[str, Any]) -> d
 
     with open_engine(options) as engine:
         data = from_settings(settings, engine, images=image_options(settings))
+    _check_labeling(data, settings)
     lines, seconds = data.lines(), foresee(data, options["preset"])
     rows = f"{data.labels.n_p:,} positives, {data.n_u:,} unlabeled"
     size = " × ".join(f"{n:,}" for n in data.X.shape)
@@ -193,6 +194,19 @@ def _rehearse(show: Any, settings: dict[str, Any], options: dict[str, Any]) -> d
         show.print(line)
     show.print("dry run         nothing was written")
     return {"data": data.to_dict(), "read": lines, "seconds": seconds}
+
+
+def _check_labeling(data: Any, settings: dict[str, Any]) -> None:
+    """Refuse what the fit would refuse: columns that cannot explain who is labeled."""
+    from topbin.data.images.rows import Images
+    from topbin.job.images import refuse_labeling
+    from topbin.job.labeling import check_labeling, classifier_for, labeling_in
+
+    asked = check_labeling(**labeling_in(settings))
+    if isinstance(data.X, Images):
+        refuse_labeling(**asked)
+    else:
+        classifier_for(data, asked["method"], asked["labeled_by"])
 
 
 def _settings(
@@ -222,8 +236,20 @@ def _settings(
     asked["bad_images"] = None if options["bad_images"] == "leave-out" else options["bad_images"]
     limits = {"max_alpha": max_alpha, "min_precision": options["min_precision"]}
     check_labeling(**labeling_in(asked), needs_interval=limits)
+    _check_read(asked)
     asked["gamma"] = None if selective is None else list(selective["gamma"])
     return {key: value for key, value in asked.items() if value not in (None, [])}
+
+
+def _check_read(asked: dict[str, Any]) -> None:
+    """Refuse --labeled-by with a column that another option keeps from the models."""
+    for name in asked["labeled_by"]:
+        for other in ("drop", "id", "weight", "group", "time"):
+            if name == asked[other] or (other == "drop" and name in asked["drop"]):
+                raise click.UsageError(
+                    f'--labeled-by and --{other} both name "{name}": a column that decides who is '
+                    "labeled must be a feature, and with the other option it is none"
+                )
 
 
 def _split_names(values: tuple[str, ...]) -> list[str]:

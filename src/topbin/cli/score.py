@@ -20,6 +20,7 @@ from topbin.cli.verb import (
     screen,
     write_json,
 )
+from topbin.core.errors import InputError
 
 
 @click.command(cls=Verb)
@@ -78,6 +79,12 @@ def _score_here(
     beside = options["embeddings"]
     needed = [name for name in scorer.encoder.columns if not (beside and name == EMBEDDING)]
     table = open_table(list(source), needed=needed, **how)
+    if not beside and EMBEDDING in scorer.encoder.columns and EMBEDDING not in table.types:
+        raise InputError(
+            "TB109",
+            f"the model reads a vector of each row, and {table.name} has none. Give the file of "
+            f'vectors with --embeddings, or a column of vectors that is called "{EMBEDDING}".',
+        )
     for line in table.date_lines:
         show.print(f"dates           {line}")
     for line in table.decimal_lines:

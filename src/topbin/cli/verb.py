@@ -23,7 +23,10 @@ from topbin.core.figures import visible
 Command = TypeVar("Command", bound=Callable[..., Any])
 FAILED, WRONG_USE, PASSED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
-USE = {"TB007", "TB008", "TB103", "TB104", "TB123"}
+USE = {
+    "TB007", "TB008", "TB012", "TB103", "TB104", "TB120", "TB121", "TB122", "TB123", "TB126",
+    "TB130", "TB135", "TB136",
+}  # fmt: skip
 ADVICE = re.compile(r"\b(positive|negative|dates|decimal)=(?:'([^']*)'|([\w.-]+)),?")
 SEED = click.IntRange(0, 2**31 - 1)
 
@@ -90,8 +93,9 @@ def output_option(
 ) -> Callable[[Command], Command]:
     """`-o`: where the verb writes; it must be given if there is no default."""
     path = click.Path(path_type=Path, **kind)
-    asked = {"type": path, "default": default, "required": default is None, "help": about}
-    return option("-o", "--output", group="Output", **asked)
+    # To click, a default of None is a default, and nothing would be missing.
+    asked: dict[str, Any] = {"required": True} if default is None else {"default": default}
+    return option("-o", "--output", group="Output", type=path, help=about, **asked)
 
 
 class Verb(click.Command):

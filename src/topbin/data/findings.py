@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import check_fraction
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
 from topbin.core.shares import share_below
 from topbin.data.columns import Column, as_columns
+from topbin.data.images.files import is_image_name
 
 LEAK_AUC = 0.98
 FEW_VALUES = 50
@@ -141,7 +143,8 @@ def identifier(column: Column) -> Finding | None:
         if names_rows and _is_long(column) and _share_of(column, str.isdigit) < DIGITS:
             sentence = (
                 f'"{column.name}" holds long strings, and {100 * share:.0f} % are different. '
-                f'text=["{column.name}"] (--text {quote(column.name)}) reads their letters.'
+                f'text=["{column.name}"] (--text {quote(column.name)}) reads their letters'
+                f"{_if_images(column)}."
             )
             return Finding("long-strings", column.name, share, sentence)
     else:
@@ -151,8 +154,17 @@ def identifier(column: Column) -> Finding | None:
         in_order = (steps > 0).all() or (steps < 0).all()
         is_called_id = ID_NAME.search(column.name.lower()) or column.name.endswith(("Id", "ID"))
         names_rows = share == 1 and bool(dense or in_order or is_called_id)
-    sentence = f'"{column.name}" looks like an identifier: {100 * share:.0f} % are different.'
-    return Finding("identifier", column.name, share, sentence) if names_rows else None
+    if not names_rows:
+        return None
+    sentence = f'"{column.name}" looks like an identifier: {100 * share:.0f} % are different'
+    return Finding("identifier", column.name, share, f"{sentence}{_if_images(column)}.")
+
+
+def _if_images(column: Column) -> str:
+    """What to say about a column if most of its values end as the names of images do."""
+    if column.kind != "string" or _mean_of(column, is_image_name) <= 0.5:
+        return ""
+    return f'; if these are images, say image="{column.name}" (--image {quote(column.name)})'
 
 
 def free_text(column: Column) -> Finding | None:
@@ -269,6 +281,22 @@ def _category_auc(codes: NDArray[np.intp], is_p: Mask, is_u: Mask) -> float:
     share = y / y.sum()
     own = np.where(rates_without < rates, 0.0, 0.5)
     return float(x @ (beaten + (0.5 - own) * share) / x.sum())
+
+
+def find_in_files(files: Iterable[Any]) -> tuple[Finding, ...]:
+    """What folders of texts have beside texts, and how many texts are empty, if any are."""
+    folders = list(files)
+    others, empty = (
+        sum(getattr(each, name, 0) for each in folders) for name in ("others", "empty")
+    )
+    found = []
+    if others:
+        words = f"{counted(others, 'file')} in folders of texts skipped, without the ending .txt."
+        found.append(Finding("other-files", None, others, words))
+    if empty:
+        words = f"{counted(empty, 'empty text file')}; each counts as a row."
+        found.append(Finding("empty-texts", None, empty, words))
+    return tuple(found)
 
 
 def overlap(twins: Twins) -> tuple[Finding, ...]:

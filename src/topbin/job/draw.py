@@ -16,6 +16,7 @@ import numpy as np
 from topbin.core.hashing import mix
 from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
 from topbin.data.batch import Batch, Part, Places, join
+from topbin.data.findings import Finding, find_in_files
 from topbin.data.table import Table, open_pair, open_table
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total
@@ -43,7 +44,8 @@ class Roles:
 class LabeledTable:
     """A table and its label column, or a table of unlabeled rows and the known positives.
 
-    `parts` and `values` (what the labels mean) are there once the labels are counted.
+    `parts` and `values` (what the labels mean) are there once the labels are counted. `found` is
+    what to know about the files.
     """
 
     table: Table
@@ -51,6 +53,7 @@ class LabeledTable:
     known: Batch | None = None
     parts: Sequence[Part] = ()
     values: LabelValues = UNCOUNTED
+    found: tuple[Finding, ...] = ()
 
     @property
     def roles(self) -> Roles:
@@ -116,9 +119,10 @@ def open_labeled(
     if positives is None:
         how: Any = {"dates": dates, "decimal": decimal, "partitions": partitions}
         table = open_table(source, sql=sql, **how)
-        return LabeledTable(table.check([str(label)]), label)
+        return LabeledTable(table.check([str(label)]), label, found=find_in_files(table.files))
     known, table = open_pair(positives, source, dates, partitions, decimal)
-    return LabeledTable(table, None, known.whole())
+    found = find_in_files([*known.files, *table.files])
+    return LabeledTable(table, None, known.whole(), found=found)
 
 
 def read_whole(

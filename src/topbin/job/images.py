@@ -35,6 +35,7 @@ from topbin.data.images.cache import (
 )
 from topbin.data.images.files import find_images, inside, names_images
 from topbin.data.images.rows import Images, check_side
+from topbin.data.schema import nearest
 from topbin.data.table import open_table
 from topbin.job.draw import open_labeled, positives_first
 from topbin.job.prepare import Prepared, paths_of
@@ -336,6 +337,12 @@ def image_batches(
             yield replace(Batch.from_frame(frame, name="the images"), first=start)
         return
     table = open_table(list(source), needed=[column], **read)
+    if column not in table.types:
+        raise InputError(
+            "TB109",
+            f'{table.name} has no column "{column}", which the model reads. Call the column that '
+            f'has the paths of images "{column}".{nearest(column, table.types)}',
+        )
     root = root_of(list(source), root)
     for batch in table.batches(rows=AT_ONCE):
         for start in range(0, batch.rows, AT_ONCE):

@@ -258,6 +258,7 @@ def prepare(
     findings, alarms = _notice(columns, X, labels, features, others, kept)
     noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
     noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
+    findings = (*opened.found, *findings)
     return Prepared(table, labels, features, X, findings, named, label, id, **noticed)
 
 
@@ -403,15 +404,18 @@ def _check_label(label: Any, positives: Any) -> None:
 
 
 def _weights(columns: Columns, weight: str) -> Floats:
-    """The weights of the rows, or TB012 with the first row that has none."""
+    """The weights of the rows, or TB012 with the first row that has none, or a bad one."""
     check_columns([weight], list(columns.table.kinds), columns.table.name)
     found = columns[weight]
-    values = found.numbers if found.kind in ("number", "boolean") else np.full(1, np.nan)
+    known = found.kind in ("number", "boolean")
+    values = found.numbers if known else np.full(1, np.nan)
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size or not values.any():
         rule = f'the weights in "{weight}" must be numbers from 0 on, and not all 0'
-        place = f" Row {bad[0] + 1:,} has none." if values.size > 1 and bad.size else ""
-        raise InputError("TB012", f"{rule}.{place}")
+        if known and bad.size:
+            first = values[bad[0]]
+            rule += f"; row {bad[0] + 1:,} has {'none' if np.isnan(first) else f'{first:g}'}"
+        raise InputError("TB012", f"{rule}.")
     return values
 
 

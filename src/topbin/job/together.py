@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm
@@ -103,6 +104,7 @@ def _names(table: Batch, group: str) -> Any:
 
 def _moments(table: Batch, time: str) -> Any:
     if (kind := table.kinds[time]) not in TIMES:
+        _refuse_words_among_times(table.frame[time], time)
         first = table.frame[time].iloc[0]
         raise InputError(
             "TB121",
@@ -110,6 +112,21 @@ def _moments(table: Batch, time: str) -> Any:
             f"{first!r}), so the rows have no order in time. See --dates for how dates are read.",
         )
     return read_column(table, time).values
+
+
+def _refuse_words_among_times(values: Any, time: str) -> None:
+    """TB121 with the first value that is no time, if most others are dates or numbers."""
+    texts = values.astype(str)
+    dates = pd.to_datetime(texts, errors="coerce", format="mixed", utc=True).notna()
+    is_read = dates | pd.to_numeric(texts, errors="coerce").notna()
+    bad = np.flatnonzero(~is_read & values.notna())
+    if bad.size and is_read.mean() > 0.5:
+        more = f", and {bad.size - 1:,} more like it" if bad.size > 1 else ""
+        raise InputError(
+            "TB121",
+            f'"{time}" must hold dates or numbers; row {bad[0] + 1:,} has '
+            f"{values.iloc[bad[0]]!r}{more}. Correct the value, or leave the row out.",
+        )
 
 
 def _about_groups(table: Batch, group: str, together: Together | None) -> str:

@@ -29,10 +29,15 @@ WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TextFolder(Part):
-    """The texts of a folder, or some of them; `given` is the folder as the user wrote it."""
+    """The texts of a folder, or some of them; `given` is the folder as the user wrote it.
+
+    `others` is how many files it has that do not end in .txt, and `empty` how many texts are empty.
+    """
 
     given: str
     files: tuple[str, ...]
+    others: int = 0
+    empty: int = 0
     id_column: str | None = FILE
 
     def count(self) -> int:
@@ -108,8 +113,11 @@ def _open(connection: Duck, path: str, name: str) -> TextFolder:
     given = name.strip('"')
     if others:
         name += f" (without {others:,} other file{'s' * (others > 1)})"
+    places = [os.path.join(path, file) for file in files]
+    empty = sum(os.path.isfile(place) and os.path.getsize(place) == 0 for place in places)
+    about: Any = {"given": given, "others": others, "empty": empty}
     return TextFolder(
-        path=path, name=name, types=TYPES, size=len(files), given=given, files=tuple(files)
+        path=path, name=name, types=TYPES, size=len(files), files=tuple(files), **about
     )
 
 

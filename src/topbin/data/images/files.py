@@ -17,6 +17,15 @@ from topbin.data.find import is_address
 ENDINGS = (".jpg", ".jpeg", ".jpe", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 
 
+def is_image_name(path: str | os.PathLike[str]) -> bool:
+    """Whether a name ends as those of images do.
+
+    >>> is_image_name("cats/1.JPG"), is_image_name("cats.csv")
+    (True, False)
+    """
+    return os.fspath(path).lower().endswith(ENDINGS)
+
+
 def names_images(source: Any) -> bool:
     """Whether a source is a folder, a pattern or a list of image files, by their endings.
 
@@ -26,13 +35,13 @@ def names_images(source: Any) -> bool:
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if os.path.isdir(path):
-            return any(map(_has_ending, _walk(path)))
-        return _has_ending(path)
+            return any(map(is_image_name, _walk(path)))
+        return is_image_name(path)
     parts = list(source) if isinstance(source, list | tuple) else []
     named = bool(parts) and all(isinstance(part, str | os.PathLike) for part in parts)
     return (
         named
-        and all(_has_ending(part) or os.path.isdir(part) for part in parts)
+        and all(is_image_name(part) or os.path.isdir(part) for part in parts)
         and any(map(names_images, parts))
     )
 
@@ -97,7 +106,3 @@ def _cannot_search(error: OSError) -> None:
     raise InputError(
         "TB130", f'"{error.filename}" cannot be searched: {error.strerror}.'
     ) from error
-
-
-def _has_ending(path: str | os.PathLike[str]) -> bool:
-    return os.fspath(path).lower().endswith(ENDINGS)
