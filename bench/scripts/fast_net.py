@@ -58,16 +58,16 @@ NOTES = """
   before BBE does not help, so α̂ stays a mean over epochs.
 - Speed was to be 20 times that of All-CNN (96) and 40 times that of ResNet-18 (64).
 - Not run: uPU and nnPU with this net (`known` trains them), an ablation of its parts, and binarized
-  CIFAR but for one split. On that one, split 0, (TED)ⁿ reaches 80.2 % at the learner's threshold and
-  81.0 % of `predict`, with α̂ = .543, in 447 CPU s; the warm start alone 79.1 % and .547; CVIR, which
-  is told α, 80.9 %. The paper's ResNet has 82.7 % and an error of .026.
+  CIFAR but for one split. On that one, split 0, (TED)ⁿ reaches 80.2 % at the learner's threshold
+  and 81.0 % of `predict`, with α̂ = .543, in 447 CPU s; the warm start alone 79.1 % and .547;
+  CVIR, which is told α, 80.9 %. The paper's ResNet has 82.7 % and an error of .026.
 
 ## A rotated hold-out
 
-`rotated.py` trains three nets on two thirds of the rows each, so that every row is held out once, and
-reads α from all of them. Cat–dog, splits 100 and 101, after the last epoch:
+`rotated.py` trains three nets on two thirds of the rows each, so that every row is held out once,
+and reads α from all of them. Cat–dog, splits 100 and 101, after the last epoch:
 
-| split | α̂ of all rows | α̂ of each net | accuracy of the mean of three nets % | of each net % | CPU s |
+| split | α̂ of all rows | α̂ of each net | accuracy, mean of three nets % | of each % | CPU s |
 | --- | --- | --- | --- | --- | --- |
 | 100 | 0.531 | 0.489, 0.607, 0.571 | 80.7 | 78.5, 78.8, 79.1 | 327 |
 | 101 | 0.591 | 0.623, 0.560, 0.595 | 80.3 | 77.9, 79.8, 77.9 | 341 |
