@@ -178,6 +178,14 @@ def test_names_of_images_and_other_sources(tmp_path):
         find_images(tmp_path / "x" / "none*.png")
 
 
+def test_a_picture_among_texts_makes_no_folder_of_images(tmp_path):
+    (tmp_path / "cover.png").touch()
+    assert names_images(tmp_path)
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).touch()
+    assert not names_images(tmp_path)
+
+
 def test_no_image_and_no_such_folder(tmp_path):
     (tmp_path / "empty").mkdir()
     with fails("TB130", "there is no image in"):

@@ -54,6 +54,8 @@ def score(
         told = _score_here(show, run, source, output, force, options)
     elif options["why"]:
         raise click.UsageError("--why works without --engine; score the rows in question alone")
+    elif options["embeddings"]:
+        raise click.UsageError("--embeddings works without --engine, or as a column of the files")
     else:
         told = _score_in_parts(show, run, source, output, force, options)
     if as_json:

@@ -29,13 +29,16 @@ def is_image_name(path: str | os.PathLike[str]) -> bool:
 def names_images(source: Any) -> bool:
     """Whether a source is a folder, a pattern or a list of image files, by their endings.
 
+    A folder counts if at least half of its files do, so a picture beside texts or tables does not.
+
     >>> names_images(["a.jpg", "b.PNG"]), names_images("claims.csv"), names_images(None)
     (True, False, False)
     """
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if os.path.isdir(path):
-            return any(map(is_image_name, _walk(path)))
+            named_so = [is_image_name(name) for name in _walk(path)]
+            return any(named_so) and 2 * sum(named_so) >= len(named_so)
         return is_image_name(path)
     parts = list(source) if isinstance(source, list | tuple) else []
     named = bool(parts) and all(isinstance(part, str | os.PathLike) for part in parts)
