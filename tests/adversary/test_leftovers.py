@@ -22,10 +22,17 @@ def parts(folder):
     return [path.name for path in folder.iterdir() if path.name.endswith(".part")]
 
 
+def hear_all_signals():
+    """Tests that run under nohup would hand on its deafness to SIGHUP."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def stop(run, source, output, number):
     """Score in a process of its own, and signal it once it has begun to write."""
     command = [sys.executable, "-m", "topbin", "score", run, source, "-o", output]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=hear_all_signals
+    )
     until = time.monotonic() + 120
     while not parts(output.parent) and process.poll() is None and time.monotonic() < until:
         time.sleep(0.005)

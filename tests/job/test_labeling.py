@@ -110,7 +110,7 @@ def test_limits_that_need_an_interval_are_refused(visits, tmp_path, limit):
     visits.to_csv(tmp_path / "t.csv", index=False)
     asked = ["--label", "coded", "--labeled-by", "site", limit, "0.3", "-o", str(tmp_path / "run")]
     done = CliRunner().invoke(main, ["fit", str(tmp_path / "t.csv"), *asked])
-    assert done.exit_code == 1, done.output
+    assert done.exit_code == 2, done.output
     assert "TB126" in done.output
     assert not (tmp_path / "run").exists()
 
