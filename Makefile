@@ -15,7 +15,8 @@ test: export OPENBLAS_NUM_THREADS := 1
 test: $(VENV)/.dev lint
 	$(BIN)/pytest -n 2 --dist worksteal
 
-# The same tests, and which lines they reach: at least 95 %. Watching the lines costs a third more time.
+# The same tests, and which lines they reach: at least 95 %. Watching them costs time: 42 CPU seconds
+# instead of 30 for tests/mpe and tests/core.
 coverage: export OMP_NUM_THREADS := 1
 coverage: export OPENBLAS_NUM_THREADS := 1
 coverage: $(VENV)/.dev
