@@ -84,7 +84,9 @@ class Propensity:
     ) -> AlphaEstimate:
         """The estimate without an interval, which would have to contain the error of e(x)."""
         note = "no interval is given because it would leave out the error of the propensity"
-        return replace(estimate, notes=(*estimate.notes, note), method="sar_em")
+        # α is a sum over known positives, not the ratio of a bin, so no bin biases it.
+        notes = (*estimate.notes, note)
+        return replace(estimate, notes=notes, method="sar_em", caution=None)
 
     def alarms(self) -> tuple[Alarm, ...]:
         """None: labels are not taken as random."""
