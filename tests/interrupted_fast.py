@@ -28,7 +28,7 @@ def samples():
 
 def fit(checkpoint=None, *, on_event=None):
     torch.set_num_threads(1)
-    plan = NetPlan(epochs=3, warm=2, batch=20, device="cpu", checkpoint=checkpoint)
+    plan = NetPlan(epochs=3, warm=2, batch=20, device="cpu", checkpoint=checkpoint, nets=1)
     model = tb.TEDnClassifier("fast", plan=plan, random_state=0, on_event=on_event)
     return model.fit_pu(*samples())
 

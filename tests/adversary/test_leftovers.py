@@ -6,11 +6,13 @@ import subprocess
 import sys
 import time
 
+import pandas as pd
 import pytest
 from claims import claims, small_run
 
 from topbin.core import atomic
 from topbin.core.atomic import new_file, remove_stale
+from topbin.data.write import write_table
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,20 @@ def test_nothing_unfinished_stays(run, tmp_path, ending, number):
     command = [sys.executable, "-m", "topbin", "score", run, source, "-o", output]
     assert subprocess.run(command, stdout=subprocess.DEVNULL).returncode == 0
     assert [path.name for path in output.parent.iterdir()] == [output.name]
+
+
+def test_a_signal_while_the_stage_is_made_leaves_nothing(tmp_path, monkeypatch):
+    make = os.mkdir
+
+    def told_to_stop(*args, **settings):
+        make(*args, **settings)
+        raise SystemExit(128 + signal.SIGHUP)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "mkdir", told_to_stop)
+        with pytest.raises(SystemExit):
+            write_table(tmp_path / "x.parquet", pd.DataFrame({"a": [1]}))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_writer_that_is_alive_keeps_its_part(tmp_path):

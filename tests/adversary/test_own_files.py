@@ -48,15 +48,16 @@ def label(path):
         csv.writer(handle, quoting=csv.QUOTE_ALL).writerows([header, *rows])
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(names, st.lists(cells, min_size=ROWS, max_size=ROWS))
 def test_files_of_any_table_come_back(run, tmp_path_factory, columns, values):
     folder = tmp_path_factory.mktemp("any")
     shutil.copytree(run, folder / "run")
-    frame = pd.DataFrame(dict.fromkeys(columns, values))
-    numbers = list(range(11, 11 + ROWS))
+    scored = len(pd.read_parquet(run / "unlabeled.parquet", columns=["row"]))
+    numbers = list(range(11, 11 + scored))
+    frame = pd.DataFrame(dict.fromkeys(columns, (values * scored)[:scored]))
     write_table(folder / "run" / "unlabeled.parquet", in_front(frame, {"row": numbers}), force=True)
-    listed = in_front(frame, {"rank": 1, "row": numbers, "probability": 0.5})
+    listed = in_front(frame[:ROWS], {"rank": 1, "row": numbers[:ROWS], "probability": 0.5})
     write_table(folder / "run" / "candidates.csv", listed, force=True)
     draw_audit(folder / "run", 4, folder / "a.csv")
     label(folder / "a.csv")

@@ -1,6 +1,7 @@
 """`topbin audit` from the plan to the stopping rule, as a person types it."""
 
 import json
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -83,3 +84,36 @@ def test_recall_by_rows_on_both_sides_and_a_rule_to_stop(run, tmp_path):
     assert "you can stop" in told["recall"]["sentence"] or told["recall"]["more"] != 0
     assert "Positives among the candidates" in (run / "report.html").read_text()
     assert call("audit", run, "--labels", path, "--recall", 1.5).exit_code == 2
+
+
+def test_a_contradiction_is_the_same_on_screen_in_the_report_and_in_the_exit_code(run, tmp_path):
+    """Also if only the audit beside the leading one contradicts the estimate."""
+    path, top = tmp_path / "a.csv", tmp_path / "top.csv"
+    call("audit", run, "--n", 30, "-o", path)
+    answer(path)
+    lead = call("audit", run, "--labels", path, "--json")
+    call("audit", run, "--where", "top", "--n", 60, "-o", top)
+    answered = pd.read_csv(path).set_index("row")["is_positive"]
+    rows = pd.read_csv(top)
+    rows.assign(is_positive=rows["row"].map(answered).fillna("no")).to_csv(top, index=False)
+    done = call("audit", run, "--labels", top, "--json")
+    told = json.loads(done.stdout)
+    assert [one["verdict"] for one in (told, *told["others"])][1:] == ["contradicts"]
+    assert told["others"][0]["excludes"] == "point"
+    assert done.exit_code == 3
+    assert lead.exit_code == (3 if json.loads(lead.stdout)["verdict"] == "contradicts" else 0)
+    html = unescape((run / "report.html").read_text())
+    assert "the audit contradicts the estimate's α, not its interval. It" in html
+    first = html.index('<p class="answer">')
+    assert told["others"][0]["sentence"][:40] in html[:first]  # it leads the report
+    assert told["others"][0]["sentence"] in done.stderr
+
+
+def test_no_sign_of_bias_says_where_nothing_was_seen(run, tmp_path):
+    """An audit may say that labels are biased: what the scores show must be true beside it."""
+    path = tmp_path / "a.csv"
+    call("audit", run, "--n", 60, "-o", path)
+    answer(path)
+    labels = json.loads(call("audit", run, "--labels", path, "--json").stdout)["labels"]
+    assert ("no sign" in labels) == ("no sign of biased labels in their scores" in labels)
+    assert "no sign of biased labels in their scores, which is no proof" in labels

@@ -112,7 +112,7 @@ def test_the_random_audit_corrects_alpha_and_the_top_bin_cannot(run):
         drawn.to_csv(path, index=False)
         told = json.loads(call("audit", run, "--labels", path, "--json").stdout)
         found |= {one["kind"]: one for one in (told, *told["others"])}
-    truth, random = positive[~known].mean(), found["stratified"]
+    truth, random = positive[~known].mean(), found["weighted"]
     assert random["interval"][0] <= truth <= random["interval"][1]
     assert "labels are biased" in random["labels"]
     assert found["top"]["interval"][1] < truth

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import topbin
 from topbin.cli import main
+from topbin.cli.demo import as_table
 from topbin.mpe import METHODS
 
 
@@ -32,6 +33,15 @@ def test_the_screen_goes_to_standard_error(ran):
     _, result = ran
     assert "α by method; truth 0.239" in result.stderr
     assert "of the 469 unlabeled are positive" in result.stderr
+
+
+def test_a_point_outside_its_interval_is_marked_and_the_mark_explained():
+    inside = {"method": "bbe", "alpha": 0.2, "interval": (0.1, 0.3), "error": 0.0, "seconds": 0.1}
+    above, none = {**inside, "alpha": 0.488}, {**inside, "interval": None}
+    marked, plain = as_table([inside, above, none], 0.2), as_table([inside, none], 0.2)
+    assert list(marked.columns[1].cells) == ["0.200", "0.488 *", "0.200"]
+    assert marked.caption == "* outside the interval that the counts allow"
+    assert plain.caption is None
 
 
 def test_report_candidates_and_pictures_are_written(ran):

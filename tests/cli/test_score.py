@@ -1,6 +1,7 @@
 """`topbin score`: one file as before, or, with an engine, a folder that can be gone on with."""
 
 import json
+import shutil
 
 import pandas as pd
 import polars as pl
@@ -12,6 +13,7 @@ from score_files import spoil
 import topbin as tb
 from topbin.cli import main
 from topbin.core import InputError
+from topbin.store.runs import read_result, write_result
 
 
 def run(*args):
@@ -132,3 +134,29 @@ def test_frames_are_scored_as_files_are(fitted_run, tmp_path):
         scorer.score(found)
     with pytest.raises(InputError, match="TB109"):
         scorer.score(new.drop(columns="amount"))
+
+
+def test_a_path_is_scored_as_the_command_does(fitted_run, tmp_path):
+    claims(30, seed=2).to_csv(tmp_path / "new.csv", index=False)
+    assert run(fitted_run, tmp_path / "new.csv", "-o", tmp_path / "out.parquet").exit_code == 0
+    for source in (str(tmp_path / "new.csv"), tmp_path / "new.csv", [tmp_path / "new.csv"]):
+        scored = tb.load(fitted_run).score(source)
+        pd.testing.assert_frame_equal(
+            scored, pd.read_parquet(tmp_path / "out.parquet"), check_dtype=False
+        )
+
+
+@pytest.mark.parametrize("named", ["days/mon.csv", "days/*.csv", "days/tue.csv", "new.csv"])
+def test_rows_of_the_fit_are_pointed_at(fitted_run, tmp_path, monkeypatch, named):
+    """Models that trained on a row as unlabeled score it too low; a new file is no such row."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "days").mkdir()
+    for name in ("days/mon.csv", "days/tue.csv", "new.csv"):
+        claims(20).to_csv(name, index=False)
+    shutil.copytree(fitted_run, "run")
+    result = read_result("run")
+    result["data"]["source"] = ["days/mon.csv"]
+    write_result(tmp_path / "run", result)
+    told = json.loads(run("run", named, "-o", "out.csv", "--json").stdout)
+    is_old = named in ("days/mon.csv", "days/*.csv")
+    assert ["mon.csv" in note for note in told.get("notes", ())] == [True] * is_old

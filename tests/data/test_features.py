@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from topbin.data import Batch, Features, fit_features, open_table, read_table
+from topbin.data.features import BESIDE_TEXT
 
 ROWS = pd.DataFrame(
     {
@@ -211,8 +212,9 @@ def test_text_makes_a_sparse_table():
     assert len(features.names) == X.shape[1]
     expected = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(frame["note"].fillna(""))
     np.testing.assert_array_equal(X[:, :3].toarray(), expected.toarray())
-    np.testing.assert_array_equal(X[:, 3].toarray().ravel(), [-1, 1, 0, -1, 1])
-    np.testing.assert_array_equal(X[:, 4:6].toarray(), [[0, 1], [1, 0], [0, 0], [1, 0], [0, 1]])
+    x, towns = X[:, 3].toarray().ravel() / BESIDE_TEXT, X[:, 4:6].toarray() / BESIDE_TEXT
+    np.testing.assert_allclose(x, [-1, 1, 0, -1, 1], rtol=1e-12)
+    np.testing.assert_array_equal(towns, [[0, 1], [1, 0], [0, 0], [1, 0], [0, 1]])
     assert X.shape == (5, 10)
     assert np.isfinite(X.data).all()
     new = frame[:1].assign(note="unknown words", town="c", x=NAN)
@@ -236,7 +238,7 @@ def test_words_that_come_once_are_read_when_there_are_no_others():
 def test_text_without_words_is_refused():
     with fails("TB108", '"t" has no words'):
         fit_features(table(pd.DataFrame({"t": ["a", "!"], "x": [1, 2]})), text=["t"])
-    with fails("TB108", '"x" is number, not text'):
+    with fails("TB108", '"x" holds numbers, not text'):
         fit_features(table(pd.DataFrame({"t": ["a", "!"], "x": [1, 2]})), text=["x"])
 
 

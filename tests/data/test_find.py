@@ -69,7 +69,7 @@ def test_a_folder_is_not_a_table(folder, tmp_path):
     with fails("TB102", "is a folder, not a table", f'Did you mean "{folder}/*.csv"?'):
         find(folder)
     (tmp_path / "empty").mkdir()
-    with fails("TB102", "Name a file in it"):
+    with fails("TB102", "is a folder, not a table: it is empty", "Name a file"):
         find(tmp_path / "empty")
 
 
@@ -97,7 +97,7 @@ def test_files_of_several_formats_are_one_table_if_they_fit_together(folder):
     mixed = [folder / "a.csv", folder / "c.parquet", folder / "a.tsv"]
     assert read_table(mixed).frame["x"].tolist() == [1.0, 2.5, 1.0]
     (folder / "a.tsv").write_text("x\nword\n")
-    with fails("TB106", 'column "x" is number', 'string (VARCHAR) in "', "a.tsv"):
+    with fails("TB106", 'column "x" holds numbers', 'text (VARCHAR) in "', "a.tsv"):
         open_table(mixed)
 
 

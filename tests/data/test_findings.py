@@ -176,7 +176,7 @@ def test_missing_cells_and_zeros_are_equal_whatever_their_bits():
 def test_tables_of_few_different_rows_say_that_copies_are_usual():
     table = {"a": RNG.integers(0, 3, N), "b": RNG.integers(0, 3, N)}
     (finding,) = check_table(table, S)
-    assert "among the unlabeled, where 100 % of the rows have one too." in finding.sentence
+    assert "among the unlabeled; so do 100 % of the unlabeled rows themselves." in finding.sentence
 
 
 def test_known_negatives_are_no_unlabeled_rows():

@@ -1,20 +1,25 @@
 import hashlib
 import os
 import struct
+import subprocess
+import sys
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from coded import fails
+from hypothesis import given
+from hypothesis import strategies as st
 from pictures import bars
 from PIL import Image
 
-from topbin.data.images import cache
+from topbin.data.images import cache, workers
 from topbin.data.images.cache import common_shape, decode_files, open_stored, write_store
 from topbin.data.images.decode import Header
 from topbin.data.images.files import find_images, inside, names_images
-from topbin.data.images.rows import Images
+from topbin.data.images.rows import Images, pixel_keys
 
 RED = (200, 30, 40)
 
@@ -111,8 +116,8 @@ def test_a_killed_decoding_goes_on_and_changed_files_start_over(tmp_path, monkey
             raise KeyboardInterrupt
         return decode(path, *shape)
 
-    decode = cache.decode
-    monkeypatch.setattr(cache, "decode", counting)
+    decode = workers.decode
+    monkeypatch.setattr(workers, "decode", counting)
     monkeypatch.setattr(cache, "AT_ONCE", 2)
     store = tmp_path / "store"
     with pytest.raises(KeyboardInterrupt):
@@ -129,6 +134,80 @@ def test_a_killed_decoding_goes_on_and_changed_files_start_over(tmp_path, monkey
     seen.extend("so many that none is interrupted")
     again = decode_files(paths[:4], folder=store, threads=1)
     assert again.images.read()[3, 0].max() == 99
+
+
+def test_processes_and_threads_give_the_same_bits(tmp_path, monkeypatch):
+    noise = np.random.default_rng(0).integers(0, 255, (40, 30, 40, 3), np.uint8)
+    for i, pixels in enumerate(noise):
+        Image.fromarray(pixels).save(tmp_path / f"{i:02d}.jpg")
+    (tmp_path / "05.jpg").write_bytes(b"")
+    (tmp_path / "30.jpg").write_bytes((tmp_path / "31.jpg").read_bytes()[:500])
+    paths = find_images(tmp_path)
+    one = decode_files(paths, size=32)
+    started = []
+
+    def counted_helper():
+        started.append(1)
+        return helper()
+
+    helper = workers._helper
+    monkeypatch.setattr(workers, "_helper", counted_helper)
+    monkeypatch.setattr(workers, "MANY", 1)
+    other = decode_files(paths, size=32, threads=2)
+    assert started == [1]  # the first of the two is this process
+    assert (one.images.read() == other.images.read()).all()
+    assert (one.images.row_keys == other.images.row_keys).all()
+    assert (one.images.sums == other.images.sums).all()
+    assert one.bad == other.bad
+    assert list(one.bad) == [paths[5], paths[30]]
+    decode_files(paths, size=32, threads=1)
+    assert started == [1]
+
+
+@pytest.fixture
+def three(tmp_path):
+    """Three files, the second no image, and an empty file for their pixels."""
+    for i in range(3):
+        picture(color=(i, 9, 9)).save(tmp_path / f"{i}.png")
+    (tmp_path / "1.png").write_text("no image")
+    (tmp_path / "pixels").touch()
+    target = workers.Target(str(tmp_path / "pixels"), 4, (3, 8, 8))
+    return target, [(i, str(tmp_path / f"{i}.png")) for i in range(3)]
+
+
+def test_a_helper_decodes_as_this_process_does(three, monkeypatch):
+    target, chunk = three
+    rows, bad = workers.decode_chunk(target, chunk)
+    written = Path(target.file).read_bytes()
+    assert rows["done"].tolist() == [1, 0, 1]
+    assert written[4:7] == bytes([0, 9, 9])
+    Path(target.file).write_bytes(b"")
+    with workers._helper() as ask:
+        monkeypatch.setattr(workers, "decode", None)  # not in the other process
+        found, why = ask(target, chunk)
+    assert (found == rows).all()
+    assert why == bad == {chunk[1][1]: "is not an image"}
+    assert Path(target.file).read_bytes() == written
+
+
+def test_the_files_of_a_helper_that_died_are_decoded_here(three, monkeypatch):
+    target, chunk = three
+    with workers._helper() as ask:
+        with pytest.raises(FileNotFoundError):  # it dies of this, and so it is seen here
+            ask(replace(target, file="nowhere"), chunk)
+        assert ask(target, chunk)[0]["done"].tolist() == [1, 0, 1]
+    monkeypatch.setattr("sys.executable", "nowhere")
+    with workers._helper() as ask:
+        assert ask(target, chunk)[0]["done"].tolist() == [1, 0, 1]
+
+
+def test_a_helper_ends_with_its_pipe_and_imports_little():
+    heavy = {"pandas", "sklearn", "torch", "duckdb", "pyarrow"}
+    code = "from topbin.data.images.workers import serve; import sys; serve(); print(*sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-c", code], input=b"", capture_output=True, timeout=60, check=True
+    )
+    assert not heavy & set(found.stdout.decode().split())
 
 
 def test_what_is_stored_is_found_by_name_and_damage_is_nothing(tmp_path):
@@ -221,3 +300,30 @@ def test_a_table_cannot_name_files_outside_its_folder(tmp_path):
 def test_arrays_that_are_no_images(array):
     with fails("TB134"):
         Images.of(array)
+
+
+def test_a_guess_from_some_headers_is_corrected_by_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "LOOKED_AT", 2)
+    for i in range(6):
+        Image.new("L", (12, 12), i).save(tmp_path / f"{i}.png")
+    paths = find_images(tmp_path)
+    assert decode_files(paths).images.row_shape == (1, 12, 12)
+    Image.new("RGB", (12, 12), (9, 0, 0)).save(tmp_path / "2.png")  # its header is not looked at
+    store = tmp_path / "store"
+    found = decode_files(paths, folder=store)
+    assert found.images.row_shape == (3, 12, 12)
+    assert found.images.read()[:, :, 5, 5].tolist()[2] == [9, 0, 0]
+    assert found.kept.tolist() == list(range(6))
+    assert not found.bad
+
+
+def test_keys_do_not_depend_on_the_version():
+    keys = [pixel_keys(np.arange(3 * k * k, dtype=np.uint8).reshape(1, 3, k, k)) for k in (8, 9)]
+    assert keys == [10312841798640228632, 10605493108402189920]
+
+
+@given(st.lists(st.integers(0, 200), min_size=2, max_size=2, unique=True), st.integers(0, 7))
+def test_keys_of_images_that_differ_in_two_pixels_differ(places, bit):
+    images = np.zeros((2, 3, 9, 10), np.uint8)
+    images[1].reshape(-1)[places] = 1 << bit
+    assert len(set(pixel_keys(images).tolist())) == 2

@@ -136,7 +136,7 @@ def test_many_files_that_differ_are_refused(folder, ending):
     with fails("TB106", f'2.{ending}" has no "town"', f'1.{ending}" has no "city"', "equal"):
         read_table(str(folder / f"*.{ending}"))
     save(folder / f"2.{ending}", ROWS.assign(amount="many"))
-    with fails("TB106", 'column "amount" is number (DOUBLE)', "and string (VARCHAR) in"):
+    with fails("TB106", 'column "amount" holds numbers (DOUBLE)', "and text (VARCHAR) in"):
         read_table(str(folder / f"*.{ending}"))
 
 
@@ -281,7 +281,7 @@ def test_a_pair_that_differs_is_refused_before_a_row_is_read(folder):
         open_pair(folder / "p.csv", folder / "u.csv")
     save(folder / "p.csv", ROWS.assign(day="soon"))
     save(folder / "u.csv")
-    with fails("TB106", 'column "day" is string (VARCHAR)', "and date (TIMESTAMP) in"):
+    with fails("TB106", 'column "day" holds text (VARCHAR)', "and dates (TIMESTAMP) in"):
         open_pair(folder / "p.csv", folder / "u.csv")
 
 

@@ -57,9 +57,9 @@ def test_the_screen_says_what_folders_have_beside_texts(docs):
     (docs / "rest" / "notes.md").write_text("no text")
     (docs / "rest" / "empty.txt").write_text("")
     lines = prepare(docs / "rest", positives=docs / "yes").lines()
-    told = "2 files in folders of texts skipped, without the ending .txt."
+    told = "2 files in folders of texts were skipped because they do not end in .txt."
     assert f"noticed         other-files: {told}" in lines
-    told = "1 empty text file; each counts as a row."
+    told = "1 text file is empty; it counts as a row."
     assert f"noticed         empty-texts: {told}" in lines
 
 

@@ -60,6 +60,8 @@ def claims(tmp_path, monkeypatch):
         Path("docs", name).mkdir(parents=True)
         for k, text in enumerate(frame.loc[own, "note"].iloc[:150]):
             Path("docs", name, f"{k}.txt").write_text(text)
+    Path("docs", "new").mkdir()
+    Path("docs", "new", "1.txt").write_text("another loss of cargo")
 
 
 def test_the_tutorial(tmp_path, monkeypatch, capsys):

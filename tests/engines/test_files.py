@@ -22,9 +22,9 @@ class Idle:
     ("second", "message"),
     [
         ({"score": [1.0]}, 'TB106 the tables have different columns: .*b.parquet" has no "label"'),
-        ({"score": [1.0], "label": ["x"]}, 'TB106 column "label" is number .* in .* and string'),
-        ({"score": ["x"], "label": [1]}, 'TB106 column "score" is number .* in .* and string'),
-        ({"score": [1.0], "label": [[1]]}, 'TB106 column "label" is number .* in .* and other'),
+        ({"score": [1.0], "label": ["x"]}, 'TB106 column "label" holds numbers .* in .* and text'),
+        ({"score": ["x"], "label": [1]}, 'TB106 column "score" holds numbers .* in .* and text'),
+        ({"score": [1.0], "label": [[1]]}, 'TB106 column "label" holds numbers .* in .* and lists'),
     ],
 )
 def test_differing_files_are_refused_before_any_work(tmp_path, second, message):

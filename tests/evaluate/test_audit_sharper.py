@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from topbin import AlphaEstimate
-from topbin.evaluate.audit import compare_labels, draw, judge
+from topbin.evaluate.audit import compare_labels, draw, judge, verdict_words
 from topbin.evaluate.audits.limits import (
     FOLDS,
     TRUST,
@@ -135,6 +135,14 @@ def test_an_interval_that_excludes_the_estimate_does_not_agree():
     assert found.interval[1] < 0.368 < claim.interval[1]
     assert found.verdict == "contradicts"
     assert "The ranges overlap, but the audit's excludes the estimate" in found.sentence
+    # What disagrees is said in the same words everywhere.
+    assert found.excludes == "point"
+    assert found.sentence.startswith("The audit contradicts the estimate's α, not its interval: ")
+    assert verdict_words(found.to_dict()) in found.sentence
+    outside = judge(draw(9000, 600), ["yes"] * 282 + ["no"] * 318, claim)
+    assert (outside.verdict, outside.excludes) == ("contradicts", "interval")
+    assert outside.sentence.startswith("The audit contradicts the estimate: ")
+    assert judge(draw(9000, 600), ["yes"] * 200 + ["no"] * 400, claim).excludes is None
 
 
 def test_all_looks_together_use_the_doubt_of_one():

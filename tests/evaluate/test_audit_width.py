@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from coded import fails
 
-from topbin.evaluate.audit import TopBin, draw, judge, judge_top, plan_width, recall_bound
+from topbin.evaluate.audit import (
+    TopBin,
+    draw,
+    draw_weighted,
+    judge,
+    judge_top,
+    plan_width,
+    recall_bound,
+)
 
 
 def scored(alpha, seed=0):
@@ -15,14 +23,14 @@ def scored(alpha, seed=0):
     return y, x, odds / (1 + odds), rng.normal(3, 1, 1000)
 
 
-@pytest.mark.parametrize("alpha", [0.05, 0.3])
+@pytest.mark.parametrize("alpha", [0.02, 0.05, 0.3])
 def test_the_planned_number_gives_the_wanted_width(alpha):
     y, x, f, p = scored(alpha)
     top = TopBin.at(p, x)
     planned = plan_width(alpha, 0.08, y.size, probabilities=f, top=top)
     widths = []
     for seed in range(20):
-        sample = draw(y.size, planned.anywhere, seed=seed)
+        sample = draw_weighted(f, planned.anywhere, seed=seed)
         found = judge(sample, y[sample.rows], alpha, probabilities=f, look=1)
         widths.append(found.interval[1] - found.interval[0])
     assert np.mean(widths) == pytest.approx(0.08, rel=0.2)

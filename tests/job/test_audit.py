@@ -7,11 +7,16 @@ import pandas as pd
 import pytest
 from claims import claims, fitted, small_run
 from click.testing import CliRunner
+from coded import fails
 
 import topbin as tb
 from topbin.cli import main
 from topbin.core.errors import InputError
-from topbin.job.audits.audit import draw_audit, read_audit
+from topbin.evaluate.audit import draw_weighted
+from topbin.job.audits.answers import read_state
+from topbin.job.audits.audit import _labels, draw_audit, read_audit
+from topbin.job.audits.pooled import Pooled, kept
+from topbin.job.audits.rows import Scored
 from topbin.store.runs import open_run, read_result, write_result
 
 
@@ -61,8 +66,9 @@ def test_every_draw_can_come_back(run, tmp_path):
     draw_audit(run, 20, tmp_path / "again.csv")
     filled(tmp_path / "c.csv")
     assert read_audit(run, tmp_path / "a.csv").n == 20
-    assert read_audit(run, tmp_path / "c.csv").kind == "stratified"
-    assert read_result(run)["audit"]["kind"] == "stratified"
+    both = read_audit(run, tmp_path / "c.csv")
+    assert (both.kind, both.n) == ("weighted", 60)  # the kind that says most about the draws
+    assert read_result(run)["audit"]["kind"] == "weighted"
     assert len(json.loads((run / "audit.json").read_text())["draws"]) == 3
 
 
@@ -179,7 +185,7 @@ def test_a_top_audit_is_a_kind_of_its_own_and_stands_beside_the_random_one(run):
     drawn = tb.audit(run).state.draws[0]
     assert (scores[drawn["rows"]] >= drawn["bin"]["cut"]).all()
     both, _ = answered(run, 40, truth)
-    assert (both.kind, both.n, [other.kind for other in both.others]) == ("simple", 40, ["top"])
+    assert (both.kind, both.n, [other.kind for other in both.others]) == ("weighted", 40, ["top"])
     assert "no sign of biased labels" in both.labels or "biased" in both.labels
     html = (run / "report.html").read_text()
     assert "by the audit" in html
@@ -257,3 +263,57 @@ def test_a_run_audited_by_an_earlier_version_still_works(run, tmp_path):
 def test_an_unknown_place_is_refused(run, where):
     with pytest.raises(InputError, match="TB008 where must be one of anywhere, top"):
         tb.audit(run).draw(5, where=where)
+
+
+def test_a_plain_draw_of_an_earlier_version_and_a_weighted_one_add_up(run):
+    """Rows of the earlier draw were equally likely: they keep a weight of their own."""
+    opened, truth = tb.audit(run), claims()["amount"] > 1.5
+    rows = opened.draw(40)["row"]
+    stored = json.loads((run / "audit.json").read_text())
+    n_u = read_result(run)["data"]["n_u"]
+    old = stored["draws"][0]
+    assert len(old["expected"]) == len(old["sizes"]) == len(old["cuts"]) + 1
+    del old["cuts"], old["expected"]
+    old |= {"stratum": [0] * 40, "sizes": [n_u]}
+    (run / "audit.json").write_text(json.dumps(stored))
+    opened.record({row: bool(truth[row - 1]) for row in rows})
+    first = opened.judge()
+    assert first.kind == "simple"
+    assert "40 random unlabeled rows are positive, so" in first.sentence
+    second, more = answered(run, 60, truth)
+    assert not set(rows) & more
+    assert (second.kind, second.n) == ("weighted", 100)
+    assert "drawn more often and count less" in second.sentence
+    assert second.interval[0] >= first.interval[0]  # looks at either kind add up too
+    assert second.interval[1] <= first.interval[1]
+    share = (truth & ~claims()["known"]).sum() / n_u
+    assert second.interval[0] <= share <= second.interval[1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"expected": [5.0]}, {"expected": None}, {"cuts": [0.9, 0.1]}, {"expected": [-1.0, 9.0]}],
+)
+def test_a_weighted_draw_that_does_not_fit_itself_is_damaged(run, change):
+    tb.audit(run).draw(10)
+    stored = json.loads((run / "audit.json").read_text())
+    stored["draws"][0] |= change
+    (run / "audit.json").write_text(json.dumps(stored))
+    with fails("TB114", "does not say which rows were drawn"):
+        read_state(run)
+
+
+def test_positives_that_were_drawn_more_often_are_compared_with_such_labeled_ones():
+    rng = np.random.default_rng(0)
+    y = np.arange(4000) < 200
+    scores_p, scores_u = rng.normal(2, 1, 2000), rng.normal(size=4000) + 2 * y
+    f_p, f_u = (1 / (1 + 19 * np.exp(2 - 2 * scores)) for scores in (scores_p, scores_u))
+    scored, signs = Scored(scores_p, scores_u, f_p, f_u), []
+    for seed in range(25):
+        sample = draw_weighted(f_u, 300, seed=seed)
+        said = np.where(y[sample.rows], "positive", "negative").tolist()
+        signs.append("no sign" in _labels(scored, Pooled(sample, said, None, ())))
+    assert np.mean(signs) >= 0.92
+    half = kept(np.where(f_u > 0.5, 1.0, 0.5))
+    assert half[f_u > 0.5].all()
+    assert half[f_u <= 0.5].mean() == pytest.approx(0.5, abs=0.05)

@@ -3,13 +3,18 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from scipy.special import logit
+from sklearn.metrics import roc_auc_score
 
 import topbin as tb
-from topbin.job.choice import choose_model
+from topbin.job.choice import Choice, choose_model
 from topbin.job.prepare import prepare
 from topbin.learn import Plan
+from topbin.learn.crossfit import crossfit
+from topbin.learn.defaults import text_models
 from topbin.learn.explain import explain
+from topbin.learn.learners.tedn import TEDN
 from topbin.mpe.intervals import interval, upper_bound
 
 WORDS = [f"word{j}" for j in range(30)]
@@ -73,3 +78,40 @@ def test_what_no_linear_model_sees_is_for_trees(tmp_path):
 def test_a_table_without_text_has_no_choice():
     frame = pd.DataFrame({"x": np.arange(200) % 90, "known": np.arange(200) < 60})
     assert choose_model(prepare(frame, "known"), 0, {}) is None
+
+
+def ranked(frame, known, good):
+    """How well the linear model of a table ranks its unlabeled rows after rounds of discarding."""
+    data = prepare(frame.assign(known=known), "known", text="note")
+    model, plan = text_models(data.X)["linear"], Plan(outer=3, inner=3, repeats=1)
+    fit = crossfit(model, data.X, data.labels.is_positive, TEDN, plan=plan, new_rows=False)
+    return roc_auc_score(good[~known], fit.scores[~known])
+
+
+def test_noise_beside_a_text_does_not_decide_which_rows_are_discarded():
+    rng = np.random.default_rng(1)
+    known, good = np.arange(500) < 200, np.arange(500) < 300
+    tilt = rng.normal(0, 0.2, 300)
+    chances = [np.exp(side * tilt) / np.exp(side * tilt).sum() for side in (-1, 1)]
+    words = np.array([f"word{j}" for j in range(300)])
+    note = [" ".join(rng.choice(words, 60, p=chances[int(side)])) for side in good]
+    text = pd.DataFrame({"note": note})
+    numbers = {f"x{k}": rng.normal(size=500) for k in range(3)}
+    mixed = text.assign(town=rng.choice(["a", "b", "c"], 500), **numbers)
+    useful = text.assign(x=rng.normal(2.0 * good))
+    alone = ranked(text, known, good)
+    assert ranked(mixed, known, good) > alone - 0.03
+    assert ranked(useful, known, good) > alone + 0.03
+
+
+def test_trees_read_categories_however_small_they_are_for_the_linear_model():
+    X = csr_array(np.hstack([np.full((9, 1), 0.01), np.full((9, 300), 0.1)]))
+    (_, _, kept) = text_models(X, categories=[0])["trees"][0].transformers[0]
+    assert kept[0] == 0
+    assert len(kept) == 200
+
+
+def test_an_estimate_above_the_bound_of_the_choice_is_explained():
+    choice = Choice("trees", None, {"linear": 0.6, "trees": 0.5})
+    assert choice.notes(0.4) == (choice.note,)
+    assert "α here is above 0.500" in choice.notes(0.55)[1]

@@ -98,6 +98,9 @@ def test_an_estimate_outside_its_interval_is_not_called_between_its_ends(result)
     outside = copy(result.classifier)
     outside.estimate_ = replace(outside.estimate_, alpha=high + 0.1)
     cases = replace(result, classifier=outside).sensitivity()
+    assert [case["if"] for case in cases] == ["low end", "bound", "high end"]  # which is the answer
+    outside.estimate_ = replace(outside.estimate_, upper_bound=None)
+    cases = replace(result, classifier=outside).sensitivity()
     assert [case["if"] for case in cases] == [
         "low end", "high end", "estimate, outside the interval",
     ]  # fmt: skip

@@ -16,18 +16,21 @@ from PIL import Image
 
 import topbin as tb
 from topbin.cli import main
+from topbin.core.figures import figure
 from topbin.data.images.rows import Images
 from topbin.engines import Local
 from topbin.job.audits.audit import audit
 from topbin.job.audits.refit import refit_audit
 from topbin.job.audits.review import open_review
 from topbin.job.files import write_report
+from topbin.job.images import ImageOptions
+from topbin.job.prepare import prepare
 from topbin.job.score import score_files
 from topbin.learn.classifiers import images as nets
 from topbin.show.pictures import open_pictures
 from topbin.store.runs import read_result
 
-TINY = nets.Effort(folds=2, warm=2)
+TINY = nets.Effort(folds=2, warm=1, epochs=1)
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +74,9 @@ def test_two_folders_become_a_report(made):
     assert "importance" not in found
     page = (root / "run/report.html").read_text("utf-8")
     assert "notes.txt" in page
+    assert found["estimate"]["method"] == "bbe+tilt"
+    assert "bbe+tilt (this report)" in page
+    assert f"bbe+tilt {figure(found['estimate']['alpha'])}" in said
     assert page.count('<img src="data:image/png;base64,') == 25
     assert not re.search(r'src="(?!data:)|url\(h', page)
     listed = pd.read_csv(root / "run/candidates.csv")
@@ -104,7 +110,7 @@ def test_new_images_are_scored_from_a_folder_a_table_and_an_array(made, tmp_path
     with pytest.warns(UserWarning, match="notes.txt"):
         assert len(scorer.score(root / "rest")) == 80
     paths = [*scores["image"][:2], str(root / "gone.png")]
-    with pytest.warns(UserWarning, match="gone.png.*No such file"):
+    with pytest.warns(UserWarning, match="No such file.*gone.png"):
         assert scorer.score(pd.DataFrame({"image": paths}))["image"].tolist() == paths[:2]
     with fails("TB132", "notes.txt"):
         scorer.score(root / "rest", bad_images="refuse")
@@ -123,6 +129,37 @@ def test_a_table_without_the_column_of_paths_is_told_its_name(made, tmp_path, en
     assert said.startswith("TB109")
     assert 'has no column "image"' in said
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_source_that_has_no_image_is_told_what_the_run_reads(made, tmp_path):
+    root, _ = made
+    for name in ("texts", "empty", "broken"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("no image")
+    (tmp_path / "broken" / "a.png").write_text("no image")
+    (tmp_path / "t.csv").write_text("age,n\n1,2\n")
+    for source, code, words in (
+        ("texts", 1, "has 0 image files and 1 other file"),
+        ("empty", 2, "TB130 there is no image in"),
+        ("broken", 1, "None of the images can be used"),
+        ("t.csv", 1, "TB109 the run was fitted on images, and"),
+    ):
+        given = root / "run", tmp_path / source, "-o", tmp_path / "out.csv"
+        said = command("score", *given, code=code)
+        assert words in said
+        assert "--bad-images leave-out" not in said
+        assert '"age"' not in said
+
+
+def test_known_positives_inside_the_unlabeled_folder_are_left_out_there(tmp_path):
+    folders(tmp_path, 3, 5)
+    options = ImageOptions()
+    data = prepare(tmp_path, positives=tmp_path / "known", images=options)
+    assert (data.labels.n_p, data.labels.n_u) == (3, 5)
+    assert data.findings[0].code == "shared-files"
+    assert data.findings[0].sentence.startswith("3 files are also among the known positives")
+    with fails("TB139", "every file in"):
+        prepare(tmp_path / "known", positives=tmp_path, images=options)
 
 
 def test_audit_and_review_show_pictures_of_the_run_alone(made):
@@ -247,8 +284,9 @@ KILLED = """
 import os, sys
 from topbin.learn.classifiers import images as nets
 from topbin.cli import main
+from topbin.core.figures import figure
 nets.FIRST_IMAGES = nets.Effort(folds=2, warm=1)
-nets.EFFORTS["good"] = nets.Effort(folds=2, warm=2)
+nets.EFFORTS["good"] = nets.Effort(folds=2, warm=1, epochs=1)
 nets.epochs_factor = lambda rows, effort: 1
 fit, begun = nets.NetScorer.fit, []
 def killed(self, *given):

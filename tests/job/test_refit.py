@@ -9,6 +9,8 @@ from coded import fails
 
 import topbin as tb
 from topbin.cli import main
+from topbin.job.audits import refit
+from topbin.learn.classifiers.elkan_noto import fit_weighted
 from topbin.store.runs import read_result
 
 
@@ -80,3 +82,21 @@ def test_changed_rows_and_rows_that_are_not_unlabeled_are_refused(run, tmp_path)
     claims(seed=1).to_csv(tmp_path / "t.csv", index=False)
     with fails("TB117", "has changed since the run"):
         opened.refit()
+
+
+def test_weights_of_rows_count_in_a_refit_and_it_says_so(tmp_path, monkeypatch):
+    frame = claims().assign(count=np.arange(len(claims())) % 3 + 1.0)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    fit = tb.fit(tmp_path / "t.csv", "known", id="case", preset="fast", weight="count")
+    opened, seen = tb.audit(fit.save(tmp_path / "run")), []
+    rows = opened.draw(20)["row"]
+    opened.record({row: bool(truth()[row - 1]) for row in rows})
+    monkeypatch.setattr(
+        refit,
+        "fit_weighted",
+        lambda *given: (seen.append(given[1].weight), fit_weighted(*given))[1],
+    )
+    assert ', rows weighted by "count": accuracy' in str(opened.refit())
+    # Every row trains four of five models, with its own weight, or ten times it if it was answered.
+    expected = frame["count"].sum() + (refit.WEIGHT - 1) * frame["count"][rows - 1].sum()
+    assert sum(weight.sum() for weight in seen) == pytest.approx(4 * expected)

@@ -11,6 +11,7 @@ from coded import fails
 
 import topbin as tb
 from topbin.evaluate.audits.live import corrected_ends, corrected_in_order, live_limits
+from topbin.job.audits import audit as audits
 from topbin.job.audits import review as job
 from topbin.job.audits.answers import ANSWERS, read_state, record_answers
 from topbin.job.audits.review import open_review
@@ -48,6 +49,15 @@ def test_an_open_draw_continues_and_a_finished_one_is_followed_by_another(run, r
     }  # fmt: skip
     more = open_review(run, n=12)
     assert not set(more.rows) & set(review.rows)
+
+
+def test_the_page_asks_what_yes_means(review):
+    assert review.question == "Is this row positive: known = True?"
+    frames = {"positives": ["a frame"], "unlabeled": ["a frame"]}
+    assert job.question_of({}, frames) == "Is this row positive, like the known ones?"
+    texts = {"features": ["text"], "id": "file"}
+    asked = job.question_of(texts, {"positives": "docs/yes"})
+    assert asked == 'Is this text positive, like those in "docs/yes"?'
 
 
 def test_a_row_shows_the_columns_of_the_table_and_nothing_else(review):
@@ -197,3 +207,21 @@ def test_the_second_draw_from_files_continues_with_its_own_rows(tmp_path):
         assert list(again.rows) == list(review.rows) == read_state(run).draws[-1]["row"]
         answer_all(again)
         assert again.live()["interval"][1] < 0.1
+
+
+def test_people_label_on_while_the_audit_is_judged(run, review, monkeypatch):
+    """The folder is not locked while the report is drawn, and answers of that time count."""
+    answer_all(review, "no")
+    rows, seen = list(review.rows), []
+    drawn = audits.report_of
+
+    def report_of(folder, result):
+        if not seen:  # somebody changes an answer meanwhile, without having to wait
+            seen.append(record_answers(folder, {rows[0]: "yes"}, force=True))
+        return drawn(folder, result)
+
+    monkeypatch.setattr(audits, "report_of", report_of)
+    found = audits.judge_audit(run)
+    assert (seen, found.n_positive, found.n) == ([1], 1, len(rows))
+    assert len(read_state(run).looks) == 1
+    assert not read_state(run).is_new

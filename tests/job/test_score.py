@@ -170,7 +170,7 @@ def test_a_broken_footer_is_named_before_any_work(run, files, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"amount": "much"}, 'TB106 column "amount" is number .* and string'),
+        ({"amount": "much"}, 'TB106 column "amount" holds numbers .* and text'),
         ({"town": None}, r"TB106 the tables have different columns: .*day-8.* has no .town."),
         (
             {"topbin_positive": True},

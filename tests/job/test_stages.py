@@ -44,7 +44,7 @@ def test_the_name_of_a_job_depends_on_rows_settings_and_versions(monkeypatch):
         key_of(data, {**SETTINGS, "seed": 1}),
     }
     assert key_of(data, {**SETTINGS, "time_limit": 5}) in names  # which changes no step
-    monkeypatch.setattr(module, "packages", lambda: {"numpy": "0"})
+    monkeypatch.setattr(module, "packages", lambda _: {"numpy": "0"})
     names.add(key_of(data, SETTINGS))
     assert len(names) == 4
     monkeypatch.undo()
@@ -190,5 +190,5 @@ def test_a_run_is_finished_only_for_the_same_rows_and_versions(tmp_path, fast, m
     run.write_result({**whole.to_dict(), "stopped": "interrupted"})
     assert finished(run, prepared()) is None
     run.write_result(whole.to_dict())
-    monkeypatch.setattr(module, "packages", lambda: {"numpy": "0"})
+    monkeypatch.setattr(module, "packages", lambda _: {"numpy": "0"})
     assert finished(run, prepared()) is None

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import topbin as tb
 from topbin.cli import main
 from topbin.core import InputError
-from topbin.job.audits.rows import read_groups
+from topbin.job.audits.rows import scores_of
 from topbin.job.prepare import prepare
 
 
@@ -74,8 +74,8 @@ def test_new_rows_need_no_group_and_a_complete_run_stays(folder):
 
 
 def test_the_groups_of_all_rows_are_kept_with_the_model(folder):
-    groups_p, groups_u = read_groups(folder / "run")
-    assert (np.unique(groups_p).size, np.unique(groups_u).size) == (20, 40)
+    scored = scores_of(folder / "run")
+    assert (np.unique(scored.groups_p).size, np.unique(scored.groups_u).size) == (20, 40)
 
 
 def test_groups_and_times_are_read_once_and_are_no_features():

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import topbin as tb
+from topbin.core import InputError
 from topbin.learn import LEARNERS, NetPlan, train
+from topbin.learn.tilt import halfway, tilted_floor
+from topbin.mpe import METHODS
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -209,7 +212,7 @@ def test_other_nets_keep_their_plan():
 @pytest.mark.parametrize("kind", [np.uint8, np.float32])
 def test_images_get_the_fast_net_and_labels_are_found(kind):
     X_p, X_u = (X if kind is np.uint8 else (X / 255).astype(kind) for X in (P, U))
-    plan = replace(SHORT, warm=4, epochs=3)
+    plan = replace(SHORT, warm=4, epochs=3, nets=1)
     clf = tb.TEDnClassifier("auto", plan=plan, random_state=0).fit_pu(X_p, X_u)
     same = tb.TEDnClassifier("fast", plan=plan, random_state=0).fit_pu(X_p, X_u)
     assert clf.alpha_ == same.alpha_
@@ -267,3 +270,53 @@ def test_a_plan_of_other_length_is_another_run(tmp_path):
         plan = replace(SHORT, epochs=epochs, checkpoint=str(tmp_path))
         tb.PvUClassifier("fast", plan=plan).fit_pu(P, U)
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_three_nets_take_turns_and_every_row_is_held_out_once():
+    seen = []
+    plan = replace(SHORT, warm=1, epochs=1)
+    clf = tb.TEDnClassifier("fast", plan=plan, random_state=0, on_event=seen.append).fit_pu(P, U)
+    nets = (clf.model_.backend, *clf.model_.others)
+    assert (len(nets), [each.epoch for each in clf.history_]) == (3, [1, 2, 3, 4, 5, 6])
+    assert [(step.done, step.total) for step in seen] == [(i, 6) for i in range(1, 7)]
+    assert (clf.scores_p_.size, clf.scores_u_.size) == (len(P), len(U))
+    mean = np.mean([net.scores(U) for net in nets], axis=0)
+    np.testing.assert_allclose(clf.model_.scores(U), mean, atol=1e-6)
+    bbe, floor = METHODS["bbe"].read(clf.evidence_).alpha, tilted_floor(*clf.evidence_.scores)
+    assert clf.alpha_ == pytest.approx(halfway(bbe, floor))
+    assert any(
+        "the extrapolated floor" in note or "halfway" in note for note in clf.estimate_.notes
+    )
+    assert (clf.evidence_.crossfitted, clf.estimate_.method) == (True, "bbe+tilt")
+
+
+def test_groups_are_held_out_whole_by_each_net():
+    groups = np.repeat(np.arange((len(P) + len(U)) // 4), 4)
+    plan = replace(SHORT, warm=1, epochs=1, nets=2)
+    clf = tb.TEDnClassifier("fast", plan=plan).fit_pu(P, U, groups=groups)
+    found = np.concatenate([clf.evidence_.groups_p, clf.evidence_.groups_u])
+    _, sizes = np.unique(found, return_counts=True)
+    np.testing.assert_array_equal(sizes, np.full(len(groups) // 4, 4))
+
+
+def test_turns_are_for_learners_that_estimate_alpha_or_as_the_plan_says():
+    kinds = (("tedn", "fast", 10_000, 3), ("tedn", "fast", 10_001, 1), ("cvir", "fast", 9, 1),
+             ("tedn", "mlp", 9, 1))  # fmt: skip
+    for name, net, rows, nets in kinds:
+        assert NetPlan().turns(LEARNERS[name], NETS[net], rows) == nets
+    assert NetPlan(nets=2).turns(LEARNERS["cvir"], NETS["mlp"], 10**6) == 2
+    with pytest.raises(InputError, match="nets"):
+        NetPlan(nets=0).turns(LEARNERS["tedn"], NETS["fast"], 9)
+
+
+def test_nets_that_took_turns_are_saved_and_loaded(tmp_path):
+    plan = replace(SHORT, warm=1, epochs=1, nets=2)
+    clf = tb.TEDnClassifier("fast", plan=plan).fit_pu(P, U)
+    tb.save(clf, tmp_path / "m")
+    np.testing.assert_array_equal(tb.load(tmp_path / "m").predict_proba(U), clf.predict_proba(U))
+
+
+def test_no_net_begins_after_the_time_limit():
+    clf = tb.TEDnClassifier("fast", plan=SHORT, time_limit=1e-9).fit_pu(P, U)
+    assert len(clf.history_) == 1
+    assert clf.model_.others == ()

@@ -36,6 +36,24 @@ def test_a_model_never_sees_its_own_fold_nor_rows_outside():
         assert set(fold[fitted.rows_]) == {0, 1, 2} - {k}
 
 
+class Watching(RowSpy):
+    def fit(self, X, y, held_out=None):
+        self.watched_ = held_out
+        return super().fit(X, y)
+
+
+def test_a_model_that_takes_held_out_rows_gets_those_of_no_fold_and_their_labels():
+    X, p, u = blobs()
+    X = np.column_stack([X, np.arange(60)])
+    fold = np.tile([0, -1], 30)
+    model = FoldedModels(Watching(), X, fold, is_positive=np.arange(60) < 30)
+    model.epoch(p[fold[p] >= 0], u[fold[u] >= 0], HALF)
+    rows, is_positive = model.models[0].watched_
+    assert rows[:, 2].tolist() == list(range(1, 60, 2))
+    assert is_positive.sum() == 15
+    assert set(fold[model.models[0].rows_]) == {0}
+
+
 def test_scores_are_those_of_the_rows_own_fold_and_a_mean_outside():
     X, p, u = blobs()
     fold = np.tile([0, 1, -1], 20)

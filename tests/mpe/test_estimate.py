@@ -5,7 +5,7 @@ import pytest
 from gaussians import gaussians
 
 import topbin as tb
-from topbin.core import InputError, Tails
+from topbin.core import Evidence, InputError, Tails
 from topbin.mpe import METHODS
 
 SCORE_METHODS = [name for name, method in METHODS.items() if method.needs != "features"]
@@ -118,3 +118,14 @@ def test_reversed_scores_are_noticed(alpha):
     assert "indistinguishable" not in found
     right = {alarm.code for alarm in tb.estimate_alpha(scores_p, scores_u).alarms}
     assert not {"reversed-scores", "indistinguishable"} & right
+
+
+def test_evidence_of_models_that_are_sure_of_negatives_lowers_the_lower_end_everywhere():
+    scores = gaussians(0.3, 500, 800).scores()
+    plain = Evidence(*scores, crossfitted=True)
+    impure = Evidence(*scores, crossfitted=True, kappa=0.1)
+    before, after = tb.estimate_alpha(plain), tb.estimate_alpha(impure)
+    assert after.interval[0] == pytest.approx((before.interval[0] - 0.1) / 0.9)
+    assert after.interval[1] == before.interval[1]
+    assert after.interval_assumes.endswith("score so high κ = 0.10 times as often as positives do")
+    assert tb.sensitivity(impure).intervals[0].interval == after.interval

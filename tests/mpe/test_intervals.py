@@ -1,6 +1,6 @@
 import subprocess
 import sys
-from math import hypot, isclose, log
+from math import exp, hypot, isclose, log
 
 import numpy as np
 import pytest
@@ -212,11 +212,12 @@ def test_intervals_are_ordered_and_nested(sample):
 def test_row_order_and_monotone_rescaling_change_no_bit(sample, random):
     scores_p, scores_u = sample
     tails = Tails.from_scores(scores_p, scores_u)
-    first = interval(tails), upper_bound(tails)
+    first = interval(tails), interval(tails, crossfitted=True), upper_bound(tails)
     random.shuffle(scores_p)
     random.shuffle(scores_u)
     again = Tails.from_scores(np.exp(scores_p), np.exp(scores_u))
-    assert (interval(again), upper_bound(again)) == first
+    own = interval(again, crossfitted=True)
+    assert (interval(again), own, upper_bound(again)) == first
 
 
 @few
@@ -358,6 +359,22 @@ def test_lower_end_is_the_smallest_limit_of_the_bins_of_which_one_must_be_pure()
     assert "like the top 26 positives" in interval_assumes(tails, crossfitted=True)
 
 
+@pytest.mark.parametrize(
+    ("inside", "whole"), [(60, 180), (40, 200), (60, 240), (60, 400), (25, 75), (12, 999)]
+)
+def test_a_ratio_that_falls_toward_the_top_lowers_the_lower_end(inside, whole):
+    # 30 of 90 positives, with `inside` of the `whole` unlabeled rows: w = 1/3. One tied level more.
+    tails = Tails(np.arange(3.0), np.array([100, 90, 30]), np.array([999, whole, inside]), 100, 999)
+    found = interval(tails, crossfitted=True)[0]
+    error = 1.15 * (1 / 30 - 1 / 90 + 1 / inside - 1 / whole) ** 0.5
+    rise = (whole / 90) / (inside / 30) * exp(-error)
+    purity = min(1, max(0.7, (1 - rise / 3) / (1 - 1 / 3)))
+    pairs = (30, inside), (90, whole)
+    limits = [ratio_limits_of(x / 1.15**2, y / 1.15**2, 100 / 999) for x, y in pairs]
+    assert isclose(found, min(purity * limits[0], limits[1]), rel_tol=1e-9)
+    assert purity < 1 or whole < 3.9 * inside
+
+
 def ratio_limits_of(x, y, factor, risk=0.025):
     """The lower one of Clopper and Pearson's limits, for counts that need not be whole."""
     share = beta.ppf(risk, y, x + 1)
@@ -380,6 +397,44 @@ def test_one_coarse_bin_cannot_pull_the_lower_end_to_zero():
 def test_the_lower_end_of_cross_fitted_scores_is_never_zero_from_100_positives_on(model, alpha):
     for tails in draw_tails(model, 100, 1000, alpha, repeats=40, seed=3):
         assert interval(tails, crossfitted=True)[0] > 0
+
+
+def test_a_bin_without_unlabeled_rows_cannot_pull_the_lower_end_to_zero():
+    # The top 25 of 300 positives have no unlabeled row beside them, where 3 or 4 are expected.
+    scores_p, top = np.arange(300.0), np.arange(274.5, 200, -6)
+    tails = Tails.from_scores(scores_p, np.concatenate([top, np.arange(200.0, -787.0, -1)]))
+    assert tails.above_u[tails.above_p == 25] == 0
+    low, high = interval(tails, crossfitted=True)
+    assert 0 < low < 0.05 < high
+    # Ten have the best 79 of the positives, and 81 is the next rank that is read.
+    assert "like the top 81 positives" in interval_assumes(tails, crossfitted=True)
+
+
+@few
+@given(samples())
+def test_the_lower_end_of_cross_fitted_scores_is_zero_only_without_unlabeled_rows(sample):
+    tails = Tails.from_scores(*sample)
+    lows = [interval(tails, level, crossfitted=True)[0] for level in (0.5, 0.95, 0.9999)]
+    assert all(low > 0 for low in lows) == (tails.above_u.max() > 0)
+
+
+def test_an_empty_deciding_bin_is_read_up_to_its_first_unlabeled_row():
+    # No unlabeled row scores like the best 21 of 300 positives, and 10 are beside the 22nd.
+    above_p, above_u = np.array([300, 150, 22, 21]), np.array([1000, 600, 10, 0])
+    tails = Tails(np.arange(4.0), above_p, above_u, 300, 1000)
+    found = interval(tails, crossfitted=True)[0]
+    first = ratio_limits_of(22 / 1.15**2, 1 / 1.15**2, 0.3)
+    assert 0.7 * first * (1 - 1e-9) <= found <= first
+    assert "like the top 22 positives" in interval_assumes(tails, crossfitted=True)
+
+
+def test_a_pure_bin_that_unlabeled_rows_choose_is_missed_no_more_often_than_promised():
+    # With α = .05 the top bin is the first with ten unlabeled rows, and here it is always pure.
+    missed = [
+        interval(tails, crossfitted=True)[0] > 0.05
+        for tails in draw_tails("separated", 300, 1000, 0.05, repeats=300, seed=8)
+    ]
+    assert np.mean(missed) <= 0.025
 
 
 @few

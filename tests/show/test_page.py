@@ -1,6 +1,7 @@
 """The page: self-contained, escaped, small, and in the right words."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ import topbin as tb
 from topbin.core import Evidence
 from topbin.show import fragment, page
 from topbin.show.page import MEANING, answer
+from topbin.show.review import _before
 
 SOURCE = Path(tb.__file__).parent
 AUDIT = {
@@ -82,7 +84,23 @@ def test_alarms_are_explained_and_silence_is_no_proof(result, scored):
     result["estimate"] = {**result["estimate"], "alarms": [alarm]}
     text = page(result, scored)
     assert MEANING["ties"] in text
+    assert "<strong>Many ties.</strong>" in text
     assert "too high" in text
+
+
+def test_where_the_bound_is_the_answer_no_other_number_is_one(result, scored):
+    found = replace(scored.estimate_, alpha=0.286, upper_bound=0.279, interval=(0, 0.3), alarms=())
+    result |= {"estimate": found.to_dict(), "candidates": {**result["candidates"], "rows": 99}}
+    result["candidates"]["precision_low"] = 0.0
+    text = page(result, SimpleNamespace(evidence_=scored.evidence_, estimate_=found), [{"rank": 1}])
+    assert "At most 28 % of the 400 unlabeled rows" in text
+    assert "<dd>≤ 0.279 of 400 rows</dd>" in text
+    assert f"<dd>≤ {found.pi_at(0.279):.3f} of 600 rows, the 200 known positives" in text
+    assert "at most about 90 % positive; how many at least is not known" in text
+    assert "Below are the first 1 of 99; candidates.csv has all of them." in text
+    assert "0.286" not in re.sub("<svg.*?</svg>", "", text, flags=re.DOTALL)
+    assert _before(found) == {"alpha": 0.279, "sign": "≤", "interval": (0, 0.3)}
+    assert _before(replace(found, n_p=5))["alpha"] is None
 
 
 def test_an_audit_and_an_early_stop_are_told(result, scored):

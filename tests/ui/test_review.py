@@ -298,7 +298,7 @@ def test_an_audit_is_blind(served):
     assert found["pictures"] == []
     assert [one["name"] for one in found["cells"]] == ["case", "amount", "town", "day", "note"]
     state = json.loads(ask(address)[2])
-    assert state.keys() == {"run", "where", "first", "progress", "live", "judged"}
+    assert state.keys() == {"run", "where", "question", "first", "progress", "live", "judged"}
     for text in (*texts, json.dumps(state)):
         assert not {"score", "probability", "rank", "stratum"} & set(text.replace('"', " ").split())
     ours = pd.read_csv(run / "candidates.csv")

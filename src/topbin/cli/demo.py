@@ -107,15 +107,32 @@ def every_method(X: NDArray[Any], s: NDArray[Any], truth: float) -> list[dict[st
 
 
 def as_table(rows: list[dict[str, Any]], truth: float) -> Table:
-    """One line per method, with the truth in the title."""
+    """One line per method, with the truth in the title.
+
+    The interval is what the counts allow, whatever the method. A point outside is marked: moving
+    an end to it would say that the counts allow more.
+    """
     table = Table(title=f"α by method; truth {truth:.3f}", title_justify="left")
     for column in ("method", "α", "95 % interval", "error", "seconds"):
         table.add_column(column, justify="left" if column == "method" else "right")
     for row in rows:
         interval = "–" if row["interval"] is None else "{:.3f} – {:.3f}".format(*row["interval"])
         figures = f"{row['error']:+.3f}", f"{row['seconds']:.1f}"
-        table.add_row(row["method"], f"{row['alpha']:.3f}", interval, *figures)
+        table.add_row(row["method"], f"{row['alpha']:.3f}{outside(row)}", interval, *figures)
+    if any(map(outside, rows)):
+        table.caption = "* outside the interval that the counts allow"
+        table.caption_justify = "left"
     return table
+
+
+def outside(row: dict[str, Any]) -> str:
+    """A mark for a point that is not in its interval.
+
+    >>> outside({"alpha": 0.488, "interval": (0.032, 0.292)})
+    ' *'
+    """
+    low, high = row["interval"] or (0.0, 1.0)
+    return "" if low <= row["alpha"] <= high else " *"
 
 
 def draw(classifier: Any, output: Path) -> list[Path]:

@@ -1,5 +1,6 @@
 """`topbin fit`: from a table to how many, which rows, and a page to show others."""
 
+import shlex
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -24,19 +25,22 @@ from topbin.cli.verb import (
     screen,
     write_json,
 )
-from topbin.core.figures import figure
+from topbin.core.figures import counted, figure
 
 METHODS = click.Choice(["tedn", "subtypes"])
 PRESETS = click.Choice(["fast", "good", "best"])
 SIDE = click.IntRange(8, 1024)
 SECONDS = click.FloatRange(0, min_open=True)
+RULE = "name a table and its --label, or --positives and --unlabeled"
 SHARE = click.FloatRange(0, 1)
 
 
 @click.command(cls=Verb)
 @click.argument("source", nargs=-1, type=click.Path())
-@option("--positives", group="Data", help="Known positives, a file or a folder of images.")
-@option("--unlabeled", group="Data", help="Unlabeled rows, or images, beside --positives.")
+@option(
+    "--positives", group="Data", help="Known positives: a table, or a folder of images or texts."
+)
+@option("--unlabeled", group="Data", help="Unlabeled rows, images or texts, beside --positives.")
 @option("--sql", group="Data", help="A query over the file; its rows are called data.")
 @option("--id", "id_", group="Data", help="A column that names rows; never used as a feature.")
 @option("--weight", group="Data", help="A column of row weights; they train the models only.")
@@ -186,7 +190,7 @@ def _rehearse(show: Any, settings: dict[str, Any], options: dict[str, Any]) -> d
         data = from_settings(settings, engine, images=image_options(settings))
     _check_labeling(data, settings)
     lines, seconds = data.lines(), foresee(data, options["preset"])
-    rows = f"{data.labels.n_p:,} positives, {data.n_u:,} unlabeled"
+    rows = f"{counted(data.labels.n_p, 'positive')}, {data.n_u:,} unlabeled"
     size = " × ".join(f"{n:,}" for n in data.X.shape)
     lines += [f"rows            {rows}; the models read {size} numbers"]
     lines += [f"time            about {in_words(seconds)}, from one model that was fitted now"]
@@ -219,12 +223,13 @@ def _settings(
     from topbin.evaluate.sensitivity import asked_for
     from topbin.job.fit import check_options
     from topbin.job.labeling import check_labeling, labeling_in
+    from topbin.job.prepare import refuse_same
 
     options = {key.rstrip("_"): value for key, value in options.items()}
-    two = options["positives"], options["unlabeled"]
-    one = source, options["label"]
-    if not (all(one) and not any(two)) and not (all(two) and not any(one)):
-        raise click.UsageError("name a table and its --label, or --positives and --unlabeled")
+    if options["positives"] and len(source) == 1 and not (options["unlabeled"] or options["label"]):
+        options["unlabeled"], source = source[0], ()  # as in Python: fit(rest, positives=known)
+    _check_named(source, **{name: options[name] for name in ("label", "positives", "unlabeled")})
+    refuse_same(options["unlabeled"], options["positives"])
     names = ("preset", "review", "min_precision", "confidence", "time_limit", "sample")
     check_options(**{name: options[name] for name in names})
     selective = asked_for(options["gamma"], options["at_most"], options["at_least"])
@@ -239,6 +244,25 @@ def _settings(
     _check_read(asked)
     asked["gamma"] = None if selective is None else list(selective["gamma"])
     return {key: value for key, value in asked.items() if value not in (None, [])}
+
+
+def _check_named(source: tuple[str, ...], **named: str | None) -> None:
+    """Refuse rows that are not named in one of the two ways; say what was seen instead."""
+    for name, value in named.items():
+        if value is not None and value.startswith("--"):
+            raise click.UsageError(f"--{name} has no value: it is followed by {value}")
+    label, positives, unlabeled = (named[name] for name in ("label", "positives", "unlabeled"))
+    if source and label and not (positives or unlabeled):
+        return
+    if positives and unlabeled and not (source or label):
+        return
+    given = [f"--{name} {shlex.quote(value)}" for name, value in named.items() if value]
+    told = " ".join([*map(shlex.quote, source), *given])
+    seen = f"seen: {told}" if told else "seen: neither"
+    if len(source) == 2 and not given:
+        first, second = map(shlex.quote, source)
+        seen += f". If the first are known positives: --positives {first} --unlabeled {second}"
+    raise click.UsageError(f"{RULE}; {seen}")
 
 
 def _check_read(asked: dict[str, Any]) -> None:

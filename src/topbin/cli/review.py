@@ -66,6 +66,7 @@ def review(
     address, told = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
     show.print(f"label           {told['total'] - told['done']:,} of {told['total']:,} rows at")
     show.print(f"                {address}", soft_wrap=True)
+    show.print(f"question        {rows.question}", soft_wrap=True)
     show.print("end             Ctrl-C; every answer is saved at once")
     if as_json:
         write_json({"address": address, **told})
@@ -77,6 +78,7 @@ def review(
 
 def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
     """What was answered, and what to do next; the result of an audit that is complete."""
+    from topbin.evaluate.audit import has_contradiction
     from topbin.job.result import audit_lines
     from topbin.store.runs import read_result
 
@@ -93,5 +95,5 @@ def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
         result = read_result(run)
         for line in audit_lines(result):
             show.print(line, soft_wrap=True)
-        if result["audit"]["verdict"] == "contradicts":
+        if has_contradiction(result["audit"]):
             raise SystemExit(PASSED)

@@ -21,6 +21,7 @@ from topbin.cli.verb import (
     write_json,
 )
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 
 
 @click.command(cls=Verb)
@@ -49,7 +50,10 @@ def score(
       topbin score run3 photos/new -o scored.csv
       topbin score run1 'days/*.parquet' -o scored/ --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
+    from topbin.store.scorer import fitted_rows
+
     show = screen(as_json)
+    doubt = fitted_rows(run, source)
     if options["engine"] is None:
         told = _score_here(show, run, source, output, force, options)
     elif options["why"]:
@@ -58,6 +62,9 @@ def score(
         raise click.UsageError("--embeddings works without --engine, or as a column of the files")
     else:
         told = _score_in_parts(show, run, source, output, force, options)
+    if doubt is not None:
+        show.print(f"note            {doubt}")
+        told["notes"] = [*told.get("notes", ()), doubt]
     if as_json:
         write_json(told)
 
@@ -67,6 +74,8 @@ def _score_here(
 ) -> dict[str, Any]:
     """Score into one file, one batch at a time, so that memory does not grow with the input."""
     from topbin.data.beside import attached
+    from topbin.data.images.files import names_images
+    from topbin.data.schema import quoted
     from topbin.data.table import open_table
     from topbin.data.vectors import EMBEDDING
     from topbin.data.write import write_table
@@ -75,6 +84,12 @@ def _score_here(
     scorer = read_scorer(run)
     if scorer.encoder.image is not None:
         return _score_images(show, scorer, source, output, force, options)
+    if names_images(list(source)):
+        raise InputError(
+            "TB109",
+            f'the run was not fitted on images, and "{source[0]}" has images. Score rows with the '
+            f"columns that it was fitted on: {quoted(scorer.encoder.columns)}.",
+        )
     how: dict[str, Any] = {"partitions": options["partitions"]}
     how["dates"] = scorer.encoder.orders(options["dates"])
     how["decimal"] = scorer.encoder.marks(options["decimal"])
@@ -104,7 +119,7 @@ def _score_here(
     notes = list(told.doubts())
     for note in notes:
         show.print(f"note            {note}")
-    show.print(f"scored          {rows:,} rows into {output}")
+    show.print(f"scored          {counted(rows)} into {output}")
     return {"rows": rows, "output": str(output), **({"notes": notes} if notes else {})}
 
 
@@ -127,7 +142,7 @@ def _score_images(
     rows = write_table(output, scored(), force=force)
     for note in notes:
         show.print(f"note            {note}")
-    show.print(f"scored          {rows:,} images into {output}")
+    show.print(f"scored          {counted(rows, 'image')} into {output}")
     return {"rows": rows, "output": str(output), **({"notes": notes} if notes else {})}
 
 
@@ -143,7 +158,7 @@ def _score_in_parts(
     for note in done.notes:
         show.print(f"note            {note}")
     before = f", {done.before:,} of them from before" if done.before else ""
-    wrote = f"{done.rows:,} rows into {done.files:,} files in {output}{before}"
+    wrote = f"{counted(done.rows)} into {counted(done.files, 'file')} in {output}{before}"
     show.print(f"scored          {wrote}")
     told = {"rows": done.rows, "files": done.files, "before": done.before}
     return {**told, "output": str(output), "notes": list(done.notes)}

@@ -25,7 +25,7 @@ FAILED, WRONG_USE, PASSED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
 USE = {
     "TB007", "TB008", "TB012", "TB103", "TB104", "TB120", "TB121", "TB122", "TB123", "TB126",
-    "TB130", "TB135", "TB136",
+    "TB130", "TB135", "TB136", "TB139",
 }  # fmt: skip
 ADVICE = re.compile(r"\b(positive|negative|dates|decimal)=(?:'([^']*)'|([\w.-]+)),?")
 SEED = click.IntRange(0, 2**31 - 1)

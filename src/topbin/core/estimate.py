@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 from topbin.core.defaults import RANGE_ONLY
-from topbin.core.figures import counted, figure
+from topbin.core.figures import counted, figure, range_ends
 from topbin.core.typed import from_plain
 
 Bias = Literal["up", "down", "either"]
@@ -62,7 +62,7 @@ class AlphaEstimate:
 
     def __repr__(self) -> str:
         alarms = counted(len(self.alarms), "alarm")
-        rows = f"{self.n_p:,} positives, {self.n_u:,} unlabeled"
+        rows = f"{counted(self.n_p, 'positive')}, {self.n_u:,} unlabeled"
         return f"<AlphaEstimate: {self.in_short} by {self.method}; {rows}; {alarms}>"
 
     @property
@@ -73,7 +73,7 @@ class AlphaEstimate:
         'α = 0.250'
         """
         if self.worth_p < RANGE_ONLY and self.interval is not None:
-            return "α between {} and {}".format(*(figure(end, 2) for end in self.interval))
+            return "α between {} and {}".format(*range_ends(*self.interval))
         if self.leading_bound is not None:
             return f"α ≤ {figure(self.leading_bound)}"
         return f"α = {figure(self.alpha)}"
@@ -194,7 +194,7 @@ class AlphaEstimate:
             return f"α = {figure(self.alpha)} {of} (about {rows}), by {self.method}"
         if self.interval is None:
             return f"{self.too_few}, and there is no interval"
-        low, high = (figure(end, places=2) for end in self.interval)
+        low, high = range_ends(*self.interval)
         return f"α between {low} and {high} {of}; {self.too_few}"
 
     def _share_of_all(self, n_u: int, negatives: int) -> str:
@@ -208,7 +208,7 @@ class AlphaEstimate:
         if len(shares) == 1:
             sign = "=" if most is None else "≤"
             return f"π {sign} {figure(shares[0])} {rows}, the {labeled:,} labeled ones included"
-        low, high = (figure(share, places=2) for share in shares)
+        low, high = range_ends(*shares)
         return f"π between {low} and {high} {rows}, labeled ones included"
 
 

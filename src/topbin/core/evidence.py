@@ -49,6 +49,9 @@ class Evidence:
     # Of how many models the one that scored was chosen, by these very rows. Limits are then read at
     # a level that would hold for all of them at once (Bonferroni).
     chosen_of: int = 1
+    # How often negatives may score among the best positives, as a share of how often positives do,
+    # where that is known of the models. Lower ends allow for it.
+    kappa: float = 0.0
 
     def __repr__(self) -> str:
         kinds = {"scores": self.scores_p, "counts": self.counted, "features": self.X_p}

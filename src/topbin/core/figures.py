@@ -27,6 +27,32 @@ def percent(share: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def range_ends(low: float, high: float) -> tuple[str, str]:
+    """Both ends of a range with the same two decimals; an end that these would hide has more.
+
+    >>> range_ends(0.063, 0.4), range_ends(0.00042, 1.0)
+    (('0.06', '0.40'), ('0.00042', '1.00'))
+    """
+    low_text, high_text = (
+        f"{end:.2f}"
+        if abs(round(end, 2) - round(end)) > NOTHING or end in (0, 1)
+        else figure(end, 2)
+        for end in (low, high)
+    )
+    return low_text, high_text
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter at its start; α and names of files stay as they are.
+
+    >>> sentence("only 12 rows."), sentence("α = 0.970 is high."), sentence("a.csv differs.")
+    ('Only 12 rows.', 'α = 0.970 is high.', 'a.csv differs.')
+    """
+    first = text.partition(" ")[0]
+    plain = first.isascii() and "." not in first[:-1]
+    return text[:1].upper() + text[1:] if plain else text
+
+
 def counted(number: float, noun: str = "row") -> str:
     """A number of things, rounded to a whole one.
 

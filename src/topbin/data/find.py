@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 from topbin.data.schema import nearest
 
 PathLike = str | os.PathLike[str]
@@ -132,6 +133,13 @@ def _folder(path: Path, formats: Sequence[Format]) -> Format:
     for format_ in formats:
         if format_.holds is not None and not endings and format_.holds(str(path)):
             return format_
-    hint = " Name a file in it, or a folder of .txt files."
-    hint = f' Did you mean "{path}/*{endings[0]}"?' if endings else hint
-    raise InputError("TB102", f'"{path}" is a folder, not a table.{hint}')
+    if endings:
+        hint = f'Did you mean "{path}/*{endings[0]}"?'
+        raise InputError("TB102", f'"{path}" is a folder, not a table. {hint}')
+    files = sum(len(names) for *_, names in os.walk(path))
+    held = f"none of its {counted(files, 'file')} ends in {TEXT}" if files else "it is empty"
+    raise InputError(
+        "TB102",
+        f'"{path}" is a folder, not a table: {held}. Name a file that is a table, or a folder of '
+        f"{TEXT} files or of images.",
+    )

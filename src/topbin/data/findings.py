@@ -283,6 +283,21 @@ def _category_auc(codes: NDArray[np.intp], is_p: Mask, is_u: Mask) -> float:
     return float(x @ (beaten + (0.5 - own) * share) / x.sum())
 
 
+def find_shared(files: int, known: str) -> tuple[Finding, ...]:
+    """A finding if files of known positives were left out of the unlabeled rows.
+
+    >>> print(*find_shared(1, '"yes"'))
+    shared-files: 1 file is also among the known positives in "yes" and was left out of the
+    unlabeled rows.
+    """
+    if not files:
+        return ()
+    is_also, was = ("is", "was") if files == 1 else ("are", "were")
+    told = f"{counted(files, 'file')} {is_also} also among the known positives in {known}"
+    words = f"{told} and {was} left out of the unlabeled rows."
+    return (Finding("shared-files", None, files, words),)
+
+
 def find_in_files(files: Iterable[Any]) -> tuple[Finding, ...]:
     """What folders of texts have beside texts, and how many texts are empty, if any are."""
     folders = list(files)
@@ -291,10 +306,12 @@ def find_in_files(files: Iterable[Any]) -> tuple[Finding, ...]:
     )
     found = []
     if others:
-        words = f"{counted(others, 'file')} in folders of texts skipped, without the ending .txt."
+        was = "was skipped because it does" if others == 1 else "were skipped because they do"
+        words = f"{counted(others, 'file')} in folders of texts {was} not end in .txt."
         found.append(Finding("other-files", None, others, words))
     if empty:
-        words = f"{counted(empty, 'empty text file')}; each counts as a row."
+        are = "is empty; it" if empty == 1 else "are empty; each"
+        words = f"{counted(empty, 'text file')} {are} counts as a row."
         found.append(Finding("empty-texts", None, empty, words))
     return tuple(found)
 
@@ -306,5 +323,5 @@ def overlap(twins: Twins) -> tuple[Finding, ...]:
     has = "has" if twins.rows == 1 else "have"
     told = f"{twins.rows:,} of {twins.n_p:,} positives {has} an exact copy among the unlabeled"
     if twins.usual >= 0.005:
-        told += f", where {100 * twins.usual:.0f} % of the rows have one too"
+        told += f"; so do {100 * twins.usual:.0f} % of the unlabeled rows themselves"
     return (Finding("overlap", None, twins.rows, f"{told}."),)

@@ -22,7 +22,16 @@ TYPICAL: dict[Kind, str] = {  # the type of a column if only its kind is known
     "number": "DOUBLE", "boolean": "BOOLEAN", "date": "TIMESTAMP", "string": "VARCHAR",
     "vector": "FLOAT[]", "blank": "BLANK", "other": "BLOB",
 }  # fmt: skip
+CONTENT: dict[Kind, str] = {  # as messages say what a column holds
+    "number": "numbers", "boolean": "yes/no values", "date": "dates", "string": "text",
+    "vector": "vectors", "blank": "no values", "other": "lists, bytes or mixed values",
+}  # fmt: skip
 SHOWN = 8
+ONE_TEXT = (
+    "If it is one text, name the folder that holds it: in a folder, each .txt file is read as one "
+    "text."
+)
+LONGEST = 40  # characters of a name in a message
 VECTOR = re.compile(r"(FLOAT|REAL|DOUBLE)\[\d*\]")
 
 
@@ -68,7 +77,17 @@ def check_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> No
 
 def quoted(columns: Sequence[str]) -> str:
     """The first columns, as messages list them."""
-    return ", ".join(f'"{column}"' for column in columns[:SHOWN])
+    return ", ".join(f'"{shortened(column)}"' for column in columns[:SHOWN])
+
+
+def shortened(text: str) -> str:
+    """A name as messages show it: on one line, and cut if it is long.
+
+    >>> shortened("age"), shortened("Dear Sir or Madam, thank you\\nfor your letter of last week")
+    ('age', 'Dear Sir or Madam, thank you for your l…')
+    """
+    line = " ".join(text.split()) if len(text) > LONGEST else text
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
 def check_names(where: str, names: Iterable[str]) -> None:
@@ -123,7 +142,11 @@ def _check_same_columns(
     gaps = [(name, sorted(columns & wanted)) for name, columns in lacking]
     told = "; ".join(f"{name} has no {quoted(columns)}" for name, columns in gaps if columns)
     if told:
-        raise InputError("TB106", f"the tables have different columns: {told}. Make them equal.")
+        single = next((name for name in (first, second) if name.lower().endswith('.txt"')), None)
+        way = "Make them equal."
+        if single is not None:
+            way = f"{single} was read as a table. {ONE_TEXT}"
+        raise InputError("TB106", f"the tables have different columns: {told}. {way}")
 
 
 def _wider(a: str, b: str, column: str, first: str, second: str) -> str:
@@ -132,6 +155,7 @@ def _wider(a: str, b: str, column: str, first: str, second: str) -> str:
     if kind_of(a) == "blank":
         return b
     if not _alike(a, b):
-        told = f"is {kind_of(a)} ({a}) in {first} and {kind_of(b)} ({b}) in {second}"
-        raise InputError("TB106", f'column "{column}" {told}. Make them equal.')
+        held = [f"{CONTENT[kind_of(type_)]} ({type_})" for type_ in (a, b)]
+        told = f"holds {held[0]} in {first} and {held[1]} in {second}"
+        raise InputError("TB106", f'column "{shortened(column)}" {told}. Make them equal.')
     return {"number": "DOUBLE", "date": "TIMESTAMP"}.get(kind_of(a), a)

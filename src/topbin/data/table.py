@@ -13,13 +13,13 @@ from typing import Any
 from topbin.core.errors import InputError
 from topbin.core.figures import counted
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
-from topbin.data.find import Format, SourceLike, find_files, format_of, is_address
+from topbin.data.find import TEXT, Format, SourceLike, find_files, format_of, is_address
 from topbin.data.formats import database, delimited, excel, json_files, npy, parquet, text_files
 from topbin.data.formats.dates import Found, Given, date_lines, settle_orders
 from topbin.data.formats.decimals import Found as FoundNumbers
 from topbin.data.formats.decimals import decimal_lines, settle_decimals
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
-from topbin.data.schema import Kind, Types, check_columns, kinds_of, merge_types
+from topbin.data.schema import ONE_TEXT, Kind, Types, check_columns, kinds_of, merge_types
 
 FORMATS: tuple[Format, ...] = (
     *delimited.FORMATS,
@@ -232,6 +232,36 @@ def open_pair(
     return p.read_as(types), u.read_as(types)
 
 
+def leave_out_shared(known: Table, table: Table) -> tuple[Table, int]:
+    """The unlabeled table without the text files that known positives have too, and how many.
+
+    TB139 if there are no others.
+    """
+    taken = {os.path.realpath(place) for each in _folders(known) for place in each.places}
+    kept, shared = [], 0
+    for file in table.files:
+        less = file.without(taken) if isinstance(file, text_files.TextFolder) else file
+        shared += file.count() - less.count() if less is not file else 0
+        kept += [less] if less is file or less.count() else []
+    if not kept:
+        raise all_shared(known.name, table.name)
+    return replace(table, files=tuple(kept)), shared
+
+
+def all_shared(known: str, rest: str) -> InputError:
+    """TB139: nothing is left of the unlabeled rows without the known positives."""
+    return InputError(
+        "TB139",
+        f"every file in {rest} is also among the known positives in {known}, so no row is left "
+        "whose label is unknown. Name a folder that has known positives only (--positives, "
+        "positives=), and one that has other files too (--unlabeled).",
+    )
+
+
+def _folders(table: Table) -> list[text_files.TextFolder]:
+    return [file for file in table.files if isinstance(file, text_files.TextFolder)]
+
+
 def skipped(bad: Iterable[str]) -> list[str]:
     """A sentence about the files that were left out, if any were.
 
@@ -356,8 +386,13 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
         raise InputError("TB102", f'"{path}" is a database; name one database and no other file.')
     query = {"sql": sql} if format_.is_database else {}
     # The whole path, because a worker is in another folder.
-    with duck_errors(lambda words: f'"{path}" cannot be read: {words}'):
-        part: Part = format_.open(connection, os.path.abspath(path), f'"{path}"', **query)
+    try:
+        with duck_errors(lambda words: f'"{path}" cannot be read: {words}'):
+            part: Part = format_.open(connection, os.path.abspath(path), f'"{path}"', **query)
+    except InputError as error:
+        if error.code == "TB102" and path.lower().endswith(TEXT) and os.path.isfile(path):
+            raise InputError("TB102", f"{error.message} {ONE_TEXT}") from error
+        raise
     return part
 
 

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, hstack
 
 from topbin.core.errors import InputError
 from topbin.data.columns import Column
+from topbin.data.schema import CONTENT
 
 MANY_TEXTS = 100  # below, pairs of words and letters are mostly seen once
 RARE = 3  # texts that must have a term, where texts are many
@@ -38,7 +39,9 @@ def learn_words(column: Column) -> dict[str, Any]:
     (('late',), [1.0])
     """
     if column.kind != "string":
-        raise InputError("TB108", f'"{column.name}" is {column.kind}, not text; leave out --text.')
+        raise InputError(
+            "TB108", f'"{column.name}" holds {CONTENT[column.kind]}, not text; leave out --text.'
+        )
     texts = column.strings
     many = texts.size >= MANY_TEXTS
     pairs: dict[str, Any] = {"ngram_range": (1, 2)} if many else {}

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator
 from glob import escape
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 import pandas as pd
 
-from topbin.core.atomic import PART, PathLike, new_file, remove_stale
+from topbin.core.atomic import PART, PathLike, new_file, remove, remove_stale
 from topbin.core.errors import FileError, InputError
 from topbin.data.formats.duck import connect, literal
 
@@ -111,21 +110,25 @@ def _cell(value: Any) -> Any:
 def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> int:
     """One parquet file per frame, then one file of all: a column gets the widest type of any."""
     rows = 0
-    hidden = TemporaryDirectory(dir=part.parent, prefix=f"{part.stem}.", suffix=PART)
+    # Named before it exists: a signal that comes while the folder is made still finds its name.
+    stage = part.with_name(f"{part.stem}.stage{PART}")
     try:
-        with hidden as stage, connect(folder=stage) as connection:
+        stage.mkdir()
+        with connect(folder=str(stage)) as connection:
             for i, frame in enumerate(frames):
                 connection.raw.register("frame", frame)
                 piece = literal(f"{stage}/{i:09d}.parquet")
                 connection.rows(f"copy (select * from frame) to {piece} (format parquet)")
                 rows += len(frame)
-            pieces = literal(escape(stage) + "/*.parquet")
+            pieces = literal(escape(str(stage)) + "/*.parquet")
             how = "union_by_name=true, hive_partitioning=false"
-            whole = Path(stage) / "whole"
+            whole = stage / "whole"
             rows_in = f"(select * from read_parquet({pieces}, {how}))"
             connection.rows(f"copy {rows_in} to {literal(str(whole))} ({options})")
             whole.replace(part)
     except duckdb.Error as error:
         words = str(error).partition("\n")[0]
         raise FileError("TB105", f"the rows cannot be written: {words}") from error
+    finally:
+        remove(stage)
     return rows

@@ -1,14 +1,15 @@
 """The audit: label some random unlabeled rows by hand, and learn whether α̂ is wrong.
 
 No score can show that labeled positives differ from the others; a random sample can, because it
-makes no assumption about them. `draw` or `draw_stratified` choose the rows, `judge` reads the
-answers, `plan` and `power` say how many rows a question needs. `judge_top` reads answers to random
-rows of the top bin, which are worth more where labels are not biased. Labels from a list of top
-candidates do not belong here: they are not random, and mixing them in biases the audit.
+makes no assumption about them. `draw_weighted` chooses the rows, or `draw` and `draw_stratified`,
+which take all rows equally often. `judge` reads the answers, `plan` and `power` say how many rows a
+question needs. `judge_top` reads answers to random rows of the top bin, which are worth more where
+labels are not biased. Labels from a list of top candidates do not belong here: they are not
+random, and mixing them in biases the audit.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -18,19 +19,22 @@ from scipy.stats import mannwhitneyu
 from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.evaluate.audits.draw import AuditSample, Rows, draw, draw_stratified
+from topbin.evaluate.audits.draw import AuditSample, Rows, draw, draw_stratified, draw_weighted
 from topbin.evaluate.audits.limits import (
     ENOUGH_POWER,
     OF_A_KIND,
     AuditPlan,
     claimed,
+    corrected_ends,
     corrected_mean,
     doubt_of_look,
     limits_of_mean,
     lower_limit,
     plan,
     power,
+    share_of_upper,
     upper_limit,
+    without_replacement,
 )
 from topbin.evaluate.audits.top import RecallBound, TopBin, recall_bound
 from topbin.evaluate.audits.width import WidthPlan, plan_width
@@ -47,6 +51,7 @@ __all__ = [
     "compare_labels",
     "draw",
     "draw_stratified",
+    "draw_weighted",
     "judge",
     "judge_top",
     "plan",
@@ -72,12 +77,19 @@ VERDICTS = {
 }
 BIASED_LABELS = "The positives that get labeled are probably not like those that stay unlabeled."
 IMPURE_TOP = "The top scores probably contain negatives too: the model does not separate them."
-OFF_CENTER = "The ranges overlap, but the audit's excludes the estimate: use the audit's."
+POINT_ONLY = "contradicts the estimate's α, not its interval"
+OFF_CENTER = "The ranges overlap, but the audit's excludes the estimate's α: use the audit's."
 CANNOT = "Whether labels are biased cannot show in the top bin; a random audit can show it."
+DRAWN = {  # how the rows were drawn, before "are positive"
+    "stratified": "unlabeled rows, drawn by strata,",
+    "weighted": "random unlabeled rows, of which those that look like the rarer class were drawn "
+    "more often and count less,",
+}
 NEEDS_RANDOM = "needs only random rows and right answers"
 ASSUMES = {
     "simple": NEEDS_RANDOM,
     "stratified": NEEDS_RANDOM,
+    "weighted": NEEDS_RANDOM,
     "recall": NEEDS_RANDOM,
     "top": "if labeled positives are like the others; no pure top bin is needed",
 }
@@ -91,14 +103,15 @@ class AuditResult:
     """α with the audit, and whether the estimate without it, `claim`, agrees.
 
     `interval` is two-sided and `upper_bound` one-sided at `confidence`; `assumes` says what they
-    need. The verdict is "contradicts" if the interval excludes the claim, or if the claim's
-    nearer end is excluded at `confidence`. Unsure and blank rows count as negative for every
-    lower end and as positive for every upper end. `power` is the least chance that so many
-    answered rows reject α̂ when it is off by `error` either way. `look` counts how often people
-    have seen the result, `labels` compares the labeled positives with those that the audit found,
-    `recall` says how many of them the candidates contain, `gamma` how selective labels must be to
-    reconcile both if they contradict each other, and `others` are audits of other kinds in the
-    same run.
+    need. The verdict is "contradicts" if the claim's nearer end is excluded at `confidence`, and
+    `excludes` is "interval" then; or if the interval excludes the claim's α but not its whole
+    interval, and `excludes` is "point". `verdict_words` says which. Unsure and blank rows count as
+    negative for every lower end and as positive for every upper end. `power` is the least chance
+    that so many answered rows reject α̂ when it is off by `error` either way. `look` counts how
+    often people have seen the result, `labels` compares the labeled positives with those that the
+    audit found, `recall` says how many of them the candidates contain, `gamma` how selective labels
+    must be to reconcile both if they contradict each other, and `others` are audits of other kinds
+    in the same run.
     """
 
     kind: str
@@ -119,6 +132,7 @@ class AuditResult:
     power: float
     sentence: str
     look: int = 1
+    excludes: Literal["interval", "point"] | None = None
     labels: str | None = None
     recall: RecallBound | None = None
     gamma: Reconciled | None = None
@@ -130,6 +144,21 @@ class AuditResult:
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
         return asdict(self)
+
+
+def verdict_words(told: Mapping[str, Any]) -> str:
+    """What an audit does to the estimate, from its `to_dict`.
+
+    >>> verdict_words({"verdict": "contradicts", "excludes": "point"})
+    "contradicts the estimate's α, not its interval"
+    """
+    is_point = told["verdict"] == "contradicts" and told.get("excludes") == "point"
+    return POINT_ONLY if is_point else VERDICTS[told["verdict"]]
+
+
+def has_contradiction(told: Mapping[str, Any]) -> bool:
+    """Whether an audit, or one of another kind beside it, contradicts the estimate."""
+    return any(one.get("verdict") == "contradicts" for one in (told, *told.get("others", ())))
 
 
 def judge(
@@ -156,12 +185,16 @@ def judge(
     probably not like those that stay unlabeled.
     """
     tally = _Tally.of(sample, read_answers(answers))
-    alpha: float = tally.alpha
-    limits: Callable[[float], Interval] = tally.limits
-    if probabilities is not None:
-        f_u = np.asarray(probabilities, np.float64)
-        alpha, limits = _corrected(tally.answers, f_u[sample.rows], f_u)
-    asked = _Asked(alpha_hat, error, confidence, look, within)
+    limits: Callable[[float], Interval]
+    f_u = None if probabilities is None else np.asarray(probabilities, np.float64)
+    if f_u is not None:
+        alpha, limits = _corrected(tally.answers, sample, f_u)
+    elif sample.expected:
+        raise InputError("TB008", "a weighted draw can be judged only with its probabilities.")
+    else:
+        alpha, limits = tally.alpha, tally.limits
+    upper = share_of_upper(f_u if sample.expected else None)
+    asked = _Asked(alpha_hat, error, confidence, look, within, upper)
     return asked.judged(sample.kind, tally.count, alpha, limits, tally.in_words())
 
 
@@ -214,7 +247,8 @@ def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives")
     test = mannwhitneyu(found, labeled)
     k, p = f"{found.size:,} {what} that the audit found", float(test.pvalue)
     if p >= UNLIKELY:
-        return f"The {k} score like the labeled ones (p = {p:.2f}): no sign of biased labels."
+        told = f"The {k} score like the labeled ones (p = {p:.2f})"
+        return f"{told}: no sign of biased labels in their scores, which is no proof."
     lower = test.statistic < found.size * labeled.size / 2
     chance = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
     return (
@@ -232,6 +266,7 @@ class _Asked:
     confidence: float
     look: int | None
     within: Interval
+    upper: float = 0.5  # how much of the doubt the upper end of the interval gets
 
     def _power(self, answered: int) -> float:
         """The least chance that so many answers reject the claim if it is off either way."""
@@ -241,21 +276,23 @@ class _Asked:
 
     def _verdict(
         self, kind: str, value: float, one_sided: Interval, both: Interval, chance: float
-    ) -> tuple[Verdict, str, str]:
-        """The verdict, what the audit found, and what follows from it."""
+    ) -> tuple[dict[str, Any], str, str]:
+        """The verdict with what it excludes, what the audit found, and what follows from it."""
         (least, most), (low, high) = claimed(self.alpha_hat, self.confidence), one_sided
+        whole = {"verdict": "contradicts", "excludes": "interval"}
         if low > most:
-            return "contradicts", f"at least {low:.3f}", BIASED_LABELS
+            return whole, f"at least {low:.3f}", BIASED_LABELS
         if high < least:
-            return "contradicts", f"at most {high:.3f}", IMPURE_TOP
+            return whole, f"at most {high:.3f}", IMPURE_TOP
         finding = f"between {both[0]:.3f} and {both[1]:.3f}"
         if not both[0] <= value <= both[1]:
-            return "contradicts", finding, OFF_CENTER
+            return {**whole, "excludes": "point"}, finding, OFF_CENTER
         is_sharp = both[1] - both[0] <= self.error
         follows = _what_would_show(
             kind, chance, self.alpha_hat, self.error, self.confidence, is_sharp
         )
-        return "agrees" if is_sharp or chance >= ENOUGH_POWER else "undecided", finding, follows
+        verdict = "agrees" if is_sharp or chance >= ENOUGH_POWER else "undecided"
+        return {"verdict": verdict, "excludes": None}, finding, follows
 
     def judged(
         self,
@@ -270,13 +307,17 @@ class _Asked:
         check_fraction(error, "error")
         value, interval, _ = read_alpha(self.alpha_hat, level)
         doubt = 1 - level if self.look is None else doubt_of_look(1 - level, self.look)
-        (low, high), both = (_cut(limits(part), self.within) for part in (doubt, doubt / 2))
+        low, high = _cut(limits(doubt), self.within)
+        two_sided = limits(doubt * (1 - self.upper))[0], limits(doubt * self.upper)[1]
+        both = _cut(two_sided, self.within)
         chance = self._power(count[POSITIVE] + count[NEGATIVE])
         verdict, finding, follows = self._verdict(kind, value, (low, high), both, chance)
         ends = f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval[0] < interval[1] else ""
+        most = self.alpha_hat.leading_bound if isinstance(self.alpha_hat, AlphaEstimate) else None
+        said = f"{value:.3f}" if most is None else f"at most {most:.3f}"
         sentence = (
-            f"The audit {VERDICTS[verdict]}: {words}, so α is {finding} ({100 * level:g} % "
-            f"confidence), and the estimate says {value:.3f}{ends}. {follows}"
+            f"The audit {verdict_words(verdict)}: {words}, so α is {finding} ({100 * level:g} % "
+            f"confidence), and the estimate says {said}{ends}. {follows}"
         )
         return AuditResult(
             kind=kind,
@@ -292,7 +333,7 @@ class _Asked:
             assumes=ASSUMES[kind],
             claim=value,
             claim_interval=interval,
-            verdict=verdict,
+            **verdict,
             error=error,
             power=chance,
             sentence=f"{sentence} {CANNOT}" if kind == "top" else sentence,
@@ -307,25 +348,29 @@ def _cut(ends: Interval, within: Interval) -> Interval:
 
 
 def _corrected(
-    said: list[str], f: Floats, f_u: Floats
+    said: list[str], sample: AuditSample, f_u: Floats
 ) -> tuple[float, Callable[[float], Interval]]:
     """α and its limits from answers and the probabilities of all unlabeled rows."""
-    answers = np.asarray(said)
+    answers, f, w_u = np.asarray(said), f_u[sample.rows], sample.weights(f_u)
+    w, at = w_u[sample.rows], f_u.mean()
     is_positive, is_open = answers == POSITIVE, np.isin(answers, [UNSURE, BLANK])
-    known, factor = corrected_mean(is_positive[~is_open].astype(float), f[~is_open], f_u)
+    known, factor = corrected_mean(is_positive[~is_open] * 1.0, f[~is_open], f_u, w[~is_open])
     # Open rows get the mean factor of the others: what they would have been either way.
-    at = factor.mean() * (f[is_open] - f_u.mean())
-    least, most = np.append(known, -at), np.append(known, 1 - at)
-    ends = (
-        -float(factor.max()) * float(f_u.max() - f_u.mean()),
-        1 + float(factor.max()) * float(f_u.mean() - f_u.min()),
-    )
-    of_a_kind = min(is_positive.sum(), (~is_positive & ~is_open).sum())
+    negative = factor.mean() * (at - w[is_open] * f[is_open])
+    least, most = np.append(known, negative), np.append(known, negative + w[is_open])
+    ends = corrected_ends(f_u, w_u, float(factor.min()), float(factor.max()))
+    is_negative = ~is_positive & ~is_open
+    of_a_kind = min(w[is_positive].sum(), w[is_negative].sum())
     of_mean = limits_of_mean(least, most, ends, weight=1.0 if of_a_kind < OF_A_KIND else 0.5)
+    unseen = float(np.mean(w_u == 0))  # rows that no draw could take may be of either kind
+    left = without_replacement(answers.size / f_u.size / float(w_u.max()))
+    points = float(least.mean()), float(most.mean())
 
     def limits(doubt: float) -> Interval:
-        low, high = of_mean(doubt)
-        return min(1.0, max(0.0, low)), max(0.0, min(1.0, high))
+        low, high = (
+            point + left * (end - point) for point, end in zip(points, of_mean(doubt), strict=True)
+        )
+        return min(1.0, max(0.0, low - unseen)), max(0.0, min(1.0, high + unseen))
 
     return float(np.clip(known.mean(), 0, 1)), limits
 
@@ -393,10 +438,7 @@ class _Tally:
 
     def in_words(self) -> str:
         """How many rows of how many, and how many without an answer."""
-        simple = self.sample.kind == "simple"
-        return _in_words(
-            self.count, "random unlabeled rows" if simple else "unlabeled rows, drawn by strata,"
-        )
+        return _in_words(self.count, DRAWN.get(self.sample.kind, "random unlabeled rows"))
 
 
 def _count(answers: list[str]) -> "Counter[str]":

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core.estimate import AlphaEstimate
 from topbin.core.figures import figure, percent
 from topbin.evaluate.measure import Floats, Share
 
@@ -48,9 +49,14 @@ def what_to_expect(picked: Mapping[str, Any], estimate: Mapping[str, Any]) -> st
     if value is None:
         return UNKNOWN
     about = f"about {f'{100 * value:.0f}' if value >= 0.01 else percent(value)} % positive"
-    ends = estimate["interval"]
+    ends, most = estimate["interval"], estimate.get("upper_bound")
     if ends is None:
         return about
+    is_most = most is not None and AlphaEstimate.from_dict(estimate).leading_bound is not None
+    if is_most and estimate["alpha"] >= most:
+        about = f"at most {about}"  # it was read at α above its bound, and falls with α
+    elif 100 * low < 1:
+        about += f" if α = {figure(estimate['alpha'])}"
     if 100 * low < 1:
-        return f"{about} if α = {figure(estimate['alpha'])}; how many at least is not known"
+        return f"{about}; how many at least is not known"
     return f"{about}; at least {floor(100 * low)} % if α ≥ {figure(ends[0])}"

@@ -153,7 +153,8 @@ def _alpha(
     if estimate is None:
         estimate = estimate_alpha(evidence, confidence=None)
     risk = (1 - evidence.level(level)) / 2
-    low, high = interval(evidence.independent, 1 - risk, crossfitted=evidence.crossfitted)
+    how: Any = {"crossfitted": evidence.crossfitted, "kappa": evidence.kappa}
+    low, high = interval(evidence.independent, 1 - risk, **how)
     # The point can be outside; its curve must not be.
     return estimate.alpha, (min(low, estimate.alpha), max(high, estimate.alpha)), risk, ()
 

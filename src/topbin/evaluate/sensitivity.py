@@ -234,6 +234,7 @@ class _Reader:
     ) -> "_Reader":
         """Nets stretch the interval to hold their point, so that of the estimate comes first."""
         tails, how = evidence.independent, {**how, "crossfitted": evidence.crossfitted}
+        how["kappa"] = max(how.get("kappa", 0.0), evidence.kappa)
         random = None
         if estimate is not None and estimate.confidence == confidence:
             random = estimate.interval

@@ -7,14 +7,14 @@ short cross-fit of both, and the interval and the bound of the chosen model are 
 that would hold for both models at once (Bonferroni): it holds whichever was chosen, and however.
 """
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from topbin.core.figures import figure
-from topbin.data.features import Features
+from topbin.data.features import Feature, Features
 from topbin.job.prepare import Prepared
 from topbin.learn.crossfit import crossfit
 from topbin.learn.defaults import FIRST, plan_for, text_models
@@ -48,13 +48,32 @@ class Choice:
         own = f"bound {figure(self.bounds[self.name])}; {', '.join(others)}, in a short cross-fit"
         return f"model chosen: {self.name} ({own}); the interval and the bound allow for the choice"
 
+    def notes(self, alpha: float) -> tuple[str, ...]:
+        """The note, and another if the estimate contradicts the bound that it names.
+
+        >>> print(Choice("linear", None, {"linear": 0.5, "trees": 0.6}).notes(0.7)[1])
+        α here is above 0.500, the bound of the short cross-fit: the models of the whole one, of
+        which α, the interval and the bound are read, separate less well; the true α is probably
+        lower than this estimate
+        """
+        bound = self.bounds[self.name]
+        if alpha <= bound:
+            return (self.note,)
+        doubt = (
+            f"α here is above {figure(bound)}, the bound of the short cross-fit: the models of the "
+            "whole one, of which α, the interval and the bound are read, separate less well; the "
+            "true α is probably lower than this estimate"
+        )
+        return self.note, doubt
+
     def allow(self, classifier: Any) -> None:
         """Read the limits of a fitted classifier again, at the level that allows for the choice."""
         told = classifier.estimate_.notes
         evidence = replace(classifier.evidence_, chosen_of=len(self.bounds))
         how = {"method": classifier.method, "confidence": classifier.confidence}
         classifier.evidence_ = evidence
-        classifier.estimate_ = replace(estimate_alpha(evidence, **how), notes=(*told, self.note))
+        found = estimate_alpha(evidence, **how)
+        classifier.estimate_ = replace(found, notes=(*told, *self.notes(found.alpha)))
 
 
 def choose_model(
@@ -72,7 +91,9 @@ def choose_model(
     if rows.size > MOST_ROWS:
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
     X, is_positive = data.X[rows], data.labels.is_positive[rows]
-    models = text_models(data.X, plain_columns(data.encoder))
+    plain = columns_of(data.encoder, lambda feature: feature.kind in NUMBERS)
+    small = columns_of(data.encoder, lambda feature: feature.kind == "string" and feature.scale)
+    models = text_models(data.X, plain, small)
     plan, held = plan_for(PVU, X, FIRST), {}
     if data.kept is not None:
         plan, held = data.kept.plan(plan, data.labels), data.kept.at(rows).arrays
@@ -91,13 +112,13 @@ def choose_model(
     return Choice(best, models[best], bounds)
 
 
-def plain_columns(encoder: Features) -> list[int]:
-    """The columns of the matrix that hold numbers, truth values and parts of dates."""
+def columns_of(encoder: Features, wanted: Callable[[Feature], object]) -> list[int]:
+    """The columns of the matrix that are made of some columns of the table."""
     found: list[int] = []
     start = 0
     for feature in encoder.features:
         size = len(feature.names(scaled=encoder.scaled))
-        if feature.kind in NUMBERS:
+        if wanted(feature):
             found += range(start, start + size)
         start += size
     return found

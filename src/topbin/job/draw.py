@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core.figures import counted
 from topbin.core.hashing import mix
 from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
 from topbin.data.batch import Batch, Part, Places, join
-from topbin.data.findings import Finding, find_in_files
-from topbin.data.table import Table, open_pair, open_table
+from topbin.data.findings import Finding, find_in_files, find_shared
+from topbin.data.table import Table, leave_out_shared, open_pair, open_table
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total
 
@@ -67,8 +68,8 @@ class LabeledTable:
             return resolve_labels(counts, positive=positive, negative=negative, name=named)
         n_p, n_u = counts[True], counts[False]
         note = (
-            f"{n_p:,} known positives in {self.known.name}, "
-            f"{n_u:,} unlabeled rows in {self.table.name}"
+            f"{counted(n_p, 'known positive')} in {self.known.name}, "
+            f"{counted(n_u, 'unlabeled row')} in {self.table.name}"
         )
         return LabelValues(counts, True, None, note)
 
@@ -121,7 +122,8 @@ def open_labeled(
         table = open_table(source, sql=sql, **how)
         return LabeledTable(table.check([str(label)]), label, found=find_in_files(table.files))
     known, table = open_pair(positives, source, dates, partitions, decimal)
-    found = find_in_files([*known.files, *table.files])
+    table, shared = leave_out_shared(known, table)
+    found = (*find_shared(shared, known.name), *find_in_files([*known.files, *table.files]))
     return LabeledTable(table, None, known.whole(), found=found)
 
 

@@ -27,6 +27,7 @@ CANDIDATES, REPORT = "candidates.csv", "report.html"
 SHOWN = 25
 LONG, EXCERPT = 60, 140  # letters of a text, and of the part that the report shows
 FOR = re.compile(r"= … (.+) … \(\+")  # a reason that speaks for the row
+TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s+[\w-]+\s*=[^<>]*)?\s*/?>")  # <br />, <a href="…">
 CHANGED = {
     "code": "changed-candidates",
     "sentence": f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged.",
@@ -130,17 +131,29 @@ def _cell(value: Any, reasons: Sequence[str]) -> str:
     """A value as people read it; of a long text, the part around the word that speaks for the row.
 
     >>> rain = "It rained. " * 20
-    >>> _cell(f"{rain}A gem of a film. {rain}", ["text = … gem … (+1.2)"])
-    '…d. It rained...It rained. A gem of a film. It rained...It rained.…'
+    >>> _cell(f"{rain}A gem<br /> of a film. {rain}", ["text = … gem … (+1.2)"])
+    '… It rained. ...It rained. A gem of a film. It rained...It rained. …'
     """
     if isinstance(value, float):
         return f"{value:g}"
     text = " ".join(str(value).split())
     if len(text) <= LONG:
         return text
+    text = " ".join(TAG.sub(" ", text).split())
     words = [found[1] for reason in reasons if (found := FOR.search(str(reason)))]
     places = [text.lower().find(f" {word}") for word in words]
     middle = next((place for place in places if place >= 0), 0)
     start = max(0, min(middle - EXCERPT // 2, len(text) - EXCERPT))
-    before, after = "…" * (start > 0), "…" * (start + EXCERPT < len(text))
-    return f"{before}{text[start : start + EXCERPT].strip()}{after}"
+    return _cut(text, start, start + EXCERPT)
+
+
+def _cut(text: str, start: int, end: int) -> str:
+    """The part of a text from start to end, cut at spaces, unless a word is as long as that."""
+    if start > 0:
+        space = text.find(" ", start - 1, end)
+        start = start if space < 0 else space + 1
+    if end < len(text):
+        space = text.rfind(" ", start, end + 1)
+        end = end if space <= start else space
+    before, after = "… " * (start > 0), " …" * (end < len(text))
+    return f"{before}{text[start:end].strip()}{after}"

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from topbin.core.checks import check_above_zero, check_count, check_fraction
 from topbin.core.defaults import CONFIDENCE
+from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.data.images.cache import LEAVE_OUT
 from topbin.data.images.rows import Images
@@ -35,7 +37,7 @@ LISTED = 1_000  # rows kept at least, so that more candidates can be asked for a
 
 
 def fit(
-    source: Any,
+    source: Any = None,
     label: Any = None,
     *,
     positives: Any = None,
@@ -131,6 +133,7 @@ def fit(
         data = _prepared(source, label, sample, engine, how, seed=seed, **named, **read)
     asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
     shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
+    data.check_enough()
     with _listeners(on_event, verbose) as heard:
         found = _fit(data, engine or Local(), asked, shared, time_limit, heard, labeling)
     return replace(found, gamma=None if selective is None else sensitivity(found, **selective))
@@ -147,6 +150,12 @@ def _prepared(
     """The rows of a source, if they are not prepared already."""
     if isinstance(source, Prepared):
         return source
+    if source is None:
+        raise InputError(
+            "TB008",
+            "the source is missing: topbin.fit(table, label=...) for one table, or "
+            "topbin.fit(unlabeled, positives=positives) for two.",
+        )
     rows = sample_of({"sample": sample, "engine": engine})
     how = images if has_images(source, named["positives"], images) else None
     return prepare(source, label, images=how, sample=rows, engine=engine, **named)
@@ -282,6 +291,7 @@ def foresee(data: Prepared, preset: str) -> float:
     What is not training (encoding, counting, writing) is not in it; a cross-fit fits one model
     more per repeat, for new rows.
     """
+    data.check_enough()
     X, is_p = data.X, data.labels.is_positive
     if isinstance(X, Images):
         from topbin.learn.classifiers.images import foresee_images
@@ -356,7 +366,22 @@ def _refined(
     careful.fit_from(found, X, y)
     if choice is not None:
         choice.allow(careful)
-    return replace(result, classifier=careful, methods=compared_estimates(careful.evidence_))
+    return replace(result, classifier=careful, methods=_methods(careful))
+
+
+def _methods(fitted: TEDnClassifier) -> tuple[AlphaEstimate, ...]:
+    """How each method reads the scores of a fit, that of its own α included."""
+    found, own = compared_estimates(fitted.evidence_), fitted.estimate_
+    if own.method in {other.method for other in found}:
+        return found
+    plain: Any = {
+        "interval": None,
+        "upper_bound": None,
+        "confidence": None,
+        "alarms": (),
+        "notes": (),
+    }
+    return (*found, replace(own, **plain))
 
 
 def _counted(

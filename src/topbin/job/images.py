@@ -5,6 +5,7 @@ and stay in the run folder, where the report and the review find them.
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,13 +15,14 @@ import numpy as np
 import pandas as pd
 
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 from topbin.core.hashing import equal_keys
 from topbin.core.labels import Labels, LabelValues, read_labels
 from topbin.core.optional import require
 from topbin.data.batch import Batch, join
 from topbin.data.features import Dropped, Feature, Features
 from topbin.data.find import is_address
-from topbin.data.findings import Finding, overlap
+from topbin.data.findings import Finding, find_shared, overlap
 from topbin.data.images.cache import (
     ABOUT,
     AT_ONCE,
@@ -33,16 +35,22 @@ from topbin.data.images.cache import (
     refuse_bad,
     write_store,
 )
-from topbin.data.images.files import find_images, inside, names_images
+from topbin.data.images.files import find_images, inside, is_image_name, names_images
 from topbin.data.images.rows import Images, check_side
-from topbin.data.schema import nearest
-from topbin.data.table import open_table
+from topbin.data.schema import CONTENT, nearest
+from topbin.data.table import all_shared, open_table
 from topbin.job.draw import open_labeled, positives_first
 from topbin.job.prepare import Prepared, paths_of
 from topbin.mpe.alarms import repeated_rows, shared_rows
 from topbin.store.runs import IMAGES
 
+NEED_LABELS = (
+    "images need labels: give known positives (positives=, --positives), a table with a column of "
+    "paths and one of labels (image=, --image), or in Python one label per image: "
+    "topbin.fit(images, labels)."
+)
 COLUMN, LABEL = "image", "label"  # names of columns of sources that have no columns
+EXPECTED = 'Score a folder of images, image files, or a table with paths in a column "{}".'
 NOT_READ = '"{}" is not read: the model sees the images only.'
 
 
@@ -69,13 +77,14 @@ class ImageOptions:
 class Sources:
     """Rows before their images are read, and how their labels follow from them.
 
-    `images` are there if the pixels came as an array.
+    `images` are there if the pixels came as an array. `found` is what to know about the files.
     """
 
     rows: Batch
     labels: Callable[[Batch, Any], Labels]
     column: str
     images: Images | None = None
+    found: tuple[Finding, ...] = ()
 
 
 def has_images(source: Any, positives: Any, options: ImageOptions) -> bool:
@@ -151,7 +160,7 @@ def prepare_images(
     findings, alarms = notice_images(images, labels, bad)
     is_named = isinstance(label, str) or label is None
     return Prepared(
-        rows, labels, Features((feature,), dropped), images, findings,
+        rows, labels, Features((feature,), dropped), images, (*given.found, *findings),
         _named(source, label, positives, options, roles), label if is_named else LABEL, id, alarms,
     )  # fmt: skip
 
@@ -167,8 +176,18 @@ def _sources(
         return _listed_files(source, label, roles)
     if label is not None:
         raise InputError("TB008", "label and positives cannot both be given; leave one out.")
-    known, rest = (_frame(find_images(given), given) for given in (positives, source))
-    return _two(known, rest, COLUMN)
+    return _two_folders(find_images(positives), find_images(source), positives, source)
+
+
+def _two_folders(known: Sequence[str], rest: Sequence[str], positives: Any, source: Any) -> Sources:
+    """Files of known positives, and others; those that are both count as known positives only."""
+    taken = set(map(os.path.realpath, known))
+    others = [path for path in rest if os.path.realpath(path) not in taken]
+    if not others:
+        raise all_shared(_name_of(positives), _name_of(source))
+    first, second = _frame(known, positives), _frame(others, source)
+    found = find_shared(len(rest) - len(others), first.name)
+    return replace(_two(first, second, COLUMN), found=found)
 
 
 def _arrays(source: Any, label: Any, positives: Any, roles: Any) -> Sources:
@@ -188,19 +207,20 @@ def _arrays(source: Any, label: Any, positives: Any, roles: Any) -> Sources:
 
 def _listed_files(source: Any, label: Any, roles: Any) -> Sources:
     """A list of files with one label per file."""
-    if label is None or isinstance(label, str):
-        raise InputError(
-            "TB008",
-            "images need labels: name a folder of known positives (positives=, --positives), a "
-            "table with a column of paths (image=, --image), or pass one label per image.",
-        )
     return _labeled(_frame(find_images(source), source), label, roles)
 
 
 def _labeled(rows: Batch, label: Any, roles: Any) -> Sources:
+    if label is None or isinstance(label, str):
+        raise InputError("TB008", NEED_LABELS)
     given = np.asarray(label)
     if given.shape != (rows.rows,):
-        raise InputError("TB005", f"{rows.rows:,} images and labels of shape {given.shape}.")
+        images = counted(rows.rows, "image")
+        raise InputError(
+            "TB005",
+            f"there are {images} and labels of shape {given.shape}; pass one label per image, "
+            f"of shape ({rows.rows},).",
+        )
     return Sources(rows, lambda _, kept: read_labels(given[kept], **roles), COLUMN)
 
 
@@ -214,7 +234,8 @@ def _two(known: Batch, rest: Batch, column: str) -> Sources:
         if not n_p or not n_u:
             lacking = known if not n_p else rest
             raise InputError("TB131", f"{lacking.name} has no image that can be read.")
-        note = f"{n_p:,} known positives in {known.name}, {n_u:,} unlabeled images in {rest.name}"
+        known_in = f"{counted(n_p, 'known positive')} in {known.name}"
+        note = f"{known_in}, {counted(n_u, 'unlabeled image')} in {rest.name}"
         values = LabelValues({True: n_p, False: n_u}, True, None, note)
         return positives_first(values, n_p, n_p + n_u)
 
@@ -262,8 +283,8 @@ def located(rows: Batch, column: str, root: str | None) -> Batch:
     if rows.kinds[column] != "string":
         raise InputError(
             "TB135",
-            f'column "{column}" of {rows.name} holds no paths but values of kind '
-            f"{rows.kinds[column]}. Name the column of paths: --image (image=).",
+            f'column "{column}" of {rows.name} holds {CONTENT[rows.kinds[column]]}, not paths. '
+            "Name the column of paths: --image (image=).",
         )
     frame = rows.frame.copy(deep=False)
     paths = frame[column]
@@ -277,10 +298,14 @@ def located(rows: Batch, column: str, root: str | None) -> Batch:
 
 def _frame(paths: Sequence[str], source: Any) -> Batch:
     """A table with one column, of paths."""
+    return Batch.from_frame(pd.DataFrame({COLUMN: list(paths)}), name=_name_of(source))
+
+
+def _name_of(source: Any) -> str:
+    """How messages call a source of images."""
     named = paths_of(source)
     more = f" and {len(named) - 1:,} more" if len(named) > 1 else ""
-    name = f'"{named[0]}"{more}' if named else "the array"
-    return Batch.from_frame(pd.DataFrame({COLUMN: list(paths)}), name=name)
+    return f'"{named[0]}"{more}' if named else "the array"
 
 
 def _decoded(given: Sources, options: ImageOptions) -> tuple[Images, Any, dict[str, str]]:
@@ -300,7 +325,9 @@ def notice_images(images: Images, labels: Labels, bad: Mapping[str, str]) -> tup
     """Files that were left out, and copies: images of P that are among U, or come twice."""
     keys, is_p, is_u = images.row_keys, labels.is_positive, labels.is_unlabeled
     twins = equal_keys(keys[is_p], keys[is_u], [keys[:, None]])
-    left = [Finding("bad-images", None, len(bad), words) for words in bad_sentences(bad)]
+    files = Counter(bad.values())  # by reason, as the sentences are
+    sentences = zip(files.values(), bad_sentences(bad), strict=True)
+    left = [Finding("bad-images", None, number, words) for number, words in sentences]
     return (*left, *overlap(twins)), (*shared_rows(twins), *repeated_rows(twins.repeated))
 
 
@@ -336,17 +363,26 @@ def image_batches(
             frame = pd.DataFrame({column: paths[start : start + AT_ONCE]})
             yield replace(Batch.from_frame(frame, name="the images"), first=start)
         return
+    _refuse_folders(source, column)
     table = open_table(list(source), needed=[column], **read)
     if column not in table.types:
-        raise InputError(
-            "TB109",
-            f'{table.name} has no column "{column}", which the model reads. Call the column that '
-            f'has the paths of images "{column}".{nearest(column, table.types)}',
-        )
+        near = "" if column == COLUMN else nearest(column, table.types)
+        message = f'the run was fitted on images, and {table.name} has no column "{column}".{near}'
+        raise InputError("TB109", f"{message} {EXPECTED.format(column)}")
     root = root_of(list(source), root)
     for batch in table.batches(rows=AT_ONCE):
         for start in range(0, batch.rows, AT_ONCE):
             yield located(batch.take(slice(start, start + AT_ONCE)), column, root)
+
+
+def _refuse_folders(source: Sequence[str], column: str) -> None:
+    """TB130 for a folder without files, and TB109 for one whose files are no images."""
+    for path in filter(os.path.isdir, source):
+        named = [is_image_name(name) for name in find_images(path)]
+        images, others = sum(named), len(named) - sum(named)
+        has = f"{counted(images, 'image file')} and {counted(others, 'other file')}"
+        message = f'the run was fitted on images, and "{path}" has {has}.'
+        raise InputError("TB109", f"{message} {EXPECTED.format(column)}")
 
 
 def keep_images(data: Prepared, folder: Path) -> None:

@@ -36,6 +36,7 @@ from topbin.job.together import Kept, read_kept, refuse_sample, split_copies, un
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 
 SAMPLE = 100_000
+LEAST = 3  # rows of a kind: to learn from, to choose by, and held out
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
 NAMES = ("positives", "unlabeled", "source")  # settings that name files
 # Findings that the encoder already names among the columns it leaves out.
@@ -124,6 +125,19 @@ class Prepared:
         """How many rows are known to be negative; a sample has none of them."""
         n_n = int(self.labels.is_negative.sum())
         return n_n if self.rest is None else self.rest.source.values.n_n
+
+    def check_enough(self) -> None:
+        """TB003 if there are too few rows of a kind to hold some out and learn from others."""
+        sides = {"known positive": self.labels.n_p, "unlabeled row": self.labels.n_u}
+        for kind, rows in sides.items():
+            if rows < LEAST:
+                more = "Label more rows" if kind == "known positive" else "Give more rows"
+                raise InputError(
+                    "TB003",
+                    f"there {'is' if rows == 1 else 'are'} only {counted(rows, kind)}; a fit needs "
+                    f"at least {LEAST}, because it tests its models on rows that they did not "
+                    f"see, and many more for a useful answer. {more}.",
+                )
 
     def lines(self) -> list[str]:
         """How the table was read, as text: its labels, columns left out, and what was noticed."""
@@ -222,6 +236,7 @@ def prepare(
     is: only its positives and two samples come into memory. `images` says how images are read (an
     `ImageOptions`), if the source is one of images.
     """
+    refuse_same(source, positives)
     if images is not None:
         from topbin.job.images import prepare_images  # which builds on this module
 
@@ -400,6 +415,26 @@ def _check_label(label: Any, positives: Any) -> None:
             f"label is the name of a column; got a {type(label).__name__}. Add the labels as a "
             'column, frame.assign(known=labels), and say label="known". If positives and unlabeled '
             "rows are in two frames: topbin.fit(unlabeled, positives=positives).",
+        )
+
+
+def refuse_same(source: Any, positives: Any) -> None:
+    """TB139 if the known positives and the unlabeled rows are the same files, or the same object.
+
+    >>> refuse_same("photos", ["photos/"])
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB139 the known positives and the unlabeled rows are the same...
+    """
+    if positives is None:
+        return
+    two = [{os.path.realpath(path) for path in paths_of(given)} for given in (positives, source)]
+    if source is positives or (two[0] and two[0] == two[1]):
+        named = f": {quoted(paths_of(source))}" if two[0] else ""
+        raise InputError(
+            "TB139",
+            f"the known positives and the unlabeled rows are the same{named}. Name the known "
+            "positives with --positives (positives=), and the rows that may be positive or not "
+            "with --unlabeled (the first argument of topbin.fit).",
         )
 
 

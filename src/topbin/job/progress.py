@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any
 
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.figures import figure
+from topbin.core.figures import counted, range_ends
 from topbin.learn.crossfit import Plan
 
 FIRST_LINE = "first estimate  between {} and {}; refining (Ctrl-C keeps the best so far)"
@@ -73,7 +73,7 @@ def shown(console: Any) -> Iterator[Callable[[Event], None]]:
         def tell(event: Event) -> None:
             left = time_left(event.seconds_left)
             if event.stage == "first" and event.estimate is not None:
-                ends = (figure(end, places=2) for end in event.estimate.interval or (0.0, 1.0))
+                ends = range_ends(*(event.estimate.interval or (0.0, 1.0)))
                 console.print(FIRST_LINE.format(*ends))
                 bar.update(task, description=left)
                 if left and not live:
@@ -111,7 +111,8 @@ def shown_decoding(console: Any) -> Iterator[Callable[[int, int], None]]:
             bar.update(task, completed=done, total=total)
             if not live and 4 * done // total > quarters:
                 quarters = 4 * done // total
-                console.print(f"decoding        {done:,} of {total:,} images")
+                # Not "decoding": a resumed run has them from before.
+                console.print(f"decoded         {done:,} of {counted(total, 'image')}")
 
         yield tell
 

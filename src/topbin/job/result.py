@@ -14,6 +14,7 @@ from topbin.core.estimate import INTERVAL_ASSUMES, AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.figures import counted, figure
 from topbin.data.batch import Batch
+from topbin.data.images.rows import Images
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.audit import NEEDS_RANDOM
 from topbin.evaluate.candidates import precision_of_best, what_to_expect
@@ -34,6 +35,7 @@ WIDER = 1.05  # by less, nobody would notice
 NO_INTERVAL = "min_precision needs an interval, and this estimate has none; ask for n rows instead."
 PICTURE_ROWS = 100  # of either kind, from which it is read how much each column matters
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
+IMAGE_PACKAGES = "torch", "pillow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +231,13 @@ class Result:
         """What follows if α is at the low or the high end of its interval, by size of α.
 
         The estimate may be outside: it reads one bin, while the interval's ends use all counts.
+        Where the bound is the answer, it takes the place of the estimate.
         """
         est = self.estimate
         low, high = est.interval or (est.alpha, est.alpha)
         point = "estimate" if low <= est.alpha <= high else "estimate, outside the interval"
-        cases = [("low end", low), (point, est.alpha), ("high end", high)]
+        middle = (point, est.alpha) if est.leading_bound is None else ("bound", est.leading_bound)
+        cases = [("low end", low), middle, ("high end", high)]
         cases = cases if est.interval else cases[1:2]
         return [
             {"if": name, "alpha": a, "rows": round(a * est.n_u), "pi": self._pi_at(a)}
@@ -282,7 +286,7 @@ class Result:
             "sensitivity": self.sensitivity(),
             **({} if self.gamma is None else {"gamma": self.gamma.to_dict()}),
             "candidates": {"file": "candidates.csv", **asdict(self.picked())},
-            "versions": packages(),
+            "versions": packages(self.data),
         }
 
     def _columns_that_matter(self) -> dict[str, Any]:
@@ -361,7 +365,7 @@ def _wider_than_first(found: Mapping[str, Any]) -> list[str]:
         return []
     was = "{} to {}".format(*map(figure, first))
     told = "is wider than the first one was"
-    why = "use it all the same: the narrower of two intervals of the same rows misses too often"
+    why = "use it all the same: the narrower of two intervals of the same rows misses more often"
     return [f"refined         the interval {told}, {was}; {why}"]
 
 
@@ -381,7 +385,7 @@ def audit_lines(found: Mapping[str, Any]) -> list[str]:
         lines.append(f"{level} bound      α ≤ {figure(told['upper_bound'])}   one-sided")
     ends = "" if first["interval"] is None else "; {} to {}".format(*map(figure, first["interval"]))
     assumes = first.get("interval_assumes", INTERVAL_ASSUMES)
-    lines.append(f"without it      α = {figure(first['alpha'])}{ends}   {assumes}")
+    lines.append(f"without it      {AlphaEstimate.from_dict(first).in_short}{ends}   {assumes}")
     lines.append(f"audit           {told['sentence']}")
     lines += [f"labels          {told['labels']}"] if told.get("labels") else []
     lines += [f"if selective    {told['gamma']['sentence']}"] if told.get("gamma") else []
@@ -419,6 +423,6 @@ def unused(name: str, taken: Iterable[str]) -> str:
     return name
 
 
-def packages() -> dict[str, str]:
-    """The versions of what takes part in a job."""
-    return versions_of(PACKAGES)
+def packages(data: Prepared) -> dict[str, str]:
+    """The versions of what takes part in a job with these rows."""
+    return versions_of((*PACKAGES, *(IMAGE_PACKAGES if isinstance(data.X, Images) else ())))

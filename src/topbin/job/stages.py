@@ -73,7 +73,7 @@ def key_of(data: Prepared, settings: Mapping[str, Any]) -> str:
         "settings": json.loads(to_json(fixed)),
         "topbin": topbin.__version__,
         "python": platform.python_version(),
-        "packages": packages(),
+        "packages": packages(data),
     }
     return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:24]
 
@@ -86,7 +86,7 @@ def finished(run: RunFolder, data: Prepared) -> dict[str, Any] | None:
     same = (
         stored.get("stopped") is None
         and stored["topbin"] == topbin.__version__
-        and stored.get("versions") == packages()
+        and stored.get("versions") == packages(data)
         and stored["data"]["hash"] == data.hash
     )
     return stored if same else None

@@ -17,6 +17,7 @@ from topbin.data.batch import Batch
 from topbin.data.columns import Columns, read_column
 from topbin.data.findings import Finding
 from topbin.data.near_copies import find_groups, find_jump, labels_are_shared
+from topbin.data.schema import CONTENT
 from topbin.learn.crossfit import Plan
 from topbin.learn.groups import Together, read_together
 from topbin.mpe.alarms import group_column, near_copies
@@ -108,7 +109,7 @@ def _moments(table: Batch, time: str) -> Any:
         first = table.frame[time].iloc[0]
         raise InputError(
             "TB121",
-            f'"{time}" holds no dates or numbers (its kind is {kind}; the first value is '
+            f'"{time}" holds {CONTENT[kind]}, not dates or numbers (the first value is '
             f"{first!r}), so the rows have no order in time. See --dates for how dates are read.",
         )
     return read_column(table, time).values

@@ -3,6 +3,7 @@ from .backends.optim import default_optim as default_optim
 from .backends.optim import logit_of as logit_of
 from .backends.optim import mean_losses as mean_losses
 from .backends.torch import TorchBackend as TorchBackend
+from .backends.torch import torch_backend as torch_backend
 from .classifiers import CVIRClassifier as CVIRClassifier
 from .classifiers import DEDPULClassifier as DEDPULClassifier
 from .classifiers import ElkanNotoClassifier as ElkanNotoClassifier
@@ -43,3 +44,5 @@ from .risk import Learner as Learner
 from .risk import Risk as Risk
 from .risk import mean_risk as mean_risk
 from .select import keep_lowest as keep_lowest
+from .tilt import halfway as halfway
+from .tilt import tilted_floor as tilted_floor

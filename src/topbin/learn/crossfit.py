@@ -93,7 +93,8 @@ class Ensemble:
 class CrossFit:
     """A finished cross-fit: out-of-fold scores of all rows, and models that score new ones.
 
-    `groups` are those of the rows, if rows belong together. `chains` are kept on request. Other
+    `groups` are those of the rows, if rows belong together. `kappa` is that of their evidence, for
+    models that are known to be sure of some negatives. `chains` are kept on request. Other
     rows can then be scored by the models of a single fold, as the held-out rows were:
     `fit.folds[repeat][k].score(X)`.
     """
@@ -103,6 +104,7 @@ class CrossFit:
     history: tuple[Epoch, ...]
     chains: tuple[Chain, ...] = ()
     groups: RowNumbers | None = None
+    kappa: float = 0.0
 
     def __repr__(self) -> str:
         return f"<CrossFit: {self.scores.size:,} rows, {len(self.chains):,} chains kept>"
@@ -118,7 +120,7 @@ class CrossFit:
     def evidence(self, is_positive: Mask, *, share_p: float | None = None) -> Evidence:
         """The out-of-fold scores of both samples, as scores of rows that trained one another."""
         scores = self.scores[is_positive], self.scores[~is_positive]
-        found = Evidence(*scores, share_p, crossfitted=True)
+        found = Evidence(*scores, share_p, crossfitted=True, kappa=self.kappa)
         if self.groups is None:
             return found
         return replace(found, groups_p=self.groups[is_positive], groups_u=self.groups[~is_positive])
@@ -150,7 +152,7 @@ def crossfit(
     learner: Learner,
     *,
     alpha: float | None = None,
-    plan: Plan = Plan(),  # noqa: B008  (frozen)
+    plan: Plan = Plan(),
     ranks: bool = True,
     seed: int = 0,
     sample_weight: Floats | None = None,
@@ -305,7 +307,9 @@ def run_chain(
 ) -> Chain:
     """The whole loop on the rows that are not held out; each round scores those that are."""
     fold = inner_folds(is_positive, held_out, plan.inner, seed, together)
-    model = FoldedModels(estimator, X, fold, seed=seed, sample_weight=sample_weight)
+    model = FoldedModels(
+        estimator, X, fold, seed=seed, sample_weight=sample_weight, is_positive=is_positive
+    )
     rows_p, rows_u = (np.flatnonzero((fold >= 0) & side) for side in (is_positive, ~is_positive))
     rounds = []
     for epoch in train(

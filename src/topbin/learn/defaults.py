@@ -20,6 +20,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask
 from topbin.core.optional import require
+from topbin.data.features import BESIDE_TEXT
 from topbin.learn.crossfit import Plan
 from topbin.learn.risk import Learner
 
@@ -88,18 +89,22 @@ def linear_model(X: Any) -> Any:
     return make_pipeline(MaxAbsScaler(), linear) if counts else linear
 
 
-def text_models(X: Any, plain: Sequence[int] = ()) -> dict[str, Any]:
+def text_models(
+    X: Any, plain: Sequence[int] = (), categories: Sequence[int] = ()
+) -> dict[str, Any]:
     """Models for text or vectors, of which one is chosen: linear, and boosted trees.
 
     Trees read the `plain` columns (numbers, dates) and of the others those that vary most, because
-    words beyond a few hundred cost them much time. Pairs of words need a weaker penalty than
-    single ones (C = 2; bench/results/text.md).
+    words beyond a few hundred cost them much time. `categories` are those that the encoder made
+    small beside text; trees are offered them as if their entries were 0 or 1. Pairs of words need
+    a weaker penalty than single ones (C = 2; bench/results/text.md).
     """
     sparse = bool(issparse(X))
     linear = LogisticRegression(C=TEXT_C if sparse else VECTOR_C, max_iter=1000)
     if not sparse:
         return {"linear": linear, "trees": default_model(X)}
     power = np.asarray(X.multiply(X).sum(axis=0)).ravel()
+    power[list(categories)] /= BESIDE_TEXT**2
     power[list(plain)] = np.inf
     kept = np.sort(np.argsort(-power, kind="stable")[: len(plain) + TREE_COLUMNS])
     columns = ColumnTransformer([("kept", "passthrough", kept.tolist())], sparse_threshold=0.0)

@@ -110,16 +110,18 @@ def train(
     epochs: int,
     warm_start: int = 0,
     warm_stop: bool = False,
+    watch_warm: bool = True,
     estimator: Callable[[Evidence], AlphaEstimate] | None = None,
-    settle: SettleRule = SettleRule(),  # noqa: B008  (frozen)
+    settle: SettleRule = SettleRule(),
     least_kept: int = 10,
     done: Sequence[Epoch] = (),
 ) -> Iterator[Epoch]:
     """Run `warm_start` epochs of PvU, then `epochs` of the learner, yielding a record after each.
 
     `holdout` is (P, U) rows kept from training; with it the `estimator` (None: BBE) estimates α
-    after every epoch. With `warm_stop` the warm start ends once PvU `is_past_best_epoch`. `done` is
-    the history of an interrupted run whose model state has been restored.
+    after every epoch. With `warm_stop` the warm start ends once PvU `is_past_best_epoch`. Without
+    `watch_warm` the hold-out is read only from its end on, which takes less time. `done` is the
+    history of an interrupted run whose model state has been restored.
     """
     check_count(epochs, "epochs")
     check_count(warm_start, "warm_start", least=0)
@@ -139,7 +141,8 @@ def train(
                 latest, _ = _judge(model, holdout, estimator)
             used = latest.alpha if stage.estimates_alpha and latest is not None else alpha
             record = _one_epoch(model, stage, X_p, X_u, used, least_kept, number)
-            latest, held_risk = _judge(model, holdout, estimator, stage if warm else None)
+            held = holdout if watch_warm or not warm else None
+            latest, held_risk = _judge(model, held, estimator, stage if warm else None)
             history.append(replace(record, estimate=latest, held_risk=held_risk))
             history[-1] = replace(history[-1], settled=settle.reached(history))
             yield history[-1]

@@ -120,6 +120,22 @@ def not_higher(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     )
 
 
+def by_own_models(alarm: Alarm) -> Alarm:
+    """The same alarm, for scores that topbin made itself: nobody has reversed them.
+
+    A model that did not see a known positive, but saw its copy as unlabeled, scores it low.
+    """
+    if alarm.code != "reversed-scores":
+        return alarm
+    message = (
+        "models that did not see them score known positives lower than unlabeled rows, as happens "
+        "if the same cases are on both sides."
+    )
+    return Alarm(
+        "lower-scores", f"{message} Look for known positives among the unlabeled rows.", "either"
+    )
+
+
 def heavy_ties(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """Tied scores cannot be separated, so a pure part of a tied group cannot be found."""
     seen, wanted = tails.cuts.size, geometric_ranks(tails.n_p).size
@@ -131,15 +147,15 @@ def heavy_ties(estimate: AlphaEstimate, tails: Tails) -> Alarms:
 def outside_limits(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """The method's point contradicts the counts: above the bound, or outside the interval."""
     (low, high), bound = estimate.interval or (0.0, 1.0), estimate.upper_bound
-    point = f"{estimate.method} gives {figure(estimate.alpha)}"
+    point = f"the point of {estimate.method}, {figure(estimate.alpha)},"
     if bound is not None and estimate.alpha > bound:
         message = (
-            f"{point}, above the bound {figure(bound)}; trust the bound if its assumptions hold."
+            f"{point} is above the bound {figure(bound)}; trust the bound if its assumptions hold."
         )
         yield Alarm("above-bound", message, "up")
     elif not low <= estimate.alpha <= high:
         ends = f"{figure(low)} to {figure(high)} that the counts allow."
-        message = f"{point}, outside the interval {ends}"
+        message = f"{point} is outside the interval {ends}"
         yield Alarm("outside-interval", message, "up" if estimate.alpha > high else "down")
 
 

@@ -9,12 +9,14 @@ import numpy as np
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Scores
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
-from topbin.mpe.alarms import find_alarms
+from topbin.mpe.alarms import by_own_models, find_alarms
 from topbin.mpe.bbe_cp import geometric_ranks
 from topbin.mpe.intervals import interval, interval_assumes, upper_bound
 from topbin.mpe.prune import thin_tails
 from topbin.mpe.registry import METHODS, Method, find_method
 
+IMPURE = ", but for negatives, which may score so high κ = {:.2f} times as often as positives do"
+SEEN = 0.005  # the smallest κ that is not written as 0
 LOOK = 100  # scores that are looked at first; labels are noticed at once
 
 
@@ -113,11 +115,13 @@ def add_alarms(
     Rows in groups count as the independent rows that they are worth.
     """
     tails, own = evidence.independent, evidence.crossfitted
+    kappa = max(kappa, evidence.kappa)
     if evidence.groups_p is not None:
         worth, note = (tails.n_p, tails.n_u), _about_groups(evidence, confidence is not None)
         estimate = replace(estimate, worth=worth, notes=(*estimate.notes, note))
     if confidence is not None:
         level = evidence.level(confidence)
+        says_kappa = evidence.kappa >= SEEN and pure_fraction is None
         estimate = replace(
             estimate,
             confidence=confidence,
@@ -126,10 +130,13 @@ def add_alarms(
             ),
             interval_assumes=interval_assumes(
                 tails, pure_fraction, crossfitted=own, n_p=evidence.tails.n_p
-            ),
+            )
+            + (IMPURE.format(evidence.kappa) if says_kappa else ""),
             upper_bound=upper_bound(tails, level, crossfitted=own),
         )
     found = find_alarms(estimate, evidence.tails, others, tails)
+    if own:
+        found = tuple(map(by_own_models, found))
     return replace(estimate, alarms=(*estimate.alarms, *found))
 
 

@@ -48,7 +48,9 @@ class HistoryDisplay(Display):
                 ax.fill_between(mean.index, low[name], high[name], color=color, alpha=0.2, lw=0)
                 ax.plot(mean.index, mean[name], color=color, marker=marker, ms=4, label=text)
         title = "How the estimate settled"
-        ax.set(xlabel="epoch or round", ylabel="value", title=title, ylim=(0, None))
+        ax.set(
+            xlabel="epoch or round", ylabel="α̂, and the training loss", title=title, ylim=(0, None)
+        )
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.tick_params(colors=CHOSEN)
 

@@ -13,9 +13,9 @@ from topbin.core.estimate import (
     INTERVAL_ASSUMES,
     AlphaEstimate,
 )  # fmt: skip
-from topbin.core.figures import counted, figure, percent, visible
+from topbin.core.figures import counted, figure, percent, sentence, visible
 from topbin.core.optional import require
-from topbin.evaluate.audit import NEEDS_RANDOM, VERDICTS
+from topbin.evaluate.audit import NEEDS_RANDOM, verdict_words
 from topbin.evaluate.candidates import what_to_expect
 from topbin.evaluate.curves import pu_curves
 from topbin.evaluate.sensitivity import MEANS
@@ -35,6 +35,8 @@ MEANING = {
     "near-one": "Either nearly all rows are positive, or the model cannot separate the classes.",
     "indistinguishable": "The features do not separate positives from unlabeled rows.",
     "reversed-scores": "Known positives have the lowest scores: the scores seem to be reversed.",
+    "lower-scores": "Known positives look like rows that are not positive, so the share is not to "
+    "be trusted.",
     "ties": "Many rows share a score, so they cannot be ranked against each other.",
     "outside-interval": "The method's point and the counts contradict each other.",
     "methods-disagree": "Different ways to read the same scores give different answers: methods "
@@ -99,13 +101,13 @@ def _render(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
+    read_back = AlphaEstimate.from_dict(result["estimate"])  # with the alarms of the rows
     displays: list[Display] = [
-        TopBinDisplay.from_tails(fitted.evidence_.tails, fitted.estimate_),
-        ScoreDisplay.from_evidence(fitted.evidence_, fitted.estimate_),
+        TopBinDisplay.from_tails(fitted.evidence_.tails, read_back),
+        ScoreDisplay.from_evidence(fitted.evidence_, read_back),
     ]
     if len(result.get("history", ())) > 1:
         displays.append(HistoryDisplay.from_history(result["history"]))
-    read_back = AlphaEstimate.from_dict(result["estimate"])
     return environment.get_template(template).render(
         result=result,
         estimate=result["estimate"],
@@ -117,8 +119,10 @@ def _render(
         interval_assumes=result["estimate"].get("interval_assumes", INTERVAL_ASSUMES),
         bound_assumes=read_back.bound_assumes,
         direction=DIRECTION,
-        verdict=VERDICTS,
+        verdict_words=verdict_words,
         figure=figure,
+        shares=_shares(read_back, result["data"]),
+        sentence=sentence,
         percent=percent,
         counted=counted,
         expected=what_to_expect(result["candidates"], result["estimate"]),
@@ -133,6 +137,14 @@ def _render(
         gallery=gallery,
         columns=list(candidates[0]) if candidates else [],
     )
+
+
+def _shares(estimate: AlphaEstimate, data: Mapping[str, Any]) -> tuple[str, str]:
+    """α and π as the headline gives them: the point, or the bound where that is the answer."""
+    among = {"n_u": data.get("n_u"), "negatives": data.get("n_n", 0)}
+    if (most := estimate.leading_bound) is None:
+        return figure(estimate.alpha), figure(estimate.pi_at(estimate.alpha, **among))
+    return f"≤ {figure(most)}", f"≤ {figure(estimate.pi_at(most, **among))}"
 
 
 def curve_displays(fitted: Any) -> list[Display]:

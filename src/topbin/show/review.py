@@ -12,7 +12,9 @@ from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
+from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError, TopbinError
+from topbin.core.estimate import AlphaEstimate
 from topbin.core.optional import require
 
 HOST = "127.0.0.1"
@@ -82,8 +84,8 @@ def _handlers(review: Any) -> Mapping[tuple[str, str], Callable[[Any], Any]]:
 
     def state(asked: Any) -> Any:
         review.stay(str(asked["page"]))
-        first = {key: review.result["estimate"][key] for key in ("alpha", "interval")}
-        about = {"run": str(review.folder), "where": review.where, "first": first}
+        about = {"run": str(review.folder), "where": review.where, "question": review.question}
+        about["first"] = _before(AlphaEstimate.from_dict(review.result["estimate"]))
         return {**about, "progress": review.progress(), "live": review.live(),
                 "judged": review.judged()}  # fmt: skip
 
@@ -92,6 +94,17 @@ def _handlers(review: Any) -> Mapping[tuple[str, str], Callable[[Any], Any]]:
 
     return {("GET", "next"): next_row, ("GET", "row"): row, ("GET", "state"): state,
             ("POST", "answer"): answer, ("POST", "judge"): judge}  # fmt: skip
+
+
+def _before(estimate: AlphaEstimate) -> dict[str, Any]:
+    """The estimate of the run, as its headline gives it: a point, a bound, or a range alone."""
+    most, has_point = estimate.leading_bound, estimate.worth_p >= RANGE_ONLY
+    alpha = estimate.alpha if most is None else most
+    return {
+        "alpha": alpha if has_point or estimate.interval is None else None,
+        "sign": "=" if most is None else "≤",
+        "interval": estimate.interval,
+    }
 
 
 def _refusal(request: Any, token: str) -> str | None:

@@ -60,16 +60,22 @@ class ScoreDisplay(Display):
             "right": self.edges[1:],
             "share_p": self.share_p,
             "share_u": self.share_u,
-            "expected_positives": self.estimate.alpha * self.share_p,
+            "expected_positives": self._alpha * self.share_p,
         }
+
+    @property
+    def _alpha(self) -> float:
+        """The bound, where it is the answer."""
+        most = self.estimate.leading_bound
+        return self.estimate.alpha if most is None else most
 
     def draw(self, ax: Any) -> None:
         """Both histograms, the positives that α implies, and the cut."""
         est, area = self.estimate, {"fill": True, "alpha": 0.45}
         label = f"unlabeled ({est.n_u:,})"
         ax.stairs(self.share_u, self.edges, color=UNLABELED, label=label, **area)
-        label = f"positive among them, if α = {est.alpha:.3f}"
-        ax.stairs(est.alpha * self.share_p, self.edges, color=POSITIVE, label=label, **area)
+        label = f"positive among them, if α = {self._alpha:.3f}"
+        ax.stairs(self._alpha * self.share_p, self.edges, color=POSITIVE, label=label, **area)
         label = f"known positives ({est.n_p:,})"
         ax.stairs(self.share_p, self.edges, color=POSITIVE, linewidth=1.4, label=label)
         if est.cut is not None:

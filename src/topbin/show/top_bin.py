@@ -92,6 +92,8 @@ class TopBinDisplay(Display):
             label = f"{100 * (est.confidence or 0):g} % interval: {low:.3f} to {high:.3f}"
             ax.axhspan(low, high, color=CHOSEN, alpha=0.07, linewidth=0, label=label)
         label = f"α = {est.alpha:.3f}"
+        if est.leading_bound is not None:
+            label = f"{est.method}: {est.alpha:.3f}, not the answer"
         ax.axhline(est.alpha, color=CHOSEN, linewidth=1, linestyle="--", label=label)
         if est.upper_bound is not None:
             label = f"one-sided bound: {est.upper_bound:.3f}"

@@ -212,8 +212,23 @@ def check_room(path: Path, *, force: bool) -> None:
         some = ", ".join(sorted(there)[:3])
         message = f'the folder "{path}" holds other files ({some}). Choose a new name for the run.'
         raise InputError("TB104", message)
+    if there and not force and _is_unfinished(path):
+        raise InputError(
+            "TB104",
+            f'the folder "{path}" is there already, with a run that is not finished. Continue it '
+            "with the same command and --resume, which keeps the work that is done. Or choose "
+            "another name, or start over with --force (force=True), which discards that work.",
+        )
     if there:
         refuse_existing(path, force=force)
+
+
+def _is_unfinished(path: Path) -> bool:
+    """Whether a run was stopped before it had a result, or with the best so far."""
+    try:
+        return read_result(path)["stopped"] is not None
+    except InputError:
+        return not os.path.lexists(path / RESULT)
 
 
 def _make_room(path: Path, *, force: bool) -> None:

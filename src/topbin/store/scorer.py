@@ -2,8 +2,9 @@
 
 import os
 import warnings
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,14 @@ from topbin.data.images.cache import (
 )
 from topbin.data.images.files import find_images
 from topbin.data.images.rows import Images
+from topbin.data.table import open_table
 from topbin.learn.explain import Explanation, explain
 from topbin.store.models import load, load_encoder, reading
 from topbin.store.runs import read_result
 
 MODEL = "model"
 PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
+NONE_LEFT = "None of the images can be used, so none is scored. Fix them, or name others."
 REASON = "topbin_"  # before reason_1, reason_2, reason_3
 
 
@@ -85,10 +88,11 @@ class Scorer:
         With `why`, three more say what moved the score of each row; that takes a millisecond or
         more per row, and is TB013 where the model cannot be explained.
 
-        `frame` is a pandas, polars or arrow frame, a matrix of vectors, or a `Batch`; what comes
-        back is a pandas frame. Columns that the model does not read may be missing, or be others.
-        If the model reads images, `frame` can also be a folder, a list of files or an array; files
-        that cannot be read are left out with a warning, or with `bad_images="refuse"` an error.
+        `frame` is a path or a list of paths of files that `topbin score` reads, a pandas, polars or
+        arrow frame, a matrix of vectors, or a `Batch`; what comes back is a pandas frame. Columns
+        that the model does not read may be missing, or be others. If the model reads images,
+        `frame` can also be a folder, a list of files or an array; files that cannot be read are
+        left out with a warning, or with `bad_images="refuse"` an error.
         """
         if self.encoder.image is not None:
             scored, left_out = self.score_images(frame, why=why, bad_images=bad_images)
@@ -102,6 +106,10 @@ class Scorer:
 
     def score_batch(self, frame: Any, *, why: bool = False) -> tuple[Any, Told]:
         """As `score`, with what the columns told the model instead of warnings."""
+        if isinstance(frame, str | os.PathLike | list | tuple):
+            order, mark = self.encoder.orders(None), self.encoder.marks(None)
+            how: Any = {"needed": self.encoder.columns, "dates": order, "decimal": mark}
+            frame = open_table(frame, **how).whole()
         frame = as_column(frame)
         table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
         given = table.readable if isinstance(frame, Batch) else as_pandas(frame)
@@ -125,7 +133,7 @@ class Scorer:
         assert self.encoder.image is not None
         frame, images, bad = _image_rows(given, self.encoder.image)
         if bad_images == REFUSE or not len(images):
-            refuse_bad(bad)
+            refuse_bad(bad, *(() if len(images) else (NONE_LEFT,)))
         refuse_scored(frame.columns, "the rows")
         with reading("the model of the run"):
             p = self.model.predict_proba(images)[:, 1]
@@ -170,6 +178,29 @@ def read_scorer(run: Path, *, net: Any = None) -> Scorer:
     model.features_ = None  # earlier versions saved one, and names, for a matrix encoded before
     vars(model).pop("feature_names_in_", None)
     return Scorer(model, encoder)
+
+
+def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
+    """A sentence if some of these files or folders were part of what the run was fitted on.
+
+    Its models saw those rows, most of them as unlabeled, and so give them too low a probability.
+    """
+    told = [path for path in read_result(run)["data"]["source"] if isinstance(path, str)]
+    fitted, given = ([Path(os.path.realpath(p)) for p in _globbed(some)] for some in (told, source))
+    for path in given:
+        if any(path.is_relative_to(own) or own.is_relative_to(path) for own in fitted):
+            return (
+                f'"{path.name}" has rows of the fit. Models that were trained on a row as '
+                "unlabeled score it too low; candidates.csv of the run has the probabilities to "
+                "use, from models that did not see the row (`topbin fit --review` lists more rows)."
+            )
+    return None
+
+
+def _globbed(paths: Iterable[str]) -> Iterator[str]:
+    """The paths, patterns as the files that fit them."""
+    for path in paths:
+        yield from glob(path, recursive=True) if has_magic(path) else (path,)
 
 
 def refuse_scored(columns: Container[str], where: str) -> None:

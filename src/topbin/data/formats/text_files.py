@@ -6,7 +6,7 @@ endless. The path names a row and is never a feature. Files are UTF-8, or UTF-16
 
 import codecs
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,20 @@ class TextFolder(Part):
     def count(self) -> int:
         """How many files there are."""
         return len(self.files)
+
+    @property
+    def places(self) -> list[str]:
+        """Where the files are, with the folder before their names."""
+        return [os.path.join(self.path, file) for file in self.files]
+
+    def without(self, taken: Container[str]) -> "TextFolder":
+        """The same folder without files that are in these places; itself if none of them is."""
+        both = zip(self.files, self.places, strict=True)
+        kept = [(file, place) for file, place in both if os.path.realpath(place) not in taken]
+        if len(kept) == len(self.files):
+            return self
+        empty = _empty(place for _, place in kept)
+        return replace(self, files=tuple(f for f, _ in kept), size=len(kept), empty=empty)
 
     def cut(self, rows: int) -> Sequence[Part]:
         """Runs of files; each knows which files these are, and when they were changed."""
@@ -104,6 +118,10 @@ def texts_in(folder: str) -> tuple[list[str], int]:
     return sorted(found), others
 
 
+def _empty(places: Iterable[str]) -> int:
+    return sum(os.path.isfile(place) and os.path.getsize(place) == 0 for place in places)
+
+
 def _holds(folder: str) -> bool:
     return bool(texts_in(folder)[0])
 
@@ -114,8 +132,7 @@ def _open(connection: Duck, path: str, name: str) -> TextFolder:
     if others:
         name += f" (without {others:,} other file{'s' * (others > 1)})"
     places = [os.path.join(path, file) for file in files]
-    empty = sum(os.path.isfile(place) and os.path.getsize(place) == 0 for place in places)
-    about: Any = {"given": given, "others": others, "empty": empty}
+    about: Any = {"given": given, "others": others, "empty": _empty(places)}
     return TextFolder(
         path=path, name=name, types=TYPES, size=len(files), files=tuple(files), **about
     )

@@ -1,11 +1,14 @@
 """Files decoded once, in parallel, into arrays on the disk that may be larger than memory.
 
     about.json   what the arrays were made of
-    pixels.npy   uint8, (rows, channels, height, width); mapped, never read whole
-    rows.npy     per row: whether it is done, a key of its pixels, the SHA-256 of its file
+    pixels.npy   uint8, (rows, height, width, channels); mapped, never read whole
+    rows.npy     per row: whether it is done, a key of its pixels, SHA-256 and header of its file
 
 A row counts as done only after its pixels are on the disk. So what a killed run has decoded is
 there for the next one, if the files still have the sizes and times that they had.
+
+A shape that suits all images follows from all headers. To read each file once, it is guessed from
+the headers of some; if those of all files say otherwise, the files are decoded again.
 """
 
 import json
@@ -14,10 +17,12 @@ import shutil
 import tempfile
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +32,19 @@ from topbin.core.atomic import new_folder, remove, write_errors, write_text
 from topbin.core.checks import look_up
 from topbin.core.errors import InputError
 from topbin.core.figures import counted
-from topbin.data.images.decode import BadImage, Decoded, Header, decode, quiet_pillow, read_header
-from topbin.data.images.rows import Images
+from topbin.data.images.decode import BadImage, Header, quiet_pillow, read_header
+from topbin.data.images.rows import Images, images_at_once
+from topbin.data.images.workers import ROW, Target, decode_chunks
 from topbin.data.table import listed
 
 ABOUT, PIXELS, ROWS = "about.json", "pixels.npy", "rows.npy"
 LEAVE_OUT, REFUSE = "leave-out", "refuse"  # what to do with files that cannot be read
-FORM = 1  # of the arrays; others are made again
+FORM = 2  # of the arrays; others are made again
 AT_ONCE = 256  # images; after so many the disk is told
+CHUNK = 16  # images that a worker takes at a time
+LOOKED_AT = 256  # files whose headers are read before any is decoded
 SIZES = (32, 64, 96, 128, 224)
 USUAL = 64  # the largest size that is chosen without being asked for
-ROW = np.dtype([("done", "u1"), ("key", "<u8"), ("sum", "u1", 32)])
-
 ADVICE = 'Fix or remove it, or say --bad-images leave-out (bad_images="leave-out").'
 
 Told = Callable[[int, int], object]  # how many images are decoded, of how many
@@ -73,7 +79,8 @@ def decode_files(
     """Decode images into a folder, or into a temporary one; files that cannot be read are `bad`.
 
     `shape` is that of the images, (channels, height, width). Without it, it follows from the files
-    and from `size`, as in `common_shape`.
+    and from `size`, as in `common_shape`. `threads` is how many files are decoded at a time, one
+    per core unless you say otherwise; if there are many files, in that many processes.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -82,20 +89,16 @@ def decode_files(
     >>> decode_files([path]).images.shape
     (1, 1, 8, 8)
     """
-    bad: dict[str, str] = {}
-    with quiet_pillow(), ThreadPoolExecutor(threads or cores()) as pool:
-        if shape is None:
-            headers = list(_tried(pool, paths, read_header, bad))
-            shape = common_shape([header for header in headers if header is not None], size)
-        numbers = np.array([i for i, path in enumerate(paths) if path not in bad], np.intp)
-        wanted = [paths[i] for i in numbers]
-        held = None if folder is not None else Held()
-        store = _open(folder or held.folder, wanted, shape)  # type: ignore[union-attr]
-        with write_errors(store.folder):
-            store.fill(pool, wanted, bad, tell)
+    held = None if folder is not None else Held()
+    where = folder or held.folder  # type: ignore[union-attr]
+    workers = threads or cores()
+    with quiet_pillow():
+        guess = shape or _guessed(paths, size, workers)
+        store, bad = _filled(where, paths, guess, workers, tell)
+        if shape is None and (right := common_shape(store.headers, size)) != store.shape:
+            store, bad = _filled(where, paths, right, workers, tell)
     ok = np.flatnonzero(store.rows["done"])
-    sums, keys = np.array(store.rows["sum"]), np.array(store.rows["key"])
-    return Decoding(Images(store.pixels, keys, ok, sums, held), numbers[ok], bad)
+    return Decoding(store.images(ok, held), ok, bad)
 
 
 def check_bad(bad_images: str) -> None:
@@ -148,14 +151,12 @@ def open_stored(folder: Path) -> tuple[Images, dict[str, int]] | None:
         about = json.loads((folder / ABOUT).read_text("utf-8"))
         names = [str(name) for name, *_ in about["files"]]
         store = _mapped(folder, len(names), tuple(about["shape"]), "r")
+        if store is None or about["form"] != FORM:
+            return None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if store is None:
-        return None
-    keys, sums = np.array(store.rows["key"]), np.array(store.rows["sum"])
     done = np.flatnonzero(store.rows["done"])
-    places = {names[i]: place for place, i in enumerate(done)}
-    return Images(store.pixels, keys, done, sums), places
+    return store.images(done), {names[i]: place for place, i in enumerate(done)}
 
 
 def write_store(folder: Path, images: Images, names: Sequence[str]) -> None:
@@ -163,11 +164,12 @@ def write_store(folder: Path, images: Images, names: Sequence[str]) -> None:
     with new_folder(folder, force=True) as part:
         about = {"form": FORM, "shape": list(images.row_shape), "files": [[n] for n in names]}
         new = np.lib.format.open_memmap
-        pixels = new(part / PIXELS, "w+", np.uint8, images.shape)
+        channels, height, width = images.row_shape
+        pixels = new(part / PIXELS, "w+", np.uint8, (len(images), height, width, channels))
         rows = new(part / ROWS, "w+", ROW, (len(images),))
         for start in range(0, len(images), AT_ONCE):
             some = slice(start, start + AT_ONCE)
-            pixels[some] = images.read(some)
+            pixels[some] = images.read(some).transpose(0, 2, 3, 1)
         rows["done"], rows["key"] = 1, images.row_keys
         if images.sums is not None:
             rows["sum"] = images.sums[images.rows]
@@ -178,38 +180,71 @@ def write_store(folder: Path, images: Images, names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Store:
-    """Arrays on the disk that are being filled."""
+    """Arrays on the disk that are being filled, for images of a shape."""
 
     folder: Path
-    pixels: Any
+    shape: tuple[int, ...]
     rows: Any
 
-    def fill(
-        self, pool: ThreadPoolExecutor, paths: Sequence[str], bad: dict[str, str], tell: Told | None
-    ) -> None:
-        """Decode all files that are not done yet."""
-        shape = self.pixels.shape[1:]
-        todo = np.flatnonzero(self.rows["done"] == 0).tolist()
-        before = done = len(paths) - len(todo)
-        named = (paths[i] for i in todo)
-        found = _tried(pool, named, lambda path: decode(path, *shape), bad)
-        places = iter(todo)
-        while some := list(islice(found, AT_ONCE)):
-            self._put(list(zip(islice(places, len(some)), some, strict=True)))
-            done += len(some)
-            if tell is not None:
-                tell(done, len(paths))
-        if tell is not None and done == before:
-            tell(done, len(paths))
+    @property
+    def headers(self) -> list[Header]:
+        """What the files that are done say about themselves."""
+        done = self.rows[self.rows["done"] == 1]
+        told = done[["width", "height", "grey"]].tolist()
+        return [Header(width, height, bool(grey)) for width, height, grey in told]
 
-    def _put(self, decoded: Sequence[tuple[int, Decoded | None]]) -> None:
-        good = [(i, one) for i, one in decoded if one is not None]
-        for i, one in good:
-            self.pixels[i] = one.pixels
-        self.pixels.flush()
-        for i, one in good:
-            self.rows[i] = 1, one.key, np.frombuffer(one.sum, np.uint8)
-        self.rows.flush()
+    def images(self, places: Any, owner: Any = None) -> Images:
+        """The images at these places."""
+        pixels = np.load(self.folder / PIXELS, mmap_mode="r", allow_pickle=False)
+        keys, sums = np.array(self.rows["key"]), np.array(self.rows["sum"])
+        return Images(pixels.transpose(0, 3, 1, 2), keys, places, sums, owner)
+
+    def fill(self, paths: Sequence[str], workers: int, tell: Told | None) -> dict[str, str]:
+        """Decode all files that are not done yet; why some cannot be."""
+        bad: dict[str, str] = {}
+        todo = np.flatnonzero(self.rows["done"] == 0).tolist()
+        done, step = len(paths) - len(todo), min(CHUNK, AT_ONCE, images_at_once(self.shape))
+        chunks = [[(i, paths[i]) for i in todo[k : k + step]] for k in range(0, len(todo), step)]
+        if tell is not None and not chunks:
+            tell(done, len(paths))
+        with open(self.folder / PIXELS, "r+b") as file:
+            start = os.fstat(file.fileno()).st_size - len(paths) * prod(self.shape)
+            target = Target(str(self.folder / PIXELS), start, self.shape)
+            with closing(decode_chunks(target, chunks, workers)) as answers:
+                found = zip(chunks, answers, strict=True)
+                while some := list(islice(found, AT_ONCE // step)):
+                    os.fsync(file.fileno())
+                    for chunk, (rows, why) in some:
+                        self.rows[[i for i, _ in chunk]] = rows
+                        bad |= why
+                        done += len(chunk)
+                    self.rows.flush()
+                    if tell is not None:
+                        tell(done, len(paths))
+        return bad
+
+
+def _guessed(paths: Sequence[str], size: int | None, workers: int) -> tuple[int, ...]:
+    """The shape that suits some of the files: all, if there are few."""
+    with ThreadPoolExecutor(workers) as pool:
+        headers = pool.map(_header, paths[:: 1 + len(paths) // LOOKED_AT])
+    return common_shape([header for header in headers if header is not None], size)
+
+
+def _header(path: str) -> Header | None:
+    try:
+        return read_header(path)
+    except BadImage:
+        return None  # decoding it will say why
+
+
+def _filled(
+    folder: Path, paths: Sequence[str], shape: tuple[int, ...], workers: int, tell: Told | None
+) -> tuple[_Store, dict[str, str]]:
+    """Arrays with all files that can be decoded, and why the others cannot."""
+    store = _open(folder, paths, shape)
+    with write_errors(folder):
+        return store, store.fill(paths, workers, tell)
 
 
 def _open(folder: Path, paths: Sequence[str], shape: tuple[int, ...]) -> _Store:
@@ -226,11 +261,11 @@ def _open(folder: Path, paths: Sequence[str], shape: tuple[int, ...]) -> _Store:
             return old
         for name in (ABOUT, PIXELS, ROWS):
             remove(folder / name)
-        new = np.lib.format.open_memmap
-        pixels = new(folder / PIXELS, "w+", np.uint8, (len(paths), *shape))
+        new, (channels, height, width) = np.lib.format.open_memmap, shape
+        new(folder / PIXELS, "w+", np.uint8, (len(paths), height, width, channels))
         rows = new(folder / ROWS, "w+", ROW, (len(paths),))
         write_text(folder / ABOUT, text, force=True)
-    return _Store(folder, pixels, rows)
+    return _Store(folder, shape, rows)
 
 
 def _mapped(folder: Path, n: int, shape: tuple[int, ...], mode: Any = "r+") -> _Store | None:
@@ -240,10 +275,10 @@ def _mapped(folder: Path, n: int, shape: tuple[int, ...], mode: Any = "r+") -> _
         )
     except (OSError, ValueError, EOFError):
         return None
-    same = pixels.shape == (n, *shape) and pixels.dtype == np.uint8
-    return (
-        _Store(folder, pixels, rows) if same and rows.shape == (n,) and rows.dtype == ROW else None
-    )
+    channels, height, width = shape
+    same = pixels.shape == (n, height, width, channels) and rows.shape == (n,)
+    typed = pixels.dtype == np.uint8 and rows.dtype == ROW
+    return _Store(folder, shape, rows) if same and typed else None
 
 
 def _stamp(path: str) -> list[Any]:
@@ -255,40 +290,19 @@ def _stamp(path: str) -> list[Any]:
     return [path, found.st_size, found.st_mtime_ns]
 
 
-def _tried(
-    pool: ThreadPoolExecutor, paths: Any, work: Callable[[str], Any], bad: dict[str, str]
-) -> Iterator[Any]:
-    """What each file gives, in order; None, and a line in `bad`, for those that give nothing."""
-
-    def attempt(path: str) -> tuple[str, Any, str]:
-        try:
-            path.encode()  # a name that is no text could not be written into any table
-            return path, work(path), ""
-        except UnicodeError:
-            return path, None, "has a name that is not valid text; rename it"
-        except BadImage as error:
-            return path, None, str(error)
-
-    paths = iter(paths)
-    while some := list(islice(paths, AT_ONCE)):  # not all at once: results would wait in memory
-        for path, found, why in pool.map(attempt, some):
-            if why:
-                bad[path] = why
-            yield found
-
-
 def bad_sentences(bad: Mapping[str, str]) -> list[str]:
     """What was left out: a sentence per reason, with the first names.
 
     >>> bad_sentences({"a.jpg": "is cut off", "b.jpg": "is cut off", "c.txt": "is not an image"})
-    ['2 files left out: "a.jpg", "b.jpg" (is cut off).', '1 file left out: "c.txt" (is not an
-    image).']
+    ['2 files left out because each is cut off: "a.jpg", "b.jpg".', '1 file left out because it is
+    not an image: "c.txt".']
     """
     names: dict[str, list[str]] = defaultdict(list)
     for path, why in bad.items():
         names[why].append(f'"{path}"')
     return [
-        f"{counted(len(own), 'file')} left out: {listed(own)} ({why})."
+        f"{counted(len(own), 'file')} left out because {'each' if own[1:] else 'it'} {why}: "
+        f"{listed(own)}."
         for why, own in names.items()
     ]
 

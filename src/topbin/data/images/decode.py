@@ -11,13 +11,13 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from typing import Any
 
 import numpy as np
 
 from topbin.core.optional import require
-from topbin.data.images.rows import Pixels, pixel_keys
+from topbin.data.images.rows import Pixels
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
 GREY = {"1", "L", "LA", "I;16", "I;16B", "I;16L"}
@@ -42,11 +42,11 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The pixels of a file, (channels, height, width), their key, and the SHA-256 of its bytes."""
+    """The pixels of a file, (height, width, channels), and the SHA-256 of its bytes."""
 
     pixels: Pixels
-    key: np.uint64
     sum: bytes
+    header: Header
 
 
 def pillow() -> Any:
@@ -68,32 +68,39 @@ def quiet_pillow() -> Iterator[None]:
 
 def read_header(path: str) -> Header:
     """The size of an image without decoding it; BadImage if it is none, or too large."""
-    with _reasons(), _opened(path) as handle, _recognized(handle) as image:
-        tag, turned = ROTATED
-        width, height = image.size
-        if image.getexif().get(tag) in turned:
-            width, height = height, width
-        return Header(width, height, _is_grey(image))
+    with _reasons(), _opened(path) as handle, _recognized(BufferedReader(handle)) as image:
+        return _header(image)
+
+
+def _header(image: Any) -> Header:
+    tag, turned = ROTATED
+    width, height = image.size
+    if image.getexif().get(tag) in turned:
+        width, height = height, width
+    return Header(width, height, image.mode in GREY)
 
 
 def read_bytes(path: str) -> bytes:
     """The bytes of a file, if it is one that could be an image; else BadImage."""
     with _reasons(), _opened(path) as handle:
-        content: bytes = handle.read(MOST_BYTES)
+        content: bytes = handle.read()  # as much as its size, which was looked at
         return content
 
 
 def decode(path: str, channels: int, height: int, width: int) -> Decoded:
-    """A file as pixels of this shape: the short side is scaled to fit, the middle is cut out."""
+    """A file as pixels of this shape: the short side is scaled to fit, the middle is cut out.
+
+    It is read and its header is understood once, because with small files that takes long.
+    """
     content = read_bytes(path)
     with _reasons(), _recognized(BytesIO(content)) as image:
+        header = _header(image)
         plain = _upright(image, channels, max(height, width))
         if plain.size != (width, height):
             how = pillow().Resampling.BILINEAR
             plain = _operations().fit(plain, (width, height), method=how)
         pixels = np.asarray(plain, np.uint8).reshape(height, width, channels)
-    planes = np.ascontiguousarray(pixels.transpose(2, 0, 1))
-    return Decoded(planes, pixel_keys([planes])[0], hashlib.sha256(content).digest())
+    return Decoded(pixels, hashlib.sha256(content).digest(), header)
 
 
 def decode_content(content: bytes, channels: int, side: int) -> Any:
@@ -130,10 +137,6 @@ def _plain(image: Any, mode: str) -> Any:
     return image if image.mode == mode else image.convert(mode)
 
 
-def _is_grey(image: Any) -> bool:
-    return image.mode in GREY
-
-
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
     """A regular file of a size; a pipe would make the reader wait for ever."""
@@ -144,7 +147,7 @@ def _opened(path: str) -> Iterator[Any]:
         raise BadImage("is empty (0 bytes)")
     if found.st_size > MOST_BYTES:
         raise BadImage(f"has {found.st_size:,} bytes; {MOST_BYTES:,} is the most")
-    with open(path, "rb") as handle:
+    with open(path, "rb", buffering=0) as handle:
         yield handle
 
 

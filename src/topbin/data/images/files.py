@@ -57,6 +57,8 @@ def find_images(source: Any) -> list[str]:
     topbin.core.errors.InputError: TB130 there is no file or folder "no/such folder".
     """
     parts = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if not parts:
+        raise InputError("TB130", "the list of images is empty; name files or a folder.")
     found = [path for part in parts for path in _files(os.fspath(part))]
     if not found:
         named = ", ".join(f'"{os.fspath(part)}"' for part in parts[:3])

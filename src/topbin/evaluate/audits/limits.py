@@ -8,11 +8,15 @@ Clopper & Pearson, and in simulations its coverage stayed at or above the nomina
 Where every unlabeled row has a probability f, the answers need to show only where f is wrong:
 α = mean f over all rows + mean (y − f) over the answered ones (prediction-powered inference,
 Angelopoulos et al., Science 2023; with a factor λ on f, PPI++, 2023). `limits_of_mean` bounds such
-a mean of bounded values as Gaffke (2005) does; for 0/1 values it IS Clopper & Pearson too.
+a mean of bounded values as Gaffke (2005) does; for 0/1 values it IS Clopper & Pearson too. Where
+rows of the rarer kind were drawn more often, answers count by how often (`draw_weighted`), and the
+doubt is shared out between the ends by `share_of_upper`, before anybody has answered.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from math import log1p
 from typing import Any
 
 import numpy as np
@@ -24,6 +28,7 @@ from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import check_count, check_fraction, is_number
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.shares import exact_upper
+from topbin.evaluate.audits.draw import reach
 from topbin.evaluate.measure import Floats, Interval, read_alpha
 
 HALVINGS = 60
@@ -145,22 +150,69 @@ def doubt_of_look(doubt: float, look: int) -> float:
     return doubt * SPENT * (1 - SPENT) ** (look - 1)
 
 
-def corrected_mean(is_positive: Floats, f: Floats, f_u: Floats) -> tuple[Floats, Floats]:
-    """For each answer y − λ(f − mean of f over all rows), whose mean is α; and its λ.
+def share_of_upper(f_u: Floats | None) -> float:
+    """How much of the doubt the upper end gets in a weighted draw; half of it in a plain one.
 
-    λ is the slope of y on f, between 0 and 1, from the other folds of answers alone.
+    An end is about reach·log(1/doubt)/n away, so the sum is least where doubts are as the reaches:
+    where positives are rare, the lower end is near 0 anyway. No answer has a say in it.
+
+    >>> round(share_of_upper(np.full(9, 0.05)), 2), share_of_upper(None)
+    (0.81, 0.5)
     """
-    at, variance = f_u.mean(), f_u.var()
+    if f_u is None:
+        return 0.5
+    up, down = reach(float(f_u.mean()))
+    return up / (up + down)
+
+
+def corrected_mean(
+    is_positive: Floats, f: Floats, f_u: Floats, w: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """For each answer w(y − λf) + λ·(mean of f over all rows), whose mean is α; and its λ.
+
+    w is what an answer counts, 1 in a plain draw. λ is the slope of y on f, between 0 and 1, from
+    the other folds of answers alone.
+    """
+    at, trusted = f_u.mean(), TRUST * f_u.var()
+    w = np.ones(f.size) if w is None else w
     factor = np.zeros(f.size)
     for k in range(min(FOLDS, f.size)):
         held = np.arange(f.size) % FOLDS == k
-        y, x = is_positive[~held], f[~held]
-        known = x.size * np.cov(y, x, bias=True)[0, 1] if x.size else 0.0
-        spread = x.size * x.var() if x.size else 0.0
-        if spread + TRUST * variance > 0:
-            factor[held] = (known + TRUST * variance) / (spread + TRUST * variance)
+        y, x, by = is_positive[~held], f[~held], w[~held]
+        known = spread = 0.0
+        if by.any():
+            known, spread = x.size * np.cov(y, x, bias=True, aweights=by)[1]
+        if spread + trusted > 0:
+            factor[held] = (known + trusted) / (spread + trusted)
     factor = np.clip(factor, 0, 1)
-    return is_positive - factor * (f - at), factor
+    return w * (is_positive - factor * f) + factor * at, factor
+
+
+def corrected_ends(
+    f_u: Floats, w_u: Floats | None = None, least: float = 0.0, most: float = 1.0
+) -> Interval:
+    """Between which ends all corrected answers are, whatever λ between `least` and `most` is."""
+    at, w_u = float(f_u.mean()), np.ones(f_u.size) if w_u is None else w_u
+    ends = [
+        (factor * (at - (w_u * f_u).max()), factor * at + (w_u * (1 - factor * f_u)).max())
+        for factor in (least, most)  # each row's ends are linear in λ
+    ]
+    return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
+
+
+def without_replacement(share: float) -> float:
+    """What is left of a limit's distance if this share of all rows was drawn, none of them twice.
+
+    Where no row of n was positive, (1 − share)ᴹ is the chance to miss M positives, and for many
+    rows the limit is then −share/log(1 − share) of the one for independent rows. Where answers
+    vary, √(1 − share) would be left, which is never more.
+
+    >>> without_replacement(0.0), round(without_replacement(0.5), 2), without_replacement(1.0)
+    (1.0, 0.72, 0.0)
+    """
+    if not 0 < share < 1:
+        return float(share <= 0)
+    return -share / log1p(-share)
 
 
 def limits_of_mean(
@@ -194,10 +246,10 @@ def limits_of_mean(
 
 def _weighted_sums(values: Floats) -> tuple[Floats, Floats]:
     """Sums of the values under random weights, and of the weights."""
-    random = np.random.default_rng(SEED + 1)
     if values.size <= 500:
-        weights = random.standard_exponential((DRAWS, values.size))
-        return weights @ values, weights.sum(1)
+        weights, sums = _exponential(values.size)
+        return weights @ values, sums
+    random = np.random.default_rng(SEED + 1)
     # Rows that differ by less than anybody reads share a weight.
     kinds, counts = np.unique(np.round(400 * values) / 400, return_counts=True)
     total = np.zeros((2, DRAWS))
@@ -205,6 +257,13 @@ def _weighted_sums(values: Floats) -> tuple[Floats, Floats]:
         weights = random.gamma(counts[part], size=(DRAWS, part.size))
         total += weights @ kinds[part], weights.sum(1)
     return total[0], total[1]
+
+
+@lru_cache(maxsize=1)  # the next audit, or the other side, often has as many rows
+def _exponential(n: int) -> tuple[Floats, Floats]:
+    """Random weights of n rows, and their sums."""
+    weights = np.random.default_rng(SEED + 1).standard_exponential((DRAWS, n))
+    return weights, weights.sum(1)
 
 
 def upper_limit(positives: Any, drawn: Any, shares: Any, doubt: float) -> Any:

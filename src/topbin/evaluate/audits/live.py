@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 
 from topbin.core.defaults import CONFIDENCE
 from topbin.evaluate.audit import BLANK, POSITIVE, UNSURE
-from topbin.evaluate.audits.limits import TRUST
+from topbin.evaluate.audits.limits import TRUST, corrected_ends, share_of_upper
 from topbin.evaluate.audits.top import TopBin
 from topbin.evaluate.measure import Floats, Interval
 
@@ -31,11 +31,13 @@ def live_estimate(
     top: TopBin | None = None,
     f: Floats | None = None,
     f_u: Floats | None = None,
+    w: Floats | None = None,
+    w_u: Floats | None = None,
 ) -> tuple[float, Interval]:
     """α and its interval from the answers so far, in the order of the draw.
 
     For random rows of all unlabeled ones, whose probabilities are f among f_u of all if there are
-    any, or for random rows of the top bin.
+    any and whose answers count w (at most w_u), or for random rows of the top bin.
 
     >>> alpha, (low, high) = live_estimate(["positive", "negative"] * 50)
     >>> alpha, round(low, 2), round(high, 2)
@@ -49,9 +51,11 @@ def live_estimate(
         low, high = top.limits_from(float(least.mean()), float(most.mean()), share, doubt)
         return _inside(top.alpha(least.sum(), (~is_open).sum()), low, high)
     if f is not None and f_u is not None:
-        least, most = (corrected_in_order(y, f, f_u) for y in (least, most))
-        ends = corrected_ends(f_u)
-    return _inside(float(least[~is_open].mean()), *live_limits(least, most, ends, doubt))
+        least, most = (corrected_in_order(y, f, f_u, w) for y in (least, most))
+        ends = corrected_ends(f_u, w_u)
+    upper = share_of_upper(None if w is None else f_u)
+    limits = live_limits(least, most, ends, doubt, upper)
+    return _inside(float(least[~is_open].mean()), *limits)
 
 
 def _inside(alpha: float, low: float, high: float) -> tuple[float, Interval]:
@@ -59,18 +63,21 @@ def _inside(alpha: float, low: float, high: float) -> tuple[float, Interval]:
     return min(high, max(low, float(alpha))), (low, high)
 
 
-def live_limits(least: Floats, most: Floats, ends: Interval, doubt: float) -> Interval:
+def live_limits(
+    least: Floats, most: Floats, ends: Interval, doubt: float, upper: float = 0.5
+) -> Interval:
     """Limits for the mean of values inside `ends`, with `doubt` at each side, after each value.
 
     `least` and `most` are the values in the order of the draw, with open answers counted against
-    each side.
+    each side; `upper` is the share of both doubts that the upper side gets.
 
     >>> low, high = live_limits(np.zeros(59), np.zeros(59), (0.0, 1.0), 0.05)
     >>> low, round(high, 2)                              # "none in 59", looked at 59 times
     (0.0, 0.07)
     """
     span = ends[1] - ends[0]
-    low, high = (_lower(z / span, doubt) for z in (least - ends[0], ends[1] - most))
+    sides = (least - ends[0], 1 - upper), (ends[1] - most, upper)
+    low, high = (_lower(z / span, 2 * doubt * share) for z, share in sides)
     return ends[0] + span * low, ends[1] - span * high
 
 
@@ -85,20 +92,21 @@ def _lower(values: Floats, doubt: float) -> float:
     return low
 
 
-def corrected_in_order(is_positive: Floats, f: Floats, f_u: Floats) -> Floats:
-    """y − λ(f − mean of f over all rows) for each answer, with λ from the answers before it.
+def corrected_in_order(
+    is_positive: Floats, f: Floats, f_u: Floats, w: Floats | None = None
+) -> Floats:
+    """w(y − λf) + λ·(mean of f over all rows) for each answer, with λ from the answers before it.
 
     As `corrected_mean` does, but nothing in it depends on answers that come later.
     """
     at, trusted = f_u.mean(), TRUST * f_u.var()
-    n = np.arange(f.size).clip(1)
-    y_, f_, yf, ff = (np.cumsum(x) - x for x in (is_positive, f, is_positive * f, f * f))
-    spread = ff - f_ * f_ / n + trusted
-    factor = (yf - y_ * f_ / n + trusted) / np.where(spread > 0, spread, 1)
-    return np.asarray(is_positive - factor.clip(0, 1) * (f - at))
-
-
-def corrected_ends(f_u: Floats) -> Interval:
-    """Between which ends all corrected answers are."""
-    at = float(f_u.mean())
-    return at - float(f_u.max()), 1 + at - float(f_u.min())
+    w = np.ones(f.size) if w is None else w
+    n, y_, f_, yf, ff = (
+        np.cumsum(w * x) - w * x for x in (1.0, is_positive, f, is_positive * f, f * f)
+    )
+    n = np.where(n > 0, n, 1)
+    rows = np.arange(f.size) / n  # as many answers as there are, whatever they count
+    spread = rows * (ff - f_ * f_ / n) + trusted
+    factor = (rows * (yf - y_ * f_ / n) + trusted) / np.where(spread > 0, spread, 1)
+    factor = factor.clip(0, 1)
+    return np.asarray(w * (is_positive - factor * f) + factor * at)

@@ -15,7 +15,8 @@ from scipy.stats import norm
 from topbin.core.checks import check_count, check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.shares import exact_lower, exact_upper
-from topbin.evaluate.audits.limits import OF_A_KIND, doubt_of_look
+from topbin.evaluate.audits.draw import how_often, reach
+from topbin.evaluate.audits.limits import OF_A_KIND, doubt_of_look, share_of_upper
 from topbin.evaluate.audits.top import TopBin
 
 
@@ -80,11 +81,17 @@ def plan_width(
     if probabilities is None:
         return WidthPlan(width, level, _least(plain, width, n_u))
     f = np.asarray(probabilities, np.float64)
-    variance, z = float(np.mean(f * (1 - f))), float(norm.isf(doubt))
+    variance, reaches = float(np.mean(f * (1 - f) / how_often(f))), reach(float(f.mean()))
+    upper = share_of_upper(f)
+    z = [float(norm.isf(2 * doubt * share)) for share in (upper, 1 - upper)]
 
     def corrected(n: int) -> float:
         end = 1.0 if n * min(alpha, 1 - alpha) < OF_A_KIND else 0.5
-        return min(plain(n), 2 * z * sqrt((variance + end / n) / n) + end / n)
+        far = [
+            end * one / n + z_one * sqrt((variance + end * one * one / n) / n)
+            for one, z_one in zip(reaches, z, strict=True)
+        ]
+        return min(plain(n), min(far[0], 1 - alpha) + min(far[1], alpha))
 
     found = _least(plain, width, n_u), _least(corrected, width, n_u)
     if top is None:

@@ -8,6 +8,7 @@ loses nothing and two people at once lose nothing either. The last answer to a r
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,14 @@ def _misfit(drawn: Mapping[str, Any]) -> str | None:
     """Why the lists of a draw do not fit each other, or None."""
     lengths = {len(drawn[name]) for name in ("rows", "stratum", "row")}
     inside = max(drawn["stratum"]) < len(drawn["sizes"])
-    return None if len(lengths) == 1 and inside else "the lists of a draw do not fit each other"
+    cuts, expected = drawn.get("cuts", []), drawn.get("expected", [])
+    weighted = not expected and not cuts
+    if expected:
+        is_in_order = all(low < high for low, high in pairwise(cuts))
+        weighted = len(expected) == len(cuts) + 1 == len(drawn["sizes"]) and is_in_order
+        weighted = weighted and sum(expected) > 0
+    fits = len(lengths) == 1 and inside and weighted
+    return None if fits else "the lists of a draw do not fit each other"
 
 
 def _check_drawn(folder: Path, given: Mapping[int, str], state: AuditState) -> None:

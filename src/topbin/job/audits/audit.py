@@ -1,5 +1,6 @@
 """The audit of a run: rows go out to a person, answers come back, and α is estimated from them."""
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,31 +45,35 @@ from topbin.job.audits.answers import (
     record_answers,
     write_draws,
 )
+from topbin.job.audits.pooled import Pooled, kept, kind_of, pooled
 from topbin.job.audits.rows import (
     ANYWHERE,
     RECALL,
     TOP,
     WHERE,
+    Scored,
     Wanted,
     draw_from_files,
     draw_from_rows,
-    read_groups,
     read_scores,
 )
 from topbin.job.files import MODEL, REPORT, report_of
 from topbin.job.result import in_front, unused
 from topbin.store.models import load
-from topbin.store.runs import damaged, read_result, write_result
+from topbin.store.runs import RESULT, read_result, write_result
 
 ANSWER, ABOUT = "is_positive", "about this file"
 WAIT = stored_answers.WAIT
+TRIES = 2  # to judge while others label, before they have to wait
 ENOUGH = 30  # answers with which the audit that assumes least leads
 HOW = {
     "simple": "Random rows, drawn without a look at the score.",
     "stratified": "Random rows, equally many from each group of similar scores, in random order.",
+    "weighted": "Random rows, with more of those that look like the rarer class, in random order.",
     TOP: "Random rows of the top bin, in random order.",
     RECALL: "Random rows from both sides of the threshold, in random order.",
 }
+RANDOM = ("simple", "stratified", "weighted")  # ways to draw from all unlabeled rows
 ROWS_NOT_GROUPS = " Rows were drawn, not groups: judge each by itself."
 # Rows that were drawn at random are a random sample of these rows, however they are grouped.
 OF_THESE_ROWS = "rows were drawn, not groups, so it holds for these rows"
@@ -227,7 +232,7 @@ def read_audit(
         stored = _draw_of(frame["row"].tolist(), draws, answers)
         given = read_answers(frame.set_index("row")[ANSWER].loc[stored["row"]])
         add_answers(folder, dict(zip(stored["row"], given, strict=True)), force=force)
-        return _judge(folder, recall)
+    return judge_audit(folder, recall=recall)
 
 
 def read_answered(run: str | Path, answers: str | Path, *, force: bool = False) -> int:
@@ -249,23 +254,55 @@ def judge_audit(run: str | Path, *, recall: float | None = None) -> AuditResult:
 
     The audit that assumes least leads, if it has enough answers; `others` are those of other kinds.
     """
-    with lock(Path(run), wait=WAIT):
-        return _judge(Path(run), recall)
-
-
-def _judge(folder: Path, recall: float | None) -> AuditResult:
+    folder = Path(run)
     if recall is not None:
         check_fraction(recall, "recall")
-    result, state = read_result(folder), read_state(folder)
-    judged, look = judged_state(folder, result, state, recall)
-    judged = replace(judged, gamma=_reconciled(folder, judged))
-    audited = {**result, "audit": judged.to_dict()}
-    html = report_of(folder, audited)  # may fail, and then nothing has changed
-    write_result(folder, audited)
-    write_text(folder / REPORT, html, force=True)
-    if look > len(state.looks):
-        add_look(folder, result["data"]["hash"], judged.kind, judged.interval)
-    return judged
+    # Drawing the report takes seconds. Nobody who labels has to wait for it: the folder is locked
+    # only to write, if nothing has changed meanwhile.
+    for _ in range(TRIES):
+        ready = _Judged.of(folder, recall)
+        with lock(folder, wait=WAIT):
+            if ready.files == _files(folder):
+                return ready.written(folder)
+    with lock(folder, wait=WAIT):
+        return _Judged.of(folder, recall).written(folder)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """What is to be written after an audit was judged, and the files that it was read from."""
+
+    files: tuple[Any, ...]
+    audit: AuditResult
+    result: Mapping[str, Any]
+    html: str
+    is_look: bool
+
+    @classmethod
+    def of(cls, folder: Path, recall: float | None) -> "_Judged":
+        files = _files(folder)
+        result, state = read_result(folder), read_state(folder)
+        judged, look = judged_state(folder, result, state, recall)
+        judged = replace(judged, gamma=_reconciled(folder, judged))
+        audited = {**result, "audit": judged.to_dict()}
+        html = report_of(folder, audited)  # may fail, and then nothing has changed
+        return cls(files, judged, audited, html, look > len(state.looks))
+
+    def written(self, folder: Path) -> AuditResult:
+        """Write all of it; the caller holds the lock."""
+        write_result(folder, self.result)
+        write_text(folder / REPORT, self.html, force=True)
+        if self.is_look:
+            data = self.result["data"]["hash"]
+            add_look(folder, data, self.audit.kind, self.audit.interval)
+        return self.audit
+
+
+def _files(folder: Path) -> tuple[Any, ...]:
+    """Which versions of the files that a judgement depends on are in the folder."""
+    names = RESULT, stored_answers.DRAWN, stored_answers.ANSWERS
+    found = (os.stat(folder / name) for name in names if os.path.exists(folder / name))
+    return tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
 
 
 def _reconciled(folder: Path, judged: AuditResult) -> Reconciled | None:
@@ -284,39 +321,38 @@ def judged_state(
     """What the answers of a state say, and the number of this look; nothing is written."""
     estimate = AlphaEstimate.from_dict(result["estimate"])
     look = max(1, len(state.looks) + state.is_new)
-    scores_p, scores_u, probabilities = read_scores(folder, result)
+    scored = read_scores(folder, result)
     found = []
     for where in (ANYWHERE, RECALL, TOP):
-        sample, said, top = pooled(folder, state, where, scores_u, result["data"]["n_u"])
+        drawn = pooled(folder, state, where, scored, result["data"]["n_u"])
+        sample, said = drawn.sample, drawn.answers
         if not {POSITIVE, NEGATIVE} & set(said) or not sample.drawn.all():
             continue
-        kind = where if where != ANYWHERE else _kind(state)
-        seen = [one["interval"] for one in state.looks[: look - 1] if one["kind"] == kind]
+        kinds = (where,) if where != ANYWHERE else RANDOM
+        seen = [one["interval"] for one in state.looks[: look - 1] if one["kind"] in kinds]
         within = max((low for low, _ in seen), default=0.0), min((h for _, h in seen), default=1.0)
         more: dict[str, Any] = {
             "confidence": estimate.confidence or CONFIDENCE,
             "look": look,
             "within": within,
         }
-        if where == TOP and top is not None:
-            found.append(judge_top(_worth(top, estimate), said, estimate, **more))
-            continue
-        one = judge(
-            sample, said, estimate, **more,
-            probabilities=probabilities if where == ANYWHERE else None,
-        )  # fmt: skip
-        if where == ANYWHERE and scores_p is not None:
-            positives = sample.rows[np.asarray(said) == POSITIVE]
-            one = replace(one, labels=_labels(folder, scores_p, scores_u, positives))
-        found.append(replace(one, kind=kind))
+        if where == TOP and drawn.top is not None:
+            found.append(judge_top(_worth(drawn.top, estimate), said, estimate, **more))
+        elif where == RECALL:
+            found.append(replace(judge(sample, said, estimate, **more), kind=RECALL))
+        else:
+            f_u = None if scored is None else scored.f_u
+            one = judge(sample, said, estimate, **more, probabilities=f_u)
+            labels = None if scored is None else _labels(scored, drawn)
+            found.append(replace(one, kind=kind_of(state), labels=labels))
     if result["data"].get("group"):
         found = [replace(one, assumes=f"{one.assumes}; {OF_THESE_ROWS}") for one in found]
     if not found:
         raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
     found.sort(key=lambda one: one.n_positive + one.n_negative < ENOUGH)
     bound = None
-    if scores_u is not None:
-        bound = _recall(folder, result, state, (scores_p, scores_u), recall, look)
+    if scored is not None:
+        bound = _recall(folder, result, state, scored, recall, look)
     return replace(found[0], others=tuple(found[1:]), recall=bound), look
 
 
@@ -328,41 +364,55 @@ def _worth(top: TopBin, estimate: AlphaEstimate) -> TopBin:
     return replace(top, worth_p=worth_p / estimate.n_p, worth_u=worth_u / estimate.n_u)
 
 
-def _labels(folder: Path, scores_p: Any, scores_u: Any, positives: Any) -> str:
-    """Whether the positives that were found score like the labeled ones, or their groups do."""
-    groups_p, groups_u = read_groups(folder)
-    if groups_p is None or groups_u is None:
-        return compare_labels(scores_p, scores_u[positives])
-    known, found = (
+def _labels(scored: Scored, drawn: Pooled) -> str:
+    """Whether the positives that were found score like the labeled ones, or their groups do.
+
+    Of labeled ones, as many are left out as the draw would have: like is compared with like.
+    """
+    positives = drawn.sample.rows[np.asarray(drawn.answers) == POSITIVE]
+    weights = drawn.sample.weights(scored.f_u, scored.f_p)
+    often = np.divide(1, weights, out=np.zeros(weights.size), where=weights > 0)
+    known = np.flatnonzero(kept(often))
+    if scored.groups_p is None or scored.groups_u is None:
+        return compare_labels(scored.p[known], scored.u[positives])
+    of_known, of_found = (
         np.bincount(codes, scores)[np.unique(codes)] / np.bincount(codes)[np.unique(codes)]
         for scores, codes in (
-            (scores_p, groups_p),
-            (scores_u[positives], groups_u[positives]),
+            (scored.p[known], scored.groups_p[known]),
+            (scored.u[positives], scored.groups_u[positives]),
         )
     )
-    return compare_labels(known, found, what="groups with positives")
+    return compare_labels(of_known, of_found, what="groups with positives")
 
 
 def _recall(
     folder: Path,
     result: Mapping[str, Any],
     state: AuditState,
-    scores: tuple[Any, Any],
+    scored: Scored,
     goal: float | None,
     look: int,
 ) -> RecallBound | None:
     """How many positives the candidates contain at least, from all random answers on each side.
 
-    Within a side, rows drawn anywhere are random too, and so are those drawn for this question.
+    Within a side, rows drawn anywhere are random too, and so are those drawn for this question. Of
+    rows that were not equally likely, some are left out so that the others are.
     """
-    threshold, (scores_p, scores_u) = result["candidates"]["threshold"], scores
-    drawn = [pooled(folder, state, where, scores_u, scores_u.size) for where in (ANYWHERE, RECALL)]
-    said = {row: one for sample, all_said, _ in drawn
-            for row, one in zip(sample.rows.tolist(), all_said, strict=True)}  # fmt: skip
-    asked = goal is not None or drawn[1][0].n > 0
+    threshold, scores_p, scores_u = result["candidates"]["threshold"], scored.p, scored.u
+    n_u = scores_u.size
+    drawn = [pooled(folder, state, where, scored, n_u) for where in (ANYWHERE, RECALL)]
+    if threshold is None or (goal is None and not drawn[1].sample.n):
+        return None
+    said: dict[int, str] = {}
+    for one in drawn:
+        weights, rows = one.sample.weights(scored.f_u), one.sample.rows
+        for side in (rows[scores_u[rows] >= threshold], rows[scores_u[rows] < threshold]):
+            alike = set(side[kept(weights[side], side)].tolist())
+            answers = zip(rows.tolist(), one.answers, strict=True)
+            said |= {row: answer for row, answer in answers if row in alike}
     rows = np.fromiter(said, np.int64, len(said))
-    is_above = scores_u[rows] >= threshold if asked and threshold is not None else None
-    if is_above is None or is_above.all() or not is_above.any():
+    is_above = scores_u[rows] >= threshold
+    if is_above.all() or not is_above.any():
         return None
     words = np.array(list(said.values()))
     is_positive, is_negative = words == POSITIVE, words == NEGATIVE
@@ -375,51 +425,24 @@ def _recall(
     return recall_bound(at, above, below, confidence=level, doubt=spent, goal=goal)
 
 
-def _kind(state: AuditState) -> str:
-    """How the random rows were drawn: "stratified" if any of them were drawn by strata."""
-    begun = (one for one in state.draws if state.is_begun(one) and "bin" not in one)
-    return "stratified" if any(len(one["sizes"]) > 1 for one in begun) else "simple"
-
-
-def pooled(
-    folder: Path, state: AuditState, where: str, scores_u: Any, n_u: int
-) -> tuple[AuditSample, list[str], TopBin | None]:
-    """All rows of one kind that people have reached, as one sample, with their answers."""
-    draws = [one for one in state.draws if one.get("where", ANYWHERE) == where]
-    bins = [one.get("bin") for one in draws if state.is_begun(one)]
-    draws = [one for one in draws if one.get("bin") == bins[-1]] if bins else []
-    seen: dict[int, tuple[str, int]] = {}
-    for one in draws:
-        for place, stratum, said in zip(
-            one["rows"], one["stratum"], state.answers_of(one), strict=True
-        ):
-            if said is not None:
-                seen.setdefault(place, (said, stratum))
-    rows = np.fromiter(seen, np.int64, len(seen))
-    if scores_u is not None and rows.size and rows.max() >= scores_u.size:
-        raise damaged(folder / MODEL, "it has scored other rows than the run has")
-    answers = [one for one, _ in seen.values()]
-    top = None if not bins or bins[-1] is None else TopBin.from_dict(bins[-1])
-    strata, sizes = np.zeros(rows.size, np.int64), [n_u]
-    if where == RECALL and top is not None:
-        strata = np.array([stratum for _, stratum in seen.values()], np.int64)
-        sizes = [top.n_u - top.above_u, top.above_u]
-    return AuditSample(rows, strata, tuple(sizes), 0), answers, top
-
-
 def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     """How many labels of each kind make the interval no wider than `width`."""
     folder, result = Path(run), read_result(run)
-    scores_p, scores_u, f_u = read_scores(folder, result)
-    top = None if scores_u is None else TopBin.at(scores_p, scores_u)
-    top = None if top is None else _worth(top, AlphaEstimate.from_dict(result["estimate"]))
+    scored, top = read_scores(folder, result), None
+    if scored is not None:
+        top = TopBin.at(scored.p, scored.u)
+        top = _worth(top, AlphaEstimate.from_dict(result["estimate"]))
     told = result["estimate"]
     # After an audit its α is the better guess.
     alpha = (result.get("audit") or told)["alpha"]
     return plan_width(
-        told["alpha"] if alpha is None else alpha, width, result["data"]["n_u"],
-        probabilities=f_u, top=top, confidence=told["confidence"] or CONFIDENCE,
-    )  # fmt: skip
+        told["alpha"] if alpha is None else alpha,
+        width,
+        result["data"]["n_u"],
+        probabilities=None if scored is None else scored.f_u,
+        top=top,
+        confidence=told["confidence"] or CONFIDENCE,
+    )
 
 
 def plan_audit(run: str | Path, error: float) -> AuditPlan:

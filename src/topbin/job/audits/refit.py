@@ -51,10 +51,12 @@ class Refit:
     candidates: int
     moved: int
     folder: str
+    weight: str | None = None  # the column whose weights rows have in training, if there is one
 
     def __str__(self) -> str:
+        by = "" if self.weight is None else f', rows weighted by "{self.weight}"'
         return (
-            f"trained with {self.answers:,} answers: accuracy on them, each held out, "
+            f"trained with {self.answers:,} answers{by}: accuracy on them, each held out, "
             f"{100 * self.accuracy:.1f} % (before: {100 * self.accuracy_before:.1f} %); "
             f"{self.moved:,} of {self.candidates:,} candidates are new, in {self.folder}"
         )
@@ -105,6 +107,7 @@ def refit_audit(run: str | Path, *, sql: str | None = None) -> Refit:
         candidates=n,
         moved=len(set(order.tolist()) - old),
         folder=str(folder / REFIT),
+        weight=data.named.get("weight"),
     )
 
 

@@ -16,15 +16,18 @@ from typing import Any
 
 from topbin.core.atomic import lock
 from topbin.core.errors import InputError
+from topbin.data.formats.text_files import FILE, TEXT
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.evaluate.audits.live import live_estimate
 from topbin.job.audits.answers import ANSWERS, WAIT, AuditState, read_state, write_answers
-from topbin.job.audits.audit import audit, judge_audit, pooled
-from topbin.job.audits.rows import ANYWHERE, TOP, read_scores
+from topbin.job.audits.audit import audit, judge_audit
+from topbin.job.audits.pooled import pooled
+from topbin.job.audits.rows import ANYWHERE, TOP, Scored, read_scores
 from topbin.job.files import CANDIDATES, read_stored
 from topbin.show.pictures import LARGE, Pictures, open_pictures
-from topbin.store.runs import read_result
+from topbin.store.runs import read_result, read_settings
 
+NO_FILES = "a frame", "an array of images"  # as settings call positives that were in memory
 AWAY = 30.0  # seconds without a sign of life after which a page no longer holds its row
 
 
@@ -40,10 +43,10 @@ class Review:
     where: str | None
     rows: Mapping[int, Sequence[tuple[str, str]]]
     result: Mapping[str, Any]
-    scores_u: Any = None
-    probabilities: Any = None
+    scored: Scored | None = None
     given: "Counter[str]" = field(default_factory=Counter)  # answers saved through this Review
     pictures: Pictures | None = None  # of the images of the run, by path
+    question: str = "Is this row positive?"
     _state: AuditState = field(init=False)
     _stamp: Any = None
     _held: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -122,12 +125,12 @@ class Review:
         if self.where not in (ANYWHERE, TOP):
             return None
         n_u, told = self.result["data"]["n_u"], self.result["estimate"]
-        sample, said, top = pooled(self.folder, state, self.where, self.scores_u, n_u)
-        if not {POSITIVE, NEGATIVE} & set(said):
+        found = pooled(self.folder, state, self.where, self.scored, n_u)
+        known = found.in_order(None if self.scored is None else self.scored.f_u)
+        if not {POSITIVE, NEGATIVE} & set(known["answers"]):
             return None
-        level, f_u = told["confidence"] or 0.95, self.probabilities
-        f = None if f_u is None else f_u[sample.rows]
-        alpha, interval = live_estimate(said, confidence=level, top=top, f=f, f_u=f_u)
+        level = told["confidence"] or 0.95
+        alpha, interval = live_estimate(**known, confidence=level, top=found.top)
         return {"alpha": alpha, "interval": interval, "confidence": level}
 
     def judged(self) -> dict[str, Any] | None:
@@ -203,12 +206,13 @@ def open_review(
     """
     folder, result = Path(run), read_result(run)
     pictures = open_pictures(folder) if "image" in result["data"] else None
+    question = question_of(result["data"], read_settings(folder))
     if candidates:
         frame = read_stored(folder, CANDIDATES)
         drawn = {row for one in read_state(folder).draws for row in one["row"]}
         frame = frame[~frame["row"].isin(drawn)]
         rows = _texts(frame["row"], frame.drop(columns="row"))
-        return Review(folder, None, rows, result, pictures=pictures)
+        return Review(folder, None, rows, result, pictures=pictures, question=question)
     audits = audit(folder)
     state = audits.state
     alike = [one for one in state.draws if one.get("where", ANYWHERE) == where]
@@ -216,13 +220,34 @@ def open_review(
     if begun is None:
         frame = audits.draw(n, where=where, stratified=stratified, sql=sql)
     else:
-        is_stratified = where == ANYWHERE and len(begun["sizes"]) > 1
+        is_stratified = where == ANYWHERE and len(begun["sizes"]) > 1 and "expected" not in begun
         how = {"where": where, "stratified": is_stratified, "seed": begun["seed"], "sql": sql}
         frame = audits.draw(len(begun["row"]), **how)
     # Around the columns of the table, a draw has the number, the answer and a note.
     rows = _texts(frame["row"], frame.iloc[:, 2:-1])
-    _, scores_u, probabilities = read_scores(folder, result)
-    return Review(folder, where, rows, result, scores_u, probabilities, pictures=pictures)
+    known: Any = {"pictures": pictures, "question": question}
+    return Review(folder, where, rows, result, read_scores(folder, result), **known)
+
+
+def question_of(data: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """What "yes" means, in the words of whoever named the data of the run.
+
+    >>> question_of({"image": {}}, {"positives": "photos/ships"})
+    'Is this image positive, like those in "photos/ships"?'
+    >>> question_of({"label": "is_fraud", "label_note": "1 = positive (9 rows), …"}, {})
+    'Is this row positive: is_fraud = 1?'
+    """
+    is_text = data.get("features") == [TEXT] and data.get("id") == FILE
+    one = "image" if "image" in data else "text" if is_text else "row"
+    value, marked, _ = str(data.get("label_note", "")).partition(" = positive (")
+    if settings.get("positives"):
+        given = settings["positives"]
+        named = given if isinstance(given, str) else ", ".join(given)
+        like = "the known ones" if named in NO_FILES else f'those in "{named}"'
+        return f"Is this {one} positive, like {like}?"
+    if data.get("label") and marked:
+        return f"Is this {one} positive: {data['label']} = {value}?"
+    return f"Is this {one} positive?"
 
 
 def _texts(numbers: Any, frame: Any) -> dict[int, list[tuple[str, str]]]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from topbin.core.errors import InputError
 from topbin.engines.local import Local
-from topbin.evaluate.audit import AuditSample, TopBin, draw, draw_stratified
+from topbin.evaluate.audit import AuditSample, TopBin, draw, draw_stratified, draw_weighted
 from topbin.job.audits.answers import AuditState
 from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
 from topbin.job.files import MODEL, numbered, read_stored, unlabeled_rows
@@ -52,11 +52,27 @@ class Wanted:
 
     def _is_like(self, drawn: Mapping[str, Any]) -> bool:
         is_plain = self.where != ANYWHERE or not self.stratified or self.n < 10
+        by_strata = len(drawn["sizes"]) > 1 and "expected" not in drawn
         return (
             len(drawn["row"]) == self.n
             and drawn.get("where", ANYWHERE) == self.where
-            and (self.where != ANYWHERE or is_plain == (len(drawn["sizes"]) == 1))
+            and (self.where != ANYWHERE or is_plain != by_strata)
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Held-out scores of known positives and of unlabeled rows, and the probabilities of each.
+
+    Rows in groups have the group of each too.
+    """
+
+    p: Any
+    u: Any
+    f_p: Any
+    f_u: Any
+    groups_p: Any = None
+    groups_u: Any = None
 
 
 def draw_from_rows(
@@ -72,33 +88,30 @@ def draw_from_rows(
     if again is not None:
         sample = AuditSample.from_dict(dict(again))
         top = TopBin.from_dict(again["bin"]) if "bin" in again else None
-    elif asked.where == ANYWHERE and not asked.stratified:
-        free = np.setdiff1d(np.arange(len(frame)), taken)
-        sample = draw(free.size, asked.n, seed=asked.seed or 0)
-        sample = replace(sample, rows=free[sample.rows], sizes=(len(frame),))
     else:
-        scores_p, scores_u, _ = read_scores(folder, result)
-        sample, top = _draw_by_score(asked, scores_p, scores_u, taken, result["candidates"])
+        sample, top = _draw_by_score(asked, scores_of(folder), taken, result["candidates"])
     if sample.rows.max() >= len(frame):
         raise damaged(folder / MODEL, "it has scored other rows than the run has")
     return sample, frame.iloc[sample.rows].reset_index(drop=True), top
 
 
 def _draw_by_score(
-    asked: Wanted, scores_p: Any, scores_u: Any, taken: Sequence[int], candidates: Any
+    asked: Wanted, scored: Scored, taken: Sequence[int], candidates: Any
 ) -> tuple[AuditSample, TopBin | None]:
-    """A draw by strata, from the top bin, or from both sides of the candidates' threshold."""
-    seed, n = asked.seed or 0, asked.n
+    """A draw from all rows, from the top bin, or from both sides of the candidates' threshold."""
+    seed, n, scores_u = asked.seed or 0, asked.n, scored.u
+    if asked.where == ANYWHERE and not asked.stratified:
+        return draw_weighted(scored.f_u, n, seed=seed, taken=taken), None
     free = np.setdiff1d(np.arange(scores_u.size), taken)
     if asked.where == ANYWHERE:
         sample = draw_stratified(scores_u[free], n, seed=seed)
         return replace(sample, rows=free[sample.rows]), None
     if asked.where == TOP:
-        top = TopBin.at(scores_p, scores_u)
+        top = TopBin.at(scored.p, scores_u)
         free = free[scores_u[free] >= top.cut]
         sample = draw(free.size, n, seed=seed)
         return replace(sample, rows=free[sample.rows], sizes=(top.above_u,)), top
-    return _draw_around(scores_p, scores_u, free, n, seed, float(candidates["threshold"]))
+    return _draw_around(scored.p, scores_u, free, n, seed, float(candidates["threshold"]))
 
 
 def _draw_around(
@@ -153,24 +166,19 @@ def draw_from_files(
     return found, numbered(drawn, told["label"]), None
 
 
-def read_scores(folder: Path, result: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """Held-out scores of known positives and of unlabeled rows, and the probabilities of these.
+def read_scores(folder: Path, result: Mapping[str, Any]) -> Scored | None:
+    """The scores and probabilities of a run; None for one on a sample, which scored some rows."""
+    return None if "sample" in result["data"] else scores_of(folder)
 
-    A run on a sample has scores of some rows only, so it has none to give.
-    """
-    if "sample" in result["data"]:
-        return None, None, None
+
+def scores_of(folder: Path) -> Scored:
+    """The same of a run that has scored all of its rows."""
     with reading(folder / MODEL):
         model = load(folder / MODEL)
-        scores_p, scores_u = model.evidence_.scores
-        return scores_p, scores_u, model.posterior_(scores_u)
-
-
-def read_groups(folder: Path) -> tuple[Any, Any]:
-    """The groups of known positives and of unlabeled rows; None where rows are independent."""
-    with reading(folder / MODEL):
-        evidence = load(folder / MODEL).evidence_
-        return evidence.groups_p, evidence.groups_u
+        evidence = model.evidence_
+        scores_p, scores_u = evidence.scores
+        f_p, f_u = model.posterior_(scores_p), model.posterior_(scores_u)
+        return Scored(scores_p, scores_u, f_p, f_u, evidence.groups_p, evidence.groups_u)
 
 
 def _unlabeled(folder: Path, told: Mapping[str, Any], sql: str | None) -> Any:

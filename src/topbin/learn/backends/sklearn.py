@@ -27,7 +27,8 @@ class FoldedModels:
     """Copies of one classifier, each fitted without the rows of its own fold.
 
     `fold` gives each row's fold; rows with fold −1 belong to none and are scored by the mean of
-    all copies. With a single fold 0 one copy sees every row that is not −1.
+    all copies. With a single fold 0 one copy sees every row that is not −1. `is_positive` says
+    which rows are: a model whose `fit` takes `held_out` watches those of fold −1 while it trains.
     """
 
     def __init__(
@@ -38,9 +39,10 @@ class FoldedModels:
         *,
         seed: int = 0,
         sample_weight: Floats | None = None,
+        is_positive: Mask | None = None,
     ) -> None:
         self.estimator, self.X, self.fold, self.seed = estimator, X, fold, seed
-        self.sample_weight = sample_weight
+        self.sample_weight, self.is_positive = sample_weight, is_positive
         self.models: tuple[Any, ...] = ()
         self._scores = np.zeros(fold.size)
 
@@ -76,7 +78,14 @@ class FoldedModels:
         is_positive = np.arange(rows.size) < p.size
         model = seeded(self.estimator, self.seed + k)
         X, weights = _safe_indexing(self.X, rows), self._weights(rows, is_positive, risk)
-        return model.fit(X, is_positive.astype(int), **weights)
+        return model.fit(X, is_positive.astype(int), **weights, **self._held_out())
+
+    def _held_out(self) -> dict[str, Any]:
+        """The rows that no copy trains on, and which of them are positive, if `fit` takes them."""
+        if self.is_positive is None or not has_fit_parameter(self.estimator, "held_out"):
+            return {}
+        rows = np.flatnonzero(self.fold == -1)
+        return {"held_out": (_safe_indexing(self.X, rows), self.is_positive[rows])}
 
     def _weights(self, rows: RowNumbers, is_positive: Mask, risk: Risk) -> dict[str, Floats]:
         """Row weights that make a weighted fit minimize the risk, if fit takes any."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from topbin.core.checks import Scores, check_count, look_up, refuse_nan
 from topbin.core.errors import InputError
+from topbin.data.images.rows import Images
 from topbin.learn.backends.distributed import ALONE, Team
 from topbin.learn.backends.needs_torch import Tensor, nn, torch
 from topbin.learn.backends.optim import Optim, default_optim, logit_of, mean_losses
@@ -22,6 +23,7 @@ from topbin.learn.risk import Learner, Risk
 from topbin.learn.select import RowNumbers, n_rows
 
 SCORED_AT_ONCE = 1000
+IMAGES_AT_ONCE = 250  # of those on the disk; as many train at once, so this takes no more memory
 MOST_VALUES = 10**7  # in the rows that are scored at once, or that a net is prepared with
 SMALL = 1_000_000  # parameters; below it a second thread costs more time than it saves
 
@@ -85,7 +87,7 @@ class TorchBackend:
         X = self._rows(X, "X")
         self.net.eval()
         with self._threads(), torch.inference_mode():
-            parts = torch.split(self.team.share(torch.arange(n_rows(X))), self._at_once())
+            parts = torch.split(self.team.share(torch.arange(n_rows(X))), self._at_once(X))
             logits = [self._logits(take(X, rows, "X"), rows.numel()) for rows in parts]
             whole = self.team.whole(torch.cat(logits), n_rows(X))
         return refuse_nan(whole.to(self._dtype()).cpu().numpy(), self.net)
@@ -197,9 +199,10 @@ class TorchBackend:
         self.optimizer.load_state_dict(deepcopy(state.optimizer))
         self.rng, self.epochs = state.rng.clone(), state.epochs
 
-    def _at_once(self) -> int:
+    def _at_once(self, X: Any) -> int:
         """So many rows are scored at once: fewer of large images, because of memory."""
-        return min(SCORED_AT_ONCE, max(50, MOST_VALUES // max(1, prod(self.row_shape or ()))))
+        most = IMAGES_AT_ONCE if isinstance(X, Images) else SCORED_AT_ONCE
+        return min(most, max(50, MOST_VALUES // max(1, prod(self.row_shape or ()))))
 
     def _dtype(self) -> torch.dtype:
         floats = (p.dtype for p in self.net.parameters() if p.is_floating_point())
@@ -246,6 +249,11 @@ def torch_backend(
     "auto" is the 512-512 net for tables, the fast net for images (channels first), and the
     5000-5000-50 net for anything else. Initial weights and batches both depend on `seed`. A net
     that is prepared sees rows of X and of X_u.
+
+    >>> from topbin.learn import find_learner
+    >>> model = torch_backend(find_learner("pvu"), torch.zeros(6, 3))
+    >>> model.scores(torch.zeros(2, 3)).shape
+    (2,)
     """
     name, kind = None, kind_of(net, X)
     if isinstance(net, str):

@@ -20,7 +20,8 @@ from topbin.learn.loop import NEAR_ONE, Epoch
 from topbin.learn.posterior import Posterior, fit_posterior
 from topbin.learn.risk import Learner
 from topbin.learn.select import Floats, RowNumbers
-from topbin.mpe.estimate import add_alarms, estimate_alpha
+from topbin.learn.tilt import tilted
+from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
 
 Notes = tuple[str, ...]
@@ -150,14 +151,23 @@ def run_crossfit(
 
 
 def judge(
-    evidence: Evidence, options: FitOptions, alpha: float | None = None, notes: Notes = ()
+    evidence: Evidence,
+    options: FitOptions,
+    alpha: float | None = None,
+    notes: Notes = (),
+    *,
+    tilts: bool = False,
 ) -> AlphaEstimate:
-    """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
+    """The estimate of α from held-out scores; a given α is taken, and judged by the same scores.
+
+    If the scores are logits that `tilts` are read from, α is moved before limits and alarms look.
+    """
     if alpha is None:
         # An interval of weighted positives must contain the error of the weights, which only the
         # one who made them can tell.
         confidence = options.confidence if evidence.weight_p is None else None
-        found = estimate_alpha(evidence, method=options.method, confidence=confidence)
+        found = find_method(options.method).read(evidence)
+        found = add_alarms(tilted(found, evidence) if tilts else found, evidence, confidence)
         return replace(found, notes=(*found.notes, *notes))
     tails = evidence.tails
     given = AlphaEstimate(

@@ -6,6 +6,7 @@ Imported only when a net is asked for, so that the plain install never needs tor
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from time import monotonic
 from typing import Any
 
@@ -23,23 +24,41 @@ from topbin.learn.crossfit import Progress
 from topbin.learn.groups import folds_of
 from topbin.learn.learners.tedn import TEDN, mean_alpha
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, train
+from topbin.learn.nets import Net
 from topbin.learn.posterior import fit_posterior
 from topbin.learn.risk import Learner
 from topbin.learn.select import Floats, RowNumbers, Split, n_rows, split_rows
+from topbin.learn.tilt import tilted
 
+TURN = 1000  # between the seeds of nets that take turns
 STEADY = "α is the mean of the estimates of the last {} epochs, because single ones vary"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetModel:
-    """A trained net that scores new rows, scaled as the rows it was trained on."""
+    """A trained net that scores new rows, scaled as the rows it was trained on.
+
+    With `others`, which held other rows out, the score is the mean logit of all.
+    """
 
     backend: TorchBackend
     scaler: StandardScaler | None
+    others: tuple[TorchBackend, ...] = ()
 
     def scores(self, X: Any) -> Floats:
         """One logit per row."""
-        return self.backend.scores(scaled(X, self.scaler)).astype(np.float64)
+        rows, nets = scaled(X, self.scaler), (self.backend, *self.others)
+        found: Floats = np.mean([net.scores(rows).astype(np.float64) for net in nets], axis=0)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedNet:
+    """One net, its epochs, and what happened on the way."""
+
+    backend: TorchBackend
+    history: Sequence[Epoch]
+    alarms: tuple[Alarm, ...]
 
 
 def fit_net(
@@ -49,10 +68,11 @@ def fit_net(
     learner: Learner,
     alpha: float | None = None,
 ) -> FittedModel:
-    """Train a net on two samples, until it has settled, time is up, or its limit is reached.
+    """Train nets on two samples, each until it has settled, time is up, or its limit is reached.
 
     An α that the learner needs and is not given is found by (TED)ⁿ first. Processes that torchrun
-    started train together; afterwards each scores new rows by itself.
+    started train together; afterwards each scores new rows by itself. Where several nets take
+    turns, each holds out other rows, and α is read from the held-out rows of all.
     """
     notes: tuple[str, ...] = ()
     if learner.needs_alpha and alpha is None:
@@ -60,37 +80,104 @@ def fit_net(
         alpha, notes = fitting.usable(first)
     plan, team = options.plan or NetPlan(), find_team()
     scaler = fit_scaler(samples) if isinstance(net, str) else None
-    inside, held = _hold_out(samples, scaler, plan.holdout, options.seed)
-    own = held.together  # the groups of the held-out rows
-    kind = kind_of(net, inside.X_p)
+    kind = kind_of(net, samples.X_p)
+    rows = n_rows(samples.X_p) + n_rows(samples.X_u)
+    nets, found, parts = plan.turns(learner, kind, rows), list[TrainedNet](), list[Evidence]()
+    for inside, held in _hold_outs(samples, scaler, plan.holdout, nets, options.seed):
+        if found and team.any(monotonic() > options.deadline):
+            break
+        own = replace(options, plan=replace(plan, nets=nets), seed=options.seed + TURN * len(found))
+        found.append(train_net(net, inside, held, own, learner, alpha, len(found), team))
+        parts.append(_held_out_scores(found[-1].backend, held))
+    evidence = _joined(parts)
+    epochs = (epoch for each in found for epoch in each.history)
+    history = [replace(epoch, epoch=number) for number, epoch in enumerate(epochs, 1)]
+    estimate = fitting.judge(evidence, options, alpha, notes)
+    if learner.estimates_alpha and options.method == TRACKED_BY:
+        estimate = _refined(estimate, evidence, history, kind, len(found))
+    alarms = (alarm for each in found for alarm in each.alarms)
+    estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
+    posterior = fit_posterior(*evidence.scores, estimate.alpha)
+    backends = [each.backend for each in found]
+    model = NetModel(backends[0], scaler, tuple(backends[1:]))
+    return FittedModel(model, posterior, estimate, history, evidence)
+
+
+def train_net(
+    net: str | nn.Module,
+    inside: TwoSamples,
+    held: TwoSamples | None,
+    options: FitOptions,
+    learner: Learner,
+    alpha: float | None = None,
+    earlier: int = 0,
+    team: Team = ALONE,
+    *,
+    watch_warm: bool = True,
+) -> TrainedNet:
+    """Train a net on some rows, by what those held out say; so many `earlier` ones were trained."""
+    plan, kind = options.plan, kind_of(net, inside.X_p)
     warm, most = plan.phases(learner, kind)
     backend = torch_backend(
         learner, inside.X_p, X_u=inside.X_u, net=net, optim=plan.optim, augment=plan.augment,
         batch=plan.batch, seed=options.seed, device=plan.device, team=team, weights=inside.weights,
         phases=(warm, most) if warm else (most,),
     )  # fmt: skip
+    holdout = None if held is None else (held.X_p, held.X_u)
     run = partial(
         train, backend, learner, inside.X_p, inside.X_u,
-        alpha=alpha, holdout=(held.X_p, held.X_u), epochs=most, warm_start=warm,
-        warm_stop=plan.warm is None and kind.warm is None and warm > 0,
+        alpha=alpha, holdout=holdout, epochs=most, warm_start=warm,
+        warm_stop=plan.warm is None and kind.warm is None and warm > 0, watch_warm=watch_warm,
     )  # fmt: skip
-    rows = (inside.X_p, inside.X_u, held.X_p, held.X_u, *(inside.weights or ()))
+    rows = (inside.X_p, inside.X_u, *(holdout or ()), *(inside.weights or ()))
     about = f"{learner.name} {learner.at(alpha)} {alpha} {warm} {plan.warm}"
     done, epochs = _kept(plan.checkpoint, backend, rows, about, run)
-    history, alarms = _follow(done, epochs, warm + most, options, team)
+    steps = warm + most
+    history, alarms = _follow(done, epochs, earlier * steps, plan.nets * steps, options, team)
+    return TrainedNet(backend, history, alarms)
+
+
+def _held_out_scores(backend: TorchBackend, held: TwoSamples) -> Evidence:
+    """The last that the net does with its team: scores of the rows that it did not train on."""
     scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held.X_p, held.X_u))
-    evidence = Evidence(scores_p, scores_u)
-    if own is not None:
-        n_p = scores_p.size
-        evidence = replace(evidence, groups_p=own.groups[:n_p], groups_u=own.groups[n_p:])
     backend.team, backend.weights = ALONE, None
-    estimate = fitting.judge(evidence, options, alpha, notes)
-    if learner.estimates_alpha and options.method == TRACKED_BY:
-        estimate = estimate.moved_to(mean_alpha(history, last=kind.last))
-        estimate = replace(estimate, notes=(*estimate.notes, STEADY.format(kind.last)))
-    estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
-    posterior = fit_posterior(*evidence.scores, estimate.alpha)
-    return FittedModel(NetModel(backend, scaler), posterior, estimate, history, evidence)
+    evidence, together, n_p = Evidence(scores_p, scores_u), held.together, scores_p.size
+    if together is None:
+        return evidence
+    return replace(evidence, groups_p=together.groups[:n_p], groups_u=together.groups[n_p:])
+
+
+def _joined(parts: Sequence[Evidence]) -> Evidence:
+    """The held-out rows of all nets; their logits have one scale, because one recipe made them.
+
+    No group is held out by two nets, and each net numbers its own from 0.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    names = ["scores_p", "scores_u"]
+    if parts[0].groups_p is not None:
+        rows = np.cumsum([0, *(sum(map(len, part.scores)) for part in parts)])
+        parts = [
+            replace(part, groups_p=part.groups_p + start, groups_u=part.groups_u + start)
+            for part, start in zip(parts, rows, strict=False)
+        ]
+        names += ["groups_p", "groups_u"]
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in names
+    }
+    return Evidence(**joined, crossfitted=True)
+
+
+def _refined(
+    estimate: AlphaEstimate, evidence: Evidence, history: Sequence[Epoch], kind: Net, nets: int
+) -> AlphaEstimate:
+    """α of (TED)ⁿ from more than BBE after the last epoch: bench/results/fast_net.md has why."""
+    if kind.tilts:
+        return tilted(estimate, evidence)
+    if nets > 1:
+        return estimate
+    moved = estimate.moved_to(mean_alpha(history, last=kind.last))
+    return replace(moved, notes=(*estimate.notes, STEADY.format(kind.last)))
 
 
 def _estimate_first(
@@ -106,40 +193,47 @@ def _estimate_first(
     return fitting.fit_table(table, replace(options, estimator=None, plan=None), TEDN).estimate
 
 
-def _hold_out(
-    samples: TwoSamples, scaler: StandardScaler | None, share: float, seed: int
-) -> tuple[TwoSamples, TwoSamples]:
-    """Rows to train on, with weights of mean 1 so that steps keep their size, and the others."""
-    (inside_p, held_p), (inside_u, held_u) = _splits(samples, share, seed)
-    together = samples.together
-    if together is not None:
-        n_p = n_rows(samples.X_p)
-        together = together.at(np.concatenate([held_p, n_p + held_u]))
+def _hold_outs(
+    samples: TwoSamples, scaler: StandardScaler | None, share: float, nets: int, seed: int
+) -> Iterator[tuple[TwoSamples, TwoSamples]]:
+    """For each net, rows to train on and the others.
+
+    The weights of rows to train on have mean 1, so that steps keep their size.
+    """
     X_p, X_u = scaled(samples.X_p, scaler), scaled(samples.X_u, scaler)
-    weights = None
-    if samples.weights is not None:
-        w_p, w_u = samples.weights[0][inside_p], samples.weights[1][inside_u]
-        mean = np.concatenate([w_p, w_u]).mean()
-        if mean == 0:
-            raise InputError("TB012", "all rows to train on have a weight of zero.")
-        weights = w_p / mean, w_u / mean
-    inside = TwoSamples(pick(X_p, inside_p), pick(X_u, inside_u), weights)
-    return inside, TwoSamples(pick(X_p, held_p), pick(X_u, held_u), together=together)
+    for (inside_p, held_p), (inside_u, held_u) in _splits(samples, share, nets, seed):
+        together = samples.together
+        if together is not None:
+            n_p = n_rows(samples.X_p)
+            together = together.at(np.concatenate([held_p, n_p + held_u]))
+        weights = None
+        if samples.weights is not None:
+            w_p, w_u = samples.weights[0][inside_p], samples.weights[1][inside_u]
+            mean = np.concatenate([w_p, w_u]).mean()
+            if mean == 0:
+                raise InputError("TB012", "all rows to train on have a weight of zero.")
+            weights = w_p / mean, w_u / mean
+        inside = TwoSamples(pick(X_p, inside_p), pick(X_u, inside_u), weights)
+        yield inside, TwoSamples(pick(X_p, held_p), pick(X_u, held_u), together=together)
 
 
-def _splits(samples: TwoSamples, share: float, seed: int) -> tuple[Split, Split]:
-    """For P and for U, rows to train on and rows held out: a share of them, or one fold of groups.
+def _splits(
+    samples: TwoSamples, share: float, nets: int, seed: int
+) -> Iterator[tuple[Split, Split]]:
+    """For each net, of P and of U, rows to train on and rows held out.
 
-    Groups are held out whole, so that their fold is one of round(1/share).
+    A single net holds out a share of the rows, or of the groups the fold of that size: groups are
+    held out whole. Several nets hold out one fold each, so that every row is held out once.
     """
     n_p, n_u = n_rows(samples.X_p), n_rows(samples.X_u)
-    if samples.together is None:
+    if samples.together is None and nets == 1:
         rng = np.random.default_rng(seed)
-        return split_rows(n_p, rng, share=share), split_rows(n_u, rng, share=share)
-    is_positive, folds = np.arange(n_p + n_u) < n_p, max(2, round(1 / share))
-    inside, held = next(iter(folds_of(is_positive, folds, seed, together=samples.together)))
-    splits = (inside[inside < n_p], held[held < n_p]), (inside[inside >= n_p], held[held >= n_p])
-    return splits[0], (splits[1][0] - n_p, splits[1][1] - n_p)
+        yield split_rows(n_p, rng, share=share), split_rows(n_u, rng, share=share)
+        return
+    is_positive, folds = np.arange(n_p + n_u) < n_p, max(2, round(1 / share)) if nets == 1 else nets
+    for fold in islice(folds_of(is_positive, folds, seed, together=samples.together), nets):
+        (in_p, in_u), (held_p, held_u) = ((rows[rows < n_p], rows[rows >= n_p]) for rows in fold)
+        yield (in_p, held_p), (in_u - n_p, held_u - n_p)
 
 
 def _kept(
@@ -156,7 +250,12 @@ def _kept(
 
 
 def _follow(
-    done: Sequence[Epoch], epochs: Iterator[Epoch], total: int, options: FitOptions, team: Team
+    done: Sequence[Epoch],
+    epochs: Iterator[Epoch],
+    earlier: int,
+    total: int,
+    options: FitOptions,
+    team: Team,
 ) -> tuple[list[Epoch], tuple[Alarm, ...]]:
     """Take epochs until they have settled or time is up; a loss that diverges ends them."""
     history = list(done)
@@ -166,7 +265,7 @@ def _follow(
         for epoch in epochs:
             history.append(epoch)
             if options.on_event is not None and team.leads:
-                options.on_event(Progress(epoch.epoch, total, epoch))
+                options.on_event(Progress(earlier + epoch.epoch, total, epoch))
             if epoch.settled or team.any(monotonic() > options.deadline):
                 break
     except Diverged as error:

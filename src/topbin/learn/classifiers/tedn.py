@@ -74,12 +74,16 @@ class TEDnClassifier(PUClassifier):
         X, is_positive, known = self._read_all(X, y)
         table = self._weighted(self._table(X, is_positive, known), options, again=True)
         fitted = fitting.from_crossfit(
-            fit, table, lambda own: estimate or fitting.judge(own, options)
+            fit, table, lambda own: estimate or self._judge(own, options)
         )
         return self._store(replace(fitted, evidence=evidence or fitted.evidence), X, known)
 
     def _learner(self) -> Learner:
         return TEDN
+
+    def _judge(self, evidence: Evidence, options: FitOptions) -> AlphaEstimate:
+        """α from the held-out scores of a cross-fit."""
+        return fitting.judge(evidence, options)
 
     def _weighted(
         self, table: TrainingTable, options: FitOptions, *, again: bool = False

@@ -76,7 +76,8 @@ class ScarTest:
         p = f"p = {self.p_value:.3f}, {seen}"
         if self.is_alarm:
             return f"the labels do not look random ({p})"
-        found = f"no sign of biased labels ({p}), which is not a proof"
+        # An audit can find bias among positives that do not look like it; both are true then.
+        found = f"no sign of biased labels among rows that look positive ({p}), which is no proof"
         if self.says_nothing:
             found = f"the test could not show anything ({p})"
         return (

@@ -180,6 +180,7 @@ function place_range(id, interval) {
 function picture() {
   const { first, live, judged, where } = about, now = judged ?? live;
   find("run").textContent = about.run;
+  find("question").textContent = about.question;
   find("alpha").hidden = !where;
   if (!where) return;
   place_range("range-first", first.interval);
@@ -189,7 +190,9 @@ function picture() {
   find("alpha-text").textContent = now
     ? `α = ${percent(now.alpha)} (${range(now.interval)}) ${judged ? "with the audit" : "so far"}`
     : "α follows from your answers";
-  const before = `Before the audit: ${percent(first.alpha)}${first.interval ? ` (${range(first.interval)})` : ""}, the gray frame.`;
+  const point = first.alpha === null ? "" : `α ${first.sign} ${percent(first.alpha)}`;
+  const ends = first.interval ? `interval ${range(first.interval)}, the gray frame` : "";
+  const before = `Before the audit: ${[point, ends].filter(Boolean).join("; ")}.`;
   find("alpha-note").textContent = now && !judged
     ? `${before} The interval holds whenever you stop.` : before;
 }
