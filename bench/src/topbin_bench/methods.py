@@ -110,7 +110,7 @@ CONTENDERS = {
     for contender in (
         *_estimators(),
         *_learners(),
-        Contender(DEFAULT, DEFAULT, "our default: nested (TED)ⁿ over boosted trees", *ALL),
+        Contender(DEFAULT, DEFAULT, "our default: (TED)ⁿ over boosted trees or fast nets", *ALL),
         *_warm_starts(),
     )
 }

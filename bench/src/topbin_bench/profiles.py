@@ -95,6 +95,13 @@ def _cpu(net: str, width: int) -> Mapping[Kind, Settings]:
     }  # fmt: skip
 
 
+def _fast() -> Mapping[Kind, Settings]:
+    """Nets of `topbin.learn` for two cores, with their own optimizer and schedule."""
+    photos = Settings("fast", warm_start=10, epochs=6, every=1, last=2, batch=125)
+    digits = replace(photos, warm_start=4, epochs=3)
+    return {**_cpu("resnet18", 8), "digits": digits, "image": photos, "images": photos}
+
+
 PROFILES = {
     profile.name: profile
     for profile in (
@@ -111,6 +118,12 @@ PROFILES = {
             "the same, with a narrow All-CNN for photographs",
             3,
             _cpu("allconv", 16),
+        ),
+        Profile(
+            "fast",
+            "the fast net with its own schedule for digits and photographs; the rest as in cpu",
+            5,
+            _fast(),
         ),
         Profile(
             "smoke",

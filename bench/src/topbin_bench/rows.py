@@ -69,9 +69,19 @@ class Directions:
         return dense
 
 
-def for_net(split: Split) -> Callable[[Any], Any]:
-    """How a net reads rows: sparse rows become dense, in a way learned from the training rows."""
-    return Directions(stack(split.X_p, split.X_u)) if issparse(split.X_p) else unchanged
+def for_net(split: Split, net: str) -> Callable[[Any], Any]:
+    """How a net reads rows: sparse rows become dense, in a way learned from the training rows.
+
+    Convolutions need to know that a digit has one channel.
+    """
+    if issparse(split.X_p):
+        return Directions(stack(split.X_p, split.X_u))
+    return one_channel if net.startswith("fast") and split.X_p.ndim == 3 else unchanged
+
+
+def one_channel(X: Any) -> Any:
+    """Gray images (n, height, width) as (n, 1, height, width)."""
+    return X[:, None]
 
 
 def for_default(X: Any) -> Callable[[Any], Any]:

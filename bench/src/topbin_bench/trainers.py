@@ -5,7 +5,7 @@ estimators read the rows themselves. Only methods that say so are told α.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from topbin.learn import (
     Backend,
     Epoch,
     Learner,
+    NetPlan,
     Plan,
     find_learner,
     keep_lowest,
@@ -61,13 +62,14 @@ def fit_net(
 ) -> Iterator[Fitted]:
     """Train a net of the profile and yield after each epoch that is measured.
 
-    Learners without a warm start train for the same number of epochs in total.
+    Learners without a warm start train for the same number of epochs in total; with a net that has
+    its own schedule, those that discard get the warm start too and the others only its epochs.
     """
     learner = find_learner(learner_name)
-    read = for_net(split)
-    model = backend(learner, read(split.X_p).shape[1:], settings, seed)
-    warm = settings.warm_start if warm_start is None else warm_start
-    warm = warm if learner.estimates_alpha else 0
+    read = for_net(split, settings.net)
+    model, warm, most = backend(learner, read(split.X_p), read(split.X_u), settings, seed)
+    if warm and warm_start is not None:
+        warm, most = warm_start, settings.total - warm_start
     epochs = train(
         model,
         learner,
@@ -77,7 +79,7 @@ def fit_net(
         holdout=(read(split.held_p), read(split.held_u)),
         warm_start=warm,
         warm_stop=warm_stop,
-        epochs=settings.total - warm,
+        epochs=most,
         least_kept=LEAST_KEPT,
     )
 
@@ -89,19 +91,43 @@ def fit_net(
             yield Fitted(epoch, learner, scores, *(scores(X) for X in split.holdout))
 
 
-def backend(learner: Learner, shape: tuple[int, ...], settings: Settings, seed: int) -> Backend:
-    """A net of the profile with the paper's optimizer; images are cropped and flipped."""
+def backend(
+    learner: Learner, X_p: Any, X_u: Any, settings: Settings, seed: int
+) -> tuple[Backend, int, int]:
+    """A net of the profile, the epochs of its warm start, and those after it.
+
+    A net with its own schedule is trained as `topbin.learn` does it; the others have the paper's
+    optimizer, and images are cropped and flipped.
+    """
     # Imported here because workers that fit no net need not load torch.
     import torch
 
-    from topbin.learn import NETS, TorchBackend, build_net, crop_and_flip, default_optim
+    from topbin.learn import (
+        NETS,
+        TorchBackend,
+        build_net,
+        crop_and_flip,
+        default_optim,
+        torch_backend,
+    )
 
-    net = build_net(settings.net, shape, size=settings.size, seed=seed)
+    kind = NETS[settings.net]
+    if kind.warm is not None:
+        kind = replace(kind, epochs=settings.epochs, warm=settings.warm_start)
+        warm, most = NetPlan().phases(learner, kind)
+        model = torch_backend(
+            learner, X_p, X_u=X_u, net=settings.net, batch=settings.batch, seed=seed,
+            phases=(warm, most) if warm else (most,),
+        )  # fmt: skip
+        return model, warm, most
+    net = build_net(settings.net, X_p.shape[1:], size=settings.size, seed=seed)
     augment = None
-    if NETS[settings.net].images:  # with this layout of the weights convolutions take 2/3 the time
+    if kind.images:  # with this layout of the weights convolutions take 2/3 of the time
         net, augment = net.to(memory_format=torch.channels_last), crop_and_flip  # type: ignore[call-overload]
     optim = default_optim(learner.loss, settings.net)
-    return TorchBackend(net, optim, batch=settings.batch, augment=augment, seed=seed, threads=1)
+    model = TorchBackend(net, optim, batch=settings.batch, augment=augment, seed=seed, threads=1)
+    warm = settings.warm_start if learner.estimates_alpha else 0
+    return model, warm, settings.total - warm
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,13 +147,19 @@ def fit_features(split: Split, method: str, settings: Settings) -> Answer:
 
 
 def fit_default(split: Split, settings: Settings, *, seed: int) -> Answer:
-    """What `topbin fit` does with a table: `TEDnClassifier()` without options, on all rows.
+    """`TEDnClassifier()` without options, on all rows; with a net of its own schedule, that net.
 
-    Images are reduced to 50 principal components first, because trees need columns that mean
-    something; texts stay sparse.
+    For the other profiles images are reduced to 50 principal components first, because trees need
+    columns that mean something; texts stay sparse.
     """
     X_p, X_u = pooled(split)
-    reduce = for_default(stack(X_p, X_u))
-    plan = None if settings.repeats is None else Plan(2, 2, settings.repeats)
-    model = TEDnClassifier(plan=plan, random_state=seed).fit_pu(reduce(X_p), reduce(X_u))
-    return Answer(model.estimate_, lambda rows: model.predict_proba(reduce(rows))[:, 1])
+    plan: Plan | NetPlan | None = None
+    if settings.net.startswith("fast"):
+        read, estimator = for_net(split, settings.net), settings.net
+        plan = NetPlan(epochs=settings.epochs, warm=settings.warm_start, batch=settings.batch)
+    else:
+        read, estimator = for_default(stack(X_p, X_u)), None
+        if settings.repeats is not None:
+            plan = Plan(2, 2, settings.repeats)
+    model = TEDnClassifier(estimator, plan=plan, random_state=seed).fit_pu(read(X_p), read(X_u))
+    return Answer(model.estimate_, lambda rows: model.predict_proba(read(rows))[:, 1])
