@@ -136,6 +136,26 @@ def test_a_killed_decoding_goes_on_and_changed_files_start_over(tmp_path, monkey
     assert again.images.read()[3, 0].max() == 99
 
 
+def test_the_first_bad_file_ends_it_if_bad_files_are_refused(tmp_path, monkeypatch):
+    for i in range(30):
+        picture().save(tmp_path / f"{i:02d}.png")
+    for name in ("03.png", "20.png"):
+        (tmp_path / name).write_bytes(b"")
+    seen = []
+
+    def counting(path, *shape):
+        seen.append(path)
+        return decode(path, *shape)
+
+    decode = workers.decode
+    monkeypatch.setattr(workers, "decode", counting)
+    monkeypatch.setattr(workers, "AHEAD", 2)
+    monkeypatch.setattr(cache, "AT_ONCE", 2)
+    with fails("TB132", '03.png" is empty (0 bytes). Look at it.'):
+        decode_files(find_images(tmp_path), threads=1, refuse="Look at it.")
+    assert len(seen) < 15
+
+
 def test_processes_and_threads_give_the_same_bits(tmp_path, monkeypatch):
     noise = np.random.default_rng(0).integers(0, 255, (40, 30, 40, 3), np.uint8)
     for i, pixels in enumerate(noise):

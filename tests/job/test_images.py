@@ -120,6 +120,32 @@ def test_new_images_are_scored_from_a_folder_a_table_and_an_array(made, tmp_path
         scorer.score(bars(3, True, side=9))
 
 
+def test_many_bad_images_in_a_row_are_left_out_and_told_once(made, tmp_path, monkeypatch):
+    root, _ = made
+    good = sorted((root / "rest").glob("*.png"))[:3]
+    given = tmp_path / "new"
+    given.mkdir()
+    for i in range(5):
+        (given / f"a{i}.png").write_bytes(b"no image")
+    for i, path in enumerate(good):
+        (given / f"b{i}.png").write_bytes(path.read_bytes())
+    monkeypatch.setattr("topbin.job.images.AT_ONCE", 2)
+    said = command("score", root / "run", given, "-o", tmp_path / "s.csv")
+    assert said.count("left out") == 1
+    assert "5 files left out because each is not an image" in said
+    assert len(pd.read_csv(tmp_path / "s.csv")) == 3
+    for path in given.glob("b*"):
+        path.unlink()
+    with fails("TB132", "None of the images can be used"):
+        tb.load(root / "run").score(given)
+    refused = CliRunner().invoke(
+        main, ["score", str(root / "run"), str(given), "-o", str(tmp_path / "none.csv")]
+    )
+    assert refused.exit_code == 1
+    assert "TB132" in refused.output
+    assert not (tmp_path / "none.csv").exists()
+
+
 @pytest.mark.parametrize("engine", [(), ("--engine", "local")])
 def test_a_table_without_the_column_of_paths_is_told_its_name(made, tmp_path, engine):
     root, _ = made

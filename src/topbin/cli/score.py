@@ -127,19 +127,26 @@ def _score_images(
     show: Any, scorer: Any, source: tuple[str, ...], output: Path, force: bool, options: Any
 ) -> dict[str, Any]:
     """Score images into one file, some at a time."""
+    from topbin.data.images.cache import bad_sentences
     from topbin.data.write import write_table
     from topbin.job.images import image_batches
+    from topbin.store.scorer import refuse_none_left
 
-    notes: list[str] = []
+    bad: dict[str, str] = {}
     how = {"why": options["why"], "bad_images": options["bad_images"]}
 
     def scored() -> Iterator[Any]:
+        done = 0
         for batch in image_batches(source, scorer.encoder, options["image_root"]):
             frame, left_out = scorer.score_images(batch, **how)
-            notes.extend(left_out)
-            yield frame
+            bad.update(left_out)
+            done += len(frame)
+            if len(frame):
+                yield frame
+        refuse_none_left(done, bad)
 
     rows = write_table(output, scored(), force=force)
+    notes = bad_sentences(bad)
     for note in notes:
         show.print(f"note            {note}")
     show.print(f"scored          {counted(rows, 'image')} into {output}")

@@ -25,6 +25,7 @@ from topbin.data.find import is_address
 from topbin.data.findings import Finding, find_shared, overlap
 from topbin.data.images.cache import (
     ABOUT,
+    ADVICE,
     AT_ONCE,
     LEAVE_OUT,
     REFUSE,
@@ -32,7 +33,6 @@ from topbin.data.images.cache import (
     bad_sentences,
     check_bad,
     decode_files,
-    refuse_bad,
     write_store,
 )
 from topbin.data.images.files import find_images, inside, is_image_name, names_images
@@ -315,9 +315,8 @@ def _decoded(given: Sources, options: ImageOptions) -> tuple[Images, Any, dict[s
     values = given.rows.frame[given.column]
     paths = ["" if missing else str(v) for v, missing in zip(values, values.isna(), strict=True)]
     folder = None if options.folder is None else options.folder / IMAGES
-    done = decode_files(paths, size=options.size, folder=folder, tell=options.tell)
-    if options.bad == REFUSE:
-        refuse_bad(done.bad)
+    refuse = ADVICE if options.bad == REFUSE else None
+    done = decode_files(paths, size=options.size, folder=folder, tell=options.tell, refuse=refuse)
     return done.images, done.kept, done.bad
 
 

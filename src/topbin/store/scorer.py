@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
@@ -17,6 +17,7 @@ from topbin.data.beside import as_column
 from topbin.data.columns import Columns, as_columns
 from topbin.data.features import Feature, Features
 from topbin.data.images.cache import (
+    ADVICE,
     LEAVE_OUT,
     REFUSE,
     bad_sentences,
@@ -95,8 +96,9 @@ class Scorer:
         left out with a warning, or with `bad_images="refuse"` an error.
         """
         if self.encoder.image is not None:
-            scored, left_out = self.score_images(frame, why=why, bad_images=bad_images)
-            for words in left_out:
+            scored, bad = self.score_images(frame, why=why, bad_images=bad_images)
+            refuse_none_left(len(scored), bad)
+            for words in bad_sentences(bad):
                 warnings.warn(words, stacklevel=2)
             return scored
         scored, told = self.score_batch(frame, why=why)
@@ -125,19 +127,21 @@ class Scorer:
 
     def score_images(
         self, given: Any, *, why: bool = False, bad_images: str = LEAVE_OUT
-    ) -> tuple[Any, list[str]]:
-        """As `score`, with a sentence for each reason why images were left out."""
+    ) -> tuple[Any, dict[str, str]]:
+        """As `score`, also if no image is left, with the files that were left out and why."""
         check_bad(bad_images)
         if why:
             raise InputError("TB013", "scores of images cannot be explained; leave out why.")
         assert self.encoder.image is not None
-        frame, images, bad = _image_rows(given, self.encoder.image)
-        if bad_images == REFUSE or not len(images):
-            refuse_bad(bad, *(() if len(images) else (NONE_LEFT,)))
+        frame, images, bad = _image_rows(
+            given, self.encoder.image, refuse=ADVICE if bad_images == REFUSE else None
+        )
         refuse_scored(frame.columns, "the rows")
-        with reading("the model of the run"):
-            p = self.model.predict_proba(images)[:, 1]
-        return frame.assign(**{PROBABILITY: p, POSITIVE: p > 0.5}), bad_sentences(bad)
+        p = np.zeros(0)
+        if len(images):
+            with reading("the model of the run"):
+                p = self.model.predict_proba(images)[:, 1]
+        return frame.assign(**{PROBABILITY: p, POSITIVE: p > 0.5}), bad
 
     def explain(self, frame: Any) -> Explanation:
         """What each column, or word, adds to the score of each row; as `Result.explain`."""
@@ -153,7 +157,15 @@ class Scorer:
         return explain(models, X, self.encoder, table.select(self.encoder.columns).frame)
 
 
-def _image_rows(given: Any, feature: Feature) -> tuple[Any, Images, dict[str, str]]:
+def refuse_none_left(rows: int, bad: Mapping[str, str]) -> None:
+    """TB132 if all images were left out, so that none has a score."""
+    if not rows:
+        refuse_bad(bad, NONE_LEFT)
+
+
+def _image_rows(
+    given: Any, feature: Feature, *, refuse: str | None
+) -> tuple[Any, Images, dict[str, str]]:
     """The rows whose images can be read, as a frame, the images, and the files that cannot."""
     column, shape = feature.name, feature.shape
     if isinstance(given, np.ndarray):
@@ -164,7 +176,7 @@ def _image_rows(given: Any, feature: Feature) -> tuple[Any, Images, dict[str, st
     table = given if isinstance(given, Batch) else Batch.from_frame(given)
     Features((feature,)).check(table)
     paths = table.frame[column].fillna("").astype(str).tolist()
-    done = decode_files(paths, shape=shape)
+    done = decode_files(paths, shape=shape, refuse=refuse)
     return table.take(done.kept).frame, done.images, done.bad
 
 

@@ -32,6 +32,7 @@ from topbin.core.atomic import new_folder, remove, write_errors, write_text
 from topbin.core.checks import look_up
 from topbin.core.errors import InputError
 from topbin.core.figures import counted
+from topbin.core.memory import kept_memory
 from topbin.data.images.decode import BadImage, Header, quiet_pillow, read_header
 from topbin.data.images.rows import Images, images_at_once
 from topbin.data.images.workers import ROW, Target, decode_chunks
@@ -75,12 +76,14 @@ def decode_files(
     folder: Path | None = None,
     threads: int | None = None,
     tell: Told | None = None,
+    refuse: str | None = None,
 ) -> Decoding:
     """Decode images into a folder, or into a temporary one; files that cannot be read are `bad`.
 
     `shape` is that of the images, (channels, height, width). Without it, it follows from the files
     and from `size`, as in `common_shape`. `threads` is how many files are decoded at a time, one
-    per core unless you say otherwise; if there are many files, in that many processes.
+    per core unless you say otherwise; if there are many files, in that many processes. With
+    `refuse`, a piece of advice, the first file that cannot be read ends it with TB132.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -92,11 +95,11 @@ def decode_files(
     held = None if folder is not None else Held()
     where = folder or held.folder  # type: ignore[union-attr]
     workers = threads or cores()
-    with quiet_pillow():
+    with kept_memory(), quiet_pillow():
         guess = shape or _guessed(paths, size, workers)
-        store, bad = _filled(where, paths, guess, workers, tell)
+        store, bad = _filled(where, paths, guess, workers, tell, refuse)
         if shape is None and (right := common_shape(store.headers, size)) != store.shape:
-            store, bad = _filled(where, paths, right, workers, tell)
+            store, bad = _filled(where, paths, right, workers, tell, refuse)
     ok = np.flatnonzero(store.rows["done"])
     return Decoding(store.images(ok, held), ok, bad)
 
@@ -108,9 +111,7 @@ def check_bad(bad_images: str) -> None:
 
 def decode_column(paths: Any, shape: tuple[int, ...]) -> Images:
     """The images of a column of paths, one per row; TB132 if one cannot be read."""
-    done = decode_files([str(path) for path in paths], shape=shape)
-    refuse_bad(done.bad, "Fix or remove it.")
-    return done.images
+    return decode_files([str(p) for p in paths], shape=shape, refuse="Fix or remove it.").images
 
 
 def common_shape(headers: Sequence[Header], size: int | None = None) -> tuple[int, int, int]:
@@ -199,7 +200,9 @@ class _Store:
         keys, sums = np.array(self.rows["key"]), np.array(self.rows["sum"])
         return Images(pixels.transpose(0, 3, 1, 2), keys, places, sums, owner)
 
-    def fill(self, paths: Sequence[str], workers: int, tell: Told | None) -> dict[str, str]:
+    def fill(
+        self, paths: Sequence[str], workers: int, tell: Told | None, refuse: str | None
+    ) -> dict[str, str]:
         """Decode all files that are not done yet; why some cannot be."""
         bad: dict[str, str] = {}
         todo = np.flatnonzero(self.rows["done"] == 0).tolist()
@@ -219,6 +222,8 @@ class _Store:
                         bad |= why
                         done += len(chunk)
                     self.rows.flush()
+                    if refuse is not None:
+                        refuse_bad(dict(islice(bad.items(), 1)), refuse)
                     if tell is not None:
                         tell(done, len(paths))
         return bad
@@ -239,12 +244,17 @@ def _header(path: str) -> Header | None:
 
 
 def _filled(
-    folder: Path, paths: Sequence[str], shape: tuple[int, ...], workers: int, tell: Told | None
+    folder: Path,
+    paths: Sequence[str],
+    shape: tuple[int, ...],
+    workers: int,
+    tell: Told | None,
+    refuse: str | None,
 ) -> tuple[_Store, dict[str, str]]:
     """Arrays with all files that can be decoded, and why the others cannot."""
     store = _open(folder, paths, shape)
     with write_errors(folder):
-        return store, store.fill(paths, workers, tell)
+        return store, store.fill(paths, workers, tell, refuse)
 
 
 def _open(folder: Path, paths: Sequence[str], shape: tuple[int, ...]) -> _Store:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core.memory import kept_memory
 from topbin.data.images.decode import BadImage, decode, quiet_pillow
 from topbin.data.images.rows import pixel_keys
 
@@ -150,7 +151,7 @@ def _helper() -> Iterator[Callable[[Target, Chunk], Answer]]:
 
 def serve() -> None:
     """Be a helper: decode what comes in until nothing can come any more."""
-    with quiet_pillow(), suppress(EOFError):
+    with kept_memory(), quiet_pillow(), suppress(EOFError):
         while True:
             answer = decode_chunk(*pickle.load(sys.stdin.buffer))
             pickle.dump(answer, sys.stdout.buffer)

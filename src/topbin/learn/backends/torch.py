@@ -12,6 +12,7 @@ from typing import Any
 
 from topbin.core.checks import Scores, check_count, look_up, refuse_nan
 from topbin.core.errors import InputError
+from topbin.core.memory import kept_memory
 from topbin.data.images.rows import Images
 from topbin.learn.backends.distributed import ALONE, Team
 from topbin.learn.backends.needs_torch import Tensor, nn, torch
@@ -86,7 +87,7 @@ class TorchBackend:
         """One logit per row, in evaluation mode and without augmentation."""
         X = self._rows(X, "X")
         self.net.eval()
-        with self._threads(), torch.inference_mode():
+        with self._threads(), kept_memory(), torch.inference_mode():
             parts = torch.split(self.team.share(torch.arange(n_rows(X))), self._at_once(X))
             logits = [self._logits(take(X, rows, "X"), rows.numel()) for rows in parts]
             whole = self.team.whole(torch.cat(logits), n_rows(X))
@@ -101,7 +102,7 @@ class TorchBackend:
         X_p, X_u = self._rows(X_p, "X_p"), self._rows(X_u, "X_u")
         before, good = self.state(), False
         try:
-            with self._threads(), self._randomness():
+            with self._threads(), kept_memory(), self._randomness():
                 self.net.train()
                 rows_u = torch.arange(n_rows(X_u)) if kept is None else torch.from_numpy(kept)
                 self.team.check_same(n_p=n_rows(X_p), n_u=rows_u.numel())

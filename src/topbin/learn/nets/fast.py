@@ -83,7 +83,8 @@ class FastNet(nn.Module):
         for wide_out in (*widths, *fourth):
             layers += _block(wide_in, wide_out, halve=side > 1)
             wide_in, side = wide_out, max(1, side // 2)
-        self.blocks = nn.Sequential(nn.ReLU(), *layers, nn.AdaptiveMaxPool2d(1), nn.Flatten())
+        last = [nn.AdaptiveMaxPool2d(1), nn.Flatten()]
+        self.blocks = nn.Sequential(nn.ReLU(inplace=True), *layers, *last)
         self.head = nn.Linear(wide_in, 2, bias=False)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -119,7 +120,7 @@ def _block(wide_in: int, wide_out: int, *, halve: bool) -> list[nn.Module]:
     def norm() -> list[nn.Module]:
         layer = nn.BatchNorm2d(wide_out, momentum=0.4)
         layer.weight.requires_grad_(False)
-        return [layer, nn.ReLU()]
+        return [layer, nn.ReLU(inplace=True)]
 
     halved = [nn.MaxPool2d(2)] if halve else []
     return [conv(wide_in), *halved, *norm(), conv(wide_out), *norm()]
