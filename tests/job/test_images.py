@@ -96,6 +96,7 @@ def test_new_images_are_scored_from_a_folder_a_table_and_an_array(made, tmp_path
     again = pd.read_csv(tmp_path / "t.csv")
     assert (again["topbin_probability"] == scores["topbin_probability"]).all()
     assert (again["n"] == 1).all()
+    assert again["image"].tolist() == table["image"].tolist()  # as the table has them
     done = score_files(Local(), root / "run", root / "rest" / "t.csv", tmp_path / "parts")
     assert done.rows == 80
     (file,) = (tmp_path / "parts").glob("*.parquet")

@@ -137,11 +137,11 @@ def _score_images(
 
     def scored() -> Iterator[Any]:
         done = 0
-        for batch in image_batches(source, scorer.encoder, options["image_root"]):
-            frame, left_out = scorer.score_images(batch, **how)
+        for batch, root in image_batches(source, scorer.encoder, options["image_root"]):
+            frame, left_out = scorer.score_images(batch, root=root, **how)
             bad.update(left_out)
             done += len(frame)
-            if len(frame):
+            if len(frame) or not left_out:
                 yield frame
         refuse_none_left(done, bad)
 

@@ -35,7 +35,7 @@ from topbin.data.images.cache import (
     decode_files,
     write_store,
 )
-from topbin.data.images.files import find_images, inside, is_image_name, names_images
+from topbin.data.images.files import find_images, is_image_name, names_images, paths_from
 from topbin.data.images.rows import Images, check_side
 from topbin.data.schema import CONTENT, nearest
 from topbin.data.table import all_shared, open_table
@@ -280,20 +280,21 @@ def root_of(source: Any, given: str | None) -> str | None:
 
 def located(rows: Batch, column: str, root: str | None) -> Batch:
     """The rows with paths from here, instead of from the folder of their table."""
+    check_paths(rows, column)
+    frame = rows.frame.copy(deep=False)
+    if root is not None:
+        frame[column] = [path or None for path in paths_from(frame[column], column, root)]
+    return replace(rows, data=frame)
+
+
+def check_paths(rows: Batch, column: str) -> None:
+    """TB135 if a column holds something other than paths."""
     if rows.kinds[column] != "string":
         raise InputError(
             "TB135",
             f'column "{column}" of {rows.name} holds {CONTENT[rows.kinds[column]]}, not paths. '
             "Name the column of paths: --image (image=).",
         )
-    frame = rows.frame.copy(deep=False)
-    paths = frame[column]
-    if root is not None:
-        frame[column] = [
-            None if missing else inside(str(path), root, column)
-            for path, missing in zip(paths, paths.isna(), strict=True)
-        ]
-    return replace(rows, data=frame)
 
 
 def _frame(paths: Sequence[str], source: Any) -> Batch:
@@ -312,8 +313,7 @@ def _decoded(given: Sources, options: ImageOptions) -> tuple[Images, Any, dict[s
     """The images, which rows they belong to, and the files that were left out."""
     if given.images is not None:
         return given.images, np.arange(len(given.images)), {}
-    values = given.rows.frame[given.column]
-    paths = ["" if missing else str(v) for v, missing in zip(values, values.isna(), strict=True)]
+    paths = paths_from(given.rows.frame[given.column], given.column, None)
     folder = None if options.folder is None else options.folder / IMAGES
     refuse = ADVICE if options.bad == REFUSE else None
     done = decode_files(paths, size=options.size, folder=folder, tell=options.tell, refuse=refuse)
@@ -349,10 +349,11 @@ def _named(
 
 def image_batches(
     source: Sequence[str], encoder: Features, root: str | None = None, **read: Any
-) -> Iterator[Batch]:
+) -> Iterator[tuple[Batch, str | None]]:
     """New images to score: folders and files, or tables with the column of paths; some at a time.
 
-    `read` is for tables.
+    With them comes the folder that their paths are relative to, if there is one. `read` is for
+    tables.
     """
     assert encoder.image is not None
     column = encoder.image.name
@@ -360,7 +361,7 @@ def image_batches(
         paths = find_images(source)
         for start in range(0, len(paths), AT_ONCE):
             frame = pd.DataFrame({column: paths[start : start + AT_ONCE]})
-            yield replace(Batch.from_frame(frame, name="the images"), first=start)
+            yield replace(Batch.from_frame(frame, name="the images"), first=start), None
         return
     _refuse_folders(source, column)
     table = open_table(list(source), needed=[column], **read)
@@ -370,8 +371,9 @@ def image_batches(
         raise InputError("TB109", f"{message} {EXPECTED.format(column)}")
     root = root_of(list(source), root)
     for batch in table.batches(rows=AT_ONCE):
+        check_paths(batch, column)
         for start in range(0, batch.rows, AT_ONCE):
-            yield located(batch.take(slice(start, start + AT_ONCE)), column, root)
+            yield batch.take(slice(start, start + AT_ONCE)), root
 
 
 def _refuse_folders(source: Sequence[str], column: str) -> None:

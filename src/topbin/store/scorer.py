@@ -25,7 +25,7 @@ from topbin.data.images.cache import (
     decode_files,
     refuse_bad,
 )
-from topbin.data.images.files import find_images
+from topbin.data.images.files import find_images, paths_from
 from topbin.data.images.rows import Images
 from topbin.data.table import open_table
 from topbin.learn.explain import Explanation, explain
@@ -126,15 +126,23 @@ class Scorer:
         return scored, Told.of(self.encoder, columns)
 
     def score_images(
-        self, given: Any, *, why: bool = False, bad_images: str = LEAVE_OUT
+        self,
+        given: Any,
+        *,
+        why: bool = False,
+        bad_images: str = LEAVE_OUT,
+        root: str | None = None,
     ) -> tuple[Any, dict[str, str]]:
-        """As `score`, also if no image is left, with the files that were left out and why."""
+        """As `score`, also if no image is left, with the files that were left out and why.
+
+        `root` is the folder that paths of a table are relative to, and must stay in.
+        """
         check_bad(bad_images)
         if why:
             raise InputError("TB013", "scores of images cannot be explained; leave out why.")
         assert self.encoder.image is not None
         frame, images, bad = _image_rows(
-            given, self.encoder.image, refuse=ADVICE if bad_images == REFUSE else None
+            given, self.encoder.image, root, ADVICE if bad_images == REFUSE else None
         )
         refuse_scored(frame.columns, "the rows")
         p = np.zeros(0)
@@ -164,7 +172,7 @@ def refuse_none_left(rows: int, bad: Mapping[str, str]) -> None:
 
 
 def _image_rows(
-    given: Any, feature: Feature, *, refuse: str | None
+    given: Any, feature: Feature, root: str | None, refuse: str | None
 ) -> tuple[Any, Images, dict[str, str]]:
     """The rows whose images can be read, as a frame, the images, and the files that cannot."""
     column, shape = feature.name, feature.shape
@@ -175,7 +183,7 @@ def _image_rows(
         given = pd.DataFrame({column: find_images(given)})
     table = given if isinstance(given, Batch) else Batch.from_frame(given)
     Features((feature,)).check(table)
-    paths = table.frame[column].fillna("").astype(str).tolist()
+    paths = paths_from(table.frame[column], column, root)
     done = decode_files(paths, shape=shape, refuse=refuse)
     return table.take(done.kept).frame, done.images, done.bad
 

@@ -83,6 +83,18 @@ def inside(path: str, root: str, column: str) -> str:
     return whole
 
 
+def paths_from(values: Any, column: str, root: str | None) -> list[str]:
+    """A column of paths, from the folder that they are relative to, if there is one; "" if missing.
+
+    >>> import pandas as pd
+    >>> paths_from(pd.Series(["a.jpg", None]), "path", None)
+    ['a.jpg', '']
+    """
+    both = zip(values, values.isna(), strict=True)
+    paths = ["" if missing else str(path) for path, missing in both]
+    return paths if root is None else [path and inside(path, root, column) for path in paths]
+
+
 def _files(path: str) -> Sequence[str]:
     if is_address(path):
         raise InputError("TB101", f'"{path}" is an address; images are read from a disk only.')
