@@ -32,7 +32,7 @@ def test_a_plan_by_width_names_each_kind_and_what_it_assumes(run):
     planned = json.loads(done.stdout)
     assert planned["anywhere"] < (planned["plain"] or 10**9)
     assert "--where anywhere" in done.stderr
-    assert "needs only random rows and right answers" in done.stderr
+    assert "if the model's probabilities are right, more if not" in done.stderr
     assert "if labeled positives are like the others" in done.stderr
     assert call("audit", run, "--plan").exit_code == 2
 

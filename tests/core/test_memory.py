@@ -44,6 +44,15 @@ def test_it_goes_back_after_an_error():
     assert used() < before + BLOCK / 4
 
 
+def test_the_last_one_gives_it_back():
+    before = used()
+    with kept_memory():
+        with kept_memory():
+            fill_and_free()
+        assert used() > before + BLOCK / 2
+    assert used() < before + BLOCK / 4
+
+
 def test_other_systems_do_without(monkeypatch):
     monkeypatch.setattr(memory.sys, "platform", "darwin")
     before = used()

@@ -136,24 +136,39 @@ def test_a_killed_decoding_goes_on_and_changed_files_start_over(tmp_path, monkey
     assert again.images.read()[3, 0].max() == 99
 
 
-def test_the_first_bad_file_ends_it_if_bad_files_are_refused(tmp_path, monkeypatch):
-    for i in range(30):
+def test_a_shape_that_was_guessed_wrong_is_known_next_time(tmp_path, monkeypatch):
+    for i in range(12):
+        picture(mode="L", color=9).save(tmp_path / f"{i:02d}.png")
+    (tmp_path / "00.json").write_text("{}")
+    picture().save(tmp_path / "11.png")
+    monkeypatch.setattr(cache, "LOOKED_AT", 1)
+    monkeypatch.setattr(cache, "_header", lambda path: Header(8, 8, True))
+    opened = []
+
+    def opening(folder, paths, shape):
+        opened.append(shape)
+        return actual(folder, paths, shape)
+
+    actual = cache._open
+    monkeypatch.setattr(cache, "_open", opening)
+    store, paths = tmp_path / "store", find_images(tmp_path)
+    first = decode_files(paths, folder=store)
+    assert opened[0][0] == 1
+    assert opened[1][0] == 3
+    opened.clear()
+    again = decode_files(paths, folder=store)
+    assert opened == [first.images.row_shape]
+    assert again.images.hash("") == first.images.hash("")
+    assert decode_files(paths, folder=store, size=32).images.row_shape == (3, 32, 32)
+
+
+def test_headers_are_read_of_images_not_of_files_beside_them(tmp_path, monkeypatch):
+    for i in range(40):
         picture().save(tmp_path / f"{i:02d}.png")
-    for name in ("03.png", "20.png"):
-        (tmp_path / name).write_bytes(b"")
-    seen = []
-
-    def counting(path, *shape):
-        seen.append(path)
-        return decode(path, *shape)
-
-    decode = workers.decode
-    monkeypatch.setattr(workers, "decode", counting)
-    monkeypatch.setattr(workers, "AHEAD", 2)
-    monkeypatch.setattr(cache, "AT_ONCE", 2)
-    with fails("TB132", '03.png" is empty (0 bytes). Look at it.'):
-        decode_files(find_images(tmp_path), threads=1, refuse="Look at it.")
-    assert len(seen) < 15
+        (tmp_path / f"{i:02d}.json").write_text("{}")
+    monkeypatch.setattr(cache, "LOOKED_AT", 3)
+    shape = cache._guessed(find_images(tmp_path), None, 1)
+    assert shape == decode_files(find_images(tmp_path)).images.row_shape
 
 
 def test_processes_and_threads_give_the_same_bits(tmp_path, monkeypatch):

@@ -130,7 +130,7 @@ def test_many_bad_images_in_a_row_are_left_out_and_told_once(made, tmp_path, mon
         (given / f"a{i}.png").write_bytes(b"no image")
     for i, path in enumerate(good):
         (given / f"b{i}.png").write_bytes(path.read_bytes())
-    monkeypatch.setattr("topbin.job.images.AT_ONCE", 2)
+    monkeypatch.setattr("topbin.job.images.SCORED_AT_ONCE", 2)
     said = command("score", root / "run", given, "-o", tmp_path / "s.csv")
     assert said.count("left out") == 1
     assert "5 files left out because each is not an image" in said

@@ -127,5 +127,7 @@ def test_evidence_of_models_that_are_sure_of_negatives_lowers_the_lower_end_ever
     before, after = tb.estimate_alpha(plain), tb.estimate_alpha(impure)
     assert after.interval[0] == pytest.approx((before.interval[0] - 0.1) / 0.9)
     assert after.interval[1] == before.interval[1]
-    assert after.interval_assumes.endswith("score so high κ = 0.10 times as often as positives do")
+    assert after.interval_assumes.endswith(
+        "score that high κ = 0.10 times as often as positives do"
+    )
     assert tb.sensitivity(impure).intervals[0].interval == after.interval

@@ -33,6 +33,7 @@ SIDE = click.IntRange(8, 1024)
 SECONDS = click.FloatRange(0, min_open=True)
 RULE = "name a table and its --label, or --positives and --unlabeled"
 SHARE = click.FloatRange(0, 1)
+SHOWN = 3  # names of files in a message
 
 
 @click.command(cls=Verb)
@@ -257,8 +258,12 @@ def _check_named(source: tuple[str, ...], **named: str | None) -> None:
     if positives and unlabeled and not (source or label):
         return
     given = [f"--{name} {shlex.quote(value)}" for name, value in named.items() if value]
-    told = " ".join([*map(shlex.quote, source), *given])
+    more = [f"and {len(source) - SHOWN:,} more"] if len(source) > SHOWN else []
+    told = " ".join([*map(shlex.quote, source[:SHOWN]), *more, *given])
     seen = f"seen: {told}" if told else "seen: neither"
+    if len(source) > 1 and positives and not (label or unlabeled):
+        seen += ". If these are the unlabeled ones, name a folder, or a pattern in quotes: "
+        seen += "--unlabeled 'rest/*.csv'"
     if len(source) == 2 and not given:
         first, second = map(shlex.quote, source)
         seen += f". If the first are known positives: --positives {first} --unlabeled {second}"

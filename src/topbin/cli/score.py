@@ -85,9 +85,10 @@ def _score_here(
     if scorer.encoder.image is not None:
         return _score_images(show, scorer, source, output, force, options)
     if names_images(list(source)):
+        named = next(filter(names_images, source))
         raise InputError(
             "TB109",
-            f'the run was not fitted on images, and "{source[0]}" has images. Score rows with the '
+            f'the run was not fitted on images, and "{named}" has images. Score rows with the '
             f"columns that it was fitted on: {quoted(scorer.encoder.columns)}.",
         )
     how: dict[str, Any] = {"partitions": options["partitions"]}

@@ -15,23 +15,29 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # parameters of mallopt, from malloc.h
 # Larger blocks go back at once, and the end of the heap where it is longer than this. The second
 # pair is what glibc itself settles on in a process that has freed large blocks.
 KEPT, USUAL = (1 << 30, 1 << 30), (32 << 20, 64 << 20)
+_open = 0  # how many pieces of work keep memory now; the last one gives it back
 
 
 @contextmanager
 def kept_memory() -> Iterator[None]:
     """Keep freed memory while this lasts, then give it back; with another libc, do nothing."""
+    global _open
     libc: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
     if not hasattr(libc, "mallopt"):
         yield
         return
-
-    def give_back_from(block: int, end: int) -> None:
-        libc.mallopt(MMAP_THRESHOLD, block)
-        libc.mallopt(TRIM_THRESHOLD, end)
-
-    give_back_from(*KEPT)
+    _open += 1
+    _give_back_from(libc, *KEPT)
     try:
         yield
     finally:
-        give_back_from(*USUAL)
-        libc.malloc_trim(0)
+        _open -= 1
+        if not _open:
+            _give_back_from(libc, *USUAL)
+            libc.malloc_trim(0)
+
+
+def _give_back_from(libc: Any, block: int, end: int) -> None:
+    if not libc.mallopt(MMAP_THRESHOLD, block):  # an older glibc allows no more than it uses itself
+        libc.mallopt(MMAP_THRESHOLD, USUAL[0])
+    libc.mallopt(TRIM_THRESHOLD, end)

@@ -31,7 +31,7 @@ from topbin.data.schema import CONTENT, Kind, check_columns, nearest
 from topbin.data.words import learn_words, text_matrix
 
 Floats = NDArray[np.float64]
-FAR = 1e6  # standard deviations; a value of another scale must not become infinite
+FAR = 1e6  # the largest scaled number; one of another scale must not become infinite
 DATE_PARTS = ("year", "month", "weekday", "days", "hour")  # the hour only if there are times
 MANY = 40  # categories; trees cannot pick out more than that by their position alone
 HASHES = 16  # more find a little more in long strings, and more noise in strings without meaning

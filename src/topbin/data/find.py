@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from topbin.core.errors import InputError
-from topbin.core.figures import counted
 from topbin.data.schema import nearest
 
 PathLike = str | os.PathLike[str]
@@ -137,7 +136,9 @@ def _folder(path: Path, formats: Sequence[Format]) -> Format:
         hint = f'Did you mean "{path}/*{endings[0]}"?'
         raise InputError("TB102", f'"{path}" is a folder, not a table. {hint}')
     files = sum(len(names) for *_, names in os.walk(path))
-    held = f"none of its {counted(files, 'file')} ends in {TEXT}" if files else "it is empty"
+    held = "it is empty" if not files else f"its only file does not end in {TEXT}"
+    if files > 1:
+        held = f"none of its {files:,} files ends in {TEXT}"
     raise InputError(
         "TB102",
         f'"{path}" is a folder, not a table: {held}. Name a file that is a table, or a folder of '

@@ -52,17 +52,17 @@ class Choice:
         """The note, and another if the estimate contradicts the bound that it names.
 
         >>> print(Choice("linear", None, {"linear": 0.5, "trees": 0.6}).notes(0.7)[1])
-        α here is above 0.500, the bound of the short cross-fit: the models of the whole one, of
-        which α, the interval and the bound are read, separate less well; the true α is probably
-        lower than this estimate
+        α here is above 0.500, the bound of the short cross-fit: the models of the full one, which
+        give α, the interval and the bound, separate less well; the true α is probably lower than
+        this estimate
         """
         bound = self.bounds[self.name]
         if alpha <= bound:
             return (self.note,)
         doubt = (
             f"α here is above {figure(bound)}, the bound of the short cross-fit: the models of the "
-            "whole one, of which α, the interval and the bound are read, separate less well; the "
-            "true α is probably lower than this estimate"
+            "full one, which give α, the interval and the bound, separate less well; the true α is "
+            "probably lower than this estimate"
         )
         return self.note, doubt
 

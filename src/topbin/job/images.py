@@ -26,13 +26,13 @@ from topbin.data.findings import Finding, find_shared, overlap
 from topbin.data.images.cache import (
     ABOUT,
     ADVICE,
-    AT_ONCE,
     LEAVE_OUT,
     REFUSE,
     Told,
     bad_sentences,
     check_bad,
     decode_files,
+    refuse_bad,
     write_store,
 )
 from topbin.data.images.files import find_images, is_image_name, names_images, paths_from
@@ -49,6 +49,7 @@ NEED_LABELS = (
     "paths and one of labels (image=, --image), or in Python one label per image: "
     "topbin.fit(images, labels)."
 )
+SCORED_AT_ONCE = 4_096  # images; so many that all cores decode them
 COLUMN, LABEL = "image", "label"  # names of columns of sources that have no columns
 EXPECTED = 'Score a folder of images, image files, or a table with paths in a column "{}".'
 NOT_READ = '"{}" is not read: the model sees the images only.'
@@ -315,8 +316,9 @@ def _decoded(given: Sources, options: ImageOptions) -> tuple[Images, Any, dict[s
         return given.images, np.arange(len(given.images)), {}
     paths = paths_from(given.rows.frame[given.column], given.column, None)
     folder = None if options.folder is None else options.folder / IMAGES
-    refuse = ADVICE if options.bad == REFUSE else None
-    done = decode_files(paths, size=options.size, folder=folder, tell=options.tell, refuse=refuse)
+    done = decode_files(paths, size=options.size, folder=folder, tell=options.tell)
+    if options.bad == REFUSE:
+        refuse_bad(done.bad, ADVICE)
     return done.images, done.kept, done.bad
 
 
@@ -359,8 +361,8 @@ def image_batches(
     column = encoder.image.name
     if names_images(list(source)):
         paths = find_images(source)
-        for start in range(0, len(paths), AT_ONCE):
-            frame = pd.DataFrame({column: paths[start : start + AT_ONCE]})
+        for start in range(0, len(paths), SCORED_AT_ONCE):
+            frame = pd.DataFrame({column: paths[start : start + SCORED_AT_ONCE]})
             yield replace(Batch.from_frame(frame, name="the images"), first=start), None
         return
     _refuse_folders(source, column)
@@ -370,10 +372,10 @@ def image_batches(
         message = f'the run was fitted on images, and {table.name} has no column "{column}".{near}'
         raise InputError("TB109", f"{message} {EXPECTED.format(column)}")
     root = root_of(list(source), root)
-    for batch in table.batches(rows=AT_ONCE):
+    for batch in table.batches(rows=SCORED_AT_ONCE):
         check_paths(batch, column)
-        for start in range(0, batch.rows, AT_ONCE):
-            yield batch.take(slice(start, start + AT_ONCE)), root
+        for start in range(0, batch.rows, SCORED_AT_ONCE):
+            yield batch.take(slice(start, start + SCORED_AT_ONCE)), root
 
 
 def _refuse_folders(source: Sequence[str], column: str) -> None:

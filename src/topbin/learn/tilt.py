@@ -26,11 +26,13 @@ HALFWAY = (
     "α is halfway between BBE, {:.3f}, which is too high where no bin is pure, and the floor of "
     "p_u/p_p, {:.3f}, which is extrapolated"
 )
-HALFWAY_TO_LOW = (
-    "α is halfway between BBE, {:.3f}, which is too high where no bin is pure, and {:.3f}, below "
-    "which not even the interval of a pure bin reaches; the extrapolated floor of p_u/p_p does"
+HALFWAY_TO_END = (
+    "α is halfway between BBE, {:.3f}, which is too high where no bin is pure, and {:.3f}, the "
+    "lower end of the interval if some bin is pure; the extrapolated floor of p_u/p_p is lower "
+    "still, and is not used"
 )
 NO_LOWER = "α is that of BBE, {:.3f}; the extrapolated floor of p_u/p_p, {:.3f}, is no lower"
+END_NO_LOWER = "α is that of BBE, {:.3f}; the lower end of the interval is no lower"
 
 STARTS = (0.1, 0.5, 0.9)  # of α
 # Of logit α, of c + log(1 − α), and of log s. In standard deviations of the positives, a slope
@@ -82,7 +84,10 @@ def tilted(estimate: AlphaEstimate, evidence: Evidence) -> AlphaEstimate:
     """
     bbe, found = estimate.alpha, tilted_floor(*evidence.scores)
     floor = bounded_floor(found, bbe, evidence)
-    words = NO_LOWER if found >= bbe else HALFWAY if found == floor else HALFWAY_TO_LOW
+    if floor < bbe:
+        words = HALFWAY if found == floor else HALFWAY_TO_END
+    else:
+        words = NO_LOWER if found >= bbe else END_NO_LOWER
     note = words.format(bbe, found if found >= bbe else floor)
     moved, notes = estimate.moved_to(halfway(bbe, floor)), (*estimate.notes, note)
     return replace(moved, method=f"{estimate.method}+tilt", caution=ERRS["either"], notes=notes)

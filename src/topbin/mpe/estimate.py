@@ -15,7 +15,7 @@ from topbin.mpe.intervals import interval, interval_assumes, upper_bound
 from topbin.mpe.prune import thin_tails
 from topbin.mpe.registry import METHODS, Method, find_method
 
-IMPURE = ", but for negatives, which may score so high κ = {:.2f} times as often as positives do"
+IMPURE = ", except that negatives may score that high κ = {:.2f} times as often as positives do"
 SEEN = 0.005  # the smallest κ that is not written as 0
 LOOK = 100  # scores that are looked at first; labels are noticed at once
 

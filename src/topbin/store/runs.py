@@ -226,7 +226,7 @@ def check_room(path: Path, *, force: bool) -> None:
 def _is_unfinished(path: Path) -> bool:
     """Whether a run was stopped before it had a result, or with the best so far."""
     try:
-        return read_result(path)["stopped"] is not None
+        return read_result(path).get("stopped") is not None
     except InputError:
         return not os.path.lexists(path / RESULT)
 

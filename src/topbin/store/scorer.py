@@ -141,9 +141,9 @@ class Scorer:
         if why:
             raise InputError("TB013", "scores of images cannot be explained; leave out why.")
         assert self.encoder.image is not None
-        frame, images, bad = _image_rows(
-            given, self.encoder.image, root, ADVICE if bad_images == REFUSE else None
-        )
+        frame, images, bad = _image_rows(given, self.encoder.image, root)
+        if bad_images == REFUSE:
+            refuse_bad(bad, ADVICE)
         refuse_scored(frame.columns, "the rows")
         p = np.zeros(0)
         if len(images):
@@ -172,7 +172,7 @@ def refuse_none_left(rows: int, bad: Mapping[str, str]) -> None:
 
 
 def _image_rows(
-    given: Any, feature: Feature, root: str | None, refuse: str | None
+    given: Any, feature: Feature, root: str | None
 ) -> tuple[Any, Images, dict[str, str]]:
     """The rows whose images can be read, as a frame, the images, and the files that cannot."""
     column, shape = feature.name, feature.shape
@@ -184,7 +184,7 @@ def _image_rows(
     table = given if isinstance(given, Batch) else Batch.from_frame(given)
     Features((feature,)).check(table)
     paths = paths_from(table.frame[column], column, root)
-    done = decode_files(paths, shape=shape, refuse=refuse)
+    done = decode_files(paths, shape=shape)
     return table.take(done.kept).frame, done.images, done.bad
 
 
@@ -204,13 +204,15 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     """A sentence if some of these files or folders were part of what the run was fitted on.
 
     Its models saw those rows, most of them as unlabeled, and so give them too low a probability.
+    Names are compared as they were given, from where this runs; a frame or an array has none.
     """
-    told = [path for path in read_result(run)["data"]["source"] if isinstance(path, str)]
+    named = (path for path in read_result(run)["data"]["source"] if isinstance(path, str))
+    told = [path for path in named if has_magic(path) or os.path.exists(path)]
     fitted, given = ([Path(os.path.realpath(p)) for p in _globbed(some)] for some in (told, source))
     for path in given:
         if any(path.is_relative_to(own) or own.is_relative_to(path) for own in fitted):
             return (
-                f'"{path.name}" has rows of the fit. Models that were trained on a row as '
+                f'"{path.name}" was part of the fit. Models that were trained on a row as '
                 "unlabeled score it too low; candidates.csv of the run has the probabilities to "
                 "use, from models that did not see the row (`topbin fit --review` lists more rows)."
             )

@@ -7,8 +7,9 @@
 A row counts as done only after its pixels are on the disk. So what a killed run has decoded is
 there for the next one, if the files still have the sizes and times that they had.
 
-A shape that suits all images follows from all headers. To read each file once, it is guessed from
-the headers of some; if those of all files say otherwise, the files are decoded again.
+A shape that suits all images follows from all headers. To read each file once, it is guessed: it is
+that of an earlier run on the same files, or suits the headers of some. If those of all files say
+otherwise, the files are decoded again.
 """
 
 import json
@@ -34,6 +35,7 @@ from topbin.core.errors import InputError
 from topbin.core.figures import counted
 from topbin.core.memory import kept_memory
 from topbin.data.images.decode import BadImage, Header, quiet_pillow, read_header
+from topbin.data.images.files import is_image_name
 from topbin.data.images.rows import Images, images_at_once
 from topbin.data.images.workers import ROW, Target, decode_chunks
 from topbin.data.table import listed
@@ -76,14 +78,12 @@ def decode_files(
     folder: Path | None = None,
     threads: int | None = None,
     tell: Told | None = None,
-    refuse: str | None = None,
 ) -> Decoding:
     """Decode images into a folder, or into a temporary one; files that cannot be read are `bad`.
 
     `shape` is that of the images, (channels, height, width). Without it, it follows from the files
     and from `size`, as in `common_shape`. `threads` is how many files are decoded at a time, one
-    per core unless you say otherwise; if there are many files, in that many processes. With
-    `refuse`, a piece of advice, the first file that cannot be read ends it with TB132.
+    per core unless you say otherwise; if there are many files, in that many processes.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -96,10 +96,10 @@ def decode_files(
     where = folder or held.folder  # type: ignore[union-attr]
     workers = threads or cores()
     with kept_memory(), quiet_pillow():
-        guess = shape or _guessed(paths, size, workers)
-        store, bad = _filled(where, paths, guess, workers, tell, refuse)
+        guess = shape or _shape_before(where, paths, size) or _guessed(paths, size, workers)
+        store, bad = _filled(where, paths, guess, workers, tell)
         if shape is None and (right := common_shape(store.headers, size)) != store.shape:
-            store, bad = _filled(where, paths, right, workers, tell, refuse)
+            store, bad = _filled(where, paths, right, workers, tell)
     ok = np.flatnonzero(store.rows["done"])
     return Decoding(store.images(ok, held), ok, bad)
 
@@ -111,7 +111,9 @@ def check_bad(bad_images: str) -> None:
 
 def decode_column(paths: Any, shape: tuple[int, ...]) -> Images:
     """The images of a column of paths, one per row; TB132 if one cannot be read."""
-    return decode_files([str(p) for p in paths], shape=shape, refuse="Fix or remove it.").images
+    done = decode_files([str(path) for path in paths], shape=shape)
+    refuse_bad(done.bad, "Fix or remove it.")
+    return done.images
 
 
 def common_shape(headers: Sequence[Header], size: int | None = None) -> tuple[int, int, int]:
@@ -200,9 +202,7 @@ class _Store:
         keys, sums = np.array(self.rows["key"]), np.array(self.rows["sum"])
         return Images(pixels.transpose(0, 3, 1, 2), keys, places, sums, owner)
 
-    def fill(
-        self, paths: Sequence[str], workers: int, tell: Told | None, refuse: str | None
-    ) -> dict[str, str]:
+    def fill(self, paths: Sequence[str], workers: int, tell: Told | None) -> dict[str, str]:
         """Decode all files that are not done yet; why some cannot be."""
         bad: dict[str, str] = {}
         todo = np.flatnonzero(self.rows["done"] == 0).tolist()
@@ -222,17 +222,36 @@ class _Store:
                         bad |= why
                         done += len(chunk)
                     self.rows.flush()
-                    if refuse is not None:
-                        refuse_bad(dict(islice(bad.items(), 1)), refuse)
                     if tell is not None:
                         tell(done, len(paths))
         return bad
 
 
+def _shape_before(folder: Path, paths: Sequence[str], size: int | None) -> tuple[int, ...] | None:
+    """The shape of arrays in the folder, if they are those of these very files, of this size."""
+    try:
+        about = json.loads((folder / ABOUT).read_text("utf-8"))
+        shape = tuple(int(side) for side in about["shape"])
+        sized = size is None or shape[1:] == (size, size)
+        return shape if sized and about == _about(paths, shape) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _about(paths: Sequence[str], shape: tuple[int, ...]) -> dict[str, Any]:
+    """What arrays are made of."""
+    return {"form": FORM, "shape": list(shape), "files": [_stamp(path) for path in paths]}
+
+
 def _guessed(paths: Sequence[str], size: int | None, workers: int) -> tuple[int, ...]:
-    """The shape that suits some of the files: all, if there are few."""
+    """The shape that suits some of the files: all, if there are few.
+
+    They are drawn, because every n-th file could be of one kind, such as notes beside images.
+    """
+    named = [path for path in paths if is_image_name(path)] or paths
+    drawn = np.random.default_rng(0).permutation(len(named))[:LOOKED_AT]
     with ThreadPoolExecutor(workers) as pool:
-        headers = pool.map(_header, paths[:: 1 + len(paths) // LOOKED_AT])
+        headers = pool.map(_header, [named[i] for i in drawn])
     return common_shape([header for header in headers if header is not None], size)
 
 
@@ -244,23 +263,17 @@ def _header(path: str) -> Header | None:
 
 
 def _filled(
-    folder: Path,
-    paths: Sequence[str],
-    shape: tuple[int, ...],
-    workers: int,
-    tell: Told | None,
-    refuse: str | None,
+    folder: Path, paths: Sequence[str], shape: tuple[int, ...], workers: int, tell: Told | None
 ) -> tuple[_Store, dict[str, str]]:
     """Arrays with all files that can be decoded, and why the others cannot."""
     store = _open(folder, paths, shape)
     with write_errors(folder):
-        return store, store.fill(paths, workers, tell, refuse)
+        return store, store.fill(paths, workers, tell)
 
 
 def _open(folder: Path, paths: Sequence[str], shape: tuple[int, ...]) -> _Store:
     """The arrays for these files: those that are there if they are of the same files, else new."""
-    about = {"form": FORM, "shape": list(shape), "files": [_stamp(path) for path in paths]}
-    text = json.dumps(about)
+    text = json.dumps(_about(paths, shape))
     with write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -317,9 +330,10 @@ def bad_sentences(bad: Mapping[str, str]) -> list[str]:
     ]
 
 
-def refuse_bad(bad: Mapping[str, str], advice: str = ADVICE) -> None:
-    """TB132 with the first file that cannot be used, and how many there are."""
+def refuse_bad(bad: Mapping[str, str], advice: str) -> None:
+    """TB132 with the first file that cannot be used and why, and the names of more."""
     if bad:
-        path, why = next(iter(bad.items()))
-        more = f" {len(bad) - 1:,} more cannot be used." if len(bad) > 1 else ""
+        (path, why), *others = bad.items()
+        names = listed([f'"{other}"' for other, _ in others])
+        more = f" {counted(len(others), 'other file')} cannot be used: {names}." if others else ""
         raise InputError("TB132", f'"{path}" {why}.{more} {advice}')

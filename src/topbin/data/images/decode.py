@@ -83,7 +83,7 @@ def _header(image: Any) -> Header:
 def read_bytes(path: str) -> bytes:
     """The bytes of a file, if it is one that could be an image; else BadImage."""
     with _reasons(), _opened(path) as handle:
-        content: bytes = handle.read()  # as much as its size, which was looked at
+        content: bytes = handle.read()  # its size has been checked
         return content
 
 

@@ -96,7 +96,8 @@ def decode_chunk(target: Target, chunk: Chunk) -> Answer:
 @contextmanager
 def _pool(workers: int, files: int) -> Iterator[Callable[[Target, Chunk], Future[Answer]]]:
     """A function that gives a chunk to the worker that is free next."""
-    many = files >= MANY and not getattr(sys, "frozen", False)  # a frozen program is no Python
+    # A frozen program is no Python, and one that has Python inside may not know where it is.
+    many = files >= MANY and not getattr(sys, "frozen", False) and bool(sys.executable)
     threads = min(workers, MOST) if many else workers
     free: SimpleQueue[Callable[[Target, Chunk], Answer]] = SimpleQueue()
 

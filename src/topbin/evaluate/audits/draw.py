@@ -1,8 +1,8 @@
-"""Drawing the rows of an audit: all equally often, by score strata, or the rarer kind more often.
+"""Drawing the rows of an audit: all equally often, by score strata, or the rarer class more often.
 
 A simple draw never sees a score. A stratified draw cuts the unlabeled into strata of equal size by
 score and takes the same share of each. A weighted draw knows each row's probability f, and takes
-rows that look like the rarer kind more often; each answer then counts by how often its row is
+rows that look like the rarer class more often; each answer then counts by how often its row is
 drawn. How often says `reach`: so that a single answer can move α as little as possible either way.
 Rows that vary most (Neyman) are not favored beyond that: the rows that are left with few answers
 would widen any valid interval.
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 STRATA = 10
 LEAST_PER_STRATUM = 5
 STEP = 1.1  # rows of one stratum of a weighted draw are wanted equally often, up to this factor
-RAREST = 0.01  # a kind that is rarer than this is drawn as if it were not
+RAREST = 0.01  # a class that is rarer is drawn as if this were its share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +144,7 @@ def how_often(f_u: Floats) -> Floats:
 def draw_weighted(
     probabilities: Any, n: int, *, seed: int = 0, taken: Sequence[int] = ()
 ) -> AuditSample:
-    """Draw n unlabeled rows, those that look like the rarer kind more often; see `reach`.
+    """Draw n unlabeled rows, those that look like the rarer class more often; see `reach`.
 
     `taken` are rows of earlier draws, which are not drawn again. Within a stratum all other rows
     are equally likely, so whatever the probabilities are, `judge` knows how often each is drawn.

@@ -9,7 +9,7 @@ Where every unlabeled row has a probability f, the answers need to show only whe
 α = mean f over all rows + mean (y − f) over the answered ones (prediction-powered inference,
 Angelopoulos et al., Science 2023; with a factor λ on f, PPI++, 2023). `limits_of_mean` bounds such
 a mean of bounded values as Gaffke (2005) does; for 0/1 values it IS Clopper & Pearson too. Where
-rows of the rarer kind were drawn more often, answers count by how often (`draw_weighted`), and the
+rows of the rarer class were drawn more often, answers count by how often (`draw_weighted`), and the
 doubt is shared out between the ends by `share_of_upper`, before anybody has answered.
 """
 

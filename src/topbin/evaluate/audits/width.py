@@ -37,11 +37,11 @@ class WidthPlan:
 
     def __str__(self) -> str:
         lines = [f"For a {100 * self.confidence:g} % interval no wider than {self.width:g}:"]
-        random = self.plain if self.anywhere is None else self.anywhere
-        less = "" if self.anywhere is None else f"; {_rows(self.plain)} without the model"
-        lines.append(
-            f"  --where anywhere   {_rows(random)}   needs only random rows and right answers{less}"
-        )
+        random, needs = self.plain, "needs only random rows and right answers"
+        if self.anywhere is not None:
+            random, needs = self.anywhere, "if the model's probabilities are right, more if not"
+            needs += f"; {_rows(self.plain)} without the model"
+        lines.append(f"  --where anywhere   {_rows(random)}   {needs}")
         if self.top_at_best is not None:
             best = f"; never narrower than {self.top_at_best:.3f}"
             lines.append(

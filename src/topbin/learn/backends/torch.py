@@ -4,7 +4,7 @@ Garg et al. 2021, appendix: batches of 200 P and 200 U, and the settings in `bac
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from math import isfinite, prod
@@ -87,7 +87,7 @@ class TorchBackend:
         """One logit per row, in evaluation mode and without augmentation."""
         X = self._rows(X, "X")
         self.net.eval()
-        with self._threads(), kept_memory(), torch.inference_mode():
+        with self._resources(), torch.inference_mode():
             parts = torch.split(self.team.share(torch.arange(n_rows(X))), self._at_once(X))
             logits = [self._logits(take(X, rows, "X"), rows.numel()) for rows in parts]
             whole = self.team.whole(torch.cat(logits), n_rows(X))
@@ -102,7 +102,7 @@ class TorchBackend:
         X_p, X_u = self._rows(X_p, "X_p"), self._rows(X_u, "X_u")
         before, good = self.state(), False
         try:
-            with self._threads(), kept_memory(), self._randomness():
+            with self._resources(), self._randomness():
                 self.net.train()
                 rows_u = torch.arange(n_rows(X_u)) if kept is None else torch.from_numpy(kept)
                 self.team.check_same(n_p=n_rows(X_p), n_u=rows_u.numel())
@@ -221,11 +221,14 @@ class TorchBackend:
             self.rng = torch.get_rng_state()
 
     @contextmanager
-    def _threads(self) -> Iterator[None]:
+    def _resources(self) -> Iterator[None]:
+        """As many threads as the net can use; memory is kept for convolutions, which need much."""
         before = torch.get_num_threads()
         torch.set_num_threads(self.threads or before)
+        large = any(p.ndim > 2 for p in self.net.parameters())
         try:
-            yield
+            with kept_memory() if large else nullcontext():
+                yield
         finally:
             torch.set_num_threads(before)
 
