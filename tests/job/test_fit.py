@@ -207,6 +207,9 @@ def test_few_positives_get_a_range():
     text = found.summary()
     assert "too few for one number" in text
     assert "what if" not in text
+    assert "how many are positive depends on α" in text
+    assert "the interval is the answer" in text
+    assert "% of the positives among the unlabeled" not in found._repr_html_()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from coded import fails
 
 import topbin as tb
 from topbin.cli import main
@@ -77,6 +78,18 @@ def test_no_signal_leads_the_summary():
     assert found.summary().startswith("α ≤ ")
     assert "no signal" in found.summary().splitlines()[0]
     assert answer(found.to_dict()).startswith("At most ")
+
+
+def test_without_signal_nothing_is_promised_of_the_candidates():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"x": rng.normal(size=400), "known": np.arange(400) < 120})
+    found = tb.fit(frame, "known", preset="fast")
+    assert found.estimate.has_no_signal
+    assert found.picked().precision is None
+    assert "their precision cannot be estimated" in found.summary()
+    assert "of the positives among the unlabeled" not in found._repr_html_()
+    with fails("TB008"):
+        found.picked(min_precision=0.5)
 
 
 def test_by_is_given_once(tmp_path):

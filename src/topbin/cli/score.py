@@ -74,8 +74,6 @@ def _score_here(
 ) -> dict[str, Any]:
     """Score into one file, one batch at a time, so that memory does not grow with the input."""
     from topbin.data.beside import attached
-    from topbin.data.images.files import names_images
-    from topbin.data.schema import quoted
     from topbin.data.table import open_table
     from topbin.data.vectors import EMBEDDING
     from topbin.data.write import write_table
@@ -84,13 +82,7 @@ def _score_here(
     scorer = read_scorer(run)
     if scorer.encoder.image is not None:
         return _score_images(show, scorer, source, output, force, options)
-    if names_images(list(source)):
-        named = next(filter(names_images, source))
-        raise InputError(
-            "TB109",
-            f'the run was not fitted on images, and "{named}" has images. Score rows with the '
-            f"columns that it was fitted on: {quoted(scorer.encoder.columns)}.",
-        )
+    scorer.refuse_images(list(source))
     how: dict[str, Any] = {"partitions": options["partitions"]}
     how["dates"] = scorer.encoder.orders(options["dates"])
     how["decimal"] = scorer.encoder.marks(options["decimal"])

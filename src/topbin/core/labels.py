@@ -17,6 +17,7 @@ from topbin.core.errors import InputError
 
 Mask = NDArray[np.bool_]
 SHOWN = 8
+LONGEST = 60  # characters of a value in a message
 GUESSED = 5  # a column with more values is probably not a label column
 FEW = 8  # up to this many values, one comparison per value is faster than a count of all
 LOOKS_POSITIVE = {"1", "1.0", "true", "t", "yes", "y", "positive", "pos", "p"}
@@ -347,7 +348,8 @@ def _table(counts: Mapping[Any, int]) -> str:
 
 
 def _show(value: Any) -> str:
-    return "blank" if value is None else repr(value)
+    shown = "blank" if value is None else repr(value)
+    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
 
 
 def _plural(count: int, thing: str) -> str:

@@ -27,7 +27,7 @@ from topbin.data.encoders import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.formats.dates import ISO, ORDERS
 from topbin.data.formats.decimals import MARKS, TEXT
-from topbin.data.schema import CONTENT, Kind, check_columns, nearest
+from topbin.data.schema import CONTENT, Kind, check_columns, nearest, quoted
 from topbin.data.words import learn_words, text_matrix
 
 Floats = NDArray[np.float64]
@@ -203,7 +203,11 @@ class Features:
             name = feature.name
             if name not in table.kinds:
                 message = f'{table.name} has no column "{name}", which the model reads.'
-                raise InputError("TB109", message + nearest(name, table.kinds))
+                message += nearest(name, table.kinds)
+                seen = quoted(list(table.kinds)) or "none"
+                how = f" Add the vectors: frame.assign({name}=list(vectors))."
+                how = how if feature.kind == "vector" else ""
+                raise InputError("TB109", f"{message} Its columns are {seen}.{how}")
             if (kind := table.kinds[name]) not in FITS[feature.kind]:
                 was = "text" if feature.kind == "text" else f"a {feature.kind}"
                 before = f'column "{name}" was {was} when the model was fitted'

@@ -70,14 +70,14 @@ def check_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> No
     there = set(known)
     for name in wanted:
         if name not in there:
-            more = f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
             message = f'{where} has no column "{name}".{nearest(name, known)}'
-            raise InputError("TB103", f"{message} The columns are {quoted(known)}{more}.")
+            raise InputError("TB103", f"{message} The columns are {quoted(known)}.")
 
 
 def quoted(columns: Sequence[str]) -> str:
-    """The first columns, as messages list them."""
-    return ", ".join(f'"{shortened(column)}"' for column in columns[:SHOWN])
+    """The first columns, as messages list them, and how many more there are."""
+    more = f" and {len(columns) - SHOWN:,} more" if len(columns) > SHOWN else ""
+    return ", ".join(f'"{shortened(column)}"' for column in columns[:SHOWN]) + more
 
 
 def shortened(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core.defaults import RANGE_ONLY
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.figures import figure, percent
 from topbin.evaluate.measure import Floats, Share
@@ -41,22 +42,27 @@ def precision_of_best(
 def what_to_expect(picked: Mapping[str, Any], estimate: Mapping[str, Any]) -> str:
     """How many of the picked rows are positive, in words.
 
+    If there are too few known positives for a single α, only the low end is told.
+
     >>> picked = {"rows": 100, "precision": 0.97, "precision_low": 0.63}
-    >>> what_to_expect(picked, {"alpha": 0.225, "interval": (0.158, 0.332)})
+    >>> ends = {"alpha": 0.225, "interval": (0.158, 0.332)}
+    >>> what_to_expect(picked, AlphaEstimate(n_p=200, n_u=900, method="bbe", **ends).to_dict())
     'about 97 % positive; at least 63 % if α ≥ 0.158'
     """
     value, low = picked["precision"], picked["precision_low"]
     if value is None:
         return UNKNOWN
     about = f"about {f'{100 * value:.0f}' if value >= 0.01 else percent(value)} % positive"
-    ends, most = estimate["interval"], estimate.get("upper_bound")
+    found = AlphaEstimate.from_dict(estimate)
+    ends, most = found.interval, found.leading_bound
     if ends is None:
         return about
-    is_most = most is not None and AlphaEstimate.from_dict(estimate).leading_bound is not None
-    if is_most and estimate["alpha"] >= most:
+    if found.worth_p < RANGE_ONLY:
+        about = "how many are positive depends on α"
+    elif most is not None and found.alpha >= most:
         about = f"at most {about}"  # it was read at α above its bound, and falls with α
     elif 100 * low < 1:
-        about += f" if α = {figure(estimate['alpha'])}"
+        about += f" if α = {figure(found.alpha)}"
     if 100 * low < 1:
         return f"{about}; how many at least is not known"
     return f"{about}; at least {floor(100 * low)} % if α ≥ {figure(ends[0])}"

@@ -141,7 +141,7 @@ class Prepared:
 
     def lines(self) -> list[str]:
         """How the table was read, as text: its labels, columns left out, and what was noticed."""
-        unknown = () if self.label is None else (v for v in self.labels.unlabeled if v == 0)
+        unknown = () if self.label is None else (v for v in self.labels.unlabeled if v in (0, -1))
         return [
             f"labels          {self.labels.note}",
             *(f'                {v!r} is read as "unknown", not as "negative"' for v in unknown),

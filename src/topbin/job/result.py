@@ -116,6 +116,8 @@ class Result:
             return self._picked_as_asked(self.min_precision)
         ranked, of = self._ranked()
         value, low = self._precision(ranked)
+        blind = self.estimate.has_no_signal  # then probabilities are α for all rows, whatever α is
+        low = np.zeros_like(low) if blind else low
         if min_precision is None:
             rows = min(self.review if n is None else check_count(n, "n"), ranked.size)
             why = f"the {rows:,} highest probabilities" if rows > 1 else "the highest probability"
@@ -133,7 +135,8 @@ class Result:
                 why += "; more rows reach it, and only the first are listed"
         k, positives = rows - 1, self.estimate.alpha * of
         found = min(1.0, float(rows * value[k] / positives)) if positives else 0.0
-        return Picked(rows, float(ranked[k]), float(value[k]), float(low[k]), found, why)
+        picked = Picked(rows, float(ranked[k]), float(value[k]), float(low[k]), found, why)
+        return replace(picked, precision=None, precision_low=None) if blind else picked
 
     def _picked_as_asked(self, min_precision: float) -> Picked:
         """By the precision the job was asked for; by number where no threshold reaches it."""

@@ -18,6 +18,7 @@ from scipy.special import expit, logit
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import check_scores
+from topbin.core.defaults import RANGE_ONLY
 from topbin.learn.select import Floats
 from topbin.mpe.intervals import interval
 from topbin.mpe.registry import ERRS
@@ -90,6 +91,8 @@ def tilted(estimate: AlphaEstimate, evidence: Evidence) -> AlphaEstimate:
         words = NO_LOWER if found >= bbe else END_NO_LOWER
     note = words.format(bbe, found if found >= bbe else floor)
     moved, notes = estimate.moved_to(halfway(bbe, floor)), (*estimate.notes, note)
+    if moved.worth_p < RANGE_ONLY:
+        notes = estimate.notes  # there is no single number to explain
     return replace(moved, method=f"{estimate.method}+tilt", caution=ERRS["either"], notes=notes)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 
 from topbin.core import Alarm, AlphaEstimate, Tails
-from topbin.core.defaults import FEW_POSITIVES
+from topbin.core.defaults import FEW_POSITIVES, RANGE_ONLY
 from topbin.core.figures import counted, figure
 from topbin.core.hashing import Twins
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
@@ -61,6 +61,8 @@ def few_positives(estimate: AlphaEstimate, tails: Tails) -> Alarms:
         trust = "trust the interval more than the point"
         if estimate.interval is None:
             trust = "the point may be far off"
+        elif estimate.worth_p < RANGE_ONLY:
+            trust = "the interval is the answer"
         message = f"{told}; {trust}."
         yield Alarm("few-positives", message, "either")
 

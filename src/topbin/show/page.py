@@ -63,7 +63,7 @@ CAPTION = {
     "unlabeled rows above a cut, divided by the share of known positives above it. Where the rows "
     "above are (almost) all positive, this ratio is α, and the line is flat.",
     "ScoreDisplay": "Scores by models that never saw the row. Known positives should be on the "
-    "right; the unlabeled rows among them are the hidden positives.",
+    "right. Where hardly any negatives score as high, the unlabeled rows among them are positive.",
     "GammaDisplay": "The interval of α for each Γ. Its upper end needs no pure top bin; its lower "
     "end assumes about the top bin what that of the estimate assumes.",
     "PRDisplay": "If all unlabeled rows above some score are picked: the share of positives among "

@@ -25,8 +25,9 @@ from topbin.data.images.cache import (
     decode_files,
     refuse_bad,
 )
-from topbin.data.images.files import find_images, paths_from
+from topbin.data.images.files import find_images, names_images, paths_from
 from topbin.data.images.rows import Images
+from topbin.data.schema import quoted
 from topbin.data.table import open_table
 from topbin.learn.explain import Explanation, explain
 from topbin.store.models import load, load_encoder, reading
@@ -109,6 +110,7 @@ class Scorer:
     def score_batch(self, frame: Any, *, why: bool = False) -> tuple[Any, Told]:
         """As `score`, with what the columns told the model instead of warnings."""
         if isinstance(frame, str | os.PathLike | list | tuple):
+            self.refuse_images(frame)
             order, mark = self.encoder.orders(None), self.encoder.marks(None)
             how: Any = {"needed": self.encoder.columns, "dates": order, "decimal": mark}
             frame = open_table(frame, **how).whole()
@@ -150,6 +152,16 @@ class Scorer:
             with reading("the model of the run"):
                 p = self.model.predict_proba(images)[:, 1]
         return frame.assign(**{PROBABILITY: p, POSITIVE: p > 0.5}), bad
+
+    def refuse_images(self, source: Any) -> None:
+        """TB109 for images, if the model does not read them."""
+        if names_images(source):
+            named = source if isinstance(source, str | os.PathLike) else source[0]
+            raise InputError(
+                "TB109",
+                f'the run was not fitted on images, and "{os.fspath(named)}" has images. Score '
+                f"rows with the columns that it was fitted on: {quoted(self.encoder.columns)}.",
+            )
 
     def explain(self, frame: Any) -> Explanation:
         """What each column, or word, adds to the score of each row; as `Result.explain`."""
@@ -203,18 +215,20 @@ def read_scorer(run: Path, *, net: Any = None) -> Scorer:
 def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     """A sentence if some of these files or folders were part of what the run was fitted on.
 
-    Its models saw those rows, most of them as unlabeled, and so give them too low a probability.
+    Its models saw those rows: they score unlabeled ones too low, and known positives too high.
     Names are compared as they were given, from where this runs; a frame or an array has none.
     """
     named = (path for path in read_result(run)["data"]["source"] if isinstance(path, str))
     told = [path for path in named if has_magic(path) or os.path.exists(path)]
-    fitted, given = ([Path(os.path.realpath(p)) for p in _globbed(some)] for some in (told, source))
-    for path in given:
-        if any(path.is_relative_to(own) or own.is_relative_to(path) for own in fitted):
+    fitted = [Path(os.path.realpath(path)) for path in _globbed(told)]
+    for given in source:
+        found = (Path(os.path.realpath(path)) for path in _globbed([given]))
+        if any(p.is_relative_to(own) or own.is_relative_to(p) for p in found for own in fitted):
             return (
-                f'"{path.name}" was part of the fit. Models that were trained on a row as '
-                "unlabeled score it too low; candidates.csv of the run has the probabilities to "
-                "use, from models that did not see the row (`topbin fit --review` lists more rows)."
+                f'"{given}" was part of the fit. Models that were trained on a row score it too '
+                "low if it was unlabeled, and too high if it was a known positive. Of unlabeled "
+                "rows, candidates.csv of the run has probabilities by models that did not see them "
+                "(`topbin fit --review` lists more rows)."
             )
     return None
 

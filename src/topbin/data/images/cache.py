@@ -47,6 +47,7 @@ AT_ONCE = 256  # images; after so many the disk is told
 CHUNK = 16  # images that a worker takes at a time
 LOOKED_AT = 256  # files whose headers are read before any is decoded
 SIZES = (32, 64, 96, 128, 224)
+LONGEST = 200  # characters of a path in a message
 USUAL = 64  # the largest size that is chosen without being asked for
 ADVICE = 'Fix or remove it, or say --bad-images leave-out (bad_images="leave-out").'
 
@@ -322,7 +323,7 @@ def bad_sentences(bad: Mapping[str, str]) -> list[str]:
     """
     names: dict[str, list[str]] = defaultdict(list)
     for path, why in bad.items():
-        names[why].append(f'"{path}"')
+        names[why].append(f'"{_ending(path)}"')
     return [
         f"{counted(len(own), 'file')} left out because {'each' if own[1:] else 'it'} {why}: "
         f"{listed(own)}."
@@ -334,6 +335,11 @@ def refuse_bad(bad: Mapping[str, str], advice: str) -> None:
     """TB132 with the first file that cannot be used and why, and the names of more."""
     if bad:
         (path, why), *others = bad.items()
-        names = listed([f'"{other}"' for other, _ in others])
+        names = listed([f'"{_ending(other)}"' for other, _ in others])
         more = f" {counted(len(others), 'other file')} cannot be used: {names}." if others else ""
-        raise InputError("TB132", f'"{path}" {why}.{more} {advice}')
+        raise InputError("TB132", f'"{_ending(path)}" {why}.{more} {advice}')
+
+
+def _ending(path: str) -> str:
+    """A path for a message: the end of a very long one, which may be no path at all."""
+    return path if len(path) <= LONGEST else f"…{path[1 - LONGEST :]}"

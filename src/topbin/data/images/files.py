@@ -1,8 +1,9 @@
 """Which image files a folder, a pattern or a list names.
 
 Folders are searched to the bottom. Links to files are followed, links to folders are not, so that a
-loop of links ends. Hidden files are no rows. Whether a file is an image is decided by its content
-(`topbin.data.images.decode`); the endings here only tell a folder of images from other sources.
+loop of links ends. Hidden files, and those that a system leaves there, are no rows. Whether a file
+is an image is decided by its content (`topbin.data.images.decode`); the endings here only tell a
+folder of images from other sources.
 """
 
 import os
@@ -14,6 +15,7 @@ from typing import Any
 from topbin.core.errors import InputError
 from topbin.data.find import is_address
 
+OF_SYSTEMS = ("Thumbs.db", "desktop.ini")  # files that Windows leaves in folders
 ENDINGS = (".jpg", ".jpeg", ".jpe", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 
 
@@ -62,7 +64,7 @@ def find_images(source: Any) -> list[str]:
     found = [path for part in parts for path in _files(os.fspath(part))]
     if not found:
         named = ", ".join(f'"{os.fspath(part)}"' for part in parts[:3])
-        raise InputError("TB130", f"there is no image in {named}.")
+        raise InputError("TB130", f"there is no image in {named}. Name a folder with images.")
     return found
 
 
@@ -115,7 +117,7 @@ def _walk(folder: str) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = os.path.join(here, name)
-            if not name.startswith(".") and not os.path.isdir(path):
+            if not name.startswith(".") and name not in OF_SYSTEMS and not os.path.isdir(path):
                 yield path
 
 

@@ -466,9 +466,9 @@ def _draw_of(
         more = seen - drawn
         twice = sum(count for row, count in more.items() if row in drawn)
         differ = (
-            f"is not an audit drawn for this run: of the {drawn.total():,} rows of the nearest "
-            f"draw {drawn.total() - common:,} are missing, {twice:,} are there twice, and "
-            f"{more.total() - twice:,} other rows were added"
+            "is not an audit drawn for this run. Compared with the nearest draw, of "
+            f"{drawn.total():,} rows: {drawn.total() - common:,} missing, {twice:,} there twice, "
+            f"{more.total() - twice:,} added"
         )
     raise InputError(
         "TB117",

@@ -194,7 +194,7 @@ function picture() {
   const ends = first.interval ? `interval ${range(first.interval)}, the gray frame` : "";
   const before = `Before the audit: ${[point, ends].filter(Boolean).join("; ")}.`;
   find("alpha-note").textContent = now && !judged
-    ? `${before} The interval holds whenever you stop.` : before;
+    ? `${before} The interval of your answers holds whenever you stop.` : before;
 }
 
 // The newest request wins; one that fails says nothing, because the next key will.
