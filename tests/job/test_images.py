@@ -243,6 +243,13 @@ def test_arrays_lists_frames_and_tables_are_one_road(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     table = tb.fit(tmp_path / "t.csv", "y", image="file")
     assert table.estimate.alpha == found.estimate.alpha
+    own = set(frame["file"])
+    assert set(table.candidates()["file"]) <= own  # as the table has them
+    table.save(tmp_path / "by table")
+    assert "data:image/png" in (tmp_path / "by table" / "report.html").read_text("utf-8")
+    review = open_review(tmp_path / "by table", n=5)
+    assert set(audit(tmp_path / "by table").draw(75)["file"]) <= own
+    assert all(review.pictures.of(str(path)) for path in frame["file"][40:45])
     two_folders = tb.fit(tmp_path / "rest", positives=tmp_path / "known")
     assert two_folders.estimate.alpha == found.estimate.alpha
     one.save(tmp_path / "run")

@@ -84,10 +84,11 @@ def report_of(folder: Path, result: dict[str, Any]) -> str:
 
 def pictures_of(folder: Path, result: dict[str, Any], rows: Any) -> list[Picture]:
     """Small pictures of the first candidates, if the rows of the run are images."""
-    column = result["data"].get("image", {}).get("column")
+    about = result["data"].get("image", {})
+    column = about.get("column")
     if column not in rows:
         return []
-    pictures = open_pictures(folder)
+    pictures = open_pictures(folder, about.get("root", ""))
     first = rows.head(SHOWN)
     told = zip(first["rank"], first["probability"], first[column], strict=True)
     return [

@@ -79,6 +79,8 @@ class Sources:
     """Rows before their images are read, and how their labels follow from them.
 
     `images` are there if the pixels came as an array. `found` is what to know about the files.
+    `paths` are those of the rows, from here, if they differ from their column: in a table they are
+    relative to a folder, which for unlabeled rows is `root`.
     """
 
     rows: Batch
@@ -86,6 +88,8 @@ class Sources:
     column: str
     images: Images | None = None
     found: tuple[Finding, ...] = ()
+    paths: Sequence[str] | None = None
+    root: str | None = None
 
 
 def has_images(source: Any, positives: Any, options: ImageOptions) -> bool:
@@ -163,6 +167,7 @@ def prepare_images(
     return Prepared(
         rows, labels, Features((feature,), dropped), images, (*given.found, *findings),
         _named(source, label, positives, options, roles), label if is_named else LABEL, id, alarms,
+        image_root=given.root,
     )  # fmt: skip
 
 
@@ -253,16 +258,18 @@ def _table(
     opened = open_labeled(source, label, positives=positives, **read)
     column = str(options.image)
     opened.table.check([column])
-    rest = located(opened.table.whole(), column, root_of(source, options.root))
+    root, rest = root_of(source, options.root), opened.table.whole()
+    paths = _paths_of(rest, column, root)
     if opened.known is not None:
-        known = located(opened.known, column, root_of(positives, options.root))
-        return _two(known, rest, column)
+        known = _paths_of(opened.known, column, root_of(positives, options.root))
+        both = _two(opened.known, rest, column)
+        return replace(both, paths=[*known, *paths], root=root)
 
     def labels(rows: Batch, _: Any) -> Labels:
         coded = rows.coded(str(label))
         return opened.resolve(coded.counts(), **roles).read(coded)
 
-    return Sources(rest, labels, column)
+    return Sources(rest, labels, column, paths=paths, root=root)
 
 
 def root_of(source: Any, given: str | None) -> str | None:
@@ -283,11 +290,15 @@ def root_of(source: Any, given: str | None) -> str | None:
 
 def located(rows: Batch, column: str, root: str | None) -> Batch:
     """The rows with paths from here, instead of from the folder of their table."""
-    check_paths(rows, column)
     frame = rows.frame.copy(deep=False)
-    if root is not None:
-        frame[column] = [path or None for path in paths_from(frame[column], column, root)]
+    frame[column] = [path or None for path in _paths_of(rows, column, root)]
     return replace(rows, data=frame)
+
+
+def _paths_of(rows: Batch, column: str, root: str | None) -> list[str]:
+    """The paths of rows, from here; TB135 if the column holds something else."""
+    check_paths(rows, column)
+    return paths_from(rows.frame[column], column, root)
 
 
 def check_paths(rows: Batch, column: str) -> None:
@@ -316,7 +327,9 @@ def _decoded(given: Sources, options: ImageOptions) -> tuple[Images, Any, dict[s
     """The images, which rows they belong to, and the files that were left out."""
     if given.images is not None:
         return given.images, np.arange(len(given.images)), {}
-    paths = paths_from(given.rows.frame[given.column], given.column, None)
+    paths = given.paths
+    if paths is None:
+        paths = paths_from(given.rows.frame[given.column], given.column, None)
     folder = None if options.folder is None else options.folder / IMAGES
     done = decode_files(paths, size=options.size, folder=folder, tell=options.tell)
     if options.bad == REFUSE:
@@ -394,4 +407,5 @@ def keep_images(data: Prepared, folder: Path) -> None:
     """Leave the pixels in a run folder, if they are not there already."""
     target = folder / IMAGES
     if isinstance(data.X, Images) and not (target / ABOUT).exists():
-        write_store(target, data.X, data.table.frame[data.encoder.columns[0]].tolist())
+        column = data.encoder.columns[0]
+        write_store(target, data.X, paths_from(data.table.frame[column], column, data.image_root))

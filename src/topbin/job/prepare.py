@@ -78,7 +78,8 @@ class Prepared:
     `named` are the settings of a run that name the data. `alarms` are reasons to doubt any estimate
     from these rows. `rest` is None if they are all rows. `dates` and `decimals` say how dates and
     numbers were read. `weight` are the weights of the rows in training, if they have any, and
-    `kept` is what folds keep together.
+    `kept` is what folds keep together. `image_root` is the folder that paths of images in a table
+    are relative to.
     """
 
     table: Batch
@@ -95,6 +96,7 @@ class Prepared:
     decimals: Sequence[str] = ()
     weight: Floats | None = None
     kept: Kept | None = None
+    image_root: str | None = None
 
     def __repr__(self) -> str:
         return f"<Prepared: {self.table.name}; {self.labels.note}; {self.encoder!r}>"
@@ -195,7 +197,8 @@ class Prepared:
             "findings": [finding.to_dict() for finding in self.findings],
         }
         if isinstance(self.X, Images):
-            found["image"] = {"column": self.encoder.columns[0], "shape": list(self.X.row_shape)}
+            image = {"column": self.encoder.columns[0], "shape": list(self.X.row_shape)}
+            found["image"] = image | ({"root": self.image_root} if self.image_root else {})
         if self.kept is not None:
             kept = self.kept
             found |= {"group": kept.group, "time": kept.time, "together": kept.sentence}

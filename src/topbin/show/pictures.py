@@ -42,13 +42,15 @@ class Picture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pictures:
-    """The pictures of a run, by the path of the file."""
+    """The pictures of a run, by the path of the file, or by that from the folder `root` on."""
 
     images: Images | None
     places: dict[str, int]
+    root: str = ""
 
     def of(self, path: str, side: int = SIDE) -> str | None:
         """The picture of a row of the run; None for any other path."""
+        path = path if path in self.places else os.path.join(self.root, path)
         place = self.places.get(path)
         if self.images is None or place is None:
             return None
@@ -75,7 +77,7 @@ class Pictures:
         return module.fromarray(np.squeeze(pixels, 2) if pixels.shape[2] == 1 else pixels)
 
 
-def open_pictures(folder: Path) -> Pictures:
+def open_pictures(folder: Path, root: str = "") -> Pictures:
     """The pictures of a run folder; none if it keeps no images, or they are damaged."""
     images = folder / IMAGES
     try:
@@ -84,7 +86,7 @@ def open_pictures(folder: Path) -> Pictures:
         found = open_stored(images)
     except OSError:
         found = None
-    return Pictures(None, {}) if found is None else Pictures(*found)
+    return Pictures(None, {}) if found is None else Pictures(*found, root)
 
 
 def _address(picture: Any) -> str:

@@ -221,9 +221,9 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     named = (path for path in read_result(run)["data"]["source"] if isinstance(path, str))
     told = [path for path in named if has_magic(path) or os.path.exists(path)]
     fitted = [Path(os.path.realpath(path)) for path in _globbed(told)]
-    for given in source:
-        found = (Path(os.path.realpath(path)) for path in _globbed([given]))
-        if any(p.is_relative_to(own) or own.is_relative_to(p) for p in found for own in fitted):
+    for given in _globbed(source):
+        path = Path(os.path.realpath(given))
+        if any(path.is_relative_to(own) or own.is_relative_to(path) for own in fitted):
             return (
                 f'"{given}" was part of the fit. Models that were trained on a row score it too '
                 "low if it was unlabeled, and too high if it was a known positive. Of unlabeled "

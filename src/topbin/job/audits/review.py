@@ -205,7 +205,8 @@ def open_review(
     left to it, where nobody sees their rank.
     """
     folder, result = Path(run), read_result(run)
-    pictures = open_pictures(folder) if "image" in result["data"] else None
+    about = result["data"].get("image")
+    pictures = None if about is None else open_pictures(folder, about.get("root", ""))
     question = question_of(result["data"], read_settings(folder))
     if candidates:
         frame = read_stored(folder, CANDIDATES)
