@@ -85,9 +85,9 @@ def test_a_sorted_file_gives_each_row_its_own_answer(run, tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda f: f[1:], "1 are missing, 0 are there twice, and 0 other rows were added"),
-        (lambda f: pd.concat([f, f[:2]]), "0 are missing, 2 are there twice, and 0 other"),
-        (lambda f: pd.concat([f, f[:1].assign(row=10**6)]), "twice, and 1 other rows were added"),
+        (lambda f: f[1:], "1 missing, 0 there twice, 0 added"),
+        (lambda f: pd.concat([f, f[:2]]), "0 missing, 2 there twice, 0 added"),
+        (lambda f: pd.concat([f, f[:1].assign(row=10**6)]), "0 there twice, 1 added"),
         (lambda f: f.assign(row=range(10**6, 10**6 + len(f))), "has no row of any audit drawn"),
         (lambda f: f.assign(row="x"), "has no row of any audit drawn"),
     ],
