@@ -239,9 +239,11 @@ def _two(known: Batch, rest: Batch, column: str) -> Sources:
         n_u = kept.size - n_p
         if not n_p or not n_u:
             lacking, other = (known, rest) if not n_p else (rest, known)
-            seen = f"and {other.name} has {counted(n_p + n_u, 'image')}" if n_p + n_u else ""
-            message = f"{lacking.name} has no image that can be read, {seen}"
-            raise InputError("TB131", f"{message}. Both must be images; check the names.")
+            raise InputError(
+                "TB131",
+                f"{lacking.name} has no image that can be read, and {other.name} has "
+                f"{counted(kept.size, 'image')}. Both must be images; check the names.",
+            )
         known_in = f"{counted(n_p, 'known positive')} in {known.name}"
         note = f"{known_in}, {counted(n_u, 'unlabeled image')} in {rest.name}"
         values = LabelValues({True: n_p, False: n_u}, True, None, note)
