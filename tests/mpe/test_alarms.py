@@ -86,7 +86,7 @@ def test_a_point_outside_its_interval_says_which_way():
 def test_methods_disagree():
     one, two = (AlphaEstimate(alpha=a, n_p=9, n_u=9, method=m) for a, m in ((0.1, "a"), (0.3, "b")))
     (alarm,) = methods_disagree(one, [two])
-    assert "a 0.100, b 0.300" in alarm.message
+    assert "0.100 by a and 0.300 by b" in alarm.message
     assert not list(methods_disagree(one, [one]))
     assert not list(methods_disagree(one, []))
 

@@ -178,8 +178,8 @@ def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -
     width = 0.0 if estimate.interval is None else estimate.interval[1] - estimate.interval[0]
     usual = min(DISAGREE, max(width / 2, QUARTER * estimate.alpha))
     if points[high] - points[low] > max(usual, 1 / estimate.n_u):
-        seen = f"{low} {figure(points[low])}, {high} {figure(points[high])}"
-        message = f"methods disagree: {seen}; rely on none alone, and label a random sample."
+        seen = f"α is {figure(points[low])} by {low} and {figure(points[high])} by {high}"
+        message = f"{seen}; rely on none alone, and label a random sample."
         yield Alarm("methods-disagree", message, "either")
 
 
