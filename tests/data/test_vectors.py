@@ -89,6 +89,14 @@ def test_a_file_of_vectors_beside_a_table(run):
     found = read_table(out).frame
     assert roc_auc_score(GOOD, found["topbin_probability"]) > 0.95
     assert "embedding" not in found
+    rows = pd.read_csv(run / "t.csv")
+    scored = tb.load(run / "run").score(rows, embeddings=VECTORS)
+    assert np.allclose(scored["topbin_probability"], found["topbin_probability"])
+    assert "embedding" not in scored
+    with fails("TB109", 'no column "embedding"', 'Its columns are "case", "known"', "embeddings="):
+        tb.load(run / "run").score(rows)
+    with fails("TB142"):
+        tb.load(run / "run").score(rows, embeddings=VECTORS[1:])
 
 
 def test_a_run_that_needs_vectors_asks_for_them(run):

@@ -205,7 +205,7 @@ class Features:
                 message = f'{table.name} has no column "{name}", which the model reads.'
                 message += nearest(name, table.kinds)
                 seen = quoted(list(table.kinds)) or "none"
-                how = f" Add the vectors: frame.assign({name}=list(vectors))."
+                how = " Give the vectors with --embeddings (embeddings=), or as that column."
                 how = how if feature.kind == "vector" else ""
                 raise InputError("TB109", f"{message} Its columns are {seen}.{how}")
             if (kind := table.kinds[name]) not in FITS[feature.kind]:

@@ -224,11 +224,11 @@ class Result:
                 frame[unused(name, frame.columns)] = [*texts, *blank]
         return frame
 
-    def score(self, frame: Any) -> Any:
+    def score(self, frame: Any, *, embeddings: Any = None) -> Any:
         """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
         from topbin.store.scorer import Scorer
 
-        return Scorer(self.classifier, self.data.encoder).score(frame)
+        return Scorer(self.classifier, self.data.encoder).score(frame, embeddings=embeddings)
 
     def sensitivity(self) -> list[dict[str, Any]]:
         """What follows if α is at the low or the high end of its interval, by size of α.

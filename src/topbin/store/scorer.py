@@ -13,7 +13,7 @@ import pandas as pd
 
 from topbin.core.errors import InputError
 from topbin.data.batch import Batch, as_pandas
-from topbin.data.beside import as_column
+from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns, as_columns
 from topbin.data.features import Feature, Features
 from topbin.data.images.cache import (
@@ -84,7 +84,14 @@ class Scorer:
     model: Any
     encoder: Features
 
-    def score(self, frame: Any, *, why: bool = False, bad_images: str = LEAVE_OUT) -> Any:
+    def score(
+        self,
+        frame: Any,
+        *,
+        why: bool = False,
+        bad_images: str = LEAVE_OUT,
+        embeddings: Any = None,
+    ) -> Any:
         """The rows with two columns more: p(positive) among the unlabeled, and whether it is > .5.
 
         With `why`, three more say what moved the score of each row; that takes a millisecond or
@@ -94,7 +101,8 @@ class Scorer:
         arrow frame, a matrix of vectors, or a `Batch`; what comes back is a pandas frame. Columns
         that the model does not read may be missing, or be others. If the model reads images,
         `frame` can also be a folder, a list of files or an array; files that cannot be read are
-        left out with a warning, or with `bad_images="refuse"` an error.
+        left out with a warning, or with `bad_images="refuse"` an error. `embeddings` are vectors
+        beside the rows, as in `topbin.fit`.
         """
         if self.encoder.image is not None:
             scored, bad = self.score_images(frame, why=why, bad_images=bad_images)
@@ -102,12 +110,14 @@ class Scorer:
             for words in bad_sentences(bad):
                 warnings.warn(words, stacklevel=2)
             return scored
-        scored, told = self.score_batch(frame, why=why)
+        scored, told = self.score_batch(frame, why=why, embeddings=embeddings)
         for doubt in told.doubts():
             warnings.warn(doubt, stacklevel=2)
         return scored
 
-    def score_batch(self, frame: Any, *, why: bool = False) -> tuple[Any, Told]:
+    def score_batch(
+        self, frame: Any, *, why: bool = False, embeddings: Any = None
+    ) -> tuple[Any, Told]:
         """As `score`, with what the columns told the model instead of warnings."""
         if isinstance(frame, str | os.PathLike | list | tuple):
             self.refuse_images(frame)
@@ -118,6 +128,7 @@ class Scorer:
         table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
         given = table.readable if isinstance(frame, Batch) else as_pandas(frame)
         refuse_scored(table.kinds, table.name)
+        table = table if embeddings is None else attach_whole(table, embeddings)
         columns = as_columns(table)
         X = self.encoder.encode(columns)
         with reading("the model of the run"):
