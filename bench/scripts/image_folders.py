@@ -275,8 +275,8 @@ NOTES = """
   is to the bit: images are scored 250 at a time in training too (the peak of cat-dog fell from
   1,135 to 889 MB), and the fold that is held out is not scored during the warm start. The
   10,000 images took 389 CPU s and 1,276 MB before both, with the same α̂ and interval.
-- Later, freed memory was kept while nets train: on the AMD EPYC the peak of cat-dog, seed 1, fell from
-  977 to 788 MB, with α̂ and interval equal to the bit.
+- Later, freed memory was kept while nets train: on the AMD EPYC the peak of cat-dog, seed 1, fell
+  from 977 to 788 MB, with α̂ and interval equal to the bit.
 - Decoding was to reach 80 % of Pillow's files per second and core. It does not. Shares differ by
   machine: on another one they were 51 % at 224 pixels and 75 % at 64, the default, and before there
   were helpers 34 % and 39 %. Freed memory that is kept while images are decoded came later; on the
