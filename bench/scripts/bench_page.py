@@ -44,7 +44,9 @@ AGENDA: list[tuple[str, str, list[str], list[float], int]] = [
     ("imdb", "cpu", [], [0.5], 3),
     ("cifar", "cpu", IMAGE_METHODS, [0.5], 1),
     ("cifar", "cpu-allconv", IMAGE_METHODS, [0.5], 1),
-    ("cifar", "fast", [], [0.5], 5),
+    ("cifar_dog_cat", "fast", [], [0.5], 5),
+    ("cifar_dog_cat", "fast", ["tedn", "cvir"], [0.2, 0.8], 3),
+    ("binarized_cifar", "fast", [], [0.5], 3),
     ("gsec", "paper", [], [], 10),
 ]
 
