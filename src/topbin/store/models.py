@@ -93,7 +93,7 @@ def load(folder: PathLike, *, net: Any = None) -> Any:
     of other versions TB112.
     """
     path = Path(folder)
-    if path.is_file():
+    if os.path.isfile(path):  # which is false, not an error, if the path cannot be looked at
         raise InputError("TB110", f'"{path}" is a file; name the folder of a run or of a model.')
     if any(os.path.exists(path / name) for name in OF_A_RUN):
         from topbin.store.scorer import read_scorer
