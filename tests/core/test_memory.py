@@ -1,61 +1,50 @@
-"""Freed memory stays while a net trains, and goes back to the system afterwards."""
+"""Freed memory stays while a piece of work lasts, and goes back to the system afterwards.
 
+Each test has a process of its own, because one that has done other work has free memory already.
+"""
+
+import subprocess
 import sys
-from pathlib import Path
 
-import numpy as np
 import pytest
 
-from topbin.core import memory
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+START = """
+import sys
+from pathlib import Path
+import numpy as np
 from topbin.core.memory import kept_memory
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-BLOCK = 200  # MB
+MB = 200
+
+def used():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+def fill_and_free():
+    np.ones(MB * 1_000_000, np.uint8)
+
+fill_and_free()
+before = used()
+"""
+KEPT = "assert used() > before + MB / 2, (before, used())"
+GIVEN_BACK = "assert used() < before + MB / 4, (before, used())"
 
 
-def used() -> float:
-    """MB that this process holds."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * 4096 / 1e6
-
-
-def fill_and_free() -> None:
-    np.ones(BLOCK * 1_000_000, np.uint8)
-
-
-def test_freed_memory_stays_until_the_end():
-    fill_and_free()
-    before = used()
-    with kept_memory():
-        fill_and_free()
-        assert used() > before + BLOCK / 2
-    assert used() < before + BLOCK / 4
-
-
-def test_it_goes_back_after_an_error():
-    def fails():
-        with kept_memory():
-            fill_and_free()
-            raise ValueError("stop")
-
-    before = used()
-    with pytest.raises(ValueError, match="stop"):
-        fails()
-    assert used() < before + BLOCK / 4
-
-
-def test_the_last_one_gives_it_back():
-    before = used()
-    with kept_memory():
-        with kept_memory():
-            fill_and_free()
-        assert used() > before + BLOCK / 2
-    assert used() < before + BLOCK / 4
-
-
-def test_other_systems_do_without(monkeypatch):
-    monkeypatch.setattr(memory.sys, "platform", "darwin")
-    before = used()
-    with kept_memory():
-        fill_and_free()
-    assert used() < before + BLOCK / 4
+@pytest.mark.parametrize(
+    "work",
+    [
+        f"with kept_memory():\n    fill_and_free()\n    {KEPT}\n{GIVEN_BACK}",
+        f"with kept_memory():\n    with kept_memory():\n        fill_and_free()\n"
+        f"    {KEPT}\n{GIVEN_BACK}",
+        "try:\n    with kept_memory():\n        fill_and_free()\n        1 / 0\n"
+        f"except ZeroDivisionError:\n    {GIVEN_BACK}\nelse:\n    sys.exit(1)",
+        "sys.platform = 'darwin'\nwith kept_memory():\n    fill_and_free()\n"
+        f"    {GIVEN_BACK}\n{GIVEN_BACK}",
+    ],
+    ids=["once", "nested", "after an error", "on another system"],
+)
+def test_memory_stays_while_it_is_kept_and_goes_back(work):
+    done = subprocess.run(
+        [sys.executable, "-c", START + work], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
