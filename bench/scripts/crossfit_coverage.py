@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from crossfit_sets import CALIBRATED, CHECKED, FRESH, Loaded
+from crossfit_sets import CALIBRATED, CHECKED, FRESH, HELD_BACK, Loaded
 from report import head, one_thread, save, table
 
 from topbin import TEDnClassifier, estimate_alpha
@@ -23,6 +23,8 @@ from topbin.mpe import interval, upper_bound
 
 ALPHAS = (0.05, 0.1, 0.3, 0.5, 0.7)
 SIZES = ((100, 1000), (300, 1000), (100, 3000), (300, 3000))
+ALL_ALPHAS = (0.0, 0.01, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9)
+ALL_SIZES = ((30, 500), (100, 1000), (300, 1000), (1000, 2000))
 Sets = dict[str, Callable[[], Loaded]]
 
 
@@ -34,6 +36,8 @@ class Part:
     seeds: tuple[int, ...]
     preset: str = "fast"
     each: int = 1  # one of so many cells
+    alphas: tuple[float, ...] = ALPHAS
+    sizes: tuple[tuple[int, int], ...] = SIZES
 
 
 PARTS = {
@@ -41,6 +45,8 @@ PARTS = {
     "check": Part(CHECKED, (0, 1, 2)),
     "fresh": Part(FRESH, (10, 11)),
     "default": Part(FRESH, (12,), "good", each=5),
+    "held_back": Part(HELD_BACK, (20,), "fast", 1, ALL_ALPHAS, ALL_SIZES),
+    "held_back_default": Part(HELD_BACK, (21,), "good", 3, ALL_ALPHAS, ALL_SIZES),
 }
 
 
@@ -76,15 +82,15 @@ class Found:
     pure_bound_missed: bool
 
 
-def cells(name: str, y: np.ndarray, seed: int, each: int) -> Iterator[Cell]:
-    """All cells for which the data set has enough rows of both classes, or one of `each`."""
+def cells(name: str, y: np.ndarray, seed: int, part: Part) -> Iterator[Cell]:
+    """The cells for which the data set has enough rows of both classes, or one of `part.each`."""
     enough = [
         Cell(name, alpha, n_p, n_u, seed)
-        for alpha in ALPHAS
-        for n_p, n_u in SIZES
+        for alpha in part.alphas
+        for n_p, n_u in part.sizes
         if n_p + round(alpha * n_u) <= y.sum() and n_u - round(alpha * n_u) <= (~y).sum()
     ]
-    yield from enough[zlib.crc32(name.encode()) % each :: each]
+    yield from enough[zlib.crc32(name.encode()) % part.each :: part.each]
 
 
 def run(part: Part, folder: Path, names: list[str]) -> None:
@@ -93,7 +99,7 @@ def run(part: Part, folder: Path, names: list[str]) -> None:
     for seed in part.seeds:
         for name in names or part.sets:
             X, y = load(name)
-            for cell in cells(name, y, seed, part.each):
+            for cell in cells(name, y, seed, part):
                 file = folder / part.preset / _file_name(cell)
                 if not file.exists():
                     _fit(cell, X, y, part.preset, file)

