@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from crossfit_sets import CALIBRATED, CHECKED, FRESH, HELD_BACK, Loaded
+from crossfit_sets import CALIBRATED, CHECKED, FRESH, HELD_BACK, MORE, Loaded
 from report import head, one_thread, save, table
 
 from topbin import TEDnClassifier, estimate_alpha
@@ -45,6 +45,16 @@ PARTS = {
     "check": Part(CHECKED, (0, 1, 2)),
     "fresh": Part(FRESH, (10, 11)),
     "default": Part(FRESH, (12,), "good", each=5),
+    # What only the prior of the posterior learns from: other data sets, and other sizes.
+    "more": Part(MORE, (30,), "fast", 1, (0.1, 0.3, 0.5, 0.7, 0.9), ((100, 1000), (300, 1000))),
+    "sizes": Part(
+        CALIBRATED | CHECKED | FRESH | MORE,
+        (31,),
+        "fast",
+        1,
+        (0.1, 0.5, 0.9),
+        ((30, 500), (1000, 1000), (1000, 3000)),
+    ),
     "held_back": Part(HELD_BACK, (20,), "fast", 1, ALL_ALPHAS, ALL_SIZES),
     "held_back_default": Part(HELD_BACK, (21,), "good", 3, ALL_ALPHAS, ALL_SIZES),
 }

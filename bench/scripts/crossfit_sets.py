@@ -279,6 +279,19 @@ def skill() -> Loaded:
     return numbers(frame.drop(columns="GameID")), (league > 4).to_numpy()
 
 
+def r_column(
+    package: str,
+    name: str,
+    label: str,
+    is_positive: Callable[[pd.Series], pd.Series],
+    drop: tuple[str, ...] = (),
+) -> Loaded:
+    """A table of R's packages whose positives one column tells."""
+    frame = r_table(package, name)
+    y = is_positive(frame[label]).to_numpy()
+    return numbers(frame.drop(columns=[label, *drop])), y
+
+
 EVEN, ODD, LOW, HIGH = (0, 2, 4, 6, 8), (1, 3, 5, 7, 9), (0, 1, 2, 3, 4), (5, 6, 7, 8, 9)
 LONG = {"thirteen", "fourteen", "fifteen", "sixteen"}
 TOLD = ("RACE", "HISPANIC_ORIGIN")  # "not a fatality" is a value of these
@@ -345,4 +358,32 @@ HELD_BACK: dict[str, Callable[[], Loaded]] = {
     "loans": loans,
     "fertility": fertility,
     "tweets": tweets,
+}
+# Only for the prior: more kinds of overlap, easy ones among them. Never judged.
+MORE: dict[str, Callable[[], Loaded]] = {
+    "hotel": lambda: r_column(
+        "modeldata",
+        "hotel_rates",
+        "avg_price_per_room",
+        lambda y: y > y.median(),
+        ("arrival_date",),
+    ),
+    "ames": lambda: r_column("modeldata", "ames", "Sale_Price", lambda y: y > y.median()),
+    "cells": lambda: r_column("modeldata", "cells", "class", lambda y: y == "PS", ("case",)),
+    "credit": lambda: r_column("modeldata", "credit_data", "Status", lambda y: y == "bad"),
+    "churn": lambda: r_column("modeldata", "mlc_churn", "churn", lambda y: y == "yes"),
+    "stops": lambda: r_column(
+        "carData", "MplsStops", "problem", lambda y: y == "traffic", ("idNum", "date")
+    ),
+    "insured": lambda: r_column("Ecdat", "HI", "hhi", lambda y: y == "yes", ("hhi2", "wght")),
+    "card": lambda: r_column("AER", "CreditCard", "card", lambda y: y == "yes", ("share",)),
+    "deliveries": lambda: r_column(
+        "modeldata", "deliveries", "time_to_delivery", lambda y: y > y.median()
+    ),
+    "student": lambda: r_column("ISLR", "Default", "student", lambda y: y == "Yes", ("default",)),
+    "married": lambda: r_column("DAAG", "cps1", "marr", lambda y: y == 1, ("trt",)),
+    "mnist_08": lambda: mnist((0,), (8,)),
+    "mnist_23": lambda: mnist((2,), (3,)),
+    "cifar_ships": lambda: cifar_pair((8,), (0,)),
+    "contraceptive": lambda: raw("contraceptive", lambda y: y == 1),
 }

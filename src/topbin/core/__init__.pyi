@@ -6,4 +6,6 @@ from .estimate import AlphaEstimate as AlphaEstimate
 from .evidence import Evidence as Evidence
 from .labels import Labels as Labels
 from .labels import read_labels as read_labels
+from .posterior import LEVELS as LEVELS
+from .posterior import AlphaPosterior as AlphaPosterior
 from .tails import Tails as Tails

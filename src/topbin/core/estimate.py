@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 from topbin.core.defaults import RANGE_ONLY
 from topbin.core.figures import counted, figure, range_ends
+from topbin.core.posterior import AlphaPosterior
 from topbin.core.typed import from_plain
 
 Bias = Literal["up", "down", "either"]
 DIRECTION: dict[Bias, str] = {"up": "too high", "down": "too low", "either": "off either way"}
-INTERVAL_ASSUMES = "if some top bin holds only positives"
+INTERVAL_ASSUMES = "if the classes overlap as in the data sets that the prior was learned from"
 BOUND_ASSUMES = "one-sided; if rows are independent and positives are labeled at random"
 
 
@@ -34,12 +35,13 @@ class Alarm:
 class AlphaEstimate:
     """α, the share of positives among the unlabeled, and how far to trust it.
 
-    `interval` is two-sided and assumes that some top bin contains (nearly) only positives.
-    `upper_bound` is one-sided and does not need that; like the interval it assumes that rows are
-    independent and that the labeled positives are a random sample of all positives. Both are at
-    `confidence`. `interval_assumes` names the top bin, and `caution` says which way the method
-    errs. `worth` says how many independent positives and unlabeled rows the rows are worth, if
-    they are in groups; then groups are assumed to be independent, not rows.
+    `interval` is two-sided: quantiles of `posterior`, which assumes that the classes overlap as in
+    data sets that were seen before. `upper_bound` is one-sided and holds for any overlap; like the
+    interval it assumes that rows are independent and that the labeled positives are a random sample
+    of all positives. Both are at `confidence`, and both are about these rows. `interval_assumes`
+    says what the interval needs, and `caution` which way the method errs. `worth` says how many
+    independent positives and unlabeled rows the rows are worth, if they are in groups; then groups
+    are assumed to be independent, not rows.
 
     >>> est = AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe")
     >>> est.pi                 # (100 + 0.25 * 300) / 400
@@ -59,6 +61,7 @@ class AlphaEstimate:
     caution: str | None = None
     interval_assumes: str = INTERVAL_ASSUMES
     worth: tuple[int, int] | None = None
+    posterior: AlphaPosterior | None = None
 
     def __repr__(self) -> str:
         alarms = counted(len(self.alarms), "alarm")

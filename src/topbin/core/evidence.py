@@ -16,6 +16,11 @@ from topbin.core.shares import design_effect
 from topbin.core.tails import Tails
 
 CUTS = 200  # at which it is measured how much the rows of a group are alike
+# A row trains the models that score the others, so cross-fitted scores are not independent: two
+# similar positives rise together if both are labeled, fall together if both are not, and move apart
+# otherwise. The gap between the shares of labeled and of hidden positives above a cut then varies
+# like that of fewer independent rows, by this factor (bench/results/crossfit_coverage.md).
+SPREAD = 1.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +41,7 @@ class Evidence:
     counted: Tails | None = None  # counted elsewhere, for example over files larger than memory
     X_p: Any = None  # features, for methods that read no scores
     X_u: Any = None
-    # Whether these rows trained the models that scored the others of them. Such scores are not
-    # independent: intervals allow for that.
+    # Whether these rows trained the models that scored the others of them (see SPREAD).
     crossfitted: bool = False
     # How much each positive counts, where the labeled positives are not like the others: the
     # inverse of the odds that it was labeled. None: all count the same.
@@ -46,12 +50,6 @@ class Evidence:
     # have rows of both kinds. None: all rows are independent.
     groups_p: Any = None
     groups_u: Any = None
-    # Of how many models the one that scored was chosen, by these very rows. Limits are then read at
-    # a level that would hold for all of them at once (Bonferroni).
-    chosen_of: int = 1
-    # How often negatives may score among the best positives, as a share of how often positives do,
-    # where that is known of the models. Lower ends allow for it.
-    kappa: float = 0.0
 
     def __repr__(self) -> str:
         kinds = {"scores": self.scores_p, "counts": self.counted, "features": self.X_p}
@@ -87,14 +85,6 @@ class Evidence:
         scores_p, scores_u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
         return cls(scores_p, scores_u, share_p, crossfitted=crossfitted)
 
-    def level(self, confidence: float) -> float:
-        """The level at which to read limits that are to hold with this confidence.
-
-        >>> Evidence.of([1.0], [0.0]).level(0.95), Evidence(chosen_of=2).level(0.95)
-        (0.95, 0.975)
-        """
-        return confidence if self.chosen_of == 1 else 1 - (1 - confidence) / self.chosen_of
-
     @cached_property
     def tails(self) -> Tails:
         """The counts above each cut: those counted elsewhere, or counted here at the first use."""
@@ -105,26 +95,44 @@ class Evidence:
         return Tails.from_scores(*self.scores)
 
     @cached_property
-    def independent(self) -> Tails:
-        """The tails of as many independent rows as these are worth: the same shares, fewer rows.
-
-        Limits and tests read these. Without groups they are the tails themselves.
+    def grouped(self) -> tuple[float, float]:
+        """How many independent positives and unlabeled rows these are worth, because of groups.
 
         >>> scores, groups = np.repeat([3.0, 2.0, 1.0, 0.0], 5), np.repeat([0, 1, 2, 3], 5)
-        >>> copies = Evidence(scores, scores, groups_p=groups, groups_u=groups)
-        >>> copies.independent.n_p, copies.independent.above_u
-        (4, array([4., 3., 2., 1.]))
+        >>> Evidence(scores, scores, groups_p=groups, groups_u=groups).grouped   # copies
+        (4.0, 4.0)
         """
         tails = self.tails
         if self.groups_p is None or self.groups_u is None:
-            return tails
+            return float(tails.n_p), float(tails.n_u)
         scores_p, scores_u = self.scores
         read = np.unique(tails.cuts[:: max(1, tails.cuts.size // CUTS)])
-        sides = (tails.n_p, scores_p, self.groups_p), (tails.n_u, scores_u, self.groups_u)
-        n_p, n_u = (
-            max(1, int(count / design_effect(scores, groups, read)))
-            for count, scores, groups in sides
+        return (
+            max(1.0, tails.n_p / design_effect(scores_p, self.groups_p, read)),
+            max(1.0, tails.n_u / design_effect(scores_u, self.groups_u, read)),
         )
+
+    @property
+    def effective(self) -> tuple[float, float]:
+        """How many independent rows of both kinds say as much, for groups and cross-fitting.
+
+        >>> Evidence.of([1.0] * 13, [0.0] * 26, crossfitted=True).effective
+        (10.0, 20.0)
+        """
+        n_p, n_u = self.grouped
+        return (n_p / SPREAD, n_u / SPREAD) if self.crossfitted else (n_p, n_u)
+
+    @cached_property
+    def independent(self) -> Tails:
+        """The tails of as many independent rows: the same shares, fewer rows.
+
+        The bound, bands and tests read these. Without groups and without cross-fitting they are
+        the tails themselves.
+        """
+        tails = self.tails
+        n_p, n_u = (max(1, round(n)) for n in self.effective)
+        if (n_p, n_u) == (tails.n_p, tails.n_u):
+            return tails
         above: tuple[Any, Any] = tails.q_p * n_p, tails.q_u * n_u  # need not be whole numbers
         return Tails(tails.cuts, *above, n_p, n_u)
 

@@ -36,6 +36,7 @@ from topbin.evaluate.audits.limits import (
     upper_limit,
     without_replacement,
 )
+from topbin.evaluate.audits.together import Together
 from topbin.evaluate.audits.top import RecallBound, TopBin, recall_bound
 from topbin.evaluate.audits.width import WidthPlan, plan_width
 from topbin.evaluate.measure import Floats, Interval, read_alpha
@@ -110,8 +111,8 @@ class AuditResult:
     that so many answered rows reject α̂ when it is off by `error` either way. `look` counts how
     often people have seen the result, `labels` compares the labeled positives with those that the
     audit found, `recall` says how many of them the candidates contain, `gamma` how selective labels
-    must be to reconcile both if they contradict each other, and `others` are audits of other kinds
-    in the same run.
+    must be to reconcile both if they contradict each other, `together` what scores and answers say
+    together, and `others` are audits of other kinds in the same run.
     """
 
     kind: str
@@ -136,6 +137,7 @@ class AuditResult:
     labels: str | None = None
     recall: RecallBound | None = None
     gamma: Reconciled | None = None
+    together: Together | None = None
     others: tuple["AuditResult", ...] = ()
 
     def __str__(self) -> str:

@@ -1,68 +1,110 @@
 """What to expect of the best unlabeled rows: one precision, made of the probabilities shown.
 
-The precision of the k best rows is the mean of their own probabilities. Its low end squares and
-adds two distances (Zou & Donner, Statistics in Medicine 2008): to the same mean with α at the low
-end of its interval, and to the lower limit of a share of k rows (Clopper & Pearson 1934).
+The precision of the k best rows is the mean of their own probabilities. Its ends square and add
+three distances (Zou & Donner, Statistics in Medicine 2008): to the same mean with α at the end of
+its interval; to the limit of a share of k rows; and to what follows from the limit of the share of
+the known positives that score as high (Clopper & Pearson 1934).
 """
 
 from collections.abc import Mapping
-from math import floor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from topbin.core.defaults import RANGE_ONLY
+from topbin.core.checks import Scores
+from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.figures import figure, percent
+from topbin.core.evidence import Evidence
+from topbin.core.figures import percent
+from topbin.core.shares import share_below
 from topbin.evaluate.measure import Floats, Share
+from topbin.learn.probabilities import RatioMap, posterior_of
 
 UNKNOWN = "their precision cannot be estimated from the scores that gave α"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ListPrecision:
+    """For each k the precision of the k best rows, with both ends of its interval."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
 def precision_of_best(
-    likely: Floats, likely_at_low: Floats, confidence: float, *, worth: float = 1.0
-) -> tuple[Floats, Floats]:
-    """For each k the precision of the k best rows, and its low end.
+    likely: Floats,
+    likely_at: tuple[Floats, Floats],
+    known_above: Share,
+    confidence: float,
+    *,
+    worth: float = 1.0,
+) -> ListPrecision:
+    """How many of the k best rows are positive, for each k.
 
-    `likely` are the rows' probabilities, best first, and `likely_at_low` those with α at the low
-    end of its interval. Rows in groups count as `worth` independent rows each.
+    `likely` are the rows' probabilities, best first, and `likely_at` those with α at either end of
+    its interval. `known_above` is the share of the known positives that score as high as each row.
+    Rows in groups count as `worth` independent rows each.
 
-    >>> likely = np.repeat([1.0, 0.5], 100)
-    >>> value, low = precision_of_best(likely, likely, 0.95)      # α is known
-    >>> value[[99, 199]].tolist(), low[[99, 199]].round(2).tolist()
+    >>> likely, known = np.repeat([1.0, 0.5], 100), Share(np.full(200, 1.0), 10_000)
+    >>> found = precision_of_best(likely, (likely, likely), known, 0.95)      # α is known
+    >>> found.value[[99, 199]].tolist(), found.low[[99, 199]].round(2).tolist()
     ([1.0, 0.75], [0.96, 0.68])
     """
     n = np.arange(1, likely.size + 1)
-    value, at_low = (np.cumsum(each) / n for each in (likely, likely_at_low))
-    by_chance = value - np.minimum(value, Share(value, n * worth).limits(confidence)[0])
-    by_alpha = value - np.minimum(value, at_low)
-    return value, np.maximum(0.0, value - np.hypot(by_chance, by_alpha))
+    value, *ends = (np.cumsum(each) / n for each in (likely, *likely_at))
+    share = np.maximum(known_above.value, 1 / known_above.n)
+    relative = [limit / share for limit in Share(share, known_above.n).limits(confidence)]
+    parts = zip(Share(value, n * worth).limits(confidence), ends, relative, strict=True)
+    low, high = (
+        value + sign * np.sqrt(sum(np.maximum(0.0, sign * (end - value)) ** 2 for end in three))
+        for sign, three in zip((-1, 1), ([a, b, c * value] for a, b, c in parts), strict=True)
+    )
+    return ListPrecision(value, np.maximum(0.0, low), np.minimum(1.0, high))
+
+
+def list_precision(evidence: Evidence, estimate: AlphaEstimate, ranked: Scores) -> ListPrecision:
+    """The precision of the k best rows for each k, from their scores, best first."""
+    ratio = RatioMap.of(*evidence.scores, evidence.weight_p)
+    low, high = (
+        np.interp(ranked, ratio.knots, ratio.values_at(end))
+        for end in estimate.interval or (estimate.alpha, estimate.alpha)
+    )
+    likely = ratio.probabilities(posterior_of(estimate), estimate.alpha)(ranked)
+    above = 1 - share_below(ranked, np.sort(evidence.scores[0]))
+    known = Share(above, max(1.0, evidence.effective[0]))
+    worth = 1.0 if estimate.worth is None else estimate.worth[1] / estimate.n_u
+    level = estimate.confidence or CONFIDENCE
+    return precision_of_best(likely, (low, high), known, level, worth=worth)
 
 
 def what_to_expect(picked: Mapping[str, Any], estimate: Mapping[str, Any]) -> str:
     """How many of the picked rows are positive, in words.
 
-    If there are too few known positives for a single α, only the low end is told.
+    If there are too few known positives for a single α, only the range is told.
 
-    >>> picked = {"rows": 100, "precision": 0.97, "precision_low": 0.63}
+    >>> picked = {"rows": 100, "precision": 0.83, "precision_low": 0.63, "precision_high": 0.96}
     >>> ends = {"alpha": 0.225, "interval": (0.158, 0.332)}
     >>> what_to_expect(picked, AlphaEstimate(n_p=200, n_u=900, method="bbe", **ends).to_dict())
-    'about 97 % positive; at least 63 % if α ≥ 0.158'
+    'about 83 % positive (63 % to 96 %)'
     """
-    value, low = picked["precision"], picked["precision_low"]
+    value, low, high = (picked.get(f"precision{end}") for end in ("", "_low", "_high"))
     if value is None:
         return UNKNOWN
-    about = f"about {f'{100 * value:.0f}' if value >= 0.01 else percent(value)} % positive"
-    found = AlphaEstimate.from_dict(estimate)
-    ends, most = found.interval, found.leading_bound
-    if ends is None:
+    about, found = f"about {percent_of(value)} % positive", AlphaEstimate.from_dict(estimate)
+    if found.interval is None or low is None or high is None:
         return about
+    ends = f"{percent_of(low)} %", f"{percent_of(high)} %"
     if found.worth_p < RANGE_ONLY:
-        about = "how many are positive depends on α"
-    elif most is not None and found.alpha >= most:
-        about = f"at most {about}"  # it was read at α above its bound, and falls with α
-    elif 100 * low < 1:
-        about += f" if α = {figure(found.alpha)}"
-    if 100 * low < 1:
-        return f"{about}; how many at least is not known"
-    return f"{about}; at least {floor(100 * low)} % if α ≥ {figure(ends[0])}"
+        return f"between {' and '.join(ends)} positive"
+    return f"{about} ({' to '.join(ends)})"
+
+
+def percent_of(share: float) -> str:
+    """A share as people say it: whole percents, and more digits only below one.
+
+    >>> percent_of(0.834), percent_of(0.0042)
+    ('83', '0.42')
+    """
+    return f"{100 * share:.0f}" if share >= 0.01 or share == 0 else percent(share)

@@ -4,15 +4,13 @@ With q_p and q_u the shares of positives and of unlabeled rows at or above a thr
 recall = TPR = q_p, precision = α·q_p/q_u and FPR = (q_u − α·q_p)/(1 − α) (Jain, White & Radivojac,
 AAAI 2017). The figures are those of `topbin.metrics` at the same threshold and α.
 
-A band holds at all thresholds at once: with probability `confidence`, the curve of the population
-is inside everywhere, and so is that of these unlabeled rows, if their labels were known. It is made
-as intervals of other metrics are: how far the limits of q_p, of q_u and of α move the curve is
-squared and added. Here the limits of the shares hold at all thresholds at once (`bands`). Those of
-q_p allow for both samples of positives, the known ones and as many hidden ones as α implies. If α
-is estimated, its interval has half of the risk. For coverage see bench/results/curve_coverage.md.
+A band is made of draws of the whole curve: α from its posterior, and both shares as a Bayesian
+bootstrap has them (Rubin, Annals of Statistics 1981), q_p once more for the hidden positives. The
+draws that are most extreme somewhere are left out, and the band contains all of the others. So it
+holds at all thresholds at once. For coverage see bench/results/curve_coverage.md.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,29 +18,58 @@ import numpy as np
 from topbin.core import AlphaEstimate, Evidence, InputError, Tails
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.evaluate.bands import limits_above
-from topbin.evaluate.measure import Floats, Interval, read_alpha, read_source, square_and_add
+from topbin.core.posterior import AlphaPosterior
+from topbin.evaluate.measure import ALPHA_KNOWN, Floats, Interval, read_source
 from topbin.evaluate.threshold import precision_of
 from topbin.mpe.estimate import estimate_alpha
-from topbin.mpe.intervals import interval, spread_of
+from topbin.mpe.overlap import alpha_posterior
 
 POINTS = 500  # thresholds of a curve at most, evenly spread over recall
+SEED, DRAWS = 2021, 1000
 SLIGHT, NOTHING = 1e-9, 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Limited:
-    """A share at each threshold, from the highest to the lowest, with limits for all of them."""
+class CurveDraws:
+    """Equally likely α and shares of both samples above each threshold, from none to all."""
 
-    value: Floats
-    low: Floats
-    high: Floats
+    alpha: Floats
+    q_p: Floats
+    q_u: Floats
 
     @classmethod
-    def of(cls, above: Any, n: int, risk: float, **how: Any) -> "Limited":
-        """From counts; no row is above the first threshold, and all are above the last."""
-        counts = np.concatenate([[0.0], above, [n]])
-        return cls(counts / n, *limits_above(counts, n, risk, **how))
+    def of(cls, tails: Tails, posterior: AlphaPosterior) -> "CurveDraws":
+        """Draws for tails of independent rows, from the highest threshold to the lowest."""
+        rng = np.random.default_rng(SEED)
+        alpha = rng.permutation(posterior.draws(DRAWS))
+        known = _shares(tails.above_p, tails.n_p, rng)
+        hidden = np.maximum(1, np.rint(alpha * tails.n_u)).astype(np.int64)
+        rings = np.diff(known, axis=1).clip(0)
+        found = rng.multinomial(hidden, rings / rings.sum(axis=1, keepdims=True))
+        q_p = np.cumsum(found, axis=1) / hidden[:, None]
+        return cls(
+            alpha, np.column_stack([np.zeros(DRAWS), q_p]), _shares(tails.above_u, tails.n_u, rng)
+        )
+
+    def band(self, curve: Any, at: Floats, confidence: float) -> tuple[Floats, Floats]:
+        """The least and the largest value at each place, of the draws that are nowhere extreme."""
+        values = np.array(
+            [curve(at, *one) for one in zip(self.q_p, self.q_u, self.alpha, strict=True)]
+        )
+        ranks = np.argsort(np.argsort(values, axis=0), axis=0) / (DRAWS - 1)
+        # Equal values have equal ranks, or ties would make a draw extreme.
+        extreme = np.where(np.ptp(values, axis=0) > NOTHING, abs(ranks - 0.5), 0).max(axis=1)
+        kept = values[np.argsort(extreme, kind="stable")[: max(1, round(confidence * DRAWS))]]
+        return kept.min(axis=0), kept.max(axis=0)
+
+
+def _shares(above: Any, n: int, rng: np.random.Generator) -> Floats:
+    """Draws of the share of a population above each threshold, after counts of n of its rows."""
+    rows = np.diff(np.concatenate([[0.0], above, [n]]))
+    rings = rng.standard_gamma(np.maximum(rows + np.append(np.zeros(rows.size - 1), 1), NOTHING),
+                               (DRAWS, rows.size))  # fmt: skip
+    shares = np.cumsum(rings, axis=1) / rings.sum(axis=1, keepdims=True)
+    return np.column_stack([np.zeros(DRAWS), shares])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,45 +90,31 @@ class Curves:
     alpha: float
     alpha_range: Interval
     confidence: float
-    q_p: Limited
-    q_u: Limited
+    draws: CurveDraws = field(repr=False)
     notes: tuple[str, ...] = ()
 
     def precision_band(self, recall: Any) -> tuple[Floats, Floats]:
-        """The band of the precision at these recalls."""
+        """The band of the precision at these recalls, the curve itself included."""
         at = np.maximum(_array(recall), SLIGHT)
-        low, high = (np.exp(end) for end in self._band(log_precision_at, at, at - SLIGHT / 2))
-        # A recall that no known positive is below can mean that all rows are picked.
-        low = np.where(at > self.q_p.low[-1], np.minimum(low, self.alpha_range[0]), low)
-        return np.minimum(1.0, low), np.minimum(1.0, high)
+        low, high = self.draws.band(precision_at, at, self.confidence)
+        own = np.interp(at, self.recall, self.precision)
+        return np.minimum(low, own), np.minimum(1.0, np.maximum(high, own))
 
     def tpr_band(self, fpr: Any) -> tuple[Floats, Floats]:
         """The band of the true positive rate at these false positive rates."""
         at = _array(fpr)
-        low, high = self._band(tpr_at, at - SLIGHT, at)
-        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-
-    def _band(self, curve: Any, at_low: Floats, at_high: Floats) -> tuple[Floats, Floats]:
-        """Limits of a curve; where it is vertical, the place of a limit says which end counts."""
-        values = self.q_p.value, self.q_u.value, self.alpha
-        limits = *((one.low, one.high) for one in (self.q_p, self.q_u)), self.alpha_range
-        low, _ = square_and_add(lambda *shares: curve(at_low, *shares), values, limits)
-        _, high = square_and_add(lambda *shares: curve(at_high, *shares), values, limits)
-        return np.asarray(low), np.asarray(high)
+        return self.draws.band(tpr_at, at, self.confidence)
 
 
-def log_precision_at(recall: Floats, q_p: Floats, q_u: Floats, alpha: float) -> Floats:
-    """The logarithm of the precision at each recall, from both shares at falling thresholds.
-
-    A precision is a product of factors; those add up in the logarithm.
-    """
+def precision_at(recall: Floats, q_p: Floats, q_u: Floats, alpha: float) -> Floats:
+    """The precision at each recall, from both shares at falling thresholds."""
     picked = np.maximum(np.interp(recall, q_p, q_u), NOTHING)
-    return np.asarray(np.log(np.maximum(precision_of(recall, picked, alpha), NOTHING)))
+    return np.minimum(1.0, np.asarray(precision_of(recall, picked, alpha), np.float64))
 
 
 def tpr_at(fpr: Floats, q_p: Floats, q_u: Floats, alpha: float) -> Floats:
     """The true positive rate at each false positive rate, which grows as the threshold falls."""
-    if alpha == 1:  # only as the end of an interval: no negative is in the way
+    if alpha == 1:  # no negative is in the way
         return np.ones_like(fpr)
     return np.interp(fpr, _rising(fpr_of(q_p, q_u, alpha)), q_p)
 
@@ -117,51 +130,46 @@ def pu_curves(
     """Precision, recall and false positive rate at every threshold, without negatives.
 
     `scores_p` is a `Result`, a fitted classifier, an `Evidence` or `Tails`; or scores, beside
-    `scores_u`. Without `alpha`, α is the estimate, and the bands allow for its interval. `alpha`
-    may be an `AlphaEstimate`, whose interval is then used, or a known number.
+    `scores_u`. Without `alpha`, α is the estimate, and the bands allow for its posterior. `alpha`
+    may be an `AlphaEstimate`, whose posterior is then used, or a known number.
 
     >>> found = pu_curves(np.arange(1000.0), np.arange(-1000.0, 1000.0), alpha=0.5)
     >>> low, high = found.precision_band(0.5)       # half of the positives, and no negative
-    >>> bool(0.75 < low[0] < 0.85), float(high[0])
+    >>> bool(0.85 < low[0] < 0.95), float(high[0])
     (True, 1.0)
     """
     level = check_fraction(confidence, "confidence")
     evidence, estimate = read_source(scores_p, scores_u)
-    tails = evidence.independent
-    tails.require_unlabeled()
-    value, ends, risk, notes = _alpha(evidence, estimate, alpha, level)
-    tails = _thinned(tails)
-    how: Any = {"spread": spread_of(evidence.crossfitted)}
-    hidden = max(1.0, value * tails.n_u)
-    q_p = Limited.of(tails.above_p, tails.n_p, risk, second=hidden, **how)
-    q_u = Limited.of(tails.above_u, tails.n_u, risk, **how)
+    evidence.tails.require_unlabeled()
+    value, posterior, notes = _alpha(evidence, estimate, alpha)
+    tails = _thinned(evidence.independent)
     with np.errstate(divide="ignore", invalid="ignore"):
         precision = precision_of(tails.q_p, tails.q_u, value)
     fpr = np.full(tails.cuts.size, np.nan) if value == 1 else fpr_of(tails.q_p, tails.q_u, value)
     shown = np.fmin(1.0, precision), np.clip(_rising(fpr), 0.0, 1.0)  # 1 too if nothing is picked
-    at = tails.cuts.astype(np.float64), tails.q_p
-    return Curves(*at, *shown, value, ends, level, q_p, q_u, notes)
+    at, draws = (tails.cuts.astype(np.float64), tails.q_p), CurveDraws.of(tails, posterior)
+    return Curves(*at, *shown, value, posterior.interval(level), level, draws, notes)
 
 
 def _alpha(
-    evidence: Evidence, estimate: AlphaEstimate | None, alpha: Any, level: float
-) -> tuple[float, Interval, float, tuple[str, ...]]:
-    """α, the range that the bands allow for, the risk of the shares, and notes."""
-    if alpha is not None:
-        value, ends, notes = read_alpha(alpha, level)
-        return value, ends, 1 - evidence.level(level), notes
-    if estimate is None:
-        estimate = estimate_alpha(evidence, confidence=None)
-    risk = (1 - evidence.level(level)) / 2
-    how: Any = {"crossfitted": evidence.crossfitted, "kappa": evidence.kappa}
-    low, high = interval(evidence.independent, 1 - risk, **how)
-    # The point can be outside; its curve must not be.
-    return estimate.alpha, (min(low, estimate.alpha), max(high, estimate.alpha)), risk, ()
+    evidence: Evidence, estimate: AlphaEstimate | None, alpha: Any
+) -> tuple[float, AlphaPosterior, tuple[str, ...]]:
+    """α, what is known of it, and notes."""
+    given = alpha if isinstance(alpha, AlphaEstimate) else estimate
+    if alpha is not None and given is not alpha:
+        known = check_fraction(alpha, "alpha", low_open=False, high_open=False)
+        return known, AlphaPosterior.known(known), (ALPHA_KNOWN,)
+    if given is None:
+        given = estimate_alpha(evidence, confidence=None)
+    posterior = given.posterior
+    if posterior is None:
+        posterior = alpha_posterior(evidence.tails, effective=evidence.effective)
+    return given.alpha, posterior, ()
 
 
 def _thinned(tails: Tails) -> Tails:
     """At most `POINTS` cuts, from the highest to the lowest."""
-    wanted = np.linspace(1, tails.above_p[0], POINTS)
+    wanted = np.linspace(min(1, tails.above_p[-1]), tails.above_p[0], POINTS)
     last = np.searchsorted(-tails.above_p, -wanted, side="right") - 1
     return tails.at(np.unique(np.clip(last, 0, None))[::-1])
 

@@ -3,8 +3,8 @@
 Let w be the density of hidden positives over that of labeled ones, and Γ ≥ max w / min w. In one
 table w ∝ (1 − e)/e, with e the chance of a positive to be labeled, so Γ bounds the odds ratio of
 being labeled between any two positives; a sensitivity parameter in the manner of Rosenbaum
-(Observational Studies, 2002). The interval for each Γ is that of `topbin.mpe.intervals`, which
-has the formulas; Γ = 1 gives the interval of the estimate to the bit.
+(Observational Studies, 2002). The interval for each Γ is that of `topbin.mpe.alpha_posterior`,
+which has the formulas; Γ = 1 gives the interval of the estimate to the bit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,12 +12,14 @@ from dataclasses import asdict, dataclass
 from math import ceil, floor, sqrt
 from typing import Any, Literal
 
-from topbin.core import AlphaEstimate, Evidence, Tails
+from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
+from topbin.core.estimate import INTERVAL_ASSUMES
 from topbin.core.figures import figure, percent
 from topbin.evaluate.measure import Interval, read_source
-from topbin.mpe.intervals import check_gamma, interval, interval_assumes
+from topbin.mpe.bound import check_gamma
+from topbin.mpe.overlap import alpha_posterior
 
 GAMMAS = (1.5, 2.0, 3.0)
 MOST = 100.0  # no larger Γ is tried
@@ -70,7 +72,7 @@ class Reconciled:
 class Sensitivity:
     """The interval of α for each Γ, Γ = 1 first, and the conclusions that were asked about.
 
-    `assumes` says what the lower ends assume besides Γ; the upper ends assume nothing else.
+    `assumes` says what the intervals assume besides Γ.
     """
 
     intervals: tuple[GammaInterval, ...]
@@ -104,8 +106,6 @@ def sensitivity(
     at_most: float | None = None,
     at_least: float | None = None,
     confidence: float | None = None,
-    pure_fraction: float | None = None,
-    kappa: float = 0.0,
 ) -> Sensitivity:
     """How the interval of α widens if positives are not labeled at random, and what still follows.
 
@@ -114,23 +114,19 @@ def sensitivity(
     the answer says up to which Γ it holds. `confidence` is that of the estimate, if there is one.
 
     >>> import numpy as np
-    >>> found = sensitivity(np.ones(1000), np.repeat([1.0, 0.0], [100, 900]), at_most=0.2)
-    >>> print(found.conclusions[0])                  # one tied bin: only its lower ends move
-    At most 20 % of the unlabeled rows are positive, up to Γ = 100, the largest that was tried.
+    >>> scores_p, scores_u = np.linspace(2, 3, 1000), np.linspace(1, 3, 2000)    # half score alike
+    >>> found = sensitivity(scores_p, scores_u, at_most=0.6)
+    >>> found.conclusions[0].holds, 1 < found.conclusions[0].tipping < 3
+    (True, True)
     """
     gammas, (evidence, estimate) = check_gammas(gamma), read_source(scores_p, scores_u)
     if confidence is None:
         confidence = (estimate and estimate.confidence) or CONFIDENCE
     check_fraction(confidence, "confidence")
     wanted = check_conclusions(at_most, at_least)
-    how = {"pure_fraction": pure_fraction, "kappa": kappa}
-    reader = _Reader.of(evidence, estimate, confidence, how)
+    reader = _Reader.of(evidence, estimate, confidence)
     intervals = tuple(GammaInterval(one, reader.at(one)) for one in gammas)
-    assumes = interval_assumes(
-        evidence.independent, pure_fraction, crossfitted=evidence.crossfitted
-    )
-    if estimate is not None and estimate.interval is not None and pure_fraction is None:
-        assumes = estimate.interval_assumes
+    assumes = INTERVAL_ASSUMES if estimate is None else estimate.interval_assumes
     found = tuple(_conclude(reader, one, gammas, assumes) for one in wanted)
     return Sensitivity(intervals, confidence, assumes, found)
 
@@ -179,14 +175,13 @@ def reconcile(source: Any, audited: Interval) -> Reconciled | None:
     lower, negatives among the top scores are another.
 
     >>> import numpy as np
-    >>> labeled = np.repeat([2.0, 1.0], [90, 10])                     # clear cases get labeled
-    >>> tails = Tails.from_scores(labeled, np.repeat([2.0, 1.0, 0.0], [90, 90, 820]))
-    >>> reconcile(tails, (0.16, 0.2)).gamma > 1.2
+    >>> about_half = Evidence.of(np.linspace(2, 3, 1000), np.linspace(1, 3, 2000))
+    >>> reconcile(about_half, (0.6, 0.7)).gamma > 1.1
     True
     """
     evidence, estimate = read_source(source)
     level = (estimate and estimate.confidence) or CONFIDENCE
-    reader = _Reader.of(evidence, estimate, level, {})
+    reader = _Reader.of(evidence, estimate, level)
 
     def meets(gamma: float) -> bool:
         low, high = reader.at(gamma)
@@ -219,33 +214,28 @@ def _number(text: Any) -> Any:
 class _Reader:
     """The interval at any Γ, never narrower than that of Γ = 1, which is the estimate's own."""
 
-    tails: Tails
+    evidence: Evidence
     confidence: float
-    how: Mapping[str, Any]
     random: Interval
 
     @classmethod
-    def of(
-        cls,
-        evidence: Evidence,
-        estimate: AlphaEstimate | None,
-        confidence: float,
-        how: Mapping[str, Any],
-    ) -> "_Reader":
-        """Nets stretch the interval to hold their point, so that of the estimate comes first."""
-        tails, how = evidence.independent, {**how, "crossfitted": evidence.crossfitted}
-        how["kappa"] = max(how.get("kappa", 0.0), evidence.kappa)
+    def of(cls, evidence: Evidence, estimate: AlphaEstimate | None, confidence: float) -> "_Reader":
+        """The interval of the estimate comes first, if it is at this confidence."""
         random = None
         if estimate is not None and estimate.confidence == confidence:
             random = estimate.interval
-        return cls(tails, confidence, how, random or interval(tails, confidence, **how))
+        return cls(evidence, confidence, random or _interval(evidence, confidence, 1.0))
 
     def at(self, gamma: float) -> Interval:
         if gamma == 1:
             return self.random
-        low, high = interval(self.tails, self.confidence, gamma=gamma, **self.how)
-        # Critical values are simulated, so a Γ slightly above 1 could seem a little better.
+        low, high = _interval(self.evidence, self.confidence, gamma)
         return min(low, self.random[0]), max(high, self.random[1])
+
+
+def _interval(evidence: Evidence, confidence: float, gamma: float) -> Interval:
+    posterior = alpha_posterior(evidence.tails, effective=evidence.effective, gamma=gamma)
+    return posterior.interval(confidence)
 
 
 def _conclude(
@@ -258,9 +248,7 @@ def _conclude(
         low, high = reader.at(gamma)
         return high > alpha if kind == "at most" else low < alpha
 
-    said = f"{kind.capitalize()} {percent(alpha)} % of the unlabeled rows are positive"
-    if kind == "at least":
-        said += f", {assumes}"
+    said = f"{kind.capitalize()} {percent(alpha)} % of the unlabeled rows are positive, {assumes}"
     if fails(1.0):
         low, high = reader.at(1.0)
         end = f"begins at {percent(low)}" if kind == "at least" else f"reaches {percent(high)}"
@@ -273,7 +261,7 @@ def _conclude(
         told = f"{said}, up to Γ = {MOST:g}, the largest that was tried."
         return Conclusion(kind, alpha, True, None, told)
     tipping = max(1.0, floor(100 * turn[0]) / 100)
-    told = f"{said}, unless labeling is more than {tipping:.2f} times selective."
+    told = f"{said}; this holds as long as Γ ≤ {tipping:.2f}."
     return Conclusion(kind, alpha, True, tipping, told)
 
 

@@ -1,10 +1,15 @@
 """What a job leaves in its run folder, and what later verbs read back from it."""
 
+import csv
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from topbin.core.atomic import write_text
 from topbin.core.errors import InputError
@@ -13,6 +18,7 @@ from topbin.data.batch import Batch
 from topbin.data.images.rows import Images
 from topbin.data.table import read_table
 from topbin.data.write import write_table
+from topbin.evaluate.candidates import list_precision
 from topbin.job.images import keep_images
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, in_front
@@ -22,6 +28,7 @@ from topbin.store.folder import check_regular
 from topbin.store.models import load, reading, save
 from topbin.store.runs import ROWS, RunFolder, read_result
 from topbin.store.scorer import MODEL as MODEL
+from topbin.store.scorer import after_audit
 
 CANDIDATES, REPORT = "candidates.csv", "report.html"
 SHOWN = 25
@@ -71,15 +78,70 @@ def write_report(folder: str | Path) -> Path:
     return path / REPORT
 
 
-def report_of(folder: Path, result: dict[str, Any]) -> str:
-    """The page of a run; it says so if candidates.csv is not as the run left it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Relisted:
+    """The candidates after an audit: what result.json says of them, how likely each is, their file.
+
+    Without a `text` the file stays as it is.
+    """
+
+    content: dict[str, Any]
+    likely: Any = None
+    text: str | None = None
+
+
+def report_of(folder: Path, result: dict[str, Any], listed: Relisted | None = None) -> str:
+    """The page of a run; it says so if candidates.csv is not as the run left it.
+
+    `listed` are the candidates as they will be, if their file is about to change.
+    """
     rows, known = read_stored(folder, CANDIDATES), result["candidates"].get("sum")
-    if known not in (None, sum_of(folder / CANDIDATES)):
+    if listed is not None and listed.text is not None:
+        rows = rows.assign(probability=listed.likely)
+    elif known not in (None, sum_of(folder / CANDIDATES)):
         findings = [*result["data"]["findings"], CHANGED]
         result = {**result, "data": {**result["data"], "findings": findings}}
     model = load(folder / MODEL)
     with reading(folder):
+        model = after_audit(model, result)
         return page(result, model, _shown(rows), pictures_of(folder, result, rows))
+
+
+def relisted(folder: Path, result: Mapping[str, Any]) -> Relisted:
+    """The candidates of a run after an audit.
+
+    Their order stays, because the probability grows with the score; only how likely they are
+    changes. A file that somebody edited is left alone.
+    """
+    listed, path = dict(result["candidates"]), folder / CANDIDATES
+    known = load(folder / MODEL)
+    if listed.get("sum") != sum_of(path) or not known.evidence_.has_scores:
+        return Relisted(listed)
+    with reading(folder):
+        changed, rows = after_audit(known, result), _cells(path)
+        place = rows[0].index("probability")
+        was = known.probability_map_
+        scores = np.interp([float(row[place]) for row in rows[1:]], was(was.knots), was.knots)
+        best = list_precision(known.evidence_, changed.estimate_, scores)
+        likely = changed.probability_map_(scores).round(4)
+        for row, value in zip(rows[1:], likely.tolist(), strict=True):
+            row[place] = str(value)
+    last, positives = listed["rows"] - 1, changed.estimate_.alpha * result["data"]["n_u"]
+    if listed["precision"] is not None and 0 <= last < best.value.size:
+        ends = (float(end[last]) for end in (best.value, best.low, best.high))
+        listed |= dict(zip(("precision", "precision_low", "precision_high"), ends, strict=True))
+        found = listed["rows"] * listed["precision"] / positives if positives else 0.0
+        listed["recall"] = min(1.0, found)
+    text = StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    listed["sum"] = hashlib.sha256(text.getvalue().encode()).hexdigest()
+    return Relisted(listed, likely, text.getvalue())
+
+
+def _cells(path: Path) -> list[list[str]]:
+    """The cells of a csv file that we wrote, as text, so that they stay as they are."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
 
 
 def pictures_of(folder: Path, result: dict[str, Any], rows: Any) -> list[Picture]:

@@ -223,7 +223,7 @@ def _fit(
     first = two.quick.fit(data.X, y, data.weight, **held)
     first.set_params(memory=None)
     if choice is not None:
-        choice.allow(first)
+        choice.tell(first)
     methods = compared_estimates(first.evidence_)
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(*two.work))
@@ -365,7 +365,7 @@ def _refined(
             result = replace(result, stopped=stopped)
     careful.fit_from(found, X, y)
     if choice is not None:
-        choice.allow(careful)
+        choice.tell(careful)
     return replace(result, classifier=careful, methods=_methods(careful))
 
 

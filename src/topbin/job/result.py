@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from topbin.core.checks import Scores, check_count, check_fraction
-from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
+from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
 from topbin.core.estimate import INTERVAL_ASSUMES, AlphaEstimate
 from topbin.core.evidence import Evidence
@@ -17,7 +17,7 @@ from topbin.data.batch import Batch
 from topbin.data.images.rows import Images
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.audit import NEEDS_RANDOM
-from topbin.evaluate.candidates import precision_of_best, what_to_expect
+from topbin.evaluate.candidates import list_precision, what_to_expect
 from topbin.evaluate.sensitivity import Sensitivity, gamma_lines
 from topbin.evaluate.threshold import out_of_reach
 from topbin.job.labeling import plain_labeling
@@ -26,11 +26,12 @@ from topbin.job.sweep import Best
 from topbin.learn.crossfit import Chain
 from topbin.learn.explain import Explanation, explain_held_out
 from topbin.learn.labeling.subtypes import ASSUMES as BY_SUBTYPE
-from topbin.learn.posterior import fit_posterior
+from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.select import Floats, RowNumbers
 from topbin.store.models import versions_of
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
+WITH_SCORES = "scores and answers together"
 WIDER = 1.05  # by less, nobody would notice
 NO_INTERVAL = "min_precision needs an interval, and this estimate has none; ask for n rows instead."
 PICTURE_ROWS = 100  # of either kind, from which it is read how much each column matters
@@ -42,8 +43,9 @@ IMAGE_PACKAGES = "torch", "pillow"
 class Picked:
     """Rows picked for review: how many, from which score on, and what to expect of them.
 
-    `precision` is the mean of their probabilities, and `precision_low` its low end; `recall` is the
-    share of the positives among all unlabeled rows that this makes.
+    `precision` is the mean of their probabilities, `precision_low` and `precision_high` are the
+    ends of its interval; `recall` is the share of the positives among all unlabeled rows that this
+    makes.
     """
 
     rows: int
@@ -52,6 +54,7 @@ class Picked:
     precision_low: float | None
     recall: float
     why: str
+    precision_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -115,9 +118,9 @@ class Result:
         if n is None and min_precision is None and self.min_precision is not None:
             return self._picked_as_asked(self.min_precision)
         ranked, of = self._ranked()
-        value, low = self._precision(ranked)
+        best = list_precision(self.evidence, self.estimate, ranked)
         blind = self.estimate.has_no_signal  # then probabilities are α for all rows, whatever α is
-        low = np.zeros_like(low) if blind else low
+        low = np.zeros_like(best.low) if blind else best.low
         if min_precision is None:
             rows = min(self.review if n is None else check_count(n, "n"), ranked.size)
             why = f"the {rows:,} highest probabilities" if rows > 1 else "the highest probability"
@@ -134,9 +137,11 @@ class Result:
             if rows == ranked.size < of:
                 why += "; more rows reach it, and only the first are listed"
         k, positives = rows - 1, self.estimate.alpha * of
-        found = min(1.0, float(rows * value[k] / positives)) if positives else 0.0
-        picked = Picked(rows, float(ranked[k]), float(value[k]), float(low[k]), found, why)
-        return replace(picked, precision=None, precision_low=None) if blind else picked
+        found = min(1.0, float(rows * best.value[k] / positives)) if positives else 0.0
+        if blind:
+            return Picked(rows, float(ranked[k]), None, None, found, why)
+        value, *ends = (float(each[k]) for each in (best.value, best.low, best.high))
+        return Picked(rows, float(ranked[k]), value, ends[0], found, why, ends[1])
 
     def _picked_as_asked(self, min_precision: float) -> Picked:
         """By the precision the job was asked for; by number where no threshold reaches it."""
@@ -155,17 +160,9 @@ class Result:
         scores = self.evidence.scores[1]
         return np.sort(scores)[::-1], scores.size
 
-    def _likely(self, alpha: float, ranked: Scores) -> Floats:
-        """The probabilities of the best rows, if α has this value."""
-        return fit_posterior(*self.evidence.scores, alpha, self.evidence.weight_p)(ranked)
-
-    def _precision(self, ranked: Scores) -> tuple[Floats, Floats]:
-        """For each k the precision of the k best rows, and its low end."""
-        est = self.estimate
-        low = est.alpha if est.interval is None else est.interval[0]
-        likely, at_low = (self._likely(alpha, ranked) for alpha in (est.alpha, low))
-        worth = 1.0 if est.worth is None else est.worth[1] / est.n_u
-        return precision_of_best(likely, at_low, est.confidence or CONFIDENCE, worth=worth)
+    def _likely(self, ranked: Scores) -> Floats:
+        """The probabilities of the best rows."""
+        return fit_probabilities(self.evidence, self.estimate)(ranked)
 
     def _listed(self, rows: int) -> tuple[Batch, RowNumbers]:
         """So many of the best unlabeled rows, and where in memory they are (−1: nowhere)."""
@@ -214,7 +211,7 @@ class Result:
         frame = listed.readable.drop(columns=[self.data.label or ""], errors="ignore")
         if self.data.id is not None:
             frame.insert(0, self.data.id, frame.pop(self.data.id))
-        likely = self._likely(self.estimate.alpha, self._ranked()[0][:rows]).round(4)
+        likely = self._likely(self._ranked()[0][:rows]).round(4)
         ours = {"rank": np.arange(1, rows + 1), "row": listed.places + 1, "probability": likely}
         frame = in_front(frame, ours)
         if why:
@@ -377,16 +374,17 @@ def audit_lines(found: Mapping[str, Any]) -> list[str]:
     told, first = found.get("audit"), found["estimate"]
     if not told or told["alpha"] is None:
         return []
-    low, high = map(figure, told["interval"])
     n_u, level = found["data"]["n_u"], f"{100 * told['confidence']:g} %"
+    both = told.get("together") or told  # older runs have only what the audit says alone
+    needs = WITH_SCORES if both is not told and not both["alone"] else told.get("assumes", "")
     lines = [
-        f"with the audit  α = {figure(told['alpha'])} of the {n_u:,} unlabeled are positive "
-        f"(about {counted(round(told['alpha'] * n_u))})",
-        f"{level} interval   {low} to {high}   {told.get('assumes', NEEDS_RANDOM)}",
+        f"with the audit  α = {figure(both['alpha'])} of the {n_u:,} unlabeled are positive "
+        f"(about {counted(round(both['alpha'] * n_u))})",
+        f"{level} interval   {_ends(both['interval'])}   {needs or NEEDS_RANDOM}",
     ]
-    if "upper_bound" in told:
-        lines.append(f"{level} bound      α ≤ {figure(told['upper_bound'])}   one-sided")
-    ends = "" if first["interval"] is None else "; {} to {}".format(*map(figure, first["interval"]))
+    alone = f"audit alone     {_ends(told['interval'])}   {told.get('assumes', NEEDS_RANDOM)}"
+    lines += [alone] if needs == WITH_SCORES else []
+    ends = "" if first["interval"] is None else f"; {_ends(first['interval'])}"
     assumes = first.get("interval_assumes", INTERVAL_ASSUMES)
     lines.append(f"without it      {AlphaEstimate.from_dict(first).in_short}{ends}   {assumes}")
     lines.append(f"audit           {told['sentence']}")
@@ -394,6 +392,10 @@ def audit_lines(found: Mapping[str, Any]) -> list[str]:
     lines += [f"if selective    {told['gamma']['sentence']}"] if told.get("gamma") else []
     lines += [f"recall          {told['recall']['sentence']}"] if told.get("recall") else []
     return lines + [f"also            {other['sentence']}" for other in told.get("others", ())]
+
+
+def _ends(interval: Sequence[float]) -> str:
+    return "{} to {}".format(*map(figure, interval))
 
 
 def in_front(frame: Any, columns: Mapping[str, Any]) -> Any:

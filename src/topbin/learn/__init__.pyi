@@ -36,13 +36,11 @@ from .loop import train as train
 from .nets import NETS as NETS
 from .nets import build_net as build_net
 from .nets import crop_and_flip as crop_and_flip
-from .posterior import Posterior as Posterior
-from .posterior import fit_posterior as fit_posterior
+from .probabilities import ProbabilityMap as ProbabilityMap
+from .probabilities import fit_probabilities as fit_probabilities
 from .registry import LEARNERS as LEARNERS
 from .registry import find_learner as find_learner
 from .risk import Learner as Learner
 from .risk import Risk as Risk
 from .risk import mean_risk as mean_risk
 from .select import keep_lowest as keep_lowest
-from .tilt import halfway as halfway
-from .tilt import tilted_floor as tilted_floor

@@ -93,8 +93,7 @@ class Ensemble:
 class CrossFit:
     """A finished cross-fit: out-of-fold scores of all rows, and models that score new ones.
 
-    `groups` are those of the rows, if rows belong together. `kappa` is that of their evidence, for
-    models that are known to be sure of some negatives. `chains` are kept on request. Other
+    `groups` are those of the rows, if rows belong together. `chains` are kept on request. Other
     rows can then be scored by the models of a single fold, as the held-out rows were:
     `fit.folds[repeat][k].score(X)`.
     """
@@ -104,7 +103,6 @@ class CrossFit:
     history: tuple[Epoch, ...]
     chains: tuple[Chain, ...] = ()
     groups: RowNumbers | None = None
-    kappa: float = 0.0
 
     def __repr__(self) -> str:
         return f"<CrossFit: {self.scores.size:,} rows, {len(self.chains):,} chains kept>"
@@ -120,7 +118,7 @@ class CrossFit:
     def evidence(self, is_positive: Mask, *, share_p: float | None = None) -> Evidence:
         """The out-of-fold scores of both samples, as scores of rows that trained one another."""
         scores = self.scores[is_positive], self.scores[~is_positive]
-        found = Evidence(*scores, share_p, crossfitted=True, kappa=self.kappa)
+        found = Evidence(*scores, share_p, crossfitted=True)
         if self.groups is None:
             return found
         return replace(found, groups_p=self.groups[is_positive], groups_u=self.groups[~is_positive])

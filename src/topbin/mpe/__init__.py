@@ -4,19 +4,34 @@ from topbin.mpe.alphamax import alphamax
 from topbin.mpe.bbe import bbe
 from topbin.mpe.bbe_cp import bbe_cp
 from topbin.mpe.bootstrap import bootstrap
+from topbin.mpe.bound import upper_bound
 from topbin.mpe.dedpul import dedpul, dedpul_posterior
 from topbin.mpe.elkan_noto import elkan_noto
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
 from topbin.mpe.features.km import hull_curve, km1, km2
 from topbin.mpe.features.tice import tice
-from topbin.mpe.intervals import interval, upper_bound
+from topbin.mpe.overlap import (
+    LIKELY,
+    SHARES,
+    SIZES_P,
+    SIZES_U,
+    SPREADS,
+    OverlapNet,
+    alpha_posterior,
+    load_net,
+    misfit,
+    net_inputs,
+    overlap,
+    ranks_read,
+)
 from topbin.mpe.prune import thin_tails
 from topbin.mpe.registry import DEFAULT_METHOD, METHODS, Method, find_method
 from topbin.mpe.scott import scott
 
 __all__ = [
-    "DEFAULT_METHOD", "METHODS", "Method", "alphamax", "bbe", "bbe_cp", "bootstrap",
+    "LIKELY", "DEFAULT_METHOD", "METHODS", "Method", "OverlapNet", "SHARES", "SIZES_P", "SIZES_U",
+    "SPREADS", "alpha_posterior", "alphamax", "bbe", "bbe_cp", "bootstrap",
     "compared_estimates", "dedpul", "dedpul_posterior", "elkan_noto", "estimate_alpha",
-    "find_method", "hull_curve", "interval", "km1", "km2", "scott", "thin_tails", "tice",
-    "upper_bound",
+    "find_method", "hull_curve", "km1", "km2", "load_net", "misfit", "net_inputs", "overlap",
+    "ranks_read", "scott", "thin_tails", "tice", "upper_bound",
 ]  # fmt: skip

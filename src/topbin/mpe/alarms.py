@@ -16,11 +16,11 @@ from topbin.core.defaults import FEW_POSITIVES, RANGE_ONLY
 from topbin.core.figures import counted, figure
 from topbin.core.hashing import Twins
 from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
+from topbin.mpe.registry import find_method
 
 Alarms = Iterator[Alarm]
 TINY_BIN = 20
 NEAR_ONE = 0.95
-DISAGREE, QUARTER = 0.1, 0.25
 REPEATED = 0.05
 LEVEL = 0.025
 CLEARLY = 0.001
@@ -143,7 +143,7 @@ def heavy_ties(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     seen, wanted = tails.cuts.size, geometric_ranks(tails.n_p).size
     if seen < wanted / 2 and wanted >= 10:
         message = f"positives have few distinct scores ({seen} instead of {wanted}),"
-        yield Alarm("ties", f"{message} so the top bin can be chosen only roughly.", "up")
+        yield Alarm("ties", f"{message} so how the classes overlap is seen only roughly.", "up")
 
 
 def outside_limits(estimate: AlphaEstimate, tails: Tails) -> Alarms:
@@ -168,17 +168,22 @@ TESTS = (no_flat_top, not_higher)
 
 
 def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -> Alarms:
-    """Readings of the same scores that differ by more than this estimate's own uncertainty.
+    """Readings of the same scores outside the interval, on a side to which their method errs not.
 
-    Allowed are half the width of its interval or a quarter of α, whichever is more, but no more
-    than a tenth; and always the share that one row is.
+    Where classes overlap, methods that need a pure top bin are too high, as is known of them. Below
+    the interval none of them should be, and other methods should be on neither side.
     """
-    points = {other.method: other.alpha for other in (*others, estimate)}
-    low, high = min(points, key=points.__getitem__), max(points, key=points.__getitem__)
-    width = 0.0 if estimate.interval is None else estimate.interval[1] - estimate.interval[0]
-    usual = min(DISAGREE, max(width / 2, QUARTER * estimate.alpha))
-    if points[high] - points[low] > max(usual, 1 / estimate.n_u):
-        seen = f"α is {figure(points[low])} by {low} and {figure(points[high])} by {high}"
+    if estimate.interval is None:
+        return
+    (low, high), row = estimate.interval, 1 / estimate.n_u
+    strange = [
+        other for other in others
+        if other.alpha < low - row
+        or (other.alpha > high + row and find_method(other.method).errs != "up")
+    ]  # fmt: skip
+    if strange:
+        points = [f"{figure(other.alpha)} by {other.method}" for other in strange]
+        seen = f"α is {', '.join(points)}, outside the interval"
         message = f"{seen}; rely on none alone, and label a random sample."
         yield Alarm("methods-disagree", message, "either")
 

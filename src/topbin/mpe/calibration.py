@@ -3,9 +3,10 @@
 Take the bins that contain the k best positives, for a few ranks k. If every negative scored below
 every positive, the unlabeled counts in these bins would depend on n_p, n_u and α alone, whatever
 the scores: the share of positives above the k-th best is an order statistic of uniforms, and each
-unlabeled row falls there with probability α times that share. Negatives anywhere else can only
-raise the counts. So a shortfall that is rare in this worst case is at least as rare in every other,
-and one simulation serves all score distributions, with no union bound over the bins.
+of the α·n_u hidden positives falls there with that probability. Their number is fixed, because α is
+the share of these very rows. Negatives anywhere else can only raise the counts. So a shortfall that
+is rare in this worst case is at least as rare in every other, and one simulation serves all score
+distributions, with no union bound over the bins.
 
 Where labeling is selective by a factor Γ at most (`gamma`; docs/explanation/intervals.md), a bin
 with a share q of the labeled positives has a share of at least q/(q + Γ(1 − q)) of the hidden ones.
@@ -69,10 +70,10 @@ def deviation(
     0.0
     """
     hidden = above_p / (1 + (gamma - 1) * (1 - above_p / n_p))
-    q = np.minimum(1.0, (hidden + above_u) / (n_p + alpha * n_u))
+    q = np.minimum(1.0, (hidden + above_u) / (n_p + 1 + alpha * n_u))  # never 1 by chance
     # How much more the smallest share varies than that of as many rows, from its slope in q_p.
     varies = (1 + (gamma - 1) * q) ** 2 / gamma
-    variance = alpha * q * (1 - alpha * q) / n_u + alpha * alpha * q * (1 - q) / n_p * varies
+    variance = alpha * q * (1 - q) * (1 / n_u + alpha / n_p * varies)
     excess = above_u / n_u - alpha * hidden / n_p
     return np.asarray(excess / np.sqrt(np.maximum(variance, np.finfo(float).tiny)))
 
@@ -83,31 +84,32 @@ def cut_deviations(tails: Tails, alpha: float | Shares, gamma: float = 1.0) -> S
     return deviation(tails.above_p, tails.above_u, tails.n_p, tails.n_u, alpha, gamma)
 
 
-def knots(n_u: int) -> Shares:
-    """The α at which simulations are run: dense where only a few unlabeled rows are positive.
+def alpha_grid(n_u: int) -> Shares:
+    """The α at which simulations are run: shares of whole rows, dense where these are few.
 
-    >>> knots(1)[[0, 1, -1]], knots(10**8).size
-    (array([0.05  , 0.0575, 1.    ]), 76)
+    >>> alpha_grid(5), alpha_grid(10**8).size
+    (array([0.2, 0.4, 0.6, 0.8, 1. ]), 60)
     """
-    few = 0.05 * 1.15 ** np.arange(50) / n_u
+    few = np.unique(np.ceil(1.15 ** np.arange(45)))
     many = few[-1] * 2.0 ** np.arange(1, 30)
     lower = np.concatenate([few, many])
-    return np.concatenate([lower[lower < 0.5], [0.6, 0.8, 0.9, 0.95, 0.98, 1.0]])
+    upper = np.ceil(np.array([0.6, 0.8, 0.9, 0.95, 0.98, 1.0]) * n_u)
+    return np.unique(np.concatenate([lower[lower < 0.5 * n_u], upper])) / n_u
 
 
 @lru_cache(maxsize=128)
 def worst_shortfalls(n_p: int, n_u: int, alpha: float, gamma: float = 1.0) -> Shares:
-    """Sorted draws of the largest standardized shortfall when no negative reaches a positive."""
+    """Sorted draws of the largest standardized shortfall if no negative scores as high."""
     rng = np.random.default_rng(SEED)  # one seed for every α: the quantiles change smoothly with α
     ranks = calibrated_ranks(n_p)
     gaps = np.diff(np.concatenate([[0], ranks, [n_p + 1]]))
     rings = rng.standard_gamma(gaps, size=(DRAWS, gaps.size))
-    rings *= alpha / rings.sum(axis=1, keepdims=True)
+    rings /= rings.sum(axis=1, keepdims=True)
     if gamma > 1:
-        shares = fewest_hidden(np.cumsum(rings[:, :-1], axis=1) / alpha, gamma)
-        rings[:, :-1] = alpha * np.maximum(0.0, np.diff(shares, axis=1, prepend=0.0))
-    rings[:, -1] = 1 - rings[:, :-1].sum(axis=1)
-    above_u = np.cumsum(rng.multinomial(n_u, rings)[:, :-1], axis=1)
+        shares = fewest_hidden(np.cumsum(rings[:, :-1], axis=1), gamma)
+        rings[:, :-1] = np.maximum(0.0, np.diff(shares, axis=1, prepend=0.0))
+    rings[:, -1] = np.maximum(0.0, 1 - rings[:, :-1].sum(axis=1))
+    above_u = np.cumsum(rng.multinomial(round(alpha * n_u), rings)[:, :-1], axis=1)
     draws = np.sort(-deviation(ranks, above_u, n_p, n_u, alpha, gamma).min(axis=1))
     draws.setflags(write=False)
     return draws

@@ -11,12 +11,11 @@ from topbin.core.checks import Scores
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 from topbin.mpe.alarms import by_own_models, find_alarms
 from topbin.mpe.bbe_cp import geometric_ranks
-from topbin.mpe.intervals import interval, interval_assumes, upper_bound
+from topbin.mpe.bound import upper_bound
+from topbin.mpe.overlap import alpha_posterior
 from topbin.mpe.prune import thin_tails
 from topbin.mpe.registry import METHODS, Method, find_method
 
-IMPURE = ", except that negatives may score that high κ = {:.2f} times as often as positives do"
-SEEN = 0.005  # the smallest κ that is not written as 0
 LOOK = 100  # scores that are looked at first; labels are noticed at once
 
 
@@ -26,8 +25,6 @@ def estimate_alpha(
     *,
     method: str = DEFAULT_METHOD,
     confidence: float | None = CONFIDENCE,
-    pure_fraction: float | None = None,
-    kappa: float = 0.0,
     share_p: float | None = None,
 ) -> AlphaEstimate:
     """Estimate α, the share of positives among the unlabeled, from scores of both samples.
@@ -44,16 +41,12 @@ def estimate_alpha(
         A name in `topbin.mpe.METHODS` that reads tails or scores.
     confidence
         Level of the interval and the bound; None asks for neither.
-    pure_fraction, kappa
-        What you know about the top bin, for the interval's lower end: that the highest-scoring
-        `pure_fraction` of the positives are separate from negatives, and that negatives score
-        there at most `kappa` times as often as positives.
     share_p
         For methods that need probabilities: the share of positives in the data that trained the
         scorer; 0.5 if it weighted both sides equally. By default that of these two samples.
 
-    >>> import numpy as np
-    >>> estimate_alpha(np.ones(1000), np.repeat([1.0, 0.0], 500)).alpha  # half score like positives
+    >>> scores_p, scores_u = np.linspace(2, 3, 1000), np.linspace(1, 3, 2000)
+    >>> round(estimate_alpha(scores_p, scores_u).alpha, 1)          # half score like positives
     0.5
     """
     chosen = find_method(method)
@@ -62,15 +55,15 @@ def estimate_alpha(
     if evidence.has_scores and not isinstance(scores_p, Evidence):
         _refuse_labels(*evidence.scores)
         evidence = _thinned(evidence, chosen)
-    return add_alarms(chosen.read(evidence), evidence, confidence, pure_fraction, kappa)
+    return add_alarms(chosen.read(evidence), evidence, confidence)
 
 
 def compared_estimates(evidence: Evidence) -> tuple[AlphaEstimate, ...]:
     """What the methods that are shown beside the main one make of the same evidence.
 
-    >>> evidence = Evidence.of([1.0] * 200, [1.0, 0.0] * 100)     # half score like positives
-    >>> [found.method for found in compared_estimates(evidence) if found.alpha == 0.5]
-    ['bbe', 'bbe_cp', 'dedpul']
+    >>> evidence = Evidence.of(np.linspace(2, 3, 200), np.linspace(1, 3, 400))
+    >>> [found.method for found in compared_estimates(evidence)]
+    ['overlap', 'bbe', 'bbe_cp', 'scott', 'dedpul']
     """
     return tuple(
         estimate_alpha(evidence, method=name, confidence=None)
@@ -106,47 +99,49 @@ def add_alarms(
     estimate: AlphaEstimate,
     evidence: Evidence,
     confidence: float | None = CONFIDENCE,
-    pure_fraction: float | None = None,
-    kappa: float = 0.0,
     others: Sequence[AlphaEstimate] = (),
 ) -> AlphaEstimate:
     """The same estimate with interval, bound and alarms read from the tails of the evidence.
 
-    Rows in groups count as the independent rows that they are worth.
+    Rows in groups, and cross-fitted ones, count as the independent rows that they are worth.
     """
-    tails, own = evidence.independent, evidence.crossfitted
-    kappa = max(kappa, evidence.kappa)
+    tails = evidence.independent
     if evidence.groups_p is not None:
-        worth, note = (tails.n_p, tails.n_u), _about_groups(evidence, confidence is not None)
-        estimate = replace(estimate, worth=worth, notes=(*estimate.notes, note))
+        n_p, n_u = (max(1, int(n)) for n in evidence.grouped)
+        note = _about_groups(evidence, confidence is not None)
+        estimate = replace(estimate, worth=(n_p, n_u), notes=(*estimate.notes, note))
     if confidence is not None:
-        level = evidence.level(confidence)
-        says_kappa = evidence.kappa >= SEEN and pure_fraction is None
+        posterior = estimate.posterior
+        if posterior is None:
+            posterior = alpha_posterior(evidence.tails, effective=evidence.effective)
+        bound = upper_bound(tails, confidence)
         estimate = replace(
             estimate,
             confidence=confidence,
-            interval=interval(
-                tails, level, pure_fraction=pure_fraction, kappa=kappa, crossfitted=own
-            ),
-            interval_assumes=interval_assumes(
-                tails, pure_fraction, crossfitted=own, n_p=evidence.tails.n_p
-            )
-            + (IMPURE.format(evidence.kappa) if says_kappa else ""),
-            upper_bound=upper_bound(tails, level, crossfitted=own),
+            posterior=posterior,
+            interval=posterior.interval(confidence),
+            # A bound that is higher is as valid, and must not contradict the answer beside it.
+            upper_bound=max(bound, estimate.alpha) if estimate.method == "overlap" else bound,
         )
     found = find_alarms(estimate, evidence.tails, others, tails)
-    if own:
+    if evidence.crossfitted:
         found = tuple(map(by_own_models, found))
-    return replace(estimate, alarms=(*estimate.alarms, *found))
+    estimate = replace(estimate, alarms=(*estimate.alarms, *found))
+    if estimate.has_no_signal and estimate.posterior is not None:
+        posterior = estimate.posterior.with_all()
+        ends = None if confidence is None else posterior.interval(confidence)
+        estimate = replace(estimate, posterior=posterior, interval=ends)
+    return estimate
 
 
 def _about_groups(evidence: Evidence, has_interval: bool) -> str:
     """What every reader of an estimate from groups must know."""
     both = np.append(evidence.groups_p, evidence.groups_u)
-    n_p, n_u, worth = evidence.groups_p.size, evidence.groups_u.size, evidence.independent
+    n_p, n_u = evidence.groups_p.size, evidence.groups_u.size
+    worth_p, worth_u = (max(1, int(n)) for n in evidence.grouped)
     limits = "intervals count groups: " if has_interval else ""
     return (
         f"{np.unique(both).size:,} groups, {both.size:,} rows; folds keep groups together; {limits}"
-        f"{n_p:,} known positives are worth {worth.n_p:,} independent rows, and {n_u:,} unlabeled "
-        f"rows {worth.n_u:,}"
+        f"{n_p:,} known positives are worth {worth_p:,} independent rows, and {n_u:,} unlabeled "
+        f"rows {worth_u:,}"
     )

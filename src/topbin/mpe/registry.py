@@ -19,6 +19,7 @@ from topbin.mpe.dedpul import dedpul
 from topbin.mpe.elkan_noto import elkan_noto
 from topbin.mpe.features.km import km1, km2
 from topbin.mpe.features.tice import tice
+from topbin.mpe.overlap import overlap
 from topbin.mpe.prune import best_cut
 from topbin.mpe.scott import scott, scott_bracket
 
@@ -53,6 +54,8 @@ class Method:
     # Of tails, which cuts decide the answer: all; the one with the smallest bound of BBE; or those
     # of the geometric ranks (`mpe.bbe_cp`). Thinned tails that keep these give the same answer.
     cuts: Cuts = "all"
+    # Whether it is told how many independent rows the rows are worth.
+    reads_effective: bool = False
     # From tails at some of the cuts, the smallest and the largest answer that all cuts can give.
     bracket: Callable[[Tails], tuple[float, float]] | None = None
     compared: bool = True  # shown beside the main method, if it reads tails or scores
@@ -66,6 +69,8 @@ class Method:
         self.check(evidence)
         if self.needs == "probabilities":
             settings = {"share_p": evidence.share_p, **settings}
+        if self.reads_effective:
+            settings = {"effective": evidence.effective, **settings}
         found = self.estimate(*self._samples(evidence, plain=not settings), **settings)
         # Weighted positives are worth fewer in tails, but there are as many of them.
         n_p = found.n_p if evidence.weight_p is None else len(evidence.weight_p)
@@ -110,6 +115,11 @@ class Method:
 
 
 METHODS = {
+    "overlap": Method(
+        overlap, "tails", "the median of α under a prior over overlap", "Overlap", "#d55e00",
+        why="α may be too high or too low where classes overlap in a way not seen before",
+        cuts="ranks", reads_effective=True,
+    ),
     "bbe": Method(
         bbe, "tails", "Garg et al. 2021, algorithm 1", "BBE", "#0072b2", "up", IMPURE_TOP,
         cuts="best", bracket=bbe_bracket, referee=True,

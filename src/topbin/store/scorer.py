@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from topbin.core.errors import InputError
+from topbin.core.typed import from_plain
 from topbin.data.batch import Batch, as_pandas
 from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns, as_columns
@@ -29,7 +31,9 @@ from topbin.data.images.files import find_images, names_images, paths_from
 from topbin.data.images.rows import Images
 from topbin.data.schema import quoted
 from topbin.data.table import open_table
+from topbin.evaluate.audits.together import Together
 from topbin.learn.explain import Explanation, explain
+from topbin.learn.probabilities import fit_probabilities
 from topbin.store.models import load, load_encoder, reading
 from topbin.store.runs import read_result
 
@@ -211,10 +215,27 @@ def _image_rows(
     return table.take(done.kept).frame, done.images, done.bad
 
 
+def after_audit(model: Any, result: Mapping[str, Any]) -> Any:
+    """The model with what scores and answers say together, if the run was audited.
+
+    Audits themselves read the model as it was fitted: rows were drawn by those probabilities.
+    """
+    told = (result.get("audit") or {}).get("together")
+    if told is None or not model.evidence_.has_scores:
+        return model
+    changed = copy(model)
+    changed.estimate_ = from_plain(Together, told).estimate(model.estimate_)
+    changed.alpha_ = changed.estimate_.alpha
+    changed.probability_map_ = fit_probabilities(model.evidence_, changed.estimate_)
+    return changed
+
+
 def read_scorer(run: Path, *, net: Any = None) -> Scorer:
     """The scorer of a run that is complete."""
-    read_result(run)
+    result = read_result(run)
     model, encoder = load(run / MODEL, net=net), load_encoder(run / MODEL)
+    with reading(run):
+        model = after_audit(model, result)
     if encoder is None:
         message = f'"{run / MODEL}" has no encoder.json, which the model of a run has.'
         raise InputError("TB110", message)

@@ -34,6 +34,7 @@ from topbin.evaluate.audit import (
     recall_bound,
 )
 from topbin.evaluate.audits.limits import doubt_of_look
+from topbin.evaluate.audits.together import update
 from topbin.evaluate.sensitivity import Reconciled, reconcile
 from topbin.job.audits import answers as stored_answers
 from topbin.job.audits.answers import (
@@ -57,7 +58,7 @@ from topbin.job.audits.rows import (
     draw_from_rows,
     read_scores,
 )
-from topbin.job.files import MODEL, REPORT, report_of
+from topbin.job.files import CANDIDATES, MODEL, REPORT, relisted, report_of
 from topbin.job.result import in_front, unused
 from topbin.store.models import load
 from topbin.store.runs import RESULT, read_result, write_result
@@ -276,6 +277,7 @@ class _Judged:
     audit: AuditResult
     result: Mapping[str, Any]
     html: str
+    candidates: str | None
     is_look: bool
 
     @classmethod
@@ -285,11 +287,15 @@ class _Judged:
         judged, look = judged_state(folder, result, state, recall)
         judged = replace(judged, gamma=_reconciled(folder, judged))
         audited = {**result, "audit": judged.to_dict()}
-        html = report_of(folder, audited)  # may fail, and then nothing has changed
-        return cls(files, judged, audited, html, look > len(state.looks))
+        listed = relisted(folder, audited)
+        audited["candidates"] = listed.content
+        html = report_of(folder, audited, listed)  # may fail, and then nothing has changed
+        return cls(files, judged, audited, html, listed.text, look > len(state.looks))
 
     def written(self, folder: Path) -> AuditResult:
         """Write all of it; the caller holds the lock."""
+        if self.candidates is not None:
+            write_text(folder / CANDIDATES, self.candidates, force=True)
         write_result(folder, self.result)
         write_text(folder / REPORT, self.html, force=True)
         if self.is_look:
@@ -353,7 +359,10 @@ def judged_state(
     bound = None
     if scored is not None:
         bound = _recall(folder, result, state, scored, recall, look)
-    return replace(found[0], others=tuple(found[1:]), recall=bound), look
+    first = found[0]
+    alone = any(one.verdict == "contradicts" for one in found)
+    both = update(estimate, first.alpha, first.interval, first.confidence, alone=alone)
+    return replace(first, others=tuple(found[1:]), recall=bound, together=both), look
 
 
 def _worth(top: TopBin, estimate: AlphaEstimate) -> TopBin:

@@ -6,7 +6,7 @@ are no random sample. The folder `refit` is a run folder of its own, so it can s
 """
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from topbin.learn.classifiers.fitting import TrainingTable
 from topbin.learn.crossfit import Ensemble
 from topbin.learn.defaults import coarse, default_model
 from topbin.learn.groups import folds_of
-from topbin.learn.posterior import fit_posterior
+from topbin.learn.probabilities import fit_probabilities
 from topbin.store.models import load, reading, save
 from topbin.store.runs import ROWS, open_run, read_result, read_settings, write_result
 
@@ -78,7 +78,7 @@ def refit_audit(run: str | Path, *, sql: str | None = None) -> Refit:
         data = _read_again(folder, result, sql)
         model = load(folder / MODEL)
         with reading(folder / MODEL):
-            before = model.posterior_(model.evidence_.scores[1])
+            before = model.probability_map_(model.evidence_.scores[1])
         rows = data.table.places[data.unlabeled_rows] + 1
         if before.size != rows.size:
             raise InputError("TB117", "the model has scored other rows than the run has.")
@@ -92,10 +92,11 @@ def refit_audit(run: str | Path, *, sql: str | None = None) -> Refit:
         truth = np.array([said == POSITIVE for said in told.values()])
         scores_p, scores_u, models = _crossfit(data, before, at, truth)
         alpha = (result.get("audit") or result["estimate"])["alpha"]
-        posterior = fit_posterior(scores_p, scores_u, alpha)
-        model.model_, model.posterior_ = Ensemble((tuple(models),), ()), posterior
         model.evidence_ = Evidence(scores_p, scores_u)
-        after = posterior(scores_u)
+        known = replace(model.estimate_, alpha=alpha, posterior=None)
+        likely = fit_probabilities(model.evidence_, known)
+        model.model_, model.probability_map_ = Ensemble((tuple(models),), ()), likely
+        after = likely(scores_u)
         n = min(result["candidates"]["rows"], rows.size)
         order = np.argsort(-scores_u, kind="stable")[:n]
         _write(folder, result, data, model, order, after)

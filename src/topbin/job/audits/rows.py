@@ -177,7 +177,7 @@ def scores_of(folder: Path) -> Scored:
         model = load(folder / MODEL)
         evidence = model.evidence_
         scores_p, scores_u = evidence.scores
-        f_p, f_u = model.posterior_(scores_p), model.posterior_(scores_u)
+        f_p, f_u = model.probability_map_(scores_p), model.probability_map_(scores_u)
         return Scored(scores_p, scores_u, f_p, f_u, evidence.groups_p, evidence.groups_u)
 
 

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import check_count
-from topbin.core.defaults import CROSSFIT_METHOD
+from topbin.core.defaults import DEFAULT_METHOD
 from topbin.core.hashing import find_twins
 from topbin.learn.classifiers.elkan_noto import natural_pvu
 from topbin.learn.classifiers.face import PUEstimator, check_weight
@@ -34,12 +34,12 @@ class AlphaEstimator(PUEstimator):
     Parameters
     ----------
     method
-        A name in `topbin.mpe.METHODS`. The default, `bbe`, is the one for cross-fitted scores.
+        A name in `topbin.mpe.METHODS`.
     estimator, positive, negative, random_state, n_jobs
         As in the classifiers, but no nets: see `topbin.learn.classifiers.base`.
     cv, repeats
         The number of folds of a cross-fit, and how many shuffled cross-fits are averaged.
-    confidence, pure_fraction, kappa
+    confidence
         As in `topbin.estimate_alpha`.
 
     After `fit`, `alpha_` is the share of positives among the unlabeled, `estimate_` the whole
@@ -51,12 +51,10 @@ class AlphaEstimator(PUEstimator):
     True
     """
 
-    method: str = field(default=CROSSFIT_METHOD, kw_only=False)
+    method: str = field(default=DEFAULT_METHOD, kw_only=False)
     estimator: Any = None
     cv: int = 5
     repeats: int = 3
-    pure_fraction: float | None = None
-    kappa: float = 0.0
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
@@ -105,6 +103,4 @@ class AlphaEstimator(PUEstimator):
         self.evidence_ = fit.evidence(is_p)
         found = method.read(self.evidence_)
         others = [other.read(self.evidence_) for other in METHODS.values() if other.referee]
-        return add_alarms(
-            found, self.evidence_, self.confidence, self.pure_fraction, self.kappa, others
-        )
+        return add_alarms(found, self.evidence_, self.confidence, others)

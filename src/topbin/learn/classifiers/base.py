@@ -178,7 +178,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         The columns are those of X, or `features_.names` if X was a frame. See also `explain` of
         `topbin.Result`, which reads rows that the models never saw.
         """
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self, "probability_map_")
         groups = getattr(self.model_, "groups", ())
         found = [model.feature_importances_ for group in groups for model in group]
         if not found:
@@ -187,8 +187,8 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         return np.asarray(total / max(total.sum(), 1e-12), np.float64)
 
     def _proba(self, X: Any) -> Floats:
-        check_is_fitted(self, "posterior_")
-        return self.posterior_(self.model_.scores(self._read(X, reset=False)))
+        check_is_fitted(self, "probability_map_")
+        return self.probability_map_(self.model_.scores(self._read(X, reset=False)))
 
     def _learner(self) -> Learner:
         return PVU
@@ -252,14 +252,14 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
 
     def _store(self, fitted: FittedModel, X: Any = None, known: RowNumbers | None = None) -> Self:
         """Keep what was fitted; rows of X known to be negative get probabilities as new rows do."""
-        self.model_, self.posterior_ = fitted.model, fitted.posterior
+        self.model_, self.probability_map_ = fitted.model, fitted.probability_map
         self.estimate_, self.alpha_ = fitted.estimate, fitted.estimate.alpha
         self.history_, self.evidence_ = list(fitted.history), fitted.evidence
         if known is None:
             return self
         self.oof_proba_ = fitted.oof
         if known.size < n_rows(X):
-            self.oof_proba_ = fitted.posterior(fitted.model.scores(X))
+            self.oof_proba_ = fitted.probability_map(fitted.model.scores(X))
             self.oof_proba_[known] = fitted.oof
         return self
 

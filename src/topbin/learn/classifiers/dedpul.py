@@ -8,7 +8,7 @@ from topbin.core.checks import Scores
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
 from topbin.learn.learners.pvu import PVU
-from topbin.learn.posterior import Posterior, posterior_through
+from topbin.learn.probabilities import ProbabilityMap, probabilities_through
 from topbin.mpe.dedpul import Rule, capped, density_ratio, without_ties
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import METHODS
@@ -36,14 +36,14 @@ class DEDPULClassifier(PUClassifier):
         evidence = fit.evidence(table.is_positive)
         found = METHODS["dedpul"].read(evidence, rule=self.rule, bandwidth=self.bandwidth)
         estimate = add_alarms(found, evidence, options.confidence)
-        posterior = dedpul_curve(*evidence.scores, estimate.alpha, bandwidth=self.bandwidth)
-        oof = posterior(fit.scores)
-        return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence, oof)
+        likely = dedpul_curve(*evidence.scores, estimate.alpha, bandwidth=self.bandwidth)
+        oof = likely(fit.scores)
+        return FittedModel(fit.ensemble, likely, estimate, fit.history, evidence, oof)
 
 
 def dedpul_curve(
     scores_p: Scores, scores_u: Scores, alpha: float, *, bandwidth: float = 0.2
-) -> Posterior:
+) -> ProbabilityMap:
     """min(1, α·r), r the ratio of two estimated densities, at each distinct unlabeled score.
 
     >>> dedpul_curve(np.ones(1000), np.repeat([1.0, 0.0], 500), alpha=0.5)([0.0, 1.0]).round(2)
@@ -51,4 +51,4 @@ def dedpul_curve(
     """
     knots, ratio = without_ties(*density_ratio(scores_p, scores_u, bandwidth=bandwidth))
     scores = np.concatenate([scores_p, scores_u])
-    return posterior_through(knots, capped(alpha, ratio), scores)
+    return probabilities_through(knots, capped(alpha, ratio), scores)

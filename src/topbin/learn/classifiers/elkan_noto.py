@@ -18,7 +18,7 @@ from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTa
 from topbin.learn.crossfit import Ensemble
 from topbin.learn.defaults import calibrated_model
 from topbin.learn.learners.pvu import PVU
-from topbin.learn.posterior import Posterior
+from topbin.learn.probabilities import ProbabilityMap
 from topbin.learn.risk import Learner, Risk
 from topbin.learn.select import Floats
 from topbin.mpe.estimate import estimate_alpha
@@ -60,13 +60,13 @@ class ElkanNotoClassifier(PUClassifier):
         evidence = fit.evidence(is_p, share_p=share_p)
         estimate = estimate_alpha(evidence, method=options.method, confidence=options.confidence)
         c = labeled_share(estimate.alpha, share_p)
-        model, posterior = fit.ensemble, as_posterior(from_labeled, c)
-        oof = posterior(fit.scores)
+        model, likely = fit.ensemble, as_map(from_labeled, c)
+        oof = likely(fit.scores)
         if self.weighted:
             w_u = from_labeled(evidence.scores_u, c)
             f = fit_weighted(options.estimator, table, w_u, seed=options.seed)
-            model, posterior = Ensemble(((f,),), ()), as_posterior(from_positive, c)
-        return FittedModel(model, posterior, estimate, fit.history, evidence, oof)
+            model, likely = Ensemble(((f,),), ()), as_map(from_positive, c)
+        return FittedModel(model, likely, estimate, fit.history, evidence, oof)
 
 
 def natural_pvu(share_p: float) -> Learner:
@@ -91,10 +91,10 @@ def from_positive(f: Any, c: float) -> Floats:
     return np.asarray((1 - c) * f / (1 - c * f), np.float64)
 
 
-def as_posterior(curve: Callable[[Any, float], Floats], c: float) -> Posterior:
+def as_map(curve: Callable[[Any, float], Floats], c: float) -> ProbabilityMap:
     """One of the two maps above, on a fine grid of probabilities."""
     grid = np.linspace(0, 1, 2001)
-    return Posterior(knots=grid, values=curve(grid, c), centre=0.5, width=0.25)
+    return ProbabilityMap(knots=grid, values=curve(grid, c), centre=0.5, width=0.25)
 
 
 def fit_weighted(estimator: Any, table: TrainingTable, w_u: Floats, *, seed: int = 0) -> Any:

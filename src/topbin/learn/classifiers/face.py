@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from topbin.core import InputError, Labels, read_labels
 from topbin.core.checks import check_fraction, unmasked
-from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
+from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -23,7 +23,7 @@ class PUEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
     The fields become the arguments of `__init__`, which only stores them, as scikit-learn demands.
     """
 
-    method: str = CROSSFIT_METHOD
+    method: str = DEFAULT_METHOD
     confidence: float | None = CONFIDENCE
     positive: Any = None
     negative: Any = None

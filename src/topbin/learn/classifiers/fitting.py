@@ -10,17 +10,17 @@ from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
 from topbin.core import AlphaEstimate, Evidence
-from topbin.core.defaults import CONFIDENCE, CROSSFIT_METHOD
+from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.labels import Mask
+from topbin.core.posterior import AlphaPosterior
 from topbin.learn.crossfit import CrossFit, Progress, crossfit
 from topbin.learn.defaults import coarse, default_model, plan_for
 from topbin.learn.groups import Together
 from topbin.learn.learners.tedn import TEDN
 from topbin.learn.loop import NEAR_ONE, Epoch
-from topbin.learn.posterior import Posterior, fit_posterior
+from topbin.learn.probabilities import ProbabilityMap, fit_probabilities
 from topbin.learn.risk import Learner
 from topbin.learn.select import Floats, RowNumbers
-from topbin.learn.tilt import tilted
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
 
@@ -77,7 +77,7 @@ class FitOptions:
 
     estimator: Any = None
     plan: Any = None
-    method: str = CROSSFIT_METHOD
+    method: str = DEFAULT_METHOD
     confidence: float | None = CONFIDENCE
     seed: int = 0
     n_jobs: int | None = None
@@ -94,7 +94,7 @@ class FittedModel:
     """
 
     model: Any  # `model.scores(X)` is one score per row
-    posterior: Posterior
+    probability_map: ProbabilityMap
     estimate: AlphaEstimate
     history: Sequence[Epoch]
     evidence: Evidence
@@ -119,10 +119,10 @@ def from_crossfit(
     evidence = replace(fit.evidence(table.is_positive), weight_p=table.weight_p)
     estimate = read(evidence)
     if table.alpha is not None:
-        estimate = replace(estimate, alpha=table.alpha, cut=None)
-    posterior = fit_posterior(*evidence.scores, estimate.alpha, table.weight_p)
-    oof = posterior(fit.scores)
-    return FittedModel(fit.ensemble, posterior, estimate, fit.history, evidence, oof)
+        estimate = replace(estimate, alpha=table.alpha, cut=None, posterior=None)
+    likely = fit_probabilities(evidence, estimate)
+    oof = likely(fit.scores)
+    return FittedModel(fit.ensemble, likely, estimate, fit.history, evidence, oof)
 
 
 def run_crossfit(
@@ -155,19 +155,14 @@ def judge(
     options: FitOptions,
     alpha: float | None = None,
     notes: Notes = (),
-    *,
-    tilts: bool = False,
 ) -> AlphaEstimate:
-    """The estimate of α from held-out scores; a given α is taken, and judged by the same scores.
-
-    If the scores are logits that `tilts` are read from, α is moved before limits and alarms look.
-    """
+    """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
     if alpha is None:
         # An interval of weighted positives must contain the error of the weights, which only the
         # one who made them can tell.
         confidence = options.confidence if evidence.weight_p is None else None
         found = find_method(options.method).read(evidence)
-        found = add_alarms(tilted(found, evidence) if tilts else found, evidence, confidence)
+        found = add_alarms(found, evidence, confidence)
         return replace(found, notes=(*found.notes, *notes))
     tails = evidence.tails
     given = AlphaEstimate(
@@ -178,7 +173,8 @@ def judge(
         notes=notes or ("α was given, not estimated",),
         caution=find_method(options.method).caution if notes else None,
     )
-    return add_alarms(given, evidence, options.confidence)
+    judged = add_alarms(given, evidence, options.confidence)
+    return judged if notes else replace(judged, posterior=AlphaPosterior.known(alpha))
 
 
 def usable(estimate: AlphaEstimate) -> tuple[float, Notes]:

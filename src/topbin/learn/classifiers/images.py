@@ -17,9 +17,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.metrics import roc_auc_score
 
-from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import look_up
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask
@@ -31,11 +29,8 @@ from topbin.learn.classifiers.tedn import TEDnClassifier
 from topbin.learn.crossfit import CrossFit, Ensemble, OutOfTime, Plan, Progress, chain_name
 from topbin.learn.learners.pvu import PVU
 from topbin.learn.learners.tedn import TEDN
-from topbin.learn.loop import TRACKED_BY
 from topbin.learn.risk import Learner
 from topbin.learn.select import Floats
-from topbin.learn.tilt import bounded_floor, lower_end, tilted_floor
-from topbin.mpe.registry import METHODS
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +67,6 @@ EFFORTS = {
     "best": Effort(folds=4, repeats=2, warm=10, epochs=6),
 }
 NETS_MODULE = "topbin.learn.classifiers.nets"  # it needs torch, which takes seconds to load
-MOST_IMPURE = 0.99
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -160,12 +154,11 @@ class ImageClassifier(TEDnClassifier):
         options = self._heard_by_epoch(self._options())
         table = self._table(*self._read_all(X, y))
         found = fitting.run_crossfit(
-            table, self._learner(), options, ranks=not self._tilts, new_rows=False, keep_chains=True
+            table, self._learner(), options, new_rows=False, keep_chains=True
         )
         groups = groupby(found.chains, key=lambda chain: chain.repeat)
         nets = tuple(tuple(net for chain in own for net in chain.models) for _, own in groups)
-        found = replace(found, ensemble=Ensemble(nets, found.ensemble.references))
-        return replace(found, kappa=self._kappa(found.evidence(table.is_positive)))
+        return replace(found, ensemble=Ensemble(nets, found.ensemble.references))
 
     @property
     def steps(self) -> int:
@@ -191,21 +184,6 @@ class ImageClassifier(TEDnClassifier):
 
         return replace(options, estimator=net.set_params(on_event=heard), on_event=None)
 
-    @property
-    def _tilts(self) -> bool:
-        """Whether scores are logits of positives against negatives; those of PvU are not."""
-        return bool(self.estimator.epochs) and self.method == TRACKED_BY
-
-    def _judge(self, evidence: Evidence, options: FitOptions) -> AlphaEstimate:
-        return fitting.judge(evidence, options, tilts=self._tilts)
-
-    def _kappa(self, evidence: Evidence) -> float:
-        """κ of these scores; of logits the floor is a better low estimate of α."""
-        if not self._tilts:
-            return impurity(evidence, lower_end(evidence))
-        bbe, floor = METHODS[TRACKED_BY].read(evidence).alpha, tilted_floor(*evidence.scores)
-        return impurity(evidence, bounded_floor(floor, bbe, evidence))
-
     def _learner(self) -> Learner:
         # In the cross-fit every net is one fit; the net itself discards, if it is to.
         return PVU if self.is_first else replace(PVU, name=TEDN.name)
@@ -221,29 +199,6 @@ class ImageClassifier(TEDnClassifier):
                 f"fitted on {tuple(self.row_shape_)}.",
             )
         return images
-
-
-def impurity(evidence: Evidence, least: float) -> float:
-    """κ: how often negatives may score among the best positives, as a part of how often these do.
-
-    Nets are sure of some negatives, and a top bin that is impure all through has a ratio that does
-    not rise, so the scores cannot show it. Of 1,500 + 3,000 photographs of cats and dogs a tenth of
-    the best were dogs, down to the best 20. What scores do show is how well the nets tell the kinds
-    apart: κ is 1 if not at all, and falls with the share of pairs that they put in the wrong order,
-    as it did in those photographs and in samples of 200 + 400 (bench/results/image_folders.md).
-    How many of the pairs have a hidden positive depends on α, of which `least` is a low estimate.
-
-    >>> impurity(Evidence.of([1.0] * 200, [0.0] * 200), least=0.0)
-    0.0
-    """
-    if least == 1:
-        return MOST_IMPURE
-    scores_p, scores_u = evidence.scores
-    is_positive = np.arange(scores_p.size + scores_u.size) < scores_p.size
-    mixed = float(roc_auc_score(is_positive, np.append(scores_p, scores_u)))
-    # Pairs with a hidden positive are right half of the time. Fewer of these leave more to err in.
-    wrong = 1 - (mixed - least / 2) / (1 - least)
-    return min(MOST_IMPURE, max(0.0, 2 * wrong) ** 3)
 
 
 def image_classifier(effort: Effort, rows: int, **params: Any) -> ImageClassifier:

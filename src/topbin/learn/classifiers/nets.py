@@ -25,10 +25,9 @@ from topbin.learn.groups import folds_of
 from topbin.learn.learners.tedn import TEDN, mean_alpha
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, train
 from topbin.learn.nets import Net
-from topbin.learn.posterior import fit_posterior
+from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.risk import Learner
 from topbin.learn.select import Floats, RowNumbers, Split, n_rows, split_rows
-from topbin.learn.tilt import tilted
 
 TURN = 1000  # between the seeds of nets that take turns
 STEADY = "α is the mean of the estimates of the last {} epochs, because single ones vary"
@@ -94,13 +93,13 @@ def fit_net(
     history = [replace(epoch, epoch=number) for number, epoch in enumerate(epochs, 1)]
     estimate = fitting.judge(evidence, options, alpha, notes)
     if learner.estimates_alpha and options.method == TRACKED_BY:
-        estimate = _refined(estimate, evidence, history, kind, len(found))
+        estimate = _steadied(estimate, history, kind, len(found))
     alarms = (alarm for each in found for alarm in each.alarms)
     estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
-    posterior = fit_posterior(*evidence.scores, estimate.alpha)
+    likely = fit_probabilities(evidence, estimate)
     backends = [each.backend for each in found]
     model = NetModel(backends[0], scaler, tuple(backends[1:]))
-    return FittedModel(model, posterior, estimate, history, evidence)
+    return FittedModel(model, likely, estimate, history, evidence)
 
 
 def train_net(
@@ -168,12 +167,10 @@ def _joined(parts: Sequence[Evidence]) -> Evidence:
     return Evidence(**joined, crossfitted=True)
 
 
-def _refined(
-    estimate: AlphaEstimate, evidence: Evidence, history: Sequence[Epoch], kind: Net, nets: int
+def _steadied(
+    estimate: AlphaEstimate, history: Sequence[Epoch], kind: Net, nets: int
 ) -> AlphaEstimate:
-    """α of (TED)ⁿ from more than BBE after the last epoch: bench/results/fast_net.md has why."""
-    if kind.tilts:
-        return tilted(estimate, evidence)
+    """BBE's α of (TED)ⁿ as the paper reads it: the mean over the last epochs of a single net."""
     if nets > 1:
         return estimate
     moved = estimate.moved_to(mean_alpha(history, last=kind.last))

@@ -32,8 +32,7 @@ class Net:
     start has one more phase of `epochs` for learners that discard; others train for `warm` epochs.
     `prepare` shows it training rows, without labels, before the first epoch. With `mirror` every
     image is mirrored in every other epoch. `last`: α is the mean over so many epochs. For a learner
-    that estimates α from few rows, `nets` of them take turns in holding rows out. If one `tilts`,
-    its logits are read by `topbin.learn.tilt` too.
+    that estimates α from few rows, `nets` of them take turns in holding rows out.
     """
 
     build: Callable[..., nn.Module]
@@ -50,7 +49,6 @@ class Net:
     augment: Callable[[Tensor], Tensor] | None = None
     mirror: bool = False
     nets: int = 1
-    tilts: bool = False
 
 
 _FAST = Net(
@@ -58,7 +56,6 @@ _FAST = Net(
     optim={"momentum": 0.85, "weight_decay": 1e-3, "nesterov": True, "biases": 8.0,
            "peaks": (1.0, 0.15)},
     batch=125, epochs=6, warm=10, last=2, augment=shift, mirror=True, nets=3,
-    tilts=True,
 )  # fmt: skip
 NETS = {
     "mlp": Net(mlp, lr=0.05),

@@ -17,12 +17,13 @@ def _modules(text: str) -> dict[str, str]:
     return {name: module.strip() for module, names in lines for name in names.split()}
 
 
-# `Code` is a Feature, as earlier versions stored it.
+# `Code` is a Feature and `Posterior` a ProbabilityMap, as earlier versions stored them.
 VALUES = _modules("""
     topbin.core.estimate: Alarm AlphaEstimate
     topbin.core.evidence: Evidence
+    topbin.core.posterior: AlphaPosterior
     topbin.core.tails: Tails
-    topbin.learn.posterior: Posterior
+    topbin.learn.probabilities: ProbabilityMap Posterior
     topbin.learn.labeling.subtypes: Subtype Subtypes
     topbin.learn.labeling.scar: ScarTest
     topbin.learn.labeling.propensity: Propensity
@@ -33,6 +34,8 @@ VALUES = _modules("""
     topbin.learn.classifiers.nets: NetModel
     topbin.learn.backends.optim: Optim
 """)
+# Fields that earlier versions stored and that mean nothing any more.
+GONE = {"Evidence": ("kappa", "chosen_of"), "AlphaEstimator": ("pure_fraction", "kappa")}
 FACES = _modules("""
     topbin.learn.classifiers.alpha: AlphaEstimator
     topbin.learn.classifiers: CVIRClassifier DEDPULClassifier ElkanNotoClassifier NNPUClassifier

@@ -22,7 +22,7 @@ from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
 from topbin.core.optional import require
 from topbin.store.safe.boosters import load_booster, trees_only
-from topbin.store.safe.lists import FACES, FUNCTIONS, NAMED, NOT_KEPT, SKLEARN, VALUES
+from topbin.store.safe.lists import FACES, FUNCTIONS, GONE, NAMED, NOT_KEPT, SKLEARN, VALUES
 from topbin.store.safe.trees import build_tree, check_model
 
 PLAIN = (str, bool, int, type(None))
@@ -149,7 +149,8 @@ def _pack_value(value: Any, attached: Attachments) -> Any:
 
 def _unpack_value(content: Any, attached: Attachments) -> Any:
     name, packed = content
-    return _built(VALUES, name)(**_unpack_fields(packed, attached))
+    kept = {field: node for field, node in packed.items() if field not in GONE.get(name, ())}
+    return _built(VALUES, name)(**_unpack_fields(kept, attached))
 
 
 def _pack_face(face: Any, attached: Attachments) -> Any:
@@ -166,14 +167,16 @@ def _unpack_face(content: Any, attached: Attachments) -> Any:
     name, params, fitted = content
     given = _unpack_fields(params, attached)
     _check_threads(given)
-    face = _built(FACES, name)(**given)
+    face = _built(FACES, name)(**{k: v for k, v in given.items() if k not in GONE.get(name, ())})
     _check_names(type(face), fitted, r"[a-z]\w*")
     vars(face).update(_renamed(_unpack_fields(fitted, attached)))
     return face
 
 
 def _renamed(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Fitted values of folders that 0.1.0 wrote, under the names that they have now."""
+    """Fitted values of folders that earlier versions wrote, under the names that they have now."""
+    if "posterior_" in fitted:
+        fitted["probability_map_"] = fitted.pop("posterior_")
     if "scores_p_" in fitted:  # 0.1.0 kept the scores without the evidence around them
         fitted["evidence_"] = Evidence(fitted.pop("scores_p_"), fitted.pop("scores_u_"))
     if "codes_" in fitted:

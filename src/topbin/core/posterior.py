@@ -1,0 +1,107 @@
+"""The posterior of α: what the rows say about α, as quantiles that everything else is made from.
+
+The point is its median and the interval its quantiles; probabilities, precisions, curves and what
+an audit changes are means over its draws. So no two of these numbers can contradict each other.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from topbin.core.checks import check_fraction
+
+Floats = NDArray[np.float64]
+# Of the quantiles that are kept. Between two of them, and beyond the last, α is taken to be linear
+# in the normal score of the level.
+LEVELS = (
+    0.001, 0.005, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.975, 0.995, 0.999,
+)  # fmt: skip
+DRAWS, HIGH = 64, 0.9
+# How much of α's prior is flat, once people have answered: then answers that contradict the scores
+# decide alone.
+FLAT, GRID = 0.05, 4001
+
+
+@dataclass(frozen=True, slots=True)
+class AlphaPosterior:
+    """The quantiles of α at `LEVELS`.
+
+    >>> AlphaPosterior.known(0.25).interval(0.95)
+    (0.25, 0.25)
+    >>> wide = AlphaPosterior(tuple(0.5 + 0.1 * float(z) for z in ndtri(LEVELS)))   # mean .5, sd .1
+    >>> [round(end, 3) for end in wide.interval(0.95)]
+    [0.304, 0.696]
+    """
+
+    quantiles: tuple[float, ...]
+
+    @classmethod
+    def known(cls, alpha: float) -> "AlphaPosterior":
+        """α without a doubt."""
+        return cls((float(alpha),) * len(LEVELS))
+
+    @property
+    def median(self) -> float:
+        """The point estimate: α is as likely above it as below."""
+        return self.quantiles[LEVELS.index(0.5)]
+
+    def at(self, level: Any) -> Any:
+        """The quantile at any level, or at several."""
+        z, ends = ndtri(np.asarray(level, np.float64)), np.asarray(self.quantiles)
+        knots = _normal_scores()
+        inner = np.interp(z, knots, ends)
+        below = ends[0] + (z - knots[0]) * (ends[1] - ends[0]) / (knots[1] - knots[0])
+        above = ends[-1] + (z - knots[-1]) * (ends[-1] - ends[-2]) / (knots[-1] - knots[-2])
+        found = np.where(z < knots[0], below, np.where(z > knots[-1], above, inner))
+        return np.clip(found, 0.0, 1.0)
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """The quantiles between which α is with this probability, and below and above alike."""
+        risk = (1 - check_fraction(confidence, "confidence")) / 2
+        low, high = self.at([risk, 1 - risk])
+        return float(low), float(high)
+
+    def with_all(self) -> "AlphaPosterior":
+        """The same, where nothing speaks against all rows being positive: its upper end is 1."""
+        kept = zip(self.quantiles, LEVELS, strict=True)
+        return AlphaPosterior(tuple(q if level < HIGH else 1.0 for q, level in kept))
+
+    def draws(self, n: int = DRAWS) -> Floats:
+        """So many equally likely values of α, ascending; always the same ones."""
+        return np.asarray(self.at((np.arange(n) + 0.5) / n))
+
+    def updated(self, log_likelihood: Callable[[Floats], Floats]) -> "AlphaPosterior":
+        """The posterior after more was seen, by the logarithm of its likelihood for each α.
+
+        Before that, a twentieth of it is spread evenly from 0 to 1: scores can mislead, and what
+        people saw then decides alone.
+
+        >>> seen = AlphaPosterior.known(0.5).updated(lambda a: 1 * np.log(a) + 99 * np.log1p(-a))
+        >>> 0.005 < seen.median < 0.04                           # one of a hundred, not a half
+        True
+        """
+        alpha = (np.arange(GRID) + 0.5) / GRID
+        edges = np.linspace(0.0, 1.0, GRID + 1)
+        mass = (1 - FLAT) * np.diff(self._below(edges)) + FLAT / GRID
+        seen = log_likelihood(alpha)
+        weight = mass * np.exp(seen - seen.max())
+        below = np.append(0.0, np.cumsum(weight) / weight.sum())
+        found = np.interp(LEVELS, below, edges)
+        return AlphaPosterior(tuple(map(float, found)))
+
+    def _below(self, alpha: Floats) -> Floats:
+        """The probability that α is at most so large."""
+        levels = np.linspace(0.0, 1.0, GRID)[1:-1]
+        ends = np.concatenate([[-1e-12], self.at(levels), [1.0]])
+        # Equal quantiles are a lump, of which all is at or below.
+        return np.interp(alpha, np.maximum.accumulate(ends), np.linspace(0.0, 1.0, GRID))
+
+
+@cache
+def _normal_scores() -> Floats:
+    return np.asarray(ndtri(LEVELS))
