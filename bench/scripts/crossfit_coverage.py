@@ -19,7 +19,7 @@ from report import head, one_thread, save, table
 
 from topbin import TEDnClassifier, estimate_alpha
 from topbin.core import Evidence, Tails
-from topbin.mpe import interval, upper_bound
+from topbin.mpe import alpha_posterior, upper_bound
 
 ALPHAS = (0.05, 0.1, 0.3, 0.5, 0.7)
 SIZES = ((100, 1000), (300, 1000), (100, 3000), (300, 3000))
@@ -153,7 +153,7 @@ def _judge(cell: Cell, kept: dict[str, np.ndarray]) -> Found:
         cell,
         estimate.alpha,
         estimate.interval,
-        interval(evidence.tails),
+        alpha_posterior(evidence.tails).interval(0.95),
         estimate.upper_bound,
         upper_bound(pure, 0.975) < cell.alpha,
     )

@@ -28,8 +28,10 @@ import numpy as np
 import torch
 from report import RESULTS, cpu_seconds, head, save, table
 from sklearn.metrics import roc_auc_score
+from tilted_floor import halfway, tilted_floor
 
 from topbin import estimate_alpha
+from topbin.core import AlphaEstimate, Evidence
 from topbin.learn import (
     LEARNERS,
     NETS,
@@ -37,9 +39,7 @@ from topbin.learn import (
     TorchBackend,
     build_net,
     default_optim,
-    fit_posterior,
-    halfway,
-    tilted_floor,
+    fit_probabilities,
     train,
 )
 from topbin_bench.rows import for_net
@@ -79,7 +79,7 @@ ratios were 17.2 and 35.2.
   the error against the known α:
 <!-- photographs -->
 
-  `floor` is `topbin.learn.tilt`: p_u/p_p of logits is modelled as α plus a falling exponential, and
+  `floor` is `tilted_floor.py`: p_u/p_p of logits is modelled as α plus a falling exponential, and
   its floor is extrapolated. `halfway` is the mean of it and of BBE, which errs the other way. That
   single readings of 500 rows vary this much is sampling: on resamples of the scores of the nets
   of 104 and 105, with more images of their classes, the error of BBE was .07 with 500, .07 with
@@ -310,7 +310,7 @@ def bbe(held: Sequence[Any]) -> float:
 
 
 def bbe_and_floor(held: Sequence[Any]) -> float:
-    """As `TEDnClassifier` reads α with the fast net."""
+    """As `TEDnClassifier` read α with the fast net when these nets were trained."""
     return halfway(bbe(held), tilted_floor(*held))
 
 
@@ -318,10 +318,17 @@ def read(method: str, alpha: float, held: Sequence[Any], test: Any, y: Any) -> R
     """Labels from the net's own logit, from the posterior on held-out rows, and by rank in U."""
     calls = (
         test > LEARNERS[method].threshold(alpha),
-        fit_posterior(*held, alpha)(test) > 0.5,
+        _likely(alpha, held, test) > 0.5,
         test > np.quantile(held[1], 1 - alpha),
     )
     return Reading(alpha, *(float((called == y).mean()) for called in calls))
+
+
+def _likely(alpha: float, held: Sequence[Any], test: Any) -> Any:
+    """The probabilities of the test rows if α is known."""
+    sizes = {"n_p": len(held[0]), "n_u": len(held[1])}
+    known = AlphaEstimate(alpha=alpha, method="known", **sizes)
+    return fit_probabilities(Evidence.of(*held), known)(test)
 
 
 def of_turns(kept: Mapping[str, Any]) -> dict[str, Reading]:

@@ -3,18 +3,19 @@
     TOPBIN_DATA=folder OMP_NUM_THREADS=1 python bench/scripts/image_readings.py cat-dog 750 1500 \
         0.5 100 --preset good
 
-Known positives, unlabeled images, α and a seed. It prints BBE, the floor and α̂, κ as it is and as
-it is allowed for, and the 95 % interval. bench/results/image_readings.csv has these columns and
-some of readings that were given up. Only this file sees true labels.
+Known positives, unlabeled images, α and a seed. It prints BBE, the floor and α̂; κ, the share of the
+negatives that score as high as the top tenth of the known positives, over that of all positives;
+and the 95 % interval. bench/results/image_readings.csv has these columns and some of readings that
+were given up. Only this file sees true labels.
 """
 
 import argparse
 
 import numpy as np
 from image_folders import draw_images
+from tilted_floor import tilted_floor
 
 import topbin as tb
-from topbin.learn import tilted_floor
 from topbin_bench.tasks import cifar, mnist
 
 KINDS = {
@@ -47,7 +48,7 @@ def main() -> None:
     low, high = estimate.interval
     print(
         *given.values(), preset, f"BBE {bbe:.3f}", f"floor {tilted_floor(z_p, z_u):.3f}",
-        f"α̂ {estimate.alpha:.3f}", f"κ seen {seen:.2f}", f"κ allowed {evidence.kappa:.2f}",
+        f"α̂ {estimate.alpha:.3f}", f"κ seen {seen:.2f}",
         f"interval {low:.3f} to {high:.3f}", sep=", ",
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ import numpy as np
 from report import cpu_seconds, head, one_thread, save, table
 from samples import MODELS, draw_tails
 
-from topbin.mpe import bbe_cp, interval, upper_bound
+from topbin.mpe import alpha_posterior, bbe_cp, upper_bound
 
 SIZES = ((30, 300), (100, 1000), (1000, 1000), (1000, 10_000), (10_000, 100_000))
 ALPHAS = (0.01, 0.05, 0.3, 0.7, 0.95)
@@ -18,7 +18,8 @@ COSTS = ((10, 100), (1000, 10_000), (10**6, 10**6), (10**7, 10**8), (100, 10**8)
 def measure(model: str, n_p: int, n_u: int, alpha: float) -> dict[str, float]:
     found = []
     for tails in draw_tails(model, n_p, n_u, alpha, repeats=REPEATS, seed=1):
-        ends = [interval(tails, level) for level in (0.9, 0.95, 0.99)]
+        posterior = alpha_posterior(tails)
+        ends = [posterior.interval(level) for level in (0.9, 0.95, 0.99)]
         found.append([*np.ravel(ends), upper_bound(tails), bbe_cp(tails).alpha])
     low90, high90, low, high, low99, high99, bound, point = np.transpose(found)
     return {
@@ -82,7 +83,7 @@ def costs() -> str:
     """The first call simulates a calibration; later calls of the same sizes remember it."""
 
     def both(tails: object) -> None:
-        interval(tails)
+        alpha_posterior(tails)
         upper_bound(tails)
 
     rows = []

@@ -124,7 +124,10 @@ def drawn_curves(size: int, rng: np.random.Generator) -> np.ndarray:
 
     for kind in rng.integers(0, 3, size):
         if kind == 0:
-            curve = normal(rng.uniform(0.5, 6), np.exp(rng.normal(0.1, 0.4)))
+            near = rng.random() < 0.4  # classes that hardly part
+            curve = normal(
+                rng.uniform(0, 1) if near else rng.uniform(0.5, 6), np.exp(rng.normal(0.1, 0.4))
+            )
         elif kind == 1:
             hard = rng.beta(1, 12)
             curve = (1 - hard) * normal(rng.uniform(1, 5)) + hard * normal(rng.uniform(0, 2))
@@ -171,7 +174,7 @@ class Prior:
     tied: float = 1.0
     warp: float = 0.12
     uniform: float = 0.85  # of α; the others are uniform in log α
-    ends: float = 0.04  # α is 0 or 1
+    ends: float = 0.09  # α is 0 or 1
     ties: float = 0.06  # positives have few distinct scores
     lower: float = 0.05  # log of the power by which hidden positives score lower, if cross-fitted
     uneven: float = 0.06  # the same by chance

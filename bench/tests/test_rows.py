@@ -121,7 +121,7 @@ def test_the_default_reads_images_with_the_fast_net():
     X = np.random.default_rng(0).integers(0, 255, (60, 28, 28), dtype=np.uint8)
     settings = replace(find_profile("fast").settings["digits"], warm_start=1, epochs=1)
     answer = fit_default(Split(X, X, X, X), settings, seed=0)
-    assert answer.estimate.method == "bbe+tilt"
+    assert answer.estimate.method == "overlap"
     assert answer.posterior(X[:5]).shape == (5,)
 
 

@@ -73,7 +73,7 @@ def _estimators() -> list[Contender]:
             source=method.source,
             estimates=True,
             classifies=name == "dedpul",
-            bounds=name in ("bbe", "bbe_cp"),
+            bounds=name in ("overlap", "bbe", "bbe_cp"),
             probabilities=method.needs in ("scores", "probabilities"),
         )
         for name, method in METHODS.items()

@@ -16,6 +16,7 @@ from topbin.cli.verb import (
     screen,
     write_json,
 )
+from topbin.core.defaults import DEFAULT_METHOD
 from topbin.core.figures import visible
 
 
@@ -47,8 +48,9 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 @option(
     "--method",
     group="Estimate",
-    default="bbe_cp",
-    help="bbe, bbe_cp and scott are exact; dedpul, alphamax and elkan_noto read binned scores.",
+    default=DEFAULT_METHOD,
+    help="overlap, bbe, bbe_cp and scott are exact; dedpul, alphamax and elkan_noto read binned "
+    "scores.",
 )
 @option("--confidence", group="Estimate", default=0.95, help="Of the interval and the bound.")
 @gamma_options

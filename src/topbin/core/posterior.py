@@ -7,13 +7,15 @@ an audit changes are means over its draws. So no two of these numbers can contra
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from topbin.core.checks import check_fraction
+from topbin.core.checks import check_fraction, is_number
+from topbin.core.errors import InputError
 
 Floats = NDArray[np.float64]
 # Of the quantiles that are kept. Between two of them, and beyond the last, α is taken to be linear
@@ -21,10 +23,11 @@ Floats = NDArray[np.float64]
 LEVELS = (
     0.001, 0.005, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.975, 0.995, 0.999,
 )  # fmt: skip
-DRAWS, HIGH = 64, 0.9
+DRAWS = 64
 # How much of α's prior is flat, once people have answered: then answers that contradict the scores
 # decide alone.
 FLAT, GRID = 0.05, 4001
+RAREST, RARE = 1e-8, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +36,23 @@ class AlphaPosterior:
 
     >>> AlphaPosterior.known(0.25).interval(0.95)
     (0.25, 0.25)
-    >>> wide = AlphaPosterior(tuple(0.5 + 0.1 * float(z) for z in ndtri(LEVELS)))   # mean .5, sd .1
-    >>> [round(end, 3) for end in wide.interval(0.95)]
-    [0.304, 0.696]
+    >>> even = AlphaPosterior(LEVELS)                            # every α is as likely as any other
+    >>> [round(end, 3) for end in even.interval(0.95)]
+    [0.025, 0.975]
     """
 
     quantiles: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        given = self.quantiles
+        are_shares = len(given) == len(LEVELS) and all(map(is_number, given))
+        if not are_shares or not all(0 <= a <= b <= 1 for a, b in pairwise(given)):
+            raise InputError(
+                "TB008",
+                f"the quantiles of a posterior must be {len(LEVELS)} numbers from 0 to 1 in "
+                f"ascending order, one for each of the levels {LEVELS[0]} to {LEVELS[-1]}; got "
+                f"{given!r:.80}.",
+            )
 
     @classmethod
     def known(cls, alpha: float) -> "AlphaPosterior":
@@ -62,14 +76,15 @@ class AlphaPosterior:
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """The quantiles between which α is with this probability, and below and above alike."""
-        risk = (1 - check_fraction(confidence, "confidence")) / 2
+        # (1 − .95)/2 is not .025 to the last digit, and an end that is 0 shall be 0.
+        risk = round((1 - check_fraction(confidence, "confidence")) / 2, 16)
         low, high = self.at([risk, 1 - risk])
         return float(low), float(high)
 
     def with_all(self) -> "AlphaPosterior":
-        """The same, where nothing speaks against all rows being positive: its upper end is 1."""
+        """The same, where nothing speaks against all rows being positive: its upper half is 1."""
         kept = zip(self.quantiles, LEVELS, strict=True)
-        return AlphaPosterior(tuple(q if level < HIGH else 1.0 for q, level in kept))
+        return AlphaPosterior(tuple(q if level < 0.5 else 1.0 for q, level in kept))
 
     def draws(self, n: int = DRAWS) -> Floats:
         """So many equally likely values of α, ascending; always the same ones."""
@@ -85,14 +100,23 @@ class AlphaPosterior:
         >>> 0.005 < seen.median < 0.04                           # one of a hundred, not a half
         True
         """
-        alpha = (np.arange(GRID) + 0.5) / GRID
-        edges = np.linspace(0.0, 1.0, GRID + 1)
-        mass = (1 - FLAT) * np.diff(self._below(edges)) + FLAT / GRID
+        edges = self._edges()
+        alpha, below = (edges[1:] + edges[:-1]) / 2, self._below(edges)
+        below[0] = 0.0  # the first cell has what is exactly 0
+        mass = (1 - FLAT) * np.diff(below) + FLAT * np.diff(edges)
         seen = log_likelihood(alpha)
         weight = mass * np.exp(seen - seen.max())
-        below = np.append(0.0, np.cumsum(weight) / weight.sum())
-        found = np.interp(LEVELS, below, edges)
+        after = np.append(0.0, np.cumsum(weight) / weight.sum())
+        found = np.interp(LEVELS, after, edges)
+        found = np.where(found < RAREST, 0.0, np.where(found > 1 - RAREST, 1.0, found))
         return AlphaPosterior(tuple(map(float, found)))
+
+    def _edges(self) -> Floats:
+        """Cells of [0, 1] so small that α is known in each: narrow where it is likely, or rare."""
+        even, rare = np.linspace(0.0, 1.0, GRID), np.geomspace(RAREST, 1 / GRID, RARE)
+        likely = self.at(even[1:-1])
+        below = np.maximum(0.0, likely - RAREST)  # equal quantiles have a cell of their own
+        return np.unique(np.concatenate([even, rare, 1 - rare, likely, below]))
 
     def _below(self, alpha: Floats) -> Floats:
         """The probability that α is at most so large."""

@@ -1,9 +1,11 @@
 """How good: metrics without negatives, metrics with truth, and audits."""
 
 from topbin.evaluate import audit, metrics, with_truth
+from topbin.evaluate.candidates import list_precision
 from topbin.evaluate.curves import Curves, pu_curves
 from topbin.evaluate.sensitivity import Sensitivity, sensitivity
 
 __all__ = [
-    "Curves", "Sensitivity", "audit", "metrics", "pu_curves", "sensitivity", "with_truth",
+    "Curves", "Sensitivity", "audit", "list_precision", "metrics", "pu_curves", "sensitivity",
+    "with_truth",
 ]  # fmt: skip

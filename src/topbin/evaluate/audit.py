@@ -79,7 +79,7 @@ VERDICTS = {
 BIASED_LABELS = "The positives that get labeled are probably not like those that stay unlabeled."
 IMPURE_TOP = "The top scores probably contain negatives too: the model does not separate them."
 POINT_ONLY = "contradicts the estimate's α, not its interval"
-OFF_CENTER = "The ranges overlap, but the audit's excludes the estimate's α: use the audit's."
+OFF_CENTER = "The ranges overlap, but the audit's excludes the estimate's α: use α with the audit."
 CANNOT = "Whether labels are biased cannot show in the top bin; a random audit can show it."
 DRAWN = {  # how the rows were drawn, before "are positive"
     "stratified": "unlabeled rows, drawn by strata,",

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from topbin.core import AlphaEstimate, Evidence, InputError, Tails
 from topbin.core.checks import check_fraction
@@ -26,7 +27,7 @@ from topbin.mpe.overlap import alpha_posterior
 
 POINTS = 500  # thresholds of a curve at most, evenly spread over recall
 SEED, DRAWS = 2021, 1000
-SLIGHT, NOTHING = 1e-9, 1e-12
+SLIGHT, NOTHING, DIGITS = 1e-9, 1e-12, 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,16 +52,21 @@ class CurveDraws:
             alpha, np.column_stack([np.zeros(DRAWS), q_p]), _shares(tails.above_u, tails.n_u, rng)
         )
 
-    def band(self, curve: Any, at: Floats, confidence: float) -> tuple[Floats, Floats]:
-        """The least and the largest value at each place, of the draws that are nowhere extreme."""
-        values = np.array(
-            [curve(at, *one) for one in zip(self.q_p, self.q_u, self.alpha, strict=True)]
-        )
-        ranks = np.argsort(np.argsort(values, axis=0), axis=0) / (DRAWS - 1)
+    def band(
+        self, curve: Any, places: tuple[Floats, Floats], confidence: float
+    ) -> tuple[Floats, Floats]:
+        """The least and the largest value at each place, of the draws that are nowhere extreme.
+
+        Where a curve is vertical, the first of both places reads its low end, and the second its
+        high end.
+        """
+        draws = list(zip(self.q_p, self.q_u, self.alpha, strict=True))
+        low, high = (np.array([curve(at, *one) for one in draws]) for at in places)
         # Equal values have equal ranks, or ties would make a draw extreme.
-        extreme = np.where(np.ptp(values, axis=0) > NOTHING, abs(ranks - 0.5), 0).max(axis=1)
-        kept = values[np.argsort(extreme, kind="stable")[: max(1, round(confidence * DRAWS))]]
-        return kept.min(axis=0), kept.max(axis=0)
+        ranks = rankdata(np.hstack([low, high]).round(DIGITS), axis=0) / (DRAWS + 1)
+        extreme = abs(ranks - 0.5).max(axis=1)
+        kept = np.argsort(extreme, kind="stable")[: max(1, round(confidence * DRAWS))]
+        return low[kept].min(axis=0), high[kept].max(axis=0)
 
 
 def _shares(above: Any, n: int, rng: np.random.Generator) -> Floats:
@@ -96,14 +102,16 @@ class Curves:
     def precision_band(self, recall: Any) -> tuple[Floats, Floats]:
         """The band of the precision at these recalls, the curve itself included."""
         at = np.maximum(_array(recall), SLIGHT)
-        low, high = self.draws.band(precision_at, at, self.confidence)
+        low, high = self.draws.band(precision_at, (at, at - SLIGHT / 2), self.confidence)
         own = np.interp(at, self.recall, self.precision)
         return np.minimum(low, own), np.minimum(1.0, np.maximum(high, own))
 
     def tpr_band(self, fpr: Any) -> tuple[Floats, Floats]:
-        """The band of the true positive rate at these false positive rates."""
+        """The band of the true positive rate at these false positive rates, the curve included."""
         at = _array(fpr)
-        return self.draws.band(tpr_at, at, self.confidence)
+        low, high = self.draws.band(tpr_at, (at - SLIGHT, at), self.confidence)
+        own = np.interp(at, np.append(0, self.fpr), np.append(0, self.recall))  # NaN if α is 1
+        return np.fmin(low, own), np.fmax(high, own)
 
 
 def precision_at(recall: Floats, q_p: Floats, q_u: Floats, alpha: float) -> Floats:

@@ -4,25 +4,32 @@ Let w be the density of hidden positives over that of labeled ones, and Γ ≥ m
 table w ∝ (1 − e)/e, with e the chance of a positive to be labeled, so Γ bounds the odds ratio of
 being labeled between any two positives; a sensitivity parameter in the manner of Rosenbaum
 (Observational Studies, 2002). The interval for each Γ is that of `topbin.mpe.alpha_posterior`,
-which has the formulas; Γ = 1 gives the interval of the estimate to the bit.
+which has the formulas; Γ = 1 gives the interval of the estimate to the bit, and a larger Γ contains
+the interval of a smaller one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import ceil, floor, sqrt
+from math import ceil, floor, log, sqrt
 from typing import Any, Literal
+
+import numpy as np
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import INTERVAL_ASSUMES
 from topbin.core.figures import figure, percent
-from topbin.evaluate.measure import Interval, read_source
+from topbin.evaluate.measure import Floats, Interval, read_source
 from topbin.mpe.bound import check_gamma
+from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.overlap import alpha_posterior
 
 GAMMAS = (1.5, 2.0, 3.0)
-MOST = 100.0  # no larger Γ is tried
+# The Γ at which the interval is read; no larger one is tried.
+LADDER = (1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0,
+          50.0, 70.0, 100.0)  # fmt: skip
+MOST = LADDER[-1]
 FINE = 1.005  # the ratio of two Γ that count as the same
 MEANS = (
     "Γ = 2 means that the odds of being labeled may be twice as high for some positives as for "
@@ -124,7 +131,7 @@ def sensitivity(
         confidence = (estimate and estimate.confidence) or CONFIDENCE
     check_fraction(confidence, "confidence")
     wanted = check_conclusions(at_most, at_least)
-    reader = _Reader.of(evidence, estimate, confidence)
+    reader = _Reader.of(evidence, estimate, confidence, gammas)
     intervals = tuple(GammaInterval(one, reader.at(one)) for one in gammas)
     assumes = INTERVAL_ASSUMES if estimate is None else estimate.interval_assumes
     found = tuple(_conclude(reader, one, gammas, assumes) for one in wanted)
@@ -212,30 +219,40 @@ def _number(text: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reader:
-    """The interval at any Γ, never narrower than that of Γ = 1, which is the estimate's own."""
+    """The interval at any Γ; that of a larger Γ contains that of a smaller one.
 
-    evidence: Evidence
-    confidence: float
-    random: Interval
+    It is read at these Γ, and is linear in log Γ between them.
+    """
+
+    gammas: Floats
+    low: Floats
+    high: Floats
 
     @classmethod
-    def of(cls, evidence: Evidence, estimate: AlphaEstimate | None, confidence: float) -> "_Reader":
-        """The interval of the estimate comes first, if it is at this confidence."""
+    def of(
+        cls,
+        evidence: Evidence,
+        estimate: AlphaEstimate | None,
+        confidence: float,
+        gammas: Sequence[float] = (),
+    ) -> "_Reader":
+        """Γ = 1 is the interval of the estimate, if it is at this confidence."""
         random = None
         if estimate is not None and estimate.confidence == confidence:
             random = estimate.interval
-        return cls(evidence, confidence, random or _interval(evidence, confidence, 1.0))
+        if random is None:
+            random = estimate_alpha(evidence, confidence=confidence).interval
+        # What else is asked for must not change the interval at a Γ.
+        read, rows = (*LADDER, *(one for one in gammas if one > MOST)), evidence.effective
+        wider = (alpha_posterior(evidence.tails, effective=rows, gamma=one) for one in read[1:])
+        low, high = np.transpose([random, *(one.interval(confidence) for one in wider)])
+        return cls(np.array(read), np.minimum.accumulate(low), np.maximum.accumulate(high))
 
     def at(self, gamma: float) -> Interval:
-        if gamma == 1:
-            return self.random
-        low, high = _interval(self.evidence, self.confidence, gamma)
-        return min(low, self.random[0]), max(high, self.random[1])
-
-
-def _interval(evidence: Evidence, confidence: float, gamma: float) -> Interval:
-    posterior = alpha_posterior(evidence.tails, effective=evidence.effective, gamma=gamma)
-    return posterior.interval(confidence)
+        """Both ends at this Γ, which is at most the largest that was read."""
+        place, places = log(gamma), np.log(self.gammas)
+        low, high = (float(np.interp(place, places, end)) for end in (self.low, self.high))
+        return low, high
 
 
 def _conclude(

@@ -1,11 +1,9 @@
 """What a job leaves in its run folder, and what later verbs read back from it."""
 
-import csv
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from topbin.job.prepare import Prepared
 from topbin.job.result import Result, in_front
 from topbin.show.page import page
 from topbin.show.pictures import Picture, open_pictures
-from topbin.store.folder import check_regular
+from topbin.store.folder import check_regular, read_file
 from topbin.store.models import load, reading, save
 from topbin.store.runs import ROWS, RunFolder, read_result
 from topbin.store.scorer import MODEL as MODEL
@@ -35,6 +33,9 @@ SHOWN = 25
 LONG, EXCERPT = 60, 140  # letters of a text, and of the part that the report shows
 FOR = re.compile(r"= … (.+) … \(\+")  # a reason that speaks for the row
 TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s+[\w-]+\s*=[^<>]*)?\s*/?>")  # <br />, <a href="…">
+OURS = ("rank", "row", "probability")  # the first columns of candidates.csv
+PLACE = OURS.index("probability")
+LINE = re.compile(r'(?:[^"\n]++|"[^"]*+")*+\n')  # of a csv file; a quoted cell may have line ends
 CHANGED = {
     "code": "changed-candidates",
     "sentence": f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged.",
@@ -97,7 +98,8 @@ def report_of(folder: Path, result: dict[str, Any], listed: Relisted | None = No
     """
     rows, known = read_stored(folder, CANDIDATES), result["candidates"].get("sum")
     if listed is not None and listed.text is not None:
-        rows = rows.assign(probability=listed.likely)
+        with reading(folder):
+            rows = rows.assign(probability=listed.likely)
     elif known not in (None, sum_of(folder / CANDIDATES)):
         findings = [*result["data"]["findings"], CHANGED]
         result = {**result, "data": {**result["data"], "findings": findings}}
@@ -107,41 +109,62 @@ def report_of(folder: Path, result: dict[str, Any], listed: Relisted | None = No
         return page(result, model, _shown(rows), pictures_of(folder, result, rows))
 
 
-def relisted(folder: Path, result: Mapping[str, Any]) -> Relisted:
-    """The candidates of a run after an audit.
+def relisted(folder: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> Relisted:
+    """The candidates of a run, with `before` in result.json now and `after` once it was audited.
 
     Their order stays, because the probability grows with the score; only how likely they are
     changes. A file that somebody edited is left alone.
     """
-    listed, path = dict(result["candidates"]), folder / CANDIDATES
-    known = load(folder / MODEL)
-    if listed.get("sum") != sum_of(path) or not known.evidence_.has_scores:
-        return Relisted(listed)
+    listed, model = dict(before["candidates"]), load(folder / MODEL)
     with reading(folder):
-        changed, rows = after_audit(known, result), _cells(path)
-        place = rows[0].index("probability")
-        was = known.probability_map_
-        scores = np.interp([float(row[place]) for row in rows[1:]], was(was.knots), was.knots)
-        best = list_precision(known.evidence_, changed.estimate_, scores)
-        likely = changed.probability_map_(scores).round(4)
+        rows = _rows_as_written(folder / CANDIDATES, listed.get("sum"))
+        if rows is None or not model.evidence_.has_scores:
+            return Relisted(listed)
+        was, now = (after_audit(model, result) for result in (before, after))
+        scores = _scores_of(rows[1:], was, is_sample="sample" in before["data"])
+        best = list_precision(model.evidence_, now.estimate_, scores)
+        likely = now.probability_map_(scores).round(4)
         for row, value in zip(rows[1:], likely.tolist(), strict=True):
-            row[place] = str(value)
-    last, positives = listed["rows"] - 1, changed.estimate_.alpha * result["data"]["n_u"]
+            row[PLACE] = str(value)
+    last, positives = listed["rows"] - 1, now.estimate_.alpha * before["data"]["n_u"]
     if listed["precision"] is not None and 0 <= last < best.value.size:
         ends = (float(end[last]) for end in (best.value, best.low, best.high))
         listed |= dict(zip(("precision", "precision_low", "precision_high"), ends, strict=True))
         found = listed["rows"] * listed["precision"] / positives if positives else 0.0
         listed["recall"] = min(1.0, found)
-    text = StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    listed["sum"] = hashlib.sha256(text.getvalue().encode()).hexdigest()
-    return Relisted(listed, likely, text.getvalue())
+    text = "".join(",".join(row) + "\n" for row in rows)
+    listed["sum"] = hashlib.sha256(text.encode()).hexdigest()
+    return Relisted(listed, likely, text)
 
 
-def _cells(path: Path) -> list[list[str]]:
-    """The cells of a csv file that we wrote, as text, so that they stay as they are."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))
+def _rows_as_written(path: Path, known: str | None) -> list[list[str]] | None:
+    """The lines of candidates.csv, if it is as we wrote it: our own cells, then all others as one.
+
+    Other cells are not read, so that they stay as they are.
+    """
+    try:
+        content = read_file(path)
+    except OSError:
+        return None  # the report says why
+    if hashlib.sha256(content).hexdigest() != known:
+        return None
+    text = content.decode()
+    lines = LINE.findall(text)
+    if not lines or "".join(lines) != text:
+        return None
+    rows = [line[:-1].split(",", len(OURS)) for line in lines]
+    return rows if [name.strip('"') for name in rows[0][: len(OURS)]] == [*OURS] else None
+
+
+def _scores_of(rows: Sequence[Sequence[str]], model: Any, *, is_sample: bool) -> Any:
+    """The scores of the candidates; for rows outside a sample, those that give their probability.
+
+    Only the scores of the sample are kept.
+    """
+    if not is_sample:
+        return np.sort(model.evidence_.scores[1])[::-1][: len(rows)]
+    likely = model.probability_map_
+    return np.interp([float(row[PLACE]) for row in rows], likely(likely.knots), likely.knots)
 
 
 def pictures_of(folder: Path, result: dict[str, Any], rows: Any) -> list[Picture]:

@@ -245,11 +245,20 @@ class Result:
         ]
 
     def agreement(self) -> str:
-        """How other methods read the same scores, in words."""
+        """How other methods read the same scores, in words.
+
+        They agree if all of them are in the interval.
+        """
+        est = self.estimate
         points = sorted((other.alpha, other.method) for other in self.methods)
         said = ", ".join(f"{method} {figure(alpha)}" for alpha, method in points)
-        apart = any(alarm.code == "methods-disagree" for alarm in self.estimate.alarms)
-        return f"methods {'disagree' if apart else 'agree'}: {said}"
+        most = 1.0 if est.interval is None else est.interval[1] + 1 / est.n_u
+        word = "methods agree"
+        if any(alarm.code == "methods-disagree" for alarm in est.alarms):
+            word = "methods disagree"
+        elif points and points[-1][0] > most:
+            word = "methods that err upward are higher"
+        return f"{word}: {said}"
 
     def summary(self, *, data: bool = True) -> str:
         """The answer as text, in the order in which people ask; `data`: and how it was read."""

@@ -18,7 +18,7 @@ from topbin.core.evidence import Evidence
 from topbin.core.posterior import AlphaPosterior
 from topbin.learn.select import Floats
 
-TILT = 1e-3
+TILT, LEAST = 1e-3, 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,8 +80,10 @@ class RatioMap:
         )
         centre, width = float(scores.mean()), float(scores.std()) or 1.0
         tilt_u = float(expit((u - centre) / width).mean())
-        # A ratio is bounded, because g = 1 means "no row of U here".
-        ratio = fit.y_thresholds_ / np.maximum(1 - fit.y_thresholds_, 1e-9)
+        # A ratio is bounded, because g = 1 means "no row of U here"; and g = 0 only "no row of P",
+        # so that for an α near 1 these rows are raised too.
+        g = fit.y_thresholds_
+        ratio = np.maximum(g, LEAST) / np.maximum(1 - g, LEAST)
         return cls(knots, ratio, share_u / u.size, centre, width, tilt_u)
 
     def values_at(self, alpha: float) -> Floats:

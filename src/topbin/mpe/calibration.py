@@ -94,7 +94,7 @@ def alpha_grid(n_u: int) -> Shares:
     many = few[-1] * 2.0 ** np.arange(1, 30)
     lower = np.concatenate([few, many])
     upper = np.ceil(np.array([0.6, 0.8, 0.9, 0.95, 0.98, 1.0]) * n_u)
-    return np.unique(np.concatenate([lower[lower < 0.5 * n_u], upper])) / n_u
+    return np.unique(np.concatenate([lower[lower <= 0.5 * n_u], upper])) / n_u
 
 
 @lru_cache(maxsize=128)

@@ -127,11 +127,19 @@ def add_alarms(
     if evidence.crossfitted:
         found = tuple(map(by_own_models, found))
     estimate = replace(estimate, alarms=(*estimate.alarms, *found))
-    if estimate.has_no_signal and estimate.posterior is not None:
-        posterior = estimate.posterior.with_all()
-        ends = None if confidence is None else posterior.interval(confidence)
-        estimate = replace(estimate, posterior=posterior, interval=ends)
-    return estimate
+    return _without_signal(estimate) if estimate.has_no_signal else estimate
+
+
+def _without_signal(estimate: AlphaEstimate) -> AlphaEstimate:
+    """Where positives and unlabeled rows score alike, all of the latter may be positive."""
+    if estimate.posterior is None:
+        return estimate
+    posterior, level = estimate.posterior.with_all(), estimate.confidence
+    ends = None if level is None else posterior.interval(level)
+    estimate = replace(estimate, posterior=posterior, interval=ends)
+    if estimate.method != "overlap":
+        return estimate
+    return replace(estimate, alpha=1.0, upper_bound=None if level is None else 1.0)
 
 
 def _about_groups(evidence: Evidence, has_interval: bool) -> str:

@@ -25,6 +25,7 @@ from topbin.core.evidence import SPREAD
 from topbin.core.posterior import LEVELS, AlphaPosterior, Floats
 from topbin.core.tails import Tails
 from topbin.mpe.bbe_cp import geometric_ranks
+from topbin.mpe.bound import check_gamma
 
 # Of the positives; the tails are read at the cuts that contain these shares of them.
 SHARES = np.array(
@@ -40,7 +41,7 @@ SPREADS = (1.0, SPREAD)  # rows per independent row; of cross-fitted ones
 # Quantiles nearer to 0 or 1 than half a row are 0 or 1.
 HALF_A_ROW, NEAR_END = 0.5, 2e-5
 WEIGHTS = "overlap.npz"
-SHA256 = "cf344554bd1cd4626f0c5b200031eda0285de2d0741a5d8c6cd9ef45aec4c69e"
+SHA256 = "b356dbaa9406490aebecdb23a8a97f94ca462a7e1ad5f6bd0ed0b0965d115663"
 MIDDLE = LEVELS.index(0.5)
 NEAR_ONE = float(np.log(0.998))
 LIKELY = [LEVELS.index(level) for level in (0.025, 0.2, 0.5, 0.8, 0.975)]
@@ -68,9 +69,13 @@ def overlap(tails: Tails, *, effective: tuple[float, float] | None = None) -> Al
 
 
 def alpha_posterior(
-    tails: Tails, *, effective: tuple[float, float] | None = None, gamma: float = 1.0
+    tails: Tails,
+    *,
+    effective: tuple[float, float] | None = None,
+    gamma: float = 1.0,
+    net: "OverlapNet | None" = None,
 ) -> AlphaPosterior:
-    """The posterior of α given these tails.
+    """The posterior of α given these tails, by the net of this package or by another.
 
     With `gamma`, labeled positives need not be like the others: a bin with a share q of them may
     have any share from q/(q + Γ(1 − q)) to Γq/(Γq + 1 − q) of the hidden ones. Quantiles below the
@@ -81,16 +86,19 @@ def alpha_posterior(
     >>> wide[0] < plain[0] < 0.5 < plain[1] < wide[1]
     True
     """
+    check_gamma(gamma)
     tails.require_unlabeled()
     sizes = Sizes.of(tails, effective)
+    net = net or load_net()
+    own = _read(net, tails, sizes, 1.0)
     if gamma == 1:
-        return AlphaPosterior(_read(tails, sizes, 1.0))
+        return AlphaPosterior(own)
     # A share of labeled positives varies, as a share of hidden ones, up to Γ times as much.
     fewer = sizes._replace(n_p=max(SIZES_P[0], sizes.n_p / gamma))
-    most, plain, least = (_read(tails, fewer, g) for g in (gamma, 1.0, 1 / gamma))
-    low = tuple(map(min, most[:MIDDLE], plain[:MIDDLE]))
-    high = tuple(map(max, least[MIDDLE + 1 :], plain[MIDDLE + 1 :]))
-    return AlphaPosterior((*low, _read(tails, sizes, 1.0)[MIDDLE], *high))
+    most, plain, least = (_read(net, tails, fewer, g) for g in (gamma, 1.0, 1 / gamma))
+    # Also those of Γ = 1, because a net need not widen where it reads of fewer rows.
+    low, high = map(min, own, most, plain), map(max, own, least, plain)
+    return AlphaPosterior((*[*low][:MIDDLE], own[MIDDLE], *[*high][MIDDLE + 1 :]))
 
 
 class Sizes(NamedTuple):
@@ -143,14 +151,14 @@ def misfit(
     return float((np.abs(q_u - expected) / sd).max(axis=-1).min())
 
 
-def _read(tails: Tails, sizes: Sizes, gamma: float) -> tuple[float, ...]:
+def _read(net: "OverlapNet", tails: Tails, sizes: Sizes, gamma: float) -> tuple[float, ...]:
     """The quantiles, if bins hold `gamma` times the odds of hidden positives as of labeled ones."""
     labeled = SHARES / (gamma + (1 - gamma) * SHARES)  # that hold these shares of the hidden ones
     bins = tails.at(_bins(tails, labeled))
     share = gamma * bins.q_p / (1 + (gamma - 1) * bins.q_p)
     one = (np.array([size]) for size in (sizes.n_p, sizes.n_u, sizes.spread))
     x, anchor = net_inputs(bins.q_u[None] * sizes.n_u, share[None], *one)
-    found = load_net().quantiles(x, anchor, np.array([sizes.n_u]))[0]
+    found = net.quantiles(x, anchor, np.array([sizes.n_u]))[0]
     return tuple(map(float, found))
 
 
@@ -265,7 +273,8 @@ def load_net() -> OverlapNet:
     if sha256(stored).hexdigest() != SHA256:
         raise InputError(
             "TB110",
-            f'"{file}" is not as it was released: it is incomplete or was changed. Install topbin '
-            "again, or ask for another method, such as bbe_cp.",
+            f'"{file}" is not as it was released: it is missing, incomplete or was changed. '
+            "Install topbin again. Until then there is no interval, only a point by another "
+            'method: method="bbe_cp", confidence=None.',
         )
     return OverlapNet.from_bytes(stored)

@@ -54,6 +54,8 @@ MEANING = {
     "leak": "A column that was filled in because of the label makes all other rows look negative.",
     "steep-start": "Hardly any positive is unlabeled, or too few rows have too many columns.",
     "diverged": "Training failed and was stopped; an earlier state of the model was used.",
+    "unlike-prior": "The interval was learned from other data sets, and none of them is like these "
+    "rows.",
     "alpha-near-one": "During training, the model did not yet separate positives from the rest.",
 }
 FIGURE = 5.0, 4.6  # inches
@@ -64,8 +66,8 @@ CAPTION = {
     "above are (almost) all positive, this ratio is α, and the line is flat.",
     "ScoreDisplay": "Scores by models that never saw the row. Known positives should be on the "
     "right. Where hardly any negatives score as high, the unlabeled rows among them are positive.",
-    "GammaDisplay": "The interval of α for each Γ. Its upper end needs no pure top bin; its lower "
-    "end assumes about the top bin what that of the estimate assumes.",
+    "GammaDisplay": "The interval of α for each Γ. Besides Γ, it assumes about the overlap of the "
+    "classes what the interval of the estimate assumes.",
     "PRDisplay": "If all unlabeled rows above some score are picked: the share of positives among "
     "them, against the share of all positives that is found. The band holds for the whole curve.",
     "ROCDisplay": "The share of the positives above some score, against that of the negatives. The "
@@ -204,11 +206,13 @@ def audited_answer(result: Mapping[str, Any]) -> str | None:
     told = result.get("audit") or {}
     if told.get("alpha") is None:
         return None
-    known = {name: told[name] for name in ("alpha", "interval", "confidence")}
+    both = told.get("together") or {**told, "alone": True}  # as older runs have it
+    known = {"confidence": told["confidence"], **{k: both[k] for k in ("alpha", "interval")}}
     n_u = result["data"].get("n_u", result["estimate"]["n_u"])
     # The audit does not count known positives, so few of them do not matter to it.
     said = answer({**known, "n_u": n_u, "n_p": RANGE_ONLY})
-    return said.replace("are positive", "are positive, by the audit", 1)
+    by = "the audit" if both["alone"] else "scores and answers together"
+    return said.replace("are positive", f"are positive, by {by}", 1)
 
 
 def _axis() -> Any:

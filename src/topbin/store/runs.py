@@ -30,6 +30,7 @@ from topbin.core.atomic import (
     write_text,
 )
 from topbin.core.errors import InputError, MissingExtra
+from topbin.core.posterior import AlphaPosterior
 from topbin.store.folder import read_file
 from topbin.store.plain import plain, to_json, to_toml
 from topbin.store.schema import misfit, read_json
@@ -110,7 +111,19 @@ def read_result(folder: PathLike) -> dict[str, Any]:
     result = _parsed(Path(folder), RESULT, read_json, "result-1")
     if result.pop("sum", None) not in (None, _sum_of(result)):
         raise damaged(Path(folder) / RESULT, "it is not as it was written: its sum differs")
+    _check_posteriors(result, Path(folder) / RESULT)
     return result
+
+
+def _check_posteriors(result: Mapping[str, Any], path: Path) -> None:
+    """TB114 if what is said of α is no posterior, which a schema cannot tell."""
+    audited = (result.get("audit") or {}).get("together")
+    for told in (result["estimate"], result["first"], *result["methods"], audited or {}):
+        if told.get("posterior") is not None:
+            try:
+                AlphaPosterior(tuple(told["posterior"]["quantiles"]))
+            except InputError as error:
+                raise damaged(path, error.message.removesuffix(".")) from error
 
 
 def _parsed(folder: Path, name: str, parse: Callable[[str], Any], schema: str) -> dict[str, Any]:

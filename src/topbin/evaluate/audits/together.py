@@ -6,17 +6,18 @@ updated with. An audit that contradicts the estimate shows that the scores misle
 counts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri, xlog1py, xlogy
+from scipy.special import betaincinv, xlog1py, xlogy
 
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.posterior import LEVELS, AlphaPosterior, Floats
 from topbin.evaluate.measure import Interval
 
 FLAT = AlphaPosterior(LEVELS)  # every α is as likely as any other
-LEAST = 1e-6
+MOST, HALVINGS = 1e9, 40  # answers, and steps that find how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +30,50 @@ class Together:
     alone: bool
 
     def estimate(self, before: AlphaEstimate) -> AlphaEstimate:
-        """The estimate of a run, as it is after the audit."""
+        """The estimate of a run, as it is after the audit.
+
+        A bound that is higher is as valid, and must not contradict the answer beside it. If the
+        answers contradict the scores, the bound of the scores does not hold.
+        """
+        bound = None if self.alone else before.upper_bound
         return replace(
-            before, alpha=self.alpha, interval=self.interval, posterior=self.posterior, cut=None
+            before,
+            alpha=self.alpha,
+            interval=self.interval,
+            posterior=self.posterior,
+            upper_bound=None if bound is None else max(bound, self.alpha),
+            cut=None,
         )
 
 
 def answers_like(alpha: float, interval: Interval, confidence: float) -> tuple[float, float]:
     """How many positive and how many other answers would have given this estimate and interval.
 
+    The interval is compared with that of a Beta distribution, which such answers leave if nothing
+    else is known, by its width.
+
     >>> hits, others = answers_like(0.25, (0.15, 0.35), 0.95)
-    >>> round(hits), round(others)                                # sd .051, as of 72 random rows
-    (18, 54)
+    >>> round(hits), round(others)                                # 17 of 69 random rows
+    (17, 52)
     """
-    share = min(1 - LEAST, max(LEAST, alpha))
-    sd = (interval[1] - interval[0]) / 2 / -float(ndtri((1 - confidence) / 2))
-    n = share * (1 - share) / max(sd, LEAST) ** 2
-    if alpha - interval[0] < LEAST < 1 - interval[1]:  # none was positive: the upper end tells
-        n = np.log((1 - confidence) / 2) / np.log1p(-interval[1])
-    return float(n * alpha), float(n * (1 - alpha))
+    width = interval[1] - interval[0]
+
+    def is_wider(n: float) -> bool:
+        low, high = _beta(n * alpha, n * (1 - alpha), [(1 - confidence) / 2, (1 + confidence) / 2])
+        return bool(high - low > width)
+
+    few, many = 0.0, 1.0
+    while is_wider(many) and many < MOST:
+        few, many = many, 2 * many
+    for _ in range(HALVINGS):
+        middle = (few + many) / 2
+        few, many = (middle, many) if is_wider(middle) else (few, middle)
+    return many * alpha, many * (1 - alpha)
+
+
+def _beta(hits: float, others: float, levels: Sequence[float]) -> Floats:
+    """Quantiles of α after these answers, if every α was as likely as any other before."""
+    return np.asarray(betaincinv(hits + 1, others + 1, levels))
 
 
 def update(
@@ -70,6 +96,8 @@ def update(
     def log_likelihood(alpha: Floats) -> Floats:
         return np.asarray(xlogy(hits, alpha) + xlog1py(others, -alpha))
 
-    scores = None if alone else before.posterior
-    posterior = (scores or FLAT).updated(log_likelihood)
-    return Together(posterior.median, posterior.interval(confidence), posterior, scores is None)
+    if alone or before.posterior is None:
+        posterior = AlphaPosterior(tuple(map(float, _beta(hits, others, LEVELS))))
+        return Together(posterior.median, posterior.interval(confidence), posterior, alone=True)
+    posterior = before.posterior.updated(log_likelihood)
+    return Together(posterior.median, posterior.interval(confidence), posterior, alone=False)

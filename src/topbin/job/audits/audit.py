@@ -287,7 +287,7 @@ class _Judged:
         judged, look = judged_state(folder, result, state, recall)
         judged = replace(judged, gamma=_reconciled(folder, judged))
         audited = {**result, "audit": judged.to_dict()}
-        listed = relisted(folder, audited)
+        listed = relisted(folder, result, audited)
         audited["candidates"] = listed.content
         html = report_of(folder, audited, listed)  # may fail, and then nothing has changed
         return cls(files, judged, audited, html, listed.text, look > len(state.looks))
@@ -306,7 +306,7 @@ class _Judged:
 
 def _files(folder: Path) -> tuple[Any, ...]:
     """Which versions of the files that a judgement depends on are in the folder."""
-    names = RESULT, stored_answers.DRAWN, stored_answers.ANSWERS
+    names = RESULT, CANDIDATES, stored_answers.DRAWN, stored_answers.ANSWERS
     found = (os.stat(folder / name) for name in names if os.path.exists(folder / name))
     return tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
 
@@ -360,7 +360,8 @@ def judged_state(
     if scored is not None:
         bound = _recall(folder, result, state, scored, recall, look)
     first = found[0]
-    alone = any(one.verdict == "contradicts" for one in found)
+    # A sharp audit may exclude the median of a wide posterior, and both are right.
+    alone = any(one.excludes == "interval" for one in found)
     both = update(estimate, first.alpha, first.interval, first.confidence, alone=alone)
     return replace(first, others=tuple(found[1:]), recall=bound, together=both), look
 
@@ -442,8 +443,8 @@ def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
         top = TopBin.at(scored.p, scored.u)
         top = _worth(top, AlphaEstimate.from_dict(result["estimate"]))
     told = result["estimate"]
-    # After an audit its α is the better guess.
-    alpha = (result.get("audit") or told)["alpha"]
+    audited = result.get("audit") or told
+    alpha = (audited.get("together") or audited)["alpha"]  # after an audit the better guess
     return plan_width(
         told["alpha"] if alpha is None else alpha,
         width,

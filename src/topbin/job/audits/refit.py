@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold
 
 from topbin.core.atomic import lock
 from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
@@ -33,6 +34,7 @@ from topbin.learn.groups import folds_of
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.models import load, reading, save
 from topbin.store.runs import ROWS, open_run, read_result, read_settings, write_result
+from topbin.store.scorer import after_audit
 
 REFIT = "refit"
 FOLDS = 5
@@ -91,10 +93,9 @@ def refit_audit(run: str | Path, *, sql: str | None = None) -> Refit:
         at = np.array([place[row] for row in told])
         truth = np.array([said == POSITIVE for said in told.values()])
         scores_p, scores_u, models = _crossfit(data, before, at, truth)
-        alpha = (result.get("audit") or result["estimate"])["alpha"]
         model.evidence_ = Evidence(scores_p, scores_u)
-        known = replace(model.estimate_, alpha=alpha, posterior=None)
-        likely = fit_probabilities(model.evidence_, known)
+        with reading(folder):
+            likely = fit_probabilities(model.evidence_, _estimate_now(model, result))
         model.model_, model.probability_map_ = Ensemble((tuple(models),), ()), likely
         after = likely(scores_u)
         n = min(result["candidates"]["rows"], rows.size)
@@ -110,6 +111,15 @@ def refit_audit(run: str | Path, *, sql: str | None = None) -> Refit:
         folder=str(folder / REFIT),
         weight=data.named.get("weight"),
     )
+
+
+def _estimate_now(model: Any, result: Any) -> AlphaEstimate:
+    """The estimate after the audits of a run; older ones left only an α."""
+    told = result.get("audit") or {}
+    found: AlphaEstimate = after_audit(model, result).estimate_
+    if told.get("together") is None and told.get("alpha") is not None:
+        return replace(found, alpha=told["alpha"], posterior=None)
+    return found
 
 
 def _read_again(folder: Path, result: Any, sql: str | None) -> Prepared:
@@ -182,7 +192,7 @@ def _write(
         write_table(made.folder / CANDIDATES, in_front(listed, shown), force=True)
         candidates = {
             **result["candidates"], "rows": order.size, "threshold": threshold,
-            "precision": None, "precision_low": None,
+            "precision": None, "precision_low": None, "precision_high": None,
             "recall": recall(scores_p, threshold=threshold).value,
             "why": f"the {order.size:,} highest probabilities after learning from the answers",
             "sum": sum_of(made.folder / CANDIDATES),
