@@ -1,20 +1,28 @@
 """Write what the README shows: the output of its first example, and the picture of the top bin.
 
-python docs/make_readme.py
+    python docs/make_readme.py
+
+Also the lines that docs/how-to/biased-labels.md shows of its fit.
 """
 
 import contextlib
 import io
 import re
+import shlex
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
+from click.testing import CliRunner
 
 import topbin as tb
+from topbin.cli import main
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PICTURE = ROOT / "docs/images/top_bin.png"
+BIASED = ROOT / "docs/how-to/biased-labels.md"
+KEPT = re.compile(r"^(?:α =|\d+ % interval|if selective|tipping point).*\n", re.M)  # of its output
 FIRST = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.S)
 
 
@@ -50,6 +58,19 @@ def write_output() -> None:
     README.write_text(text.replace(before, after), encoding="utf-8")
 
 
+def write_biased() -> None:
+    """Put some of the lines that the fit of the page about biased labels prints into the page."""
+    text = BIASED.read_text(encoding="utf-8")
+    code, command, shown = (
+        re.findall(rf"```{kind}\n(.*?)```", text, re.S)[0] for kind in ("python", "bash", "text")
+    )
+    with TemporaryDirectory() as folder, contextlib.chdir(folder):
+        run(code)
+        said = CliRunner().invoke(main, shlex.split(command)[1:]).output
+    BIASED.write_text(text.replace(shown, "".join(KEPT.findall(said))), encoding="utf-8")
+
+
 if __name__ == "__main__":
     write_output()
+    write_biased()
     draw()

@@ -3,7 +3,8 @@
 Only the order of scores matters, so a score model is the curve h: the share q_n = h(q_p) of the
 negatives above the cut that leaves the share q_p of the positives above it. The tails at the ranks
 that are read are drawn exactly: the positives' shares are order statistics of uniforms, and the
-unlabeled counts between cuts are multinomial. `hidden` is the same curve for the hidden positives:
+counts of hidden positives and of negatives between cuts are multinomial. There are round(α·n_u)
+hidden positives, because α is the share of these very rows. `hidden` is the same curve for them:
 their share above the cut, which is q_p if positives are labeled at random.
 """
 
@@ -89,7 +90,7 @@ def _continuous(
     ranks = geometric_ranks(n_p)
     gaps = rng.standard_gamma(np.diff(np.concatenate([[0], ranks, [n_p + 1]])))
     q_p = np.cumsum(gaps)[:-1] / gaps.sum()
-    above_u = _counts(rng, n_u, alpha * hidden(q_p) + (1 - alpha) * CURVES[model](q_p))
+    above_u = _unlabeled(rng, n_u, alpha, hidden(q_p), CURVES[model](q_p))
     return Tails(1 - q_p[::-1], ranks[::-1], above_u[::-1], n_p, n_u)
 
 
@@ -98,10 +99,22 @@ def _tied(
 ) -> Tails:
     q_p, q_n = (np.append(ndtr(mean - STEPS[model])[::-1], 1.0) for mean in (3.0, 0.0))
     above_p = _counts(rng, n_p, q_p)
-    above_u = _counts(rng, n_u, alpha * hidden(q_p) + (1 - alpha) * q_n)
+    above_u = _unlabeled(rng, n_u, alpha, hidden(q_p), q_n)
     # A level that holds no positive is not a cut.
     held = np.diff(above_p, prepend=0) > 0
     return Tails(1 - q_p[held][::-1], above_p[held][::-1], above_u[held][::-1], n_p, n_u)
+
+
+def _unlabeled(
+    rng: np.random.Generator,
+    n_u: int,
+    alpha: float,
+    q_hidden: NDArray[np.float64],
+    q_n: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """The counts of the hidden positives, whose number is fixed, and of the negatives."""
+    n_hidden = round(alpha * n_u)
+    return _counts(rng, n_hidden, q_hidden) + _counts(rng, n_u - n_hidden, q_n)
 
 
 def _counts(rng: np.random.Generator, n: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:

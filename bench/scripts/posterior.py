@@ -172,6 +172,7 @@ def judge(task: tuple[str, str, str, tuple[float, float, float]]) -> Judged:
     name, alpha, n_p, _, _ = file.stem.rsplit("-", 4)
     net = OverlapNet.from_bytes(Path(net_file).read_bytes()) if net_file else None
     posterior = alpha_posterior(evidence.tails, effective=evidence.effective, net=net)
+    posterior = posterior.at_most(max(upper_bound(evidence.independent, 0.975), posterior.median))
     low, high = posterior.interval(0.95)
     n_u = truth.size
     found = AlphaEstimate(
@@ -421,8 +422,34 @@ def main() -> None:
     save("posterior.md", f"{text}## Score families\n\n{FAMILY_WORDS}{families_section()}")
 
 
-INTRODUCTION = """"""
-FAMILY_WORDS = """"""
+INTRODUCTION = (
+    "`TEDnClassifier` cross-fits known positives and unlabeled rows that hold a fixed share α of "
+    "positives. All methods read the same scores. *error* is the mean of |α̂ − α|, *covers* how "
+    "often the 95 % interval contains α, *0.2* what the interval of version 0.2 did on the same "
+    "scores (bench/results/posterior_before.csv), *high < α* and *low > α* the misses of its two "
+    "ends, *width/α* a median, and *bound < α* the misses of the one-sided bound (5 % are "
+    "promised).\n\n"
+    "**How the settings were chosen.** The net, its inputs and its prior were chosen on the "
+    "thirty-eight data sets, each left out of the prior that judged it. Then sixteen data sets "
+    "were held back (named in a commit before they were fitted). They showed that the prior knew "
+    "too few classes that hardly part: it covered .844 of these fits, and 15 % of the lower ends "
+    "were too high. So ten data sets with weak signal were added to the prior, and more drawn "
+    "curves of that kind; the held-back sets no longer count as fresh. Sixteen others were named "
+    "before that change and fitted after it: *fresh* below. With the changed prior .927 of them "
+    "were covered, and most misses were at α = 0, so the share of simulations in which α is 0 or "
+    "1 was raised from 4 to 9 %. That was the only change after they were read, besides one that "
+    "was tried and taken back (fewer hard negatives: .942 instead of .950).\n\n"
+    "**What is missed.** At α ≤ .1 the error is about .6 of BBE's, not .5, where classes hardly "
+    "part (happy, covid, fertility, flights: no method knows α there). Lower ends miss more often "
+    "than 3.5 %, nearly all at α = 0 and .01. Intervals are wider than those of 0.2 where classes "
+    "overlap, which covered .67 of the fresh fits. At α = .9 the error is that of BBE or a little "
+    "more. The claimed precision of lists errs by .24 on these sets, not .10; BBE's by .42.\n\n"
+)
+FAMILY_WORDS = (
+    "Scores that a user brings: independent rows, no cross-fit. Where negatives are wider than "
+    "positives, the highest scores are negatives: no bin is pure, the ratio falls and rises again, "
+    "and no method can know α from these counts. With one cut there is a single number to read.\n\n"
+)
 
 if __name__ == "__main__":
     main()

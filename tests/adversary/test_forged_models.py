@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from claims import small_run
 from coded import fails
 from forge import forge, forge_arrays, forge_json, nodes_of
 from scipy.sparse import csr_array
@@ -456,3 +457,23 @@ def test_an_array_that_says_it_is_larger_than_memory_is_refused(copy):
     forge(folder, "arrays.npz", buffer.getvalue())
     with fails("TB110", "cannot be loaded"):
         tb.load(folder)
+
+
+@pytest.mark.parametrize(
+    "quantiles", [[0.5] * 3, [0.5] * 14 + [0.4], [0.5] * 14 + [2.0], ["0.5"] * 15, [None] * 15, 7]
+)
+def test_a_posterior_that_is_none_is_refused(tmp_path, quantiles):
+    folder = small_run(tmp_path / "run") / "model"
+
+    def change(about):
+        for name, fields in nodes_of(about, "$value"):
+            if name == "AlphaPosterior":
+                packed = {"$tuple": quantiles} if isinstance(quantiles, list) else quantiles
+                fields["quantiles"] = packed
+        return about
+
+    forge_json(folder, "model.json", change)
+    for place in (folder, folder.parent):
+        with pytest.raises(tb.core.TopbinError) as caught:
+            tb.load(place)
+        assert caught.value.code in ("TB008", "TB110")

@@ -10,6 +10,9 @@ from topbin.mpe import METHODS
 # Largest |α̂ − α| allowed on 1,000 + 1,000 rows, Gaussians 4σ apart, at any of the six α.
 # A method that is not listed is held to the tolerance of bbe.
 TOLERANCE = {
+    # The median of a posterior that allows for overlap, which these Gaussians hardly have: it is
+    # low by .02 here, and by up to .07 in 20 other samples where nearly all rows are positive.
+    "overlap": 0.05,
     "bbe": 0.08,
     "bbe_cp": 0.05,
     "scott": 0.12,

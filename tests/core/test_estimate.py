@@ -1,12 +1,12 @@
 """AlphaEstimate: what the summary says, and to whom."""
 
 import json
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from topbin.core import Alarm, AlphaEstimate
-from topbin.core.estimate import BOUND_ASSUMES
+from topbin.core import LEVELS, Alarm, AlphaEstimate, AlphaPosterior
+from topbin.core.estimate import BOUND_ASSUMES, INTERVAL_ASSUMES
 
 FULL = AlphaEstimate(
     alpha=0.25, n_p=100, n_u=300, method="bbe", cut=0.5, interval=(0.2, 0.31),
@@ -20,7 +20,7 @@ def test_the_summary_names_both_shares_and_every_doubt():
     for part in (
         "α = 0.250 of the 300 unlabeled are positive (about 75 rows), by bbe",
         "π = 0.438 of all 400 rows, the 100 labeled ones included",
-        "95 % interval   0.200 to 0.310   if some top bin holds only positives",
+        f"95 % interval   0.200 to 0.310   {INTERVAL_ASSUMES}",
         f"95 % bound      α ≤ 0.300   {BOUND_ASSUMES}",
         "if the top bin is impure, the truth is lower",
         "ties: many ties. (estimate may be too high)",
@@ -50,6 +50,15 @@ def test_it_is_a_value():
     assert json.loads(json.dumps(FULL.to_dict()))["pi"] == 0.4375
     with pytest.raises(FrozenInstanceError):
         FULL.alpha = 0.1
+
+
+def test_the_posterior_goes_to_json_and_back_and_older_estimates_have_none():
+    held = replace(FULL, posterior=AlphaPosterior.known(0.25))
+    stored = json.loads(json.dumps(held.to_dict()))
+    assert stored["posterior"] == {"quantiles": [0.25] * len(LEVELS)}
+    assert AlphaEstimate.from_dict(stored) == held
+    del stored["posterior"]
+    assert AlphaEstimate.from_dict(stored) == FULL
 
 
 def test_too_few_positives_without_an_interval_say_so():

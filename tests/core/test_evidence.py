@@ -7,6 +7,7 @@ import pytest
 from coded import fails
 
 from topbin.core import Evidence, Tails
+from topbin.core.evidence import SPREAD
 
 P, U = np.array([3.0, 2.0]), np.array([3.0, 1.0, 0.0])
 
@@ -47,6 +48,41 @@ def test_bad_scores_are_refused():
         Evidence.of([np.nan], U)
     with fails("TB001", "scores_u is empty"):
         Evidence.of(P, [])
+
+
+# --- how many independent rows it is worth ---
+
+MANY = np.arange(130.0), np.arange(260.0) / 2
+
+
+def test_independent_rows_are_worth_as_many_as_they_are():
+    evidence = Evidence.of(*MANY)
+    assert evidence.grouped == evidence.effective == (130.0, 260.0)
+    assert evidence.independent is evidence.tails
+
+
+def test_cross_fitted_rows_are_worth_fewer_with_the_same_shares():
+    evidence = Evidence.of(*MANY, crossfitted=True)
+    assert evidence.grouped == (130.0, 260.0)
+    assert evidence.effective == (130 / SPREAD, 260 / SPREAD)
+    fewer = evidence.independent
+    assert (fewer.n_p, fewer.n_u) == (100, 200)
+    np.testing.assert_allclose(fewer.q_p, evidence.tails.q_p)
+    np.testing.assert_allclose(fewer.q_u, evidence.tails.q_u)
+
+
+def test_groups_and_cross_fitting_add_up():
+    pairs_p, pairs_u = np.arange(130) // 2, 1000 + np.arange(260) // 2
+    scores = np.repeat(MANY[0][:65], 2), np.repeat(MANY[1][:130], 2)  # the rows of a pair are equal
+    evidence = Evidence(*scores, groups_p=pairs_p, groups_u=pairs_u, crossfitted=True)
+    assert evidence.grouped == pytest.approx((65, 130))
+    assert evidence.effective == pytest.approx((65 / SPREAD, 130 / SPREAD))
+    assert (evidence.independent.n_p, evidence.independent.n_u) == (50, 100)
+
+
+def test_there_is_always_one_row_left():
+    one = Evidence.of([1.0], [0.0], crossfitted=True).independent
+    assert (one.n_p, one.n_u) == (1, 1)
 
 
 def test_it_is_a_value():

@@ -45,7 +45,7 @@ PHRASES = {  # what not to write: what to write
     r"(?:standard|minim|memor|normal|summar|optim)is(?:e|i)": "American spelling",
 }
 ALLOWED = re.compile(
-    r"comparis|\bcentre(?:=|:|\)| )|\| .*0\.1\.0|^\| `(?:topbin|benchmarks)", re.M
+    r"comparis|\bcentre(?:=|:|,|\)| )|\| .*0\.1\.0|^\| `(?:topbin|benchmarks)", re.M
 )  # old names in tables
 
 

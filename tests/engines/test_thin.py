@@ -77,9 +77,11 @@ def test_a_thinned_count_is_that_of_the_kept_cuts_and_says_what_it_cost(tmp_path
     low, high = find_method("bbe").bracket(found)
     assert f"between {low:.6f} and {high:.6f}" in told
     assert low <= bbe(full).alpha <= high
-    plain = counted.estimates("bbe_cp")[None]
-    assert "no error from that" in plain.notes[-1]
-    assert plain.interval == estimate_alpha(full).interval
+    for method in ("overlap", "bbe_cp"):
+        plain = counted.estimates(method)[None]
+        assert f"all that {method} and the interval read: no error from that" in plain.notes[-1]
+        assert plain.alpha == estimate_alpha(full, method=method).alpha
+        assert plain.interval == estimate_alpha(full).interval
 
 
 def test_a_million_positives_cost_less_than_a_thousandth():

@@ -171,6 +171,7 @@ def test_audits_of_a_run_add_up(run):
     assert stored["audit"]["assumes"] == "needs only random rows and right answers"
     assert stored["estimate"] == fitted().to_dict()["estimate"] | {
         "interval": list(fitted().estimate.interval),
+        "posterior": {"quantiles": list(fitted().estimate.posterior.quantiles)},
         "alarms": stored["estimate"]["alarms"],
         "notes": stored["estimate"]["notes"],
     }  # the first estimate stays as it was

@@ -75,7 +75,7 @@ def test_a_small_job_counts_tails_twice_however_often_it_is_read(built, frame):
     result._repr_html_()
     result.candidates()
     assert len(built) == 2
-    assert len(result.methods) == 4
+    assert len(result.methods) == 5
     assert len(result.classifier.history_) == 3
 
 

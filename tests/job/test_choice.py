@@ -1,4 +1,7 @@
-"""Text gets a linear model or trees, whichever reaches the lower bound; limits allow for it."""
+"""Text gets a linear model or trees, whichever separates held-out rows better."""
+
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,14 +11,16 @@ from scipy.special import logit
 from sklearn.metrics import roc_auc_score
 
 import topbin as tb
-from topbin.job.choice import Choice, choose_model
+from topbin.job import choice as choices
+from topbin.job.choice import CLEARLY, Choice, choose_model
 from topbin.job.prepare import prepare
 from topbin.learn import Plan
 from topbin.learn.crossfit import crossfit
 from topbin.learn.defaults import text_models
 from topbin.learn.explain import explain
 from topbin.learn.learners.tedn import TEDN
-from topbin.mpe.intervals import interval, upper_bound
+from topbin.mpe.bound import upper_bound
+from topbin.mpe.overlap import alpha_posterior
 
 WORDS = [f"word{j}" for j in range(30)]
 TELLING = {True: [f"good{j}" for j in range(12)], False: [f"bad{j}" for j in range(12)]}
@@ -47,11 +52,37 @@ def test_words_that_add_up_are_for_the_linear_model(by_words):
     assert abs(by_words.estimate.alpha - 1 / 3) < 0.12
 
 
-def test_limits_are_read_at_a_level_that_holds_for_both(by_words):
-    est, tails = by_words.estimate, by_words.evidence.tails
+def test_limits_are_those_of_the_chosen_model_as_if_it_were_the_only_one(by_words):
+    est, evidence = by_words.estimate, by_words.evidence
     assert est.confidence == 0.95
-    assert est.upper_bound == upper_bound(tails, 0.975, crossfitted=True)
-    assert est.interval == interval(tails, 0.975, crossfitted=True)
+    assert est.upper_bound == max(est.alpha, upper_bound(evidence.independent, 0.95))
+    posterior = alpha_posterior(evidence.tails, effective=evidence.effective)
+    assert est.interval == posterior.interval(0.95)
+
+
+@pytest.mark.parametrize(
+    ("trees", "expected"), [(0.7, "linear"), (0.7 + 0.9 * CLEARLY, "linear"),
+                            (0.7 + 1.1 * CLEARLY, "trees"), (0.6, "linear")]
+)  # fmt: skip
+def test_for_words_trees_must_be_clearly_better(monkeypatch, trees, expected):
+    found = iter([0.7, trees])
+    monkeypatch.setattr(choices, "pu_auc", lambda *_: SimpleNamespace(value=next(found)))
+    good = np.arange(120) % 2 == 0
+    frame = pd.DataFrame({"note": notes(good), "known": good & (np.arange(120) < 80)})
+    choice = choose_model(prepare(frame, "known", text="note"), 0, {})
+    assert choice.name == expected
+    assert choice.auc == {"linear": 0.7, "trees": trees}
+
+
+def test_the_auc_against_unlabeled_rows_orders_models_as_that_of_the_classes():
+    """It is (1 − α)·AUC + α/2, so that the model with the larger one is the same."""
+    rng = np.random.default_rng(3)
+    hidden = rng.random(4000) < 0.4
+    for gap in (0.5, 1.5):
+        scores_p, scores_u = rng.normal(gap, 1, 4000), rng.normal(gap * hidden, 1)
+        auc = roc_auc_score(hidden, scores_u)
+        found = choices.pu_auc(scores_p, scores_u).value
+        assert found == pytest.approx((1 - hidden.mean()) * auc + hidden.mean() / 2, abs=0.02)
 
 
 def test_what_no_linear_model_sees_is_for_trees(tmp_path):
@@ -63,7 +94,7 @@ def test_what_no_linear_model_sees_is_for_trees(tmp_path):
     data = prepare(frame.assign(known=known), "known")
     choice = choose_model(data, 0, {})
     assert choice.name == "trees"
-    assert choice.bounds["trees"] < choice.bounds["linear"]
+    assert choice.auc["trees"] > choice.auc["linear"]
     short = Plan(outer=2, inner=1, repeats=1, warm=0, rounds=1)
     clf = tb.PvUClassifier(choice.model, plan=short).fit(data.X, known)
     tb.save(clf, tmp_path / "model")
@@ -111,7 +142,10 @@ def test_trees_read_categories_however_small_they_are_for_the_linear_model():
     assert len(kept) == 200
 
 
-def test_an_estimate_above_the_bound_of_the_choice_is_explained():
-    choice = Choice("trees", None, {"linear": 0.6, "trees": 0.5})
-    assert choice.notes(0.4) == (choice.note,)
-    assert "α here is above 0.500" in choice.notes(0.55)[1]
+def test_the_choice_is_told_beside_the_other_notes_and_changes_no_number():
+    choice = Choice("trees", None, {"linear": 0.6, "trees": 0.75})
+    before = tb.estimate_alpha(np.arange(50.0, 150.0), np.arange(100.0))
+    model = SimpleNamespace(estimate_=replace(before, notes=("another",)))
+    choice.tell(model)
+    assert model.estimate_ == replace(before, notes=("another", choice.note))
+    assert "above an unlabeled row in 75.0 % of pairs; linear 60.0 %" in choice.note

@@ -74,9 +74,9 @@ def test_two_folders_become_a_report(made):
     assert "importance" not in found
     page = (root / "run/report.html").read_text("utf-8")
     assert "notes.txt" in page
-    assert found["estimate"]["method"] == "bbe+tilt"
-    assert "bbe+tilt (this report)" in page
-    assert f"bbe+tilt {figure(found['estimate']['alpha'])}" in said
+    assert found["estimate"]["method"] == "overlap"
+    assert "overlap (this report)" in page
+    assert f"overlap {figure(found['estimate']['alpha'])}" in said
     assert page.count('<img src="data:image/png;base64,') == 25
     assert not re.search(r'src="(?!data:)|url\(h', page)
     listed = pd.read_csv(root / "run/candidates.csv")

@@ -9,6 +9,7 @@ from coded import fails
 
 import topbin as tb
 from topbin.cli import main
+from topbin.core import AlphaEstimate
 from topbin.job.audits import refit
 from topbin.learn.classifiers.elkan_noto import fit_weighted
 from topbin.store.runs import read_result
@@ -50,6 +51,27 @@ def test_candidates_teach_the_model_and_never_move_alpha(run, tmp_path):
     assert scored["topbin_probability"].between(0, 1).all()
     assert call("report", run / "refit").exit_code == 0
     assert len(pd.read_csv(run / "refit" / "candidates.csv")) == len(listed)
+
+
+@pytest.mark.parametrize("is_judged", [True, False])
+def test_the_list_of_a_refit_the_model_and_alpha_agree(run, is_judged):
+    opened = tb.audit(run)
+    rows = opened.draw(60)["row"]
+    opened.record({row: bool(truth()[row - 1]) for row in rows})
+    both = opened.judge().together if is_judged else read_estimate(run)
+    opened.refit()
+    model = tb.load(run / "refit").model
+    assert (model.alpha_, model.estimate_.interval) == (both.alpha, both.interval)
+    likely = model.probability_map_(model.evidence_.scores[1])
+    assert likely.mean() == pytest.approx(both.alpha, rel=1e-6)
+    listed = pd.read_csv(run / "refit" / "candidates.csv")["probability"]
+    assert listed.tolist() == np.sort(likely)[::-1][: len(listed)].round(4).tolist()
+    told = read_result(run / "refit")["candidates"]
+    assert [told[f"precision{end}"] for end in ("", "_low", "_high")] == [None] * 3
+
+
+def read_estimate(run):
+    return AlphaEstimate.from_dict(read_result(run)["estimate"])
 
 
 def test_held_out_answers_are_not_in_what_their_model_learned(run):

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import topbin
 from topbin.cli import main
-from topbin.core.defaults import CROSSFIT_METHOD
+from topbin.core.defaults import DEFAULT_METHOD
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.labels import Labels
@@ -36,14 +36,14 @@ VALUES = (
     Evidence, AlphaEstimate, Result,
 )  # fmt: skip
 ENDS = {"cli/fit", "job/files", "show/page"}
-BESIDE = {f"mpe/{name}" for name in METHODS if name != CROSSFIT_METHOD}
+BESIDE = {f"mpe/{name}" for name in METHODS if name != DEFAULT_METHOD}
 CROSSED = {
     "cli/fit",
     "job/prepare", "job/draw",
     "data/table", "data/formats/delimited", "data/batch", "data/features",
     "job/fit", "learn/classifiers/tedn", "learn/classifiers/base", "learn/classifiers/face",
     "learn/classifiers/fitting", "learn/crossfit",
-    "mpe/estimate", "mpe/registry", "mpe/bbe",
+    "mpe/estimate", "mpe/registry", "mpe/overlap",
     "job/result", "evaluate/measure", "job/files", "show/page",
 }  # fmt: skip
 

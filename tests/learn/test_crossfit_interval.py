@@ -6,8 +6,10 @@ from gaussians import gaussians
 from sklearn.linear_model import LogisticRegression
 
 import topbin as tb
+from topbin.core.estimate import INTERVAL_ASSUMES
+from topbin.core.evidence import SPREAD
 from topbin.learn.crossfit import Plan
-from topbin.mpe.intervals import interval, upper_bound
+from topbin.mpe import alpha_posterior, upper_bound
 
 FACES = (tb.TEDnClassifier, tb.PvUClassifier, tb.DEDPULClassifier, tb.ElkanNotoClassifier)
 
@@ -18,25 +20,33 @@ def rows():
     return np.concatenate([sample.X_p, sample.X_u]), np.repeat([1, 0], [120, 400])
 
 
+def posterior_of(evidence):
+    n_p, n_u = evidence.tails.n_p / SPREAD, evidence.tails.n_u / SPREAD
+    return alpha_posterior(evidence.tails, effective=(n_p, n_u))
+
+
 @pytest.mark.parametrize("face", FACES)
 def test_classifiers_allow_for_the_dependence_of_their_own_scores(face, rows):
     clf = face(LogisticRegression(), plan=Plan(outer=3, inner=2, repeats=1)).fit(*rows)
-    tails = clf.evidence_.tails
-    assert clf.evidence_.crossfitted
-    assert clf.estimate_.interval == interval(tails, crossfitted=True)
-    assert clf.estimate_.upper_bound == upper_bound(tails, crossfitted=True)
-    assert clf.estimate_.upper_bound > upper_bound(tails)
-    assert "if the unlabeled rows that score like the top" in clf.estimate_.summary()
+    found, evidence = clf.estimate_, clf.evidence_
+    assert evidence.crossfitted
+    assert found.posterior == posterior_of(evidence)
+    assert found.interval == found.posterior.interval(0.95)
+    fewer = evidence.independent
+    assert (fewer.n_p, fewer.n_u) == (round(120 / SPREAD), round(400 / SPREAD))
+    bound = upper_bound(fewer)
+    assert found.upper_bound == (max(bound, found.alpha) if found.method == "overlap" else bound)
+    assert bound > upper_bound(evidence.tails)
+    assert INTERVAL_ASSUMES in found.summary()
 
 
 def test_the_estimator_of_alpha_does_so_too(rows):
     estimator = tb.AlphaEstimator(estimator=LogisticRegression(), cv=3, repeats=1).fit(*rows)
-    assert estimator.estimate_.interval == interval(estimator.evidence_.tails, crossfitted=True)
-    scores = estimator.evidence_.scores
-    assert tb.estimate_alpha(estimator.evidence_, method="bbe").interval == (
-        estimator.estimate_.interval
-    )
-    assert tb.estimate_alpha(*scores).interval == interval(estimator.evidence_.tails)
+    evidence, found = estimator.evidence_, estimator.estimate_
+    assert found.posterior == posterior_of(evidence)
+    assert tb.estimate_alpha(evidence, method="bbe").interval == found.interval
+    plain = tb.estimate_alpha(*evidence.scores)
+    assert plain.posterior == alpha_posterior(evidence.tails) != found.posterior
 
 
 def test_a_saved_classifier_remembers_it(rows, tmp_path):

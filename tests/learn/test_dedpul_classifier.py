@@ -4,7 +4,7 @@ import numpy as np
 from gaussians import gaussians
 
 from topbin.learn.classifiers.dedpul import dedpul_curve
-from topbin.learn.posterior import TILT
+from topbin.learn.probabilities import TILT
 from topbin.mpe.dedpul import dedpul_posterior
 
 

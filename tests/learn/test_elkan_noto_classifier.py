@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from topbin.core.errors import InputError
 from topbin.learn.classifiers.elkan_noto import (
-    as_posterior,
+    as_map,
     fit_weighted,
     from_labeled,
     from_positive,
@@ -43,7 +43,7 @@ def test_c_is_the_one_the_estimator_read(alpha, share_p):
 
 def test_the_grid_is_fine_enough():
     g = np.random.default_rng(0).uniform(0, 1, 500)
-    found = as_posterior(from_labeled, 0.7)(g)
+    found = as_map(from_labeled, 0.7)(g)
     assert np.abs(found - from_labeled(g, 0.7)).max() < 2e-3
     assert (np.diff(found[np.argsort(g)]) > 0).all()
 

@@ -12,8 +12,7 @@ import pytest
 import topbin as tb
 from topbin.core import InputError
 from topbin.learn import LEARNERS, NetPlan, train
-from topbin.learn.tilt import halfway, tilted_floor
-from topbin.mpe import METHODS
+from topbin.mpe import alpha_posterior
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -282,12 +281,11 @@ def test_three_nets_take_turns_and_every_row_is_held_out_once():
     assert (clf.scores_p_.size, clf.scores_u_.size) == (len(P), len(U))
     mean = np.mean([net.scores(U) for net in nets], axis=0)
     np.testing.assert_allclose(clf.model_.scores(U), mean, atol=1e-6)
-    bbe, floor = METHODS["bbe"].read(clf.evidence_).alpha, tilted_floor(*clf.evidence_.scores)
-    assert clf.alpha_ == pytest.approx(halfway(bbe, floor))
-    assert any(
-        "the extrapolated floor" in note or "halfway" in note for note in clf.estimate_.notes
-    )
-    assert (clf.evidence_.crossfitted, clf.estimate_.method) == (True, "bbe+tilt")
+    evidence, found = clf.evidence_, clf.estimate_
+    assert (evidence.crossfitted, found.method) == (True, "overlap")
+    if not found.has_no_signal:
+        assert found.posterior == alpha_posterior(evidence.tails, effective=evidence.effective)
+    assert clf.alpha_ == found.posterior.median
 
 
 def test_groups_are_held_out_whole_by_each_net():

@@ -14,7 +14,7 @@ from topbin.learn.labeling.propensity import attributes, labeling_chance
 from topbin.learn.labeling.scar import ScarTest, scar_test
 from topbin.learn.labeling.subtypes import shrunken
 from topbin.learn.learners.tedn import TEDN
-from topbin.learn.posterior import fit_posterior
+from topbin.learn.probabilities import RatioMap
 
 TINY = tb.learn.Plan(outer=3, inner=2, repeats=1, rounds=1)
 FAST = {"plan": TINY, "random_state": 0}
@@ -44,8 +44,8 @@ def test_equal_weights_change_nothing():
     p, u = rng.normal(2, 1, 60), rng.normal(0, 1, 90)
     plain, weighted = Evidence(p, u), Evidence(p, u, weight_p=np.full(60, 3.0))
     assert tb.estimate_alpha(weighted).alpha == pytest.approx(tb.estimate_alpha(plain).alpha)
-    one, two = fit_posterior(p, u, 0.4), fit_posterior(p, u, 0.4, np.full(60, 3.0))
-    assert two(u) == pytest.approx(one(u))
+    one, two = RatioMap.of(p, u), RatioMap.of(p, u, np.full(60, 3.0))
+    assert two.ratio == pytest.approx(one.ratio)
 
 
 def test_an_estimate_of_weighted_positives_counts_all_of_them():
@@ -82,7 +82,6 @@ def test_subtypes_find_how_often_each_kind_is_labeled():
     found = tb.subtypes(X, y, most=2)
     assert sorted(round(part.labeled, 1) for part in found.parts) == [0.2, 0.8]
     assert found.gamma_interval[0] < found.gamma < found.gamma_interval[1]
-    assert found.gamma_interval[0] > 1
     assert found.test.is_alarm
     assert found.test.alarms()[0].code == "biased-labels"
     assert sum(part.n_p for part in found.parts) == y.sum()
@@ -90,6 +89,12 @@ def test_subtypes_find_how_often_each_kind_is_labeled():
     plain = found.to_dict()
     assert plain["limit"] in found.summary()
     assert [part["n_p"] for part in plain["parts"]] == [part.n_p for part in found.parts]
+
+
+def test_with_enough_known_positives_the_interval_of_gamma_excludes_1():
+    X, y, _ = two_kinds(rows=600)  # 119 of the second kind are known, instead of 37
+    found = tb.subtypes(X, y, most=2)
+    assert 1 < found.gamma_interval[0] < 16 < found.gamma_interval[1]  # (.8/.2)/(.2/.8)
 
 
 def test_subtypes_do_not_depend_on_the_order_of_rows():

@@ -83,12 +83,42 @@ def test_a_point_outside_its_interval_says_which_way():
         assert "0.350 to 0.450" in alarm.message
 
 
-def test_methods_disagree():
-    one, two = (AlphaEstimate(alpha=a, n_p=9, n_u=9, method=m) for a, m in ((0.1, "a"), (0.3, "b")))
-    (alarm,) = methods_disagree(one, [two])
-    assert "0.100 by a and 0.300 by b" in alarm.message
-    assert not list(methods_disagree(one, [one]))
-    assert not list(methods_disagree(one, []))
+def reading(alpha, method, **more):
+    return AlphaEstimate(alpha=alpha, n_p=99, n_u=100, method=method, **more)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "method", "is_strange"),
+    [
+        (0.05, "bbe", True),  # a method that errs upward cannot be below
+        (0.05, "dedpul", True),
+        (0.7, "dedpul", True),
+        (0.7, "bbe", False),  # an impure top bin explains it
+        (0.7, "scott", False),
+        (0.3, "dedpul", False),
+        (0.195, "bbe", False),  # by less than a row
+        (0.405, "dedpul", False),
+    ],
+)
+def test_methods_disagree_outside_the_interval_unless_they_are_known_to(alpha, method, is_strange):
+    main = reading(0.3, "overlap", interval=(0.2, 0.4))
+    alarms = list(methods_disagree(main, [main, reading(alpha, method)]))
+    assert bool(alarms) == is_strange
+    for alarm in alarms:
+        assert f"α is {alpha:.3f} by {method}, outside the interval" in alarm.message
+        assert "0.300" not in alarm.message
+
+
+def test_every_method_that_disagrees_is_named():
+    others = [reading(0.05, "bbe"), reading(0.6, "dedpul"), reading(0.6, "scott")]
+    (alarm,) = methods_disagree(reading(0.3, "overlap", interval=(0.2, 0.4)), others)
+    assert "0.050 by bbe, 0.600 by dedpul, outside" in alarm.message
+    assert alarm.bias == "either"
+
+
+def test_methods_cannot_disagree_with_nothing():
+    assert not list(methods_disagree(reading(0.3, "overlap"), [reading(0.05, "bbe")]))
+    assert not list(methods_disagree(reading(0.3, "overlap", interval=(0.2, 0.4)), []))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_matrix], ids=["dense", "sparse"])

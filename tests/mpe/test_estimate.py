@@ -6,7 +6,8 @@ from gaussians import gaussians
 
 import topbin as tb
 from topbin.core import Evidence, InputError, Tails
-from topbin.mpe import METHODS
+from topbin.core.evidence import SPREAD
+from topbin.mpe import METHODS, alpha_posterior, upper_bound
 
 SCORE_METHODS = [name for name, method in METHODS.items() if method.needs != "features"]
 
@@ -48,9 +49,10 @@ def test_a_balanced_scorer_says_so():
 
 def test_big_inputs_are_thinned_to_the_same_answer(monkeypatch):
     scores_p, scores_u = gaussians(0.3, 3000, 5000).scores()
-    whole = [tb.estimate_alpha(scores_p, scores_u, method=m) for m in ("bbe", "bbe_cp")]
+    methods = ("overlap", "bbe", "bbe_cp")
+    whole = [tb.estimate_alpha(scores_p, scores_u, method=m) for m in methods]
     monkeypatch.setattr("topbin.mpe.prune.FEW", 100)
-    assert [tb.estimate_alpha(scores_p, scores_u, method=m) for m in ("bbe", "bbe_cp")] == whole
+    assert [tb.estimate_alpha(scores_p, scores_u, method=m) for m in methods] == whole
 
 
 @pytest.mark.parametrize(
@@ -62,8 +64,6 @@ def test_big_inputs_are_thinned_to_the_same_answer(monkeypatch):
         ((Tails.from_scores([1.0], [0.0]),), {"method": "dedpul"}, "TB007"),
         (([1.0], [0.0]), {"confidence": 1.5}, "TB008"),
         (([1.0], [0.0]), {"confidence": 0}, "TB008"),
-        (([1.0], [0.0]), {"pure_fraction": 2}, "TB008"),
-        (([1.0], [0.0]), {"kappa": 1}, "TB008"),
         (([], [0.0]), {}, "TB001"),
         (([1.0], []), {}, "TB001"),
         (([1.0], None), {}, "TB001"),
@@ -94,9 +94,12 @@ def test_bad_input_is_refused_by_code(arguments, options, code):
     ],
 )
 def test_extreme_input_has_its_right_answer(scores_p, scores_u, alpha):
-    est = tb.estimate_alpha(scores_p, scores_u)
+    est = tb.estimate_alpha(scores_p, scores_u, method="bbe_cp")
     assert est.alpha == pytest.approx(alpha)
-    assert est.interval[0] <= alpha <= est.interval[1]
+    assert est.upper_bound >= alpha
+    # Tied rows need not be pure, so the posterior is below. Its upper end is where all of them are;
+    # there it has a lump, which the quantiles of a net miss by up to a hundredth.
+    assert est.interval[0] <= alpha <= est.interval[1] + 0.01
 
 
 def test_labels_in_place_of_scores_are_refused_with_the_way_to_split():
@@ -120,14 +123,60 @@ def test_reversed_scores_are_noticed(alpha):
     assert not {"reversed-scores", "indistinguishable"} & right
 
 
-def test_evidence_of_models_that_are_sure_of_negatives_lowers_the_lower_end_everywhere():
+# --- the answer is read from one posterior ---
+
+
+def test_the_default_point_and_interval_are_those_of_the_posterior():
+    tails = Tails.from_scores(*gaussians(0.3, 500, 800).scores())
+    est, posterior = tb.estimate_alpha(tails), alpha_posterior(tails)
+    assert est.method == "overlap"
+    assert est.posterior == posterior
+    assert (est.alpha, est.interval) == (posterior.median, posterior.interval(0.95))
+    assert tb.estimate_alpha(tails, confidence=0.5).interval == posterior.interval(0.5)
+    assert tb.estimate_alpha(tails, confidence=None).posterior == posterior
+
+
+@pytest.mark.parametrize("name", SCORE_METHODS)
+def test_every_method_has_the_same_interval_and_bound_beside_its_point(name):
     scores = gaussians(0.3, 500, 800).scores()
-    plain = Evidence(*scores, crossfitted=True)
-    impure = Evidence(*scores, crossfitted=True, kappa=0.1)
-    before, after = tb.estimate_alpha(plain), tb.estimate_alpha(impure)
-    assert after.interval[0] == pytest.approx((before.interval[0] - 0.1) / 0.9)
-    assert after.interval[1] == before.interval[1]
-    assert after.interval_assumes.endswith(
-        "score that high κ = 0.10 times as often as positives do"
+    est, other = tb.estimate_alpha(*scores), tb.estimate_alpha(*scores, method=name)
+    assert (other.interval, other.posterior) == (est.interval, est.posterior)
+    assert other.upper_bound == upper_bound(Tails.from_scores(*scores))
+
+
+def test_cross_fitted_scores_count_as_the_independent_rows_that_they_are_worth():
+    scores = gaussians(0.3, 500, 800).scores()
+    evidence = Evidence(*scores, crossfitted=True)
+    est, plain = tb.estimate_alpha(evidence), tb.estimate_alpha(*scores)
+    effective = 500 / SPREAD, 800 / SPREAD
+    assert evidence.effective == effective
+    assert est.posterior == alpha_posterior(evidence.tails, effective=effective)
+    assert est.upper_bound == upper_bound(evidence.independent) > plain.upper_bound
+    assert est.worth is None  # said only of groups
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("shift", [0.0, 1.0, 3.0])
+def test_the_bound_never_contradicts_the_point_beside_it(seed, shift):
+    rng = np.random.default_rng(seed)
+    scores_p = rng.normal(shift, 1, 40)
+    scores_u = np.append(rng.normal(shift, 1, 3), rng.normal(0, 1, 60))
+    est = tb.estimate_alpha(scores_p, scores_u)
+    assert est.upper_bound == pytest.approx(
+        max(upper_bound(Tails.from_scores(scores_p, scores_u)), est.alpha)
     )
-    assert tb.sensitivity(impure).intervals[0].interval == after.interval
+
+
+@pytest.mark.parametrize("name", ["overlap", "bbe_cp"])
+def test_without_a_signal_all_rows_may_be_positive(name):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=300), rng.normal(size=500)
+    est = tb.estimate_alpha(*scores, method=name)
+    assert est.has_no_signal
+    assert est.interval[1] == est.posterior.quantiles[-1] == 1
+    assert est.posterior == alpha_posterior(Tails.from_scores(*scores)).with_all()
+    if name == "overlap":
+        assert est.alpha == est.posterior.median == est.upper_bound == 1
+    bare = tb.estimate_alpha(*scores, method=name, confidence=None)
+    assert bare.interval is None
+    assert bare.upper_bound is None

@@ -64,9 +64,11 @@ def test_score_shares_add_up_and_show_the_cut():
     assert frame["share_p"].sum() == pytest.approx(1)
     assert frame["share_u"].sum() == pytest.approx(1)
     assert frame["expected_positives"].sum() == pytest.approx(display.estimate.alpha)
-    labels = [text.get_text() for text in display.plot().ax_.get_legend().get_texts()]
-    assert "start of the top bin" in labels
-    assert "unlabeled (600)" in labels
+    by_cut = tb.ScoreDisplay.from_scores(*SAMPLE.scores(), bins=10, method="bbe")
+    for one in (display, by_cut):
+        labels = [text.get_text() for text in one.plot().ax_.get_legend().get_texts()]
+        assert ("start of the top bin" in labels) == (one is by_cut)  # overlap reads all bins
+        assert "unlabeled (600)" in labels
 
 
 def test_scores_all_equal_can_be_drawn():

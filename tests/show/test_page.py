@@ -91,12 +91,12 @@ def test_alarms_are_explained_and_silence_is_no_proof(result, scored):
 def test_where_the_bound_is_the_answer_no_other_number_is_one(result, scored):
     found = replace(scored.estimate_, alpha=0.286, upper_bound=0.279, interval=(0, 0.3), alarms=())
     result |= {"estimate": found.to_dict(), "candidates": {**result["candidates"], "rows": 99}}
-    result["candidates"]["precision_low"] = 0.0
+    result["candidates"] |= {"precision_low": 0.0, "precision_high": 0.97}
     text = page(result, SimpleNamespace(evidence_=scored.evidence_, estimate_=found), [{"rank": 1}])
     assert "At most 28 % of the 400 unlabeled rows" in text
     assert "<dd>≤ 0.279 of 400 rows</dd>" in text
     assert f"<dd>≤ {found.pi_at(0.279):.3f} of 600 rows, the 200 known positives" in text
-    assert "at most about 90 % positive; how many at least is not known" in text
+    assert "about 90 % positive (0 % to 97 %)" in text
     assert "Below are the first 1 of 99; candidates.csv has all of them." in text
     assert "0.286" not in re.sub("<svg.*?</svg>", "", text, flags=re.DOTALL)
     assert _before(found) == {"alpha": 0.279, "sign": "≤", "interval": (0, 0.3)}
@@ -107,9 +107,21 @@ def test_an_audit_and_an_early_stop_are_told(result, scored):
     text = page({**result, "audit": AUDIT, "stopped": "out of time"}, scored)
     assert "The audit agrees." in text
     assert "0.310, 95 % interval 0.220 to 0.410: the audit agrees with the estimate" in text
+    assert "About 31 % of the 400 unlabeled rows are positive, by the audit (95 % interval" in text
     assert "out of time" in text
     against = page({**result, "audit": {**AUDIT, "verdict": "contradicts"}}, scored)
     assert '<div class="alarm">The audit agrees.' in against  # its words are the caller's
+
+
+def test_the_answer_after_an_audit_is_that_of_scores_and_answers_together(result, scored):
+    posterior = {"quantiles": scored.estimate_.posterior.quantiles}
+    both = {"alpha": 0.29, "interval": (0.25, 0.33), "posterior": posterior, "alone": False}
+    text = page({**result, "audit": {**AUDIT, "together": both}}, scored)
+    said = "are positive, by scores and answers together (95 % interval 25 % to 33 %)"
+    assert f'<p class="answer">About 29 % of the 400 unlabeled rows {said}' in text
+    assert 'α by the audit of 100 random rows alone</dt><dd class="agrees">0.310, 95 %' in text
+    text = page({**result, "audit": {**AUDIT, "together": {**both, "alone": True}}}, scored)
+    assert "About 29 % of the 400 unlabeled rows are positive, by the audit (95 %" in text
 
 
 def test_methods_are_listed_by_what_they_say(result, scored):

@@ -81,6 +81,14 @@ class AlphaPosterior:
         low, high = self.at([risk, 1 - risk])
         return float(low), float(high)
 
+    def at_most(self, bound: float) -> "AlphaPosterior":
+        """The same, with nothing above a bound that holds whatever the prior is.
+
+        >>> AlphaPosterior(LEVELS).at_most(0.8).interval(0.95)
+        (0.025, 0.8)
+        """
+        return AlphaPosterior(tuple(min(q, bound) for q in self.quantiles))
+
     def with_all(self) -> "AlphaPosterior":
         """The same, where nothing speaks against all rows being positive: its upper half is 1."""
         kept = zip(self.quantiles, LEVELS, strict=True)

@@ -17,6 +17,7 @@ from topbin.data.batch import Batch
 from topbin.data.images.rows import Images
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.audit import NEEDS_RANDOM
+from topbin.evaluate.audits.together import WITH_SCORES
 from topbin.evaluate.candidates import list_precision, what_to_expect
 from topbin.evaluate.sensitivity import Sensitivity, gamma_lines
 from topbin.evaluate.threshold import out_of_reach
@@ -31,7 +32,6 @@ from topbin.learn.select import Floats, RowNumbers
 from topbin.store.models import versions_of
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
-WITH_SCORES = "scores and answers together"
 WIDER = 1.05  # by less, nobody would notice
 NO_INTERVAL = "min_precision needs an interval, and this estimate has none; ask for n rows instead."
 PICTURE_ROWS = 100  # of either kind, from which it is read how much each column matters

@@ -143,7 +143,7 @@ def heavy_ties(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     seen, wanted = tails.cuts.size, geometric_ranks(tails.n_p).size
     if seen < wanted / 2 and wanted >= 10:
         message = f"positives have few distinct scores ({seen} instead of {wanted}),"
-        yield Alarm("ties", f"{message} so how the classes overlap is seen only roughly.", "up")
+        yield Alarm("ties", f"{message} so how the classes overlap is seen only roughly.", "either")
 
 
 def outside_limits(estimate: AlphaEstimate, tails: Tails) -> Alarms:

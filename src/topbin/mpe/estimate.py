@@ -115,6 +115,9 @@ def add_alarms(
         if posterior is None:
             posterior = alpha_posterior(evidence.tails, effective=evidence.effective)
         bound = upper_bound(tails, confidence)
+        # What holds for any overlap holds for that of the prior too, at the level of an upper end.
+        most = upper_bound(tails, (1 + confidence) / 2)
+        posterior = posterior.at_most(max(most, posterior.median))
         estimate = replace(
             estimate,
             confidence=confidence,

@@ -4,8 +4,8 @@ With t the share of the positives above a cut and H(t) that of the negatives, a 
 α·t + (1 − α)·H(t) of the unlabeled rows is above it. Counts alone cannot tell α from H, so every
 estimator assumes something about H. BBE assumes that H is 0 for some t, a pure top bin. Here H is
 drawn from a prior: the overlap of dozens of real data sets, cross-fitted, and curves between them.
-α, H and counts were simulated a million times, and a small net learned the quantiles of α given the
-counts (neural posterior estimation; Papamakarios & Murray, NeurIPS 2016). Only its weights are
+α, H and counts were simulated two million times, and a small net learned the quantiles of α given
+the counts (neural posterior estimation; Papamakarios & Murray, NeurIPS 2016). Only its weights are
 needed here; bench/scripts/train_overlap.py makes them again.
 """
 

@@ -17,6 +17,8 @@ from topbin.core.posterior import LEVELS, AlphaPosterior, Floats
 from topbin.evaluate.measure import Interval
 
 FLAT = AlphaPosterior(LEVELS)  # every α is as likely as any other
+WITH_SCORES = "scores and answers together"
+ANSWERS_ALONE = "by the answers alone, which contradict the scores"
 MOST, HALVINGS = 1e9, 40  # answers, and steps that find how many
 
 
@@ -41,6 +43,7 @@ class Together:
             alpha=self.alpha,
             interval=self.interval,
             posterior=self.posterior,
+            interval_assumes=ANSWERS_ALONE if self.alone else WITH_SCORES,
             upper_bound=None if bound is None else max(bound, self.alpha),
             cut=None,
         )
