@@ -61,8 +61,10 @@ def result(files):
 
 
 def test_alpha_is_counted_on_all_rows_but_the_drawn(result):
-    est = result.estimate
-    truth = table()["truth"][~table()["known"]].mean()
+    est, frame = result.estimate, table()
+    counted = ~frame["known"] & ~frame.index.isin(result.data.rest.places)
+    truth = frame["truth"][counted].mean()  # of these very rows
+    assert counted.sum() == est.n_u
     assert (est.n_p, est.n_u) == (300, 8000 - 2 * 1200)
     assert est.interval[0] <= truth <= est.interval[1]
     assert est.alpha == pytest.approx(truth, abs=0.06)

@@ -289,7 +289,7 @@ def test_an_alpha_that_is_given_is_taken_and_one_that_is_not_is_said():
     assert given.estimate_.method == "given"
     found = tb.CVIRClassifier(GaussianNB(), **FAST).fit(X, s)
     assert "estimated first" in found.estimate_.notes[0]
-    assert found.estimate_.method == "bbe"
+    assert found.estimate_.method == "overlap"
     pvu = tb.PvUClassifier(GaussianNB(), alpha=0.2, **FAST).fit(X, s)
     assert pvu.oof_proba_[150:].mean() == pytest.approx(0.2, abs=0.01)
 

@@ -107,16 +107,21 @@ def test_subtypes_do_not_depend_on_the_order_of_rows():
 
 
 def test_the_classifier_is_near_the_truth_where_tedn_is_not():
-    X, y, alpha = two_kinds()
-    plain, found = tb.TEDnClassifier(**FAST).fit(X, y), tb.SubtypesClassifier(**FAST).fit(X, y)
-    assert abs(found.alpha_ - alpha) < 0.06 < abs(plain.alpha_ - alpha) / 2
-    assert found.alpha_ <= sum(part.alpha for part in found.labeling_.parts) + 0.05
-    assert found.oof_proba_[~y].mean() == pytest.approx(found.alpha_, abs=0.01)
-    assert any("never labeled" in note for note in found.estimate_.notes)
-    assert found.estimate_.n_p == y.sum()
-    low, high = found.estimate_.interval
-    assert low <= alpha <= high
-    assert found.estimate_.upper_bound is None
+    errors, more_than_sum = [], []
+    for seed in range(4):
+        X, y, alpha = two_kinds(seed=seed)
+        plain, found = tb.TEDnClassifier(**FAST).fit(X, y), tb.SubtypesClassifier(**FAST).fit(X, y)
+        errors.append(abs(found.alpha_ - alpha))
+        assert abs(plain.alpha_ - alpha) > 0.3
+        more_than_sum.append(found.alpha_ - sum(part.alpha for part in found.labeling_.parts))
+        assert found.oof_proba_[~y].mean() == pytest.approx(found.alpha_, abs=0.01)
+        assert any("never labeled" in note for note in found.estimate_.notes)
+        assert found.estimate_.n_p == y.sum()
+        low, high = found.estimate_.interval
+        assert low <= alpha <= high
+        assert found.estimate_.upper_bound is None
+    assert np.mean(errors) < 0.06
+    assert np.mean(more_than_sum) < 0.05  # the sum counts twice what subtypes share
 
 
 def test_one_subtype_is_the_ordinary_estimate():

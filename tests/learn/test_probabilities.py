@@ -153,7 +153,7 @@ def test_a_wider_posterior_gives_probabilities_nearer_to_each_other(gap):
 
 
 @settings(max_examples=50, deadline=None)
-@given(SCORES, SCORES, st.floats(0, 1), st.randoms())
+@given(SCORES, SCORES, SHARES, st.randoms())
 def test_row_order_does_not_matter(p, u, alpha, random):
     one = fit(p, u, alpha)
     shuffled_p, shuffled_u = list(p), list(u)

@@ -126,14 +126,37 @@ def test_reversed_scores_are_noticed(alpha):
 # --- the answer is read from one posterior ---
 
 
-def test_the_default_point_and_interval_are_those_of_the_posterior():
+def bounded(posterior, tails, confidence=0.95):
+    """The posterior as an estimate has it: at most the bound, whose risk is that of one end."""
+    return posterior.at_most(max(posterior.median, upper_bound(tails, (1 + confidence) / 2)))
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_the_default_point_and_interval_are_those_of_the_posterior(confidence):
     tails = Tails.from_scores(*gaussians(0.3, 500, 800).scores())
-    est, posterior = tb.estimate_alpha(tails), alpha_posterior(tails)
+    est, posterior = tb.estimate_alpha(tails, confidence=confidence), alpha_posterior(tails)
     assert est.method == "overlap"
-    assert est.posterior == posterior
-    assert (est.alpha, est.interval) == (posterior.median, posterior.interval(0.95))
-    assert tb.estimate_alpha(tails, confidence=0.5).interval == posterior.interval(0.5)
+    assert est.alpha == posterior.median
+    assert est.posterior == bounded(posterior, tails, confidence)
+    assert est.interval == est.posterior.interval(confidence)
     assert tb.estimate_alpha(tails, confidence=None).posterior == posterior
+
+
+def test_intervals_of_a_larger_confidence_contain_those_of_a_smaller_one():
+    tails = Tails.from_scores(*gaussians(0.3, 60, 200).scores())
+    found = [tb.estimate_alpha(tails, confidence=c).interval for c in (0.01, 0.5, 0.9, 0.95, 0.999)]
+    low, high = np.transpose(found)
+    assert np.all(np.diff(low) <= 0)
+    assert np.all(np.diff(high) >= 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_quantile_is_above_the_bound_that_any_overlap_allows(seed):
+    rng = np.random.default_rng(seed)
+    scores_u = np.append(rng.normal(3, 1, 3), rng.normal(0, 1, 97))
+    tails = Tails.from_scores(rng.normal(3, 1, 30), scores_u)
+    est = tb.estimate_alpha(tails)
+    assert max(est.posterior.quantiles) <= max(est.alpha, upper_bound(tails, 0.975))
 
 
 @pytest.mark.parametrize("name", SCORE_METHODS)
@@ -150,7 +173,8 @@ def test_cross_fitted_scores_count_as_the_independent_rows_that_they_are_worth()
     est, plain = tb.estimate_alpha(evidence), tb.estimate_alpha(*scores)
     effective = 500 / SPREAD, 800 / SPREAD
     assert evidence.effective == effective
-    assert est.posterior == alpha_posterior(evidence.tails, effective=effective)
+    own = alpha_posterior(evidence.tails, effective=effective)
+    assert est.posterior == bounded(own, evidence.independent)
     assert est.upper_bound == upper_bound(evidence.independent) > plain.upper_bound
     assert est.worth is None  # said only of groups
 
@@ -174,7 +198,7 @@ def test_without_a_signal_all_rows_may_be_positive(name):
     est = tb.estimate_alpha(*scores, method=name)
     assert est.has_no_signal
     assert est.interval[1] == est.posterior.quantiles[-1] == 1
-    assert est.posterior == alpha_posterior(Tails.from_scores(*scores)).with_all()
+    assert est.posterior.quantiles[:7] == alpha_posterior(Tails.from_scores(*scores)).quantiles[:7]
     if name == "overlap":
         assert est.alpha == est.posterior.median == est.upper_bound == 1
     bare = tb.estimate_alpha(*scores, method=name, confidence=None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from roc_models import draw_tails, tilted
 
-from topbin.mpe import alpha_posterior, upper_bound
+from topbin.mpe import alpha_posterior, estimate_alpha, upper_bound
 from topbin.mpe.bbe import bbe
 from topbin.mpe.bbe_cp import bbe_cp
 
@@ -27,7 +27,7 @@ def draw(model, n_p, n_u, alpha, repeats=REPEATS):
 
 def covered(model, sizes, alpha):
     drawn = draw(model, *sizes, alpha, repeats=FEWER)
-    low, high = np.transpose([alpha_posterior(tails).interval(0.95) for tails in drawn])
+    low, high = np.transpose([estimate_alpha(tails).interval for tails in drawn])
     return np.mean((low <= alpha) & (alpha <= high))
 
 
