@@ -27,7 +27,8 @@ FIGURES = ("alpha_error", "memorizing", "coverage")
 UCI, MNIST, CIFAR, IMDB = (
     [task.name for task in FAMILIES[name]] for name in ("uci", "mnist", "cifar", "imdb")
 )
-RIVALS = list(METHODS)
+# The committed cells were run with 0.2, whose default read BBE: they have no column of overlap yet.
+RIVALS = [name for name in METHODS if name != "overlap"]
 ALPHA = ["tedn", "topbin", *RIVALS]
 CLASSIFIERS = ["pvu", "dedpul", "nnpu", "upu"]
 ACCURACY = ["tedn", "topbin", "cvir", "pvu", "dedpul", "nnpu"]
