@@ -30,7 +30,7 @@ def claims(rows=400, seed=0, labeled=0.2):
 
 @functools.cache
 def fitted():
-    return tb.fit(claims(), "known", id="case", preset="fast")
+    return tb.fit(claims(), "known", id="case", budget="fast")
 
 
 @functools.cache

@@ -62,7 +62,7 @@ def column(kind, rows, rng, draw):
 
 USABLE = ("1 and 0", "1 and -1", "truth", "1 and blank")
 RIGHT = {
-    "--review": ["1", "1000"],
+    "--candidates": ["1", "1000"],
     "--min-precision": ["0.5", "0.01"],
     "--max-alpha": ["0.0", "1"],
     "--seed": ["3"],
@@ -78,7 +78,7 @@ WRONG = {
     "--id": ["x", "a b", "label"],
     "--drop": ["x", "Y,ü", "label"],
     "--text": ["x", "normal 1", "label"],
-    "--review": ["0", "-4", "many"],
+    "--candidates": ["0", "-4", "many"],
     "--min-precision": ["2", "nan"],
     "--max-alpha": ["7"],
     "--seed": ["-1"],

@@ -245,7 +245,7 @@ def one(name: str, folder: Path) -> None:
     told = make(name, folder)
     options = dict(told.options)
     source = options.pop("unlabeled", told.source)
-    result = topbin.fit(source, preset="fast", **options)
+    result = topbin.fit(source, budget="fast", **options)
     result.save(folder / "new", force=True)
     cpu = process_time()  # the checks are not part of the job
     found = {

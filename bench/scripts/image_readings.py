@@ -39,7 +39,7 @@ def main() -> None:
     given = vars(parser.parse_args())
     preset = given.pop("preset")
     X_p, X_u, truth = draw_images(KINDS[given["kind"]], *list(given.values())[1:])
-    result = tb.fit(X_u, positives=X_p, preset=preset, seed=given["seed"])
+    result = tb.fit(X_u, positives=X_p, budget=preset, seed=given["seed"])
     evidence, estimate = result.classifier.evidence_, result.estimate
     z_p, z_u = evidence.scores
     bbe = tb.estimate_alpha(z_p, z_u, method="bbe", confidence=None).alpha

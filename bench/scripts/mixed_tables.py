@@ -71,7 +71,9 @@ def measure(texts: Any, is_good: Any, name: str, size: str, alpha: float, seed: 
     beside = BESIDE[name](is_good[rows], np.random.default_rng(1_000 + seed))
     frame = pd.DataFrame({"note": texts[rows], "known": np.arange(rows.size) < known.size})
     began = process_time()
-    result = tb.fit(frame.assign(**beside), "known", text="note", preset="fast", seed=seed)
+    result = tb.fit(
+        frame.assign(**beside), "known", read=tb.Read(text="note"), budget="fast", seed=seed
+    )
     seconds = process_time() - began
     est = result.estimate
     chosen = next(n.split()[2] for n in est.notes if n.startswith("model chosen"))

@@ -98,7 +98,7 @@ def vectors(name: str, seed: int) -> list[str]:
     X, is_good = (directions_of_reviews if name == "reviews" else directions_of_digits)(seed)
     known, unlabeled, _ = draw(is_good, MEDIUM, 0.5, seed)
     began = time.process_time()
-    result = tb.fit(X[unlabeled], positives=X[known], preset="fast", seed=seed)
+    result = tb.fit(X[unlabeled], positives=X[known], budget="fast", seed=seed)
     seconds = time.process_time() - began
     right = ((result.classifier.oof_proba_[known.size :] > 0.5) == is_good[unlabeled]).mean()
     span, bound, model = told(result)

@@ -9,6 +9,10 @@ from . import store as store
 from .core import AlphaEstimate as AlphaEstimate
 from .core import Tails as Tails
 from .core import read_labels as read_labels
+from .core.options import Budget as Budget
+from .core.options import Labeling as Labeling
+from .core.options import Listing as Listing
+from .core.options import Read as Read
 from .evaluate import metrics as metrics
 from .evaluate.curves import pu_curves as pu_curves
 from .evaluate.sensitivity import sensitivity as sensitivity

@@ -27,7 +27,7 @@ from topbin.job import files
 from topbin.job.audits.audit import draw_audit, plan_audit, read_audit
 from topbin.store.models import load_encoder, reading
 from topbin.store.plain import to_toml
-from topbin.store.runs import read_events, read_result, read_settings, write_result
+from topbin.store.runs import read_asked, read_events, read_result, write_result
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 SPOILERS = [
@@ -215,7 +215,7 @@ def run_toml(folder, rng):
     except (UnicodeEncodeError, TypeError):
         text = b"\xff"
     (folder / "run.toml").write_bytes(text if rng.random() < 0.8 else spoiled_bytes(text, rng))
-    read_settings(folder)
+    read_asked(folder)
 
 
 def audit_json(folder, rng):

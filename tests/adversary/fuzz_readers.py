@@ -19,6 +19,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pandas as pd
+from asked import asked
 from fuzz_folders import spoiled, spoiled_bytes
 
 import topbin as tb
@@ -116,10 +117,10 @@ FORMATS = {"csv": csv_text, "jsonl": json_text, "parquet": parquet_bytes}
 def read(path, whole):
     """What `fit` and `alpha` do with a file; one may refuse what the other can use."""
     try:
-        data = prepare(path, "label", positive=1)
+        data = prepare(asked(path, "label", positive=1))
         data.lines()
         if whole:
-            fit(data, preset="fast").summary()
+            fit(data, budget="fast").summary()
         found = "read"
     except TopbinError as error:
         found = error.code

@@ -141,6 +141,6 @@ def test_the_order_is_announced_stored_and_used_by_score(tmp_path):
         assert "month, day, year" in done.output, done.output
     whole, part = (pd.read_csv(tmp_path / name).set_index("x") for name in ("all.csv", "some.csv"))
     assert part["topbin_probability"].equals(whole.loc[part.index, "topbin_probability"])
-    assert tb.fit(frame.assign(day=at), "y", preset="fast").estimate.alpha == json.loads(
+    assert tb.fit(frame.assign(day=at), "y", budget="fast").estimate.alpha == json.loads(
         (tmp_path / "run" / "result.json").read_text()
     )["estimate"]["alpha"]  # fmt: skip

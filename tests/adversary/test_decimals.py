@@ -134,7 +134,7 @@ def made(tmp_path_factory):
 def test_a_german_file_gives_the_answer_of_its_numbers(made):
     folder, told = made
     stored = json.loads((folder / "run" / "result.json").read_text())["estimate"]["alpha"]
-    assert tb.fit(claims(), "known", preset="fast").estimate.alpha == stored
+    assert tb.fit(claims(), "known", budget="fast").estimate.alpha == stored
     assert 'numbers         "amount" has a decimal comma: ' in told
     assert "numbers-as-text" not in told
     encoder = json.loads((folder / "run" / "model" / "encoder.json").read_text())

@@ -3,12 +3,13 @@
 import os
 
 import pytest
+from asked import asked
 
 from topbin.core import atomic
 from topbin.store import runs
-from topbin.store.runs import open_run, read_settings
+from topbin.store.runs import open_run, read_asked
 
-OLD, NEW = {"seed": 0, "source": ["old.csv"]}, {"seed": 1, "source": ["new.csv"]}
+OLD, NEW = asked(["old.csv"]), asked(["new.csv"], seed=1)
 
 
 class Killed(BaseException):
@@ -57,9 +58,9 @@ def test_it_can_be_given_again_after_a_kill_anywhere(tmp_path, monkeypatch, agai
         killed = start_over(folder, monkeypatch, steps)
         if not killed:
             break
-        kept = read_settings(folder)  # a run, whatever happened
+        kept = read_asked(folder)  # a run, whatever happened
         settings = NEW if again == "force" else kept
         with open_run(folder, settings, **{again: True}):
-            assert read_settings(folder) == settings
+            assert read_asked(folder).settings() == settings.settings()
     assert not killed
     assert steps > 5

@@ -7,6 +7,7 @@ import resource
 
 import pandas as pd
 import pytest
+from asked import asked
 from claims import claims, small_run
 from click.testing import CliRunner
 from coded import fails
@@ -17,7 +18,7 @@ from topbin.core.atomic import write_text
 from topbin.job.audits.audit import draw_audit, read_audit
 from topbin.job.files import write_report
 from topbin.store import folder as folders
-from topbin.store.runs import open_run, read_events, read_result, read_settings, write_result
+from topbin.store.runs import open_run, read_asked, read_events, read_result, write_result
 
 
 @pytest.fixture
@@ -125,20 +126,20 @@ def test_draws_with_missing_or_mistyped_fields_are_said(run, tmp_path, edit):
 
 
 def test_events_that_are_no_text_can_be_cut(tmp_path):
-    with open_run(tmp_path / "r", {"seed": 0}) as run:
+    with open_run(tmp_path / "r", asked(seed=0)) as run:
         run.log({"event": 1})
     with (tmp_path / "r" / "events.jsonl").open("ab") as handle:
         handle.write(b"\xff\xfe\n\xff")
     with fails("TB114", "line 2"):
         read_events(tmp_path / "r" / "events.jsonl")
-    with open_run(tmp_path / "r", {"seed": 0}, resume=True):
+    with open_run(tmp_path / "r", asked(seed=0), resume=True):
         pass
 
 
 @pytest.mark.parametrize("name", ["result.json", "run.toml", "events.jsonl", "audit.json"])
 def test_pipes_and_links_in_a_run_are_refused(run, tmp_path, name):
     (run / name).unlink(missing_ok=True)
-    read = {"result.json": read_result, "run.toml": read_settings}.get(
+    read = {"result.json": read_result, "run.toml": read_asked}.get(
         name, lambda run: read_events(run / name)
     )
     if name == "audit.json":
@@ -175,7 +176,7 @@ LONG = "n" * 256
 def test_names_above_255_bytes_are_said(run, tmp_path):
     with fails("TB105", "the name is too long"):
         write_text(tmp_path / LONG, "x")
-    with fails("TB105", "the name is too long"), open_run(tmp_path / LONG, {"seed": 0}):
+    with fails("TB105", "the name is too long"), open_run(tmp_path / LONG, asked(seed=0)):
         pass
     with fails("TB110", "too long"):
         tb.load(tmp_path / LONG)

@@ -42,7 +42,7 @@ def test_three_orders_give_the_same_answer(text):
     """The interval began at .160, .229 and .135 for three orders of the same rows."""
     frame = table()
     first, *others = (
-        told(tb.fit(f, "known", text=text, preset="fast"))
+        told(tb.fit(f, "known", read=tb.Read(text=text), budget="fast"))
         for f in (frame, shuffled(frame, 1), shuffled(frame, 2))
     )
     for other in others:

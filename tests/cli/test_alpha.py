@@ -104,7 +104,7 @@ def test_typed_values_are_numbers_where_the_column_has_numbers(files, expected):
             "TB007 'dedpul' is not computed by group; overlap",
         ),
         (["--method", "bebe"], 2, "TB007 no method is called 'bebe'"),
-        (["--confidence", "95"], 2, "TB008 confidence must be a number in (0, 1); got 95.0."),
+        (["--confidence", "95"], 2, "TB008 --confidence must be a number in (0, 1); got 95.0."),
         (["--score", "scor"], 2, ' has no column "scor".'),
         (["--label", "town"], 1, 'TB002 column "town" has 3 values'),
         (["--engine", "ray"], 2, "Invalid value for '--engine'"),
@@ -204,7 +204,7 @@ def test_selective_labels_are_answered_for_scores_too(tmp_path):
     for wrong, code in (("0.5", 2), ("two", 2)):
         refused = CliRunner().invoke(main, [*given, "--gamma", wrong])
         assert refused.exit_code == code
-        assert "TB123" in refused.output
+        assert "TB008 --gamma must be one or more numbers ≥ 1" in refused.output
     by = CliRunner().invoke(main, [*given, "--gamma", "2", "--by", "known"])
     assert by.exit_code == 2
     assert "leave out --by" in by.output

@@ -246,7 +246,7 @@ def test_a_query_of_the_file_by_its_name_is_told_what_the_rows_are_called(tmp_pa
     asked = "--sql", "select * from claims"
     done = fit_call(tmp_path / "claims.csv", tmp_path / "run", *asked)
     assert done.stderr.startswith("TB113 the query fails on")
-    assert 'The rows of a file are called data: --sql "select * from data"' in done.stderr
+    assert "The rows of a file are called data: --sql 'select * from data'" in done.stderr
     assert "pg_class" not in done.stderr
 
 

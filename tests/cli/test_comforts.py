@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from asked import asked
 from click.testing import CliRunner
 from coded import fails
 
@@ -65,7 +66,7 @@ def test_weights_train_the_models_and_are_no_feature(made):
     stored = json.loads((folder / "run" / "result.json").read_text())
     assert stored["data"]["features"] == ["amount", "town"]
     frame = claims()
-    same = tb.fit(frame, "known", weight="w", preset="fast").estimate.alpha
+    same = tb.fit(frame, "known", read=tb.Read(weight="w"), budget="fast").estimate.alpha
     assert same == stored["estimate"]["alpha"]
     X = frame[["amount", "town"]].assign(town=(frame["town"] == "Ulm") * 1.0).to_numpy()
     plan = tb.learn.Plan(outer=3, inner=3, repeats=1)
@@ -89,14 +90,14 @@ def test_a_dry_run_refuses_what_the_fit_refuses(made):
 @pytest.mark.parametrize("bad", [[-1.0] * 240, ["much"] * 240, [0] * 240, [np.nan, *[1.0] * 239]])
 def test_bad_weights_are_refused(bad):
     with fails("TB012", 'the weights in "w"'):
-        tb.fit(claims().assign(w=bad), "known", weight="w")
+        tb.fit(claims().assign(w=bad), "known", read=tb.Read(weight="w"))
 
 
 @pytest.mark.parametrize(("bad", "said"), [(-2.5, "row 19 has -2.5"), (np.nan, "row 19 has none")])
 def test_the_first_bad_weight_is_shown(bad, said):
     weights = np.where(np.arange(240) == 18, bad, 1.0)
     with fails("TB012", said):
-        tb.fit(claims().assign(w=weights), "known", weight="w")
+        tb.fit(claims().assign(w=weights), "known", read=tb.Read(weight="w"))
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -150,7 +151,7 @@ def test_reprs_fit_on_a_line(fitted, made):
     shown = (
         fitted.estimate_, evidence, evidence.tails, open_table(folder / "a.csv"),
         open_table(folder / "a.csv").whole(), tb.data.fit_features(claims()),
-        tb.job.prepare(claims(), "known"), tb.TopBinDisplay.from_scores(*evidence.scores),
+        tb.job.prepare(asked(claims(), "known")), tb.TopBinDisplay.from_scores(*evidence.scores),
         tb.ScoreDisplay.from_scores(*evidence.scores), tb.core.read_labels([1, 0]),
     )  # fmt: skip
     for value in shown:

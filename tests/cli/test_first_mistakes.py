@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from asked import asked
 from click.testing import CliRunner
 from coded import fails
 from pictures import bars, folders
@@ -38,7 +39,7 @@ def test_an_unfinished_run_is_to_be_resumed(texts):
     told = said("fit", "t.csv", "--label", "x", "-o", "run")
     assert told.startswith('TB104 the folder "run" is there already, with a run that is')
     assert "--resume" in told
-    assert "--force (force=True), which discards" in told
+    assert "--force, which discards" in told
 
 
 @pytest.mark.parametrize("second", ["docs/yes", "docs/yes/", "./docs/yes"])
@@ -49,12 +50,12 @@ def test_the_same_folder_twice_is_refused(texts, second):
 
 
 def test_known_positives_inside_the_unlabeled_folder_are_left_out_there(texts):
-    data = prepare("docs", positives="docs/yes")
+    data = prepare(asked("docs", positives="docs/yes"))
     assert (data.labels.n_p, data.labels.n_u) == (4, 6)
     told = '4 files are also among the known positives in "docs/yes" and were left out'
     assert told in data.findings[0].sentence
     with fails("TB139", 'every file in "docs/yes"'):
-        prepare("docs/yes", positives="docs")
+        prepare(asked("docs/yes", positives="docs"))
 
 
 def test_own_scores_are_never_called_reversed():

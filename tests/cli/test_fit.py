@@ -122,7 +122,7 @@ def test_a_threshold_that_is_passed_exits_3(ran, folder):
         (["{t}", "--label", "case"], 1, "TB002"),
         (["{t}"], 2, "name a table and its --label"),
         (["--positives", "{t}"], 2, "--positives and --unlabeled"),
-        (["{t}", "--label", "known", "--review", "0"], 2, "TB008"),
+        (["{t}", "--label", "known", "--candidates", "0"], 2, "TB008"),
         (["{t}", "--label", "known", "--min-precision", "2"], 2, "TB008"),
         (["{t}", "--label", "known", "--confidence", "95"], 2, "TB008"),
         (["{t}", "--label", "known", "--sample", "0"], 2, "TB008"),

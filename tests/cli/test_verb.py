@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from topbin.cli import VERBS, main
-from topbin.cli.verb import Verb, as_options, screen
-from topbin.core.errors import InputError
+from topbin.cli.verb import Verb, screen
+from topbin.core.errors import InputError, option
 
 
 def test_names_in_brackets_are_printed_as_they_are(capsys):
@@ -17,10 +17,26 @@ def test_names_in_brackets_are_printed_as_they_are(capsys):
 
 
 def test_advice_is_in_the_words_of_the_command():
-    assert (
-        as_options("Likely: positive=2, negative='a b'") == "Likely: --positive 2 --negative 'a b'"
+    @click.command(cls=Verb)
+    def fails():
+        advice = f"{option('positive', 2)} {option('negative', 'a b')} {option('force', True)}"
+        raise InputError("TB002", f"the positive value: {advice} {option('image_size')}")
+
+    said = CliRunner().invoke(fails, []).stderr
+    assert said == (
+        "TB002 the positive value: --positive 2 --negative 'a b' --force --image-size\n"
     )
-    assert as_options("the positive value") == "the positive value"
+
+
+def test_long_help_is_for_those_who_ask():
+    short, long = (
+        CliRunner().invoke(main, ["fit", word]).stdout for word in ("--help", "--help-all")
+    )
+    assert "--candidates" in short
+    assert "--labeled-by" not in short
+    assert "--help-all" in short
+    assert "--labeled-by" in long
+    assert short.count("\n  --") + short.count("\n  -o") <= 22
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "bench"])  # that is a group

@@ -91,7 +91,7 @@ def test_engines_have_it(register, tmp_path, monkeypatch):
 def test_a_whole_job_shows_it_and_a_classifier_can_use_it(register):
     register("tails")
     frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]).assign(known=LABELS)
-    result = tb.fit(frame, "known", preset="fast")
+    result = tb.fit(frame, "known", budget="fast")
     assert "throwaway" in {other.method for other in result.methods}
     assert "throwaway 0.300" in result.agreement()
     assert "<td>throwaway" in result._repr_html_()

@@ -75,11 +75,11 @@ def test_three_values_show_counts_and_the_likely_reading():
     with pytest.raises(InputError, match="TB002") as caught:
         read_labels(s)
     assert "'yes' (4), 'no' (3), blank (2)" in caught.value.message
-    assert "positive='yes', negative='no'   (blank = unlabeled)" in caught.value.message
+    assert "positive='yes' negative='no'   (blank = unlabeled)" in caught.value.message
 
 
 def test_three_numbers_suggest_one_and_minus_one():
-    with pytest.raises(InputError, match=r"positive=1, negative=-1   \(0 = unlabeled\)"):
+    with pytest.raises(InputError, match=r"positive=1 negative=-1   \(0 = unlabeled\)"):
         read_labels([1, 0, -1])
 
 
@@ -94,7 +94,7 @@ def test_a_zero_is_not_guessed_to_be_negative():
 def test_no_guess_is_made_without_a_reason(s):
     with pytest.raises(InputError, match="TB002") as caught:
         read_labels(s)
-    assert caught.value.message.endswith('Which means "positive"? Say it with positive=VALUE')
+    assert caught.value.message.endswith('Which means "positive"? Say which value it is: positive=')
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_a_fit_with_an_encoder(tmp_path, counted):
     texts = [f"the {' '.join(rng.choice(words[bool(g)], 6))} nr {i}" for i, g in enumerate(good)]
     frame = pd.DataFrame({"review": texts, "known": good & (rng.random(300) < 0.5)})
     place = folder(tmp_path)
-    result = tb.fit(frame, "known", encoder=str(place), preset="fast")
+    result = tb.fit(frame, "known", read=tb.Read(encoder=str(place)), budget="fast")
     assert '1 text ("review")' in result.summary()
     assert result.data.X.shape == (300, 2)
     assert result.explain(5).names == ("review",)

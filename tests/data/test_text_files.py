@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from asked import asked
 from click.testing import CliRunner
 from coded import fails
 
@@ -52,11 +53,11 @@ def test_two_folders_give_an_answer(docs, monkeypatch):
 
 
 def test_the_screen_says_what_folders_have_beside_texts(docs):
-    assert not prepare(docs / "rest", positives=docs / "yes").findings
+    assert not prepare(asked(docs / "rest", positives=docs / "yes")).findings
     (docs / "yes" / "scan.pdf").write_bytes(b"%PDF")
     (docs / "rest" / "notes.md").write_text("no text")
     (docs / "rest" / "empty.txt").write_text("")
-    lines = prepare(docs / "rest", positives=docs / "yes").lines()
+    lines = prepare(asked(docs / "rest", positives=docs / "yes")).lines()
     told = "2 files in folders of texts were skipped because they do not end in .txt."
     assert f"noticed         other-files: {told}" in lines
     told = "1 text file is empty; it counts as a row."

@@ -141,7 +141,7 @@ def test_what_is_wrong_with_vectors(tmp_path):
     with fails("TB109", 'column "v" had vectors of 6 numbers in the fit and has 2 now'):
         features.encode(pd.DataFrame({"v": [[1.0, 2.0]]}))
     with fails("TB142", "not to two tables"):
-        tb.fit(VECTORS, positives=VECTORS.copy(), embeddings=VECTORS)
+        tb.fit(VECTORS, positives=VECTORS.copy(), read=tb.Read(embeddings=VECTORS))
     with fails("TB115", 'has a column "embedding" already'):
         attach_whole(Batch.from_frame(pd.DataFrame({"embedding": list(VECTORS)})), VECTORS)
     with fails("TB142", "must have one column of vectors, or numbers only"):

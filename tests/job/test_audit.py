@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from asked import asked
 from claims import claims, fitted, small_run
 from click.testing import CliRunner
 from coded import fails
@@ -122,7 +123,7 @@ def test_the_file_says_how_its_rows_were_drawn(run, tmp_path, n, words):
 def test_columns_of_a_frame_that_no_file_would_have(tmp_path):
     frame = claims().assign(**{"row": 7, "Amount": 1.5, "": "x", "tags": [["a"]] * 400})
     frame.loc[3, "Amount"] = np.nan
-    run = tb.fit(frame, "known", id="case", preset="fast").save(tmp_path / "run")
+    run = tb.fit(frame, "known", id="case", budget="fast").save(tmp_path / "run")
     draw_audit(run, 5, tmp_path / "a.csv")
     drawn = pd.read_csv(tmp_path / "a.csv")
     assert (claims().iloc[drawn["row"] - 1]["case"].tolist()) == drawn["case"].tolist()
@@ -131,7 +132,7 @@ def test_columns_of_a_frame_that_no_file_would_have(tmp_path):
 
 def test_a_run_that_starts_over_leaves_no_rows_of_the_last_one(run):
     assert (run / "unlabeled.parquet").exists()
-    with open_run(run, {"seed": 1}, force=True):
+    with open_run(run, asked(seed=1), force=True):
         assert not (run / "unlabeled.parquet").exists()
 
 
@@ -233,7 +234,7 @@ def test_a_file_that_contradicts_earlier_answers_needs_force(run, tmp_path):
 
 
 def test_an_audit_of_another_run_is_refused(run, tmp_path):
-    other = tb.fit(claims(seed=7), "known", id="case", preset="fast").save(tmp_path / "other")
+    other = tb.fit(claims(seed=7), "known", id="case", budget="fast").save(tmp_path / "other")
     draw_audit(other, 20, tmp_path / "a.csv", seed=3)
     draw_audit(run, 20, tmp_path / "b.csv")
     filled(tmp_path / "a.csv")

@@ -67,7 +67,7 @@ def read(monkeypatch):
 
 
 def test_a_small_job_counts_tails_twice_however_often_it_is_read(built, frame):
-    result = tb.fit(frame, "known", preset="fast")
+    result = tb.fit(frame, "known", budget="fast")
     assert built == [(100, 200), (100, 200)]  # the first estimate and the careful one
     result.summary()
     result.to_dict()
@@ -81,18 +81,18 @@ def test_a_small_job_counts_tails_twice_however_often_it_is_read(built, frame):
 
 def test_a_job_reads_each_column_and_the_labels_once(read, frame, tmp_path):
     once = {"x": 1, "town": 1, "day": 1, "labels known": 1}
-    tb.fit(frame, "known", preset="fast")
+    tb.fit(frame, "known", budget="fast")
     assert read == once
     read.clear()
     frame.to_csv(tmp_path / "t.csv", index=False)
-    result = tb.fit(tmp_path / "t.csv", "known", preset="fast")
+    result = tb.fit(tmp_path / "t.csv", "known", budget="fast")
     result.save(tmp_path / "run")
     assert read == {**once, "file": 1}
 
 
 def test_a_sampled_job_passes_over_the_file_three_times(read, built, frame, tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
-    result = tb.fit(tmp_path / "t.csv", "known", preset="fast", sample=40)
+    result = tb.fit(tmp_path / "t.csv", "known", budget=tb.Budget(preset="fast", sample=40))
     assert read["file"] == 3  # count the labels, draw, count the rest
     assert read["x"] == 4  # of the rows to train on, of two other samples, of the rest
     assert built == [(100, 40)]  # the first estimate; the other tails are counted in the pass
@@ -101,12 +101,12 @@ def test_a_sampled_job_passes_over_the_file_three_times(read, built, frame, tmp_
 
 def test_a_path_gives_the_same_answer_as_its_frame(frame, tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
-    here, there = (tb.fit(f, "known", preset="fast") for f in (frame, tmp_path / "t.parquet"))
+    here, there = (tb.fit(f, "known", budget="fast") for f in (frame, tmp_path / "t.parquet"))
     assert there.estimate == here.estimate
     assert there.data.sources == [str(tmp_path / "t.parquet")]
     assert here.data.sources == ["the frame"]
     two = frame.drop(columns="known")
     known = frame["known"].to_numpy()
-    pair = tb.fit(two[~known], positives=two[known], preset="fast")
+    pair = tb.fit(two[~known], positives=two[known], budget="fast")
     assert pair.estimate == here.estimate  # the positives are first in both
     assert pair.candidates()["row"].tolist() == (here.candidates()["row"] - 100).tolist()

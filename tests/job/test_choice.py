@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from asked import asked
 from scipy.sparse import csr_array
 from scipy.special import logit
 from sklearn.metrics import roc_auc_score
@@ -38,7 +39,7 @@ def by_words():
     rng = np.random.default_rng(0)
     good = np.arange(500) % 2 == 0
     frame = pd.DataFrame({"note": notes(good), "x": rng.normal(size=500)})
-    return tb.fit(frame.assign(known=good & (rng.random(500) < 0.5)), "known", preset="fast")
+    return tb.fit(frame.assign(known=good & (rng.random(500) < 0.5)), "known", budget="fast")
 
 
 def chosen(result):
@@ -69,7 +70,7 @@ def test_for_words_trees_must_be_clearly_better(monkeypatch, trees, expected):
     monkeypatch.setattr(choices, "pu_auc", lambda *_: SimpleNamespace(value=next(found)))
     good = np.arange(120) % 2 == 0
     frame = pd.DataFrame({"note": notes(good), "known": good & (np.arange(120) < 80)})
-    choice = choose_model(prepare(frame, "known", text="note"), 0, {})
+    choice = choose_model(prepare(asked(frame, "known", text="note")), 0, {})
     assert choice.name == expected
     assert choice.auc == {"linear": 0.7, "trees": trees}
 
@@ -91,7 +92,7 @@ def test_what_no_linear_model_sees_is_for_trees(tmp_path):
     good = x[:, 0] * x[:, 1] > 0
     frame = pd.DataFrame({"note": notes(rng.random(400) < 0.5), "a": x[:, 0], "b": x[:, 1]})
     known = good & (rng.random(400) < 0.5)
-    data = prepare(frame.assign(known=known), "known")
+    data = prepare(asked(frame.assign(known=known), "known"))
     choice = choose_model(data, 0, {})
     assert choice.name == "trees"
     assert choice.auc["trees"] > choice.auc["linear"]
@@ -108,12 +109,12 @@ def test_what_no_linear_model_sees_is_for_trees(tmp_path):
 
 def test_a_table_without_text_has_no_choice():
     frame = pd.DataFrame({"x": np.arange(200) % 90, "known": np.arange(200) < 60})
-    assert choose_model(prepare(frame, "known"), 0, {}) is None
+    assert choose_model(prepare(asked(frame, "known")), 0, {}) is None
 
 
 def ranked(frame, known, good):
     """How well the linear model of a table ranks its unlabeled rows after rounds of discarding."""
-    data = prepare(frame.assign(known=known), "known", text="note")
+    data = prepare(asked(frame.assign(known=known), "known", text="note"))
     model, plan = text_models(data.X)["linear"], Plan(outer=3, inner=3, repeats=1)
     fit = crossfit(model, data.X, data.labels.is_positive, TEDN, plan=plan, new_rows=False)
     return roc_auc_score(good[~known], fit.scores[~known])

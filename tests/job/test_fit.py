@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from asked import fit, listing
 from tumours import TRUTH, tumours
 
 import topbin as tb
@@ -20,7 +21,7 @@ from topbin.store.schema import misfit
 
 @pytest.fixture(scope="module")
 def result():
-    return tb.fit(tumours(), "known", id="case", preset="fast", review=60)
+    return tb.fit(tumours(), "known", id="case", budget="fast", candidates=60)
 
 
 def test_the_truth_lies_in_the_interval(result):
@@ -64,7 +65,7 @@ def test_a_wanted_precision_chooses_the_rows(result):
 
 
 def test_a_precision_out_of_reach_loses_nothing(result):
-    asked = replace(result, min_precision=0.999)
+    asked = listing(result, candidates=60, min_precision=0.999)
     assert asked.picked().rows == 60
     assert "no threshold has an estimated precision that is 0.999" in asked.summary()
     with pytest.raises(InputError, match="TB008"):
@@ -94,7 +95,7 @@ def test_the_summary_answers_in_order(result):
 
 def test_the_summary_says_how_the_table_was_read():
     frame = tumours().assign(known=lambda f: f["known"] == 1, town="Bern")
-    text = tb.fit(frame, "known", preset="fast").summary()
+    text = tb.fit(frame, "known", budget="fast").summary()
     assert 'left out        "town" is the same in every row.' in text
     assert 'left out        "case" looks like an identifier' in text
     assert 'False is read as "unknown", not as "negative"' in text
@@ -143,9 +144,9 @@ def test_a_saved_run_can_be_read_back(result, tmp_path):
 def test_every_kind_of_frame_and_label_gives_the_same_answer(result):
     words = tumours()
     words["known"] = words["known"].map({1: "yes", 0: None})
-    found = tb.fit(words, "known", positive="yes", id="case", preset="fast")
+    found = tb.fit(words, "known", positive="yes", id="case", budget="fast")
     assert found.estimate.alpha == result.estimate.alpha
-    found = tb.fit(pl.from_pandas(tumours()), "known", id="case", preset="fast")
+    found = tb.fit(pl.from_pandas(tumours()), "known", id="case", budget="fast")
     assert found.estimate.alpha == result.estimate.alpha
 
 
@@ -153,7 +154,7 @@ def test_known_negatives_serve_no_training(result):
     frame = tumours()
     more = frame.sample(30, random_state=0).assign(known=-1)
     found = tb.fit(
-        pd.concat([frame, more]), "known", positive=1, negative=-1, id="case", preset="fast"
+        pd.concat([frame, more]), "known", positive=1, negative=-1, id="case", budget="fast"
     )
     assert found.estimate.n_u == 469
     assert found.estimate.alpha == result.estimate.alpha
@@ -185,7 +186,7 @@ def test_an_interrupt_keeps_the_first_estimate(monkeypatch):
 
 def test_a_leaking_column_is_noticed():
     frame = tumours().assign(inspector=lambda f: f["known"] * 7.5)
-    found = tb.fit(frame, "known", id="case", preset="fast")
+    found = tb.fit(frame, "known", id="case", budget="fast")
     assert [f.column for f in found.data.findings if f.code == "leak"] == ["inspector"]
     assert "noticed         leak" in found.summary()
     assert 'leave it out: --drop inspector (drop=["inspector"]).' in found.summary()
@@ -193,14 +194,14 @@ def test_a_leaking_column_is_noticed():
     stored = found.to_dict()
     assert "leak" in [alarm["code"] for alarm in stored["estimate"]["alarms"]]
     assert "not to be trusted" in found._repr_html_()
-    again = tb.fit(frame, "known", id="case", preset="fast", drop=["inspector"])
+    again = tb.fit(frame, "known", id="case", budget="fast", drop=["inspector"])
     assert "leak" not in again.summary()
 
 
 def test_known_positives_among_the_unlabeled_ring_the_alarm():
     known = tumours()[lambda f: f["known"] == 1]
     both = pd.concat([tumours(), known.assign(known=0)])
-    found = tb.fit(both, "known", id="case", preset="fast")
+    found = tb.fit(both, "known", id="case", budget="fast")
     for estimate in (found.estimate, found.first):
         assert "shared-rows" in [alarm.code for alarm in estimate.alarms]
     assert "100 distinct positive rows are also in the unlabeled data" in found._repr_html_()
@@ -209,7 +210,7 @@ def test_known_positives_among_the_unlabeled_ring_the_alarm():
 def test_few_positives_get_a_range():
     frame = tumours()
     few = frame[(frame["known"] == 0) | (frame["known"].cumsum() <= 20)]
-    found = tb.fit(few, "known", id="case", preset="fast")
+    found = tb.fit(few, "known", id="case", budget="fast")
     assert repr(found).startswith("<Result: α between ")
     text = found.summary()
     assert "too few for one number" in text
@@ -225,7 +226,7 @@ def test_few_positives_get_a_range():
         ({"label": "knwon"}, "TB103"),
         ({"label": None}, "TB008"),
         ({"preset": "slow"}, "TB008"),
-        ({"review": 0}, "TB008"),
+        ({"candidates": 0}, "TB008"),
         ({"min_precision": 2}, "TB008"),
         ({"confidence": 95}, "TB008"),
         ({"time_limit": 0}, "TB008"),
@@ -238,5 +239,5 @@ def test_few_positives_get_a_range():
 )
 def test_wrong_use_is_refused_by_code(options, code):
     with pytest.raises(InputError) as caught:
-        tb.fit(tumours(), **{"label": "known", **options})
+        fit(tumours(), **{"label": "known", **options})
     assert caught.value.code == code

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from asked import asked
 from click.testing import CliRunner
 from coded import fails
 from pictures import bars, folders
@@ -23,7 +24,6 @@ from topbin.job.audits.audit import audit
 from topbin.job.audits.refit import refit_audit
 from topbin.job.audits.review import open_review
 from topbin.job.files import write_report
-from topbin.job.images import ImageOptions
 from topbin.job.prepare import prepare
 from topbin.job.score import score_files
 from topbin.learn.classifiers import images as nets
@@ -180,13 +180,12 @@ def test_a_source_that_has_no_image_is_told_what_the_run_reads(made, tmp_path):
 
 def test_known_positives_inside_the_unlabeled_folder_are_left_out_there(tmp_path):
     folders(tmp_path, 3, 5)
-    options = ImageOptions()
-    data = prepare(tmp_path, positives=tmp_path / "known", images=options)
+    data = prepare(asked(tmp_path, positives=tmp_path / "known"))
     assert (data.labels.n_p, data.labels.n_u) == (3, 5)
     assert data.findings[0].code == "shared-files"
     assert data.findings[0].sentence.startswith("3 files are also among the known positives")
     with fails("TB139", "every file in"):
-        prepare(tmp_path / "known", positives=tmp_path, images=options)
+        prepare(asked(tmp_path / "known", positives=tmp_path))
 
 
 def test_audit_and_review_show_pictures_of_the_run_alone(made):
@@ -235,13 +234,13 @@ def test_arrays_lists_frames_and_tables_are_one_road(tmp_path):
     assert isinstance(one.data.X, Images)
     paths = [str(p) for name in ("known", "rest") for p in sorted((tmp_path / name).iterdir())]
     frame = pd.DataFrame({"file": paths, "y": y, "other": np.append(y[:40], truth)})
-    found = tb.fit(frame, "y", image="file")
+    found = tb.fit(frame, "y", read=tb.Read(image="file"))
     assert [column.name for column in found.data.encoder.dropped] == ["other"]
     listed = tb.fit(paths, y)
     assert listed.estimate.alpha == found.estimate.alpha
     frame["file"] = [p.removeprefix(f"{tmp_path}/") for p in paths]
     frame.to_csv(tmp_path / "t.csv", index=False)
-    table = tb.fit(tmp_path / "t.csv", "y", image="file")
+    table = tb.fit(tmp_path / "t.csv", "y", read=tb.Read(image="file"))
     assert table.estimate.alpha == found.estimate.alpha
     own = set(frame["file"])
     assert set(table.candidates()["file"]) <= own  # as the table has them
@@ -271,21 +270,21 @@ def test_what_cannot_be_done_with_images_is_refused(tmp_path):
     with fails("TB131", "text"):
         tb.fit(rest, positives=tmp_path / "text")
     with fails("TB132", "a.png"):
-        tb.fit(rest, positives=tmp_path / "text", bad_images="refuse")
+        tb.fit(rest, positives=tmp_path / "text", read=tb.Read(bad_images="refuse"))
     for name in ("é 001.png", "é 002.png"):
         (known / name).unlink()
     with fails("TB003"):
         tb.fit(rest, positives=known)
     with fails("TB136"):
-        tb.fit(rest, positives=known, sample=10)
+        tb.fit(rest, positives=known, budget=tb.Budget(sample=10))
     with fails("TB136", "subtypes"):
-        tb.fit(bars(9, True), positives=bars(9, True, 1), subtypes=True)
+        tb.fit(bars(9, True), positives=bars(9, True, 1), labeling=tb.Labeling(subtypes="report"))
     with fails("TB008"):
         tb.fit(rest)
-    with fails("TB007", "bad_images"):
-        tb.fit(rest, positives=known, bad_images="ignore")
-    with fails("TB134"):
-        tb.fit(rest, positives=known, image_size=4)
+    with fails("TB008", "bad_images"):
+        tb.fit(rest, positives=known, read=tb.Read(bad_images="ignore"))
+    with fails("TB008", "image_size"):
+        tb.fit(rest, positives=known, read=tb.Read(image_size=4))
     with fails("TB134", "different"):
         tb.fit(bars(3, True), positives=bars(3, True, side=9))
     with fails("TB005"):
@@ -293,13 +292,17 @@ def test_what_cannot_be_done_with_images_is_refused(tmp_path):
     frame = pd.DataFrame({"path": ["../a.png", "b.png"], "n": [1, 2], "y": [1, 0]})
     frame.to_csv(rest / "t.csv", index=False)
     with fails("TB133"):
-        tb.fit(rest / "t.csv", "y", image="path")
+        tb.fit(rest / "t.csv", "y", read=tb.Read(image="path"))
     with fails("TB135"):
-        tb.fit(rest / "t.csv", "y", image="n")
+        tb.fit(rest / "t.csv", "y", read=tb.Read(image="n"))
     with fails("TB103"):
-        tb.fit(rest / "t.csv", "y", image="pth")
+        tb.fit(rest / "t.csv", "y", read=tb.Read(image="pth"))
     with fails("TB131", "No such file"):
-        tb.fit(frame.assign(path=["a.png", None]), "y", image="path", image_root=str(tmp_path))
+        tb.fit(
+            frame.assign(path=["a.png", None]),
+            "y",
+            read=tb.Read(image="path", image_root=str(tmp_path)),
+        )
 
 
 def test_a_run_goes_on_after_a_time_limit_and_leaves_the_same(tmp_path):

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from coded import fails
 
 import topbin as tb
+from topbin import Labeling, Listing
 from topbin.cli import main
-from topbin.store import read_result, read_settings
+from topbin.store.runs import read_asked, read_result
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +27,11 @@ def visits():
 
 def test_labeled_by_is_in_the_folder_and_in_the_report(visits, tmp_path):
     visits.to_csv(tmp_path / "t.csv", index=False)
-    options = ["--label", "coded", "--labeled-by", "site", "--preset", "fast", "--review", "20"]
+    options = ["--label", "coded", "--labeled-by", "site", "--preset", "fast", "--candidates", "20"]
     run = tmp_path / "run"
     done = CliRunner().invoke(main, ["fit", str(tmp_path / "t.csv"), *options, "-o", str(run)])
     assert done.exit_code == 0, done.output
-    assert read_settings(run)["labeled_by"] == ["site"]
+    assert read_asked(run).labeling.labeled_by == ("site",)
     found, page = read_result(run), (run / "report.html").read_text()
     assert found["labeling"]["kind"] == "propensity"
     assert found["labeling"]["labeled_by"] == ["site"]
@@ -47,7 +48,10 @@ def test_labeled_by_is_in_the_folder_and_in_the_report(visits, tmp_path):
 
 def test_subtypes_are_told_beside_the_ordinary_estimate(visits):
     rows = visits[["x", "coded"]]
-    plain, asked = (tb.fit(rows, "coded", preset="fast", subtypes=s) for s in (False, True))
+    plain, asked = (
+        tb.fit(rows, "coded", budget="fast", labeling=tb.Labeling(subtypes=s))
+        for s in (None, "report")
+    )
     assert asked.classifier.alpha_ == plain.classifier.alpha_
     assert plain.labeling is None
     assert "labeling" not in plain.to_dict()
@@ -62,7 +66,7 @@ def test_subtypes_that_count_are_told_without_what_needs_random_labels():
     kind = np.repeat([0, 1, 2], 200)
     rows = pd.DataFrame({"x": rng.normal(np.array([6.0, -6.0, 0.0])[kind])})
     rows["known"] = (rng.random(600) < np.array([0.8, 0.2, 0.0])[kind]).astype(int)
-    found = tb.fit(rows, "known", method="subtypes", preset="fast")
+    found = tb.fit(rows, "known", labeling=tb.Labeling(subtypes="correct"), budget="fast")
     assert found.evidence.weight_p is not None
     page, stored = found._repr_html_(), found.to_dict()
     assert "How good is the ranking?" not in page
@@ -77,7 +81,7 @@ def test_subtypes_that_count_are_told_without_what_needs_random_labels():
 def test_an_estimate_survives_subtypes_that_cannot_be_read(visits):
     rows = visits[["x", "coded"]]
     few = rows[rows["coded"].eq(0) | (rows["coded"].cumsum() < 40)]
-    found = tb.fit(few, "coded", preset="fast", subtypes=True)
+    found = tb.fit(few, "coded", budget="fast", labeling=tb.Labeling(subtypes="report"))
     assert found.to_dict()["labeling"]["kind"] == "unread"
     assert "subtypes        could not be read: subtypes need at least 50" in found.summary()
     assert "The subtypes could not be read" in found._repr_html_()
@@ -85,24 +89,24 @@ def test_an_estimate_survives_subtypes_that_cannot_be_read(visits):
 
 def test_misuse_is_refused_before_any_work(visits):
     def fit(**options):
-        tb.fit(visits, "coded", preset="fast", **options)
+        tb.fit(visits, "coded", budget="fast", **options)
 
-    with fails("TB008", "tedn, subtypes"):
-        fit(method="pulsnar")
+    with fails("TB008", "'report', 'correct'"):
+        fit(labeling=Labeling(subtypes="pulsnar"))
     with fails("TB126", "leave one out"):
-        fit(method="subtypes", labeled_by="site")
+        fit(labeling=Labeling(subtypes="correct", labeled_by="site"))
     with fails("TB126", "leave one out"):
-        fit(subtypes=True, labeled_by="site")
+        fit(labeling=Labeling(subtypes="report", labeled_by="site"))
     with fails("TB126", "gamma"):
-        fit(labeled_by="site", gamma=2)
-    with fails("TB126", "min_precision needs an interval"):
-        fit(labeled_by="site", min_precision=0.9)
+        fit(labeling=Labeling(labeled_by="site", gamma=2))
+    with fails("TB126", "min_precision= needs an interval"):
+        fit(labeling=Labeling(labeled_by="site"), candidates=Listing(min_precision=0.9))
     with fails("TB126", "the label itself"):
-        fit(labeled_by="coded")
+        fit(labeling=Labeling(labeled_by="coded"))
     with fails("TB103", "sites"):
-        fit(labeled_by=["sites"])
+        fit(labeling=Labeling(labeled_by=["sites"]))
     with fails("TB126", "same in every row"):
-        fit(labeled_by=["land"])
+        fit(labeling=Labeling(labeled_by=["land"]))
 
 
 @pytest.mark.parametrize("limit", ["--max-alpha", "--min-precision"])
@@ -117,8 +121,8 @@ def test_limits_that_need_an_interval_are_refused(visits, tmp_path, limit):
 
 def test_groups_without_an_interval_are_told_with_one_number_and_no_interval(visits):
     found = tb.fit(
-        visits.assign(who=np.arange(500) // 5), "coded", labeled_by="site", group="who",
-        preset="fast",
+        visits.assign(who=np.arange(500) // 5), "coded", group="who", budget="fast",
+        labeling=tb.Labeling(labeled_by="site"),
     )  # fmt: skip
     n_p, estimate = visits["coded"].sum(), found.estimate
     assert any(f"together; {n_p} known positives are worth" in note for note in estimate.notes)
@@ -133,4 +137,4 @@ def test_groups_without_an_interval_are_told_with_one_number_and_no_interval(vis
 def test_a_sample_is_refused(visits):
     many = pd.concat([visits] * 4)
     with fails("TB126", "sample"):
-        tb.fit(many, "coded", labeled_by="site", sample=100)
+        tb.fit(many, "coded", labeling=tb.Labeling(labeled_by="site"), budget=tb.Budget(sample=100))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from asked import fit
 
 import topbin as tb
 from topbin.core.defaults import RANGE_ONLY
@@ -58,11 +59,11 @@ class Audited(NamedTuple):
 @pytest.fixture(scope="module", params=range(RUNS))
 def made(request):
     rng = np.random.default_rng(request.param)
-    asked = {"review": int(rng.choice([1, 20, 100]))}
+    asked = {"candidates": int(rng.choice([1, 20, 100]))}
     if rng.random() < 0.3:
         asked["min_precision"] = float(rng.choice([0.3, 0.8]))
     frame, is_positive = table(rng)
-    return tb.fit(frame, "known", preset="fast", seed=request.param, **asked), is_positive
+    return fit(frame, "known", preset="fast", seed=request.param, **asked), is_positive
 
 
 @pytest.fixture(scope="module")
@@ -213,8 +214,9 @@ def test_the_candidates(result):
     for text, end in zip(texts, ("", "_low", "_high"), strict=True):
         assert text is None or near(number(text), 100 * listed[f"precision{end}"], text)
     assert picked.precision == pytest.approx(frame["probability"].mean(), abs=1e-4)
-    if result.min_precision and picked.why.startswith("estimated precision at"):
-        assert picked.precision_low >= result.min_precision
+    wanted = result.request.listing.min_precision
+    if wanted and picked.why.startswith("estimated precision at"):
+        assert picked.precision_low >= wanted
 
 
 def test_what_if(result):

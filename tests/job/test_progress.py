@@ -11,7 +11,7 @@ import topbin as tb
 from topbin.core import AlphaEstimate
 from topbin.job.progress import Event, Forecast, shown, work_of
 from topbin.learn import Plan
-from topbin.learn.defaults import FIRST
+from topbin.learn.defaults import FIRST, PRESETS
 
 PLAN = Plan(outer=3, inner=2, repeats=1)
 
@@ -63,12 +63,12 @@ def test_a_log_gets_a_forecast_and_a_line_per_quarter():
 
 
 def test_verbose_says_the_same_from_python_and_changes_nothing(capsys, monkeypatch):
-    monkeypatch.setitem(tb.fit.__globals__, "preset_plan", lambda _: Plan(2, 2, 1, 1, 1))
+    monkeypatch.setitem(PRESETS, "good", Plan(2, 2, 1, 1, 1))
     x = np.random.default_rng(0).normal(np.repeat([4, 0], 60))
     frame = pd.DataFrame({"x": x, "known": np.arange(120) < 40})
     quiet, events = tb.fit(frame, "known"), []
     assert capsys.readouterr().out == ""
-    loud = tb.fit(frame, "known", verbose=True, on_event=events.append)
+    loud = tb.fit(frame, "known", budget=tb.Budget(verbose=True, on_event=events.append))
     said = capsys.readouterr().out
     assert said.startswith("first estimate  between ")
     assert "refining        3 of 3 steps" in said

@@ -31,7 +31,7 @@ def table(n=300):
 @pytest.fixture(scope="module")
 def result():
     return tb.fit(table().assign(pay=lambda f: f["pay"].where(f.index % 2 == 0, "1,000")), "known",
-                  preset="fast")  # fmt: skip
+                  budget="fast")  # fmt: skip
 
 
 def test_the_screen_says_how_columns_were_read(result):
@@ -83,7 +83,7 @@ def test_no_signal_leads_the_summary():
 def test_without_signal_nothing_is_promised_of_the_candidates():
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"x": rng.normal(size=400), "known": np.arange(400) < 120})
-    found = tb.fit(frame, "known", preset="fast")
+    found = tb.fit(frame, "known", budget="fast")
     assert found.estimate.has_no_signal
     assert found.picked().precision is None
     assert "their precision cannot be estimated" in found.summary()

@@ -18,7 +18,7 @@ from topbin.store.runs import read_result
 @pytest.fixture
 def run(tmp_path):
     claims().to_csv(tmp_path / "t.csv", index=False)
-    return tb.fit(tmp_path / "t.csv", "known", id="case", preset="fast").save(tmp_path / "run")
+    return tb.fit(tmp_path / "t.csv", "known", id="case", budget="fast").save(tmp_path / "run")
 
 
 def truth():
@@ -109,7 +109,9 @@ def test_changed_rows_and_rows_that_are_not_unlabeled_are_refused(run, tmp_path)
 def test_weights_of_rows_count_in_a_refit_and_it_says_so(tmp_path, monkeypatch):
     frame = claims().assign(count=np.arange(len(claims())) % 3 + 1.0)
     frame.to_csv(tmp_path / "t.csv", index=False)
-    fit = tb.fit(tmp_path / "t.csv", "known", id="case", preset="fast", weight="count")
+    fit = tb.fit(
+        tmp_path / "t.csv", "known", id="case", budget="fast", read=tb.Read(weight="count")
+    )
     opened, seen = tb.audit(fit.save(tmp_path / "run")), []
     rows = opened.draw(20)["row"]
     opened.record({row: bool(truth()[row - 1]) for row in rows})

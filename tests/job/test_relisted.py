@@ -6,6 +6,7 @@ import hashlib
 import numpy as np
 import pandas as pd
 import pytest
+from asked import fit
 from claims import claims, fitted, small_run
 from coded import fails
 
@@ -142,8 +143,8 @@ def test_a_second_audit_starts_from_the_scores_not_from_the_first_list(run):
 
 def test_rows_outside_a_sample_are_listed_by_the_probability_that_they_had(tmp_path):
     claims(900, seed=5).to_parquet(tmp_path / "rows.parquet")
-    asked = {"id": "case", "preset": "fast", "sample": 200, "review": 40}
-    run = tb.fit(tmp_path / "rows.parquet", "known", **asked).save(tmp_path / "run")
+    asked = {"id": "case", "preset": "fast", "sample": 200, "candidates": 40}
+    run = fit(tmp_path / "rows.parquet", "known", **asked).save(tmp_path / "run")
     before = pd.read_csv(run / CANDIDATES)
     is_positive = (claims(900, seed=5)["amount"] > 1.5).to_numpy()
     for n in (60, 40):

@@ -53,10 +53,9 @@ def test_an_open_draw_continues_and_a_finished_one_is_followed_by_another(run, r
 
 def test_the_page_asks_what_yes_means(review):
     assert review.question == "Is this row positive: known = True?"
-    frames = {"positives": ["a frame"], "unlabeled": ["a frame"]}
-    assert job.question_of({}, frames) == "Is this row positive, like the known ones?"
+    assert job.question_of({}, ["a frame"]) == "Is this row positive, like the known ones?"
     texts = {"features": ["text"], "id": "file"}
-    asked = job.question_of(texts, {"positives": "docs/yes"})
+    asked = job.question_of(texts, ["docs/yes"])
     assert asked == 'Is this text positive, like those in "docs/yes"?'
 
 
@@ -199,7 +198,9 @@ def test_the_interval_holds_at_every_moment(share):
 
 def test_the_second_draw_from_files_continues_with_its_own_rows(tmp_path):
     claims(900, seed=5).to_parquet(tmp_path / "rows.parquet")
-    fit = tb.fit(tmp_path / "rows.parquet", "known", id="case", preset="fast", sample=200)
+    fit = tb.fit(
+        tmp_path / "rows.parquet", "known", id="case", budget=tb.Budget(preset="fast", sample=200)
+    )
     run = fit.save(tmp_path / "run")
     for n in (300, 150):  # so many that the second draw meets rows of the first
         review = open_review(run, n=n)

@@ -7,6 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from asked import asked as asks
+from asked import fit, listing
 from click.testing import CliRunner
 
 import topbin as tb
@@ -45,9 +47,14 @@ def write(folder, frame, cuts=(3000, 3001, 3001), group=1500):
     return str(folder / "*.parquet")
 
 
+def opened_as(source, label):
+    request = asks(source, label)
+    return open_labeled(request.rows, request.read)
+
+
 def sampled(files, engine=ENGINE, **more):
     asked = {"sample": 1200, "preset": "fast", "id": "case", "drop": ["truth"], **more}
-    return tb.fit(files, "known", engine=engine, **asked)
+    return fit(files, "known", engine=engine, **asked)
 
 
 @pytest.fixture(scope="module")
@@ -104,17 +111,16 @@ def test_candidates_are_the_best_of_all_unlabeled_rows(result):
 
 def test_more_rows_of_a_precision_than_are_kept_is_said(result):
     assert "rows reach it, and only the first are listed" in result.picked(min_precision=0.3).why
-    from dataclasses import replace
 
-    assert replace(result, min_precision=0.999).picked().rows == 100
-    assert replace(result, min_precision=0.3).picked().rows == 1000
+    assert listing(result, min_precision=0.999).picked().rows == 100
+    assert listing(result, min_precision=0.3).picked().rows == 1000
 
 
 def test_the_sample_is_drawn_by_place_alone(files, tmp_path, monkeypatch):
     other = write(tmp_path / "in", table(), (77,), group=50)
     drawn = []
     for source in (files, other):
-        opened = count_labels(ENGINE, open_labeled(source, "known"))
+        opened = count_labels(ENGINE, opened_as(source, "known"))
         drawn.append(draw(ENGINE, opened, 500, seed=3))
         monkeypatch.setattr(table_module, "PART_ROWS", 100)
     first, second = drawn
@@ -157,18 +163,20 @@ def test_a_table_of_positives_beside_unlabeled_files(tmp_path):
     frame[known].to_parquet(tmp_path / "p.parquet", index=False)
     files = write(tmp_path / "in", frame[~known])
     asked = {"positives": tmp_path / "p.parquet", "preset": "fast", "id": "case"}
-    result = tb.fit(files, sample=1200, **asked)
+    result = fit(files, sample=1200, **asked)
     assert (result.estimate.n_p, result.estimate.n_u) == (300, 5600)
     assert 0.2 < result.estimate.alpha < 0.4
     assert result.data.label is None
     frame.assign(extra=1)[known].to_parquet(tmp_path / "p.parquet", index=False)
     with pytest.raises(InputError, match="TB106 the tables have different columns"):
-        tb.fit(files, sample=1200, **asked)
+        fit(files, sample=1200, **asked)
 
 
 def test_files_that_fit_in_memory_are_read_whole(tmp_path):
     frame = table(n_p=100, n_u=300).drop(columns=["truth"])
-    whole = tb.fit(write(tmp_path / "in", frame, ()), "known", sample=75, preset="fast")
+    whole = tb.fit(
+        write(tmp_path / "in", frame, ()), "known", budget=tb.Budget(sample=75, preset="fast")
+    )
     assert whole.data.rest is None
     assert (whole.estimate.n_p, whole.estimate.n_u) == (100, 300)
 
@@ -238,7 +246,7 @@ def test_an_audit_is_the_same_however_the_files_are_cut(tmp_path, monkeypatch):
         folder.mkdir()
         files = write(folder / "in", table(n_p=100, n_u=2000), cuts, group)
         asked = {"sample": 300, "drop": ["truth", "name"], "preset": "fast"}
-        run = tb.fit(files, "known", **asked).save(folder / "run")
+        run = fit(files, "known", **asked).save(folder / "run")
         rows.append(draw_audit(run, 50, folder / "a.csv").rows.tolist())
         monkeypatch.setattr(table_module, "PART_ROWS", 100)
     assert rows[0] == rows[1]
@@ -246,9 +254,9 @@ def test_an_audit_is_the_same_however_the_files_are_cut(tmp_path, monkeypatch):
 
 def test_an_audit_of_files_that_changed_or_by_score_is_refused(tmp_path):
     files = write(tmp_path / "in", table(n_p=100, n_u=2000))
-    run = tb.fit(files, "known", sample=300, drop=["truth", "name"], preset="fast").save(
-        tmp_path / "run"
-    )
+    run = tb.fit(
+        files, "known", budget=tb.Budget(sample=300, preset="fast"), drop=["truth", "name"]
+    ).save(tmp_path / "run")
     with pytest.raises(InputError, match=r"TB117 the run was fitted on a sample, .* Draw without"):
         draw_audit(run, 10, tmp_path / "a.csv", stratified=True)
     with pytest.raises(InputError, match="TB008 2,001 rows cannot be drawn from 2,000"):
@@ -264,7 +272,9 @@ def test_an_audit_of_two_tables_counts_rows_of_the_unlabeled_one(tmp_path):
     known = frame.pop("known").to_numpy()
     frame[known].to_parquet(tmp_path / "p.parquet", index=False)
     files = write(tmp_path / "in", frame[~known])
-    result = tb.fit(files, positives=str(tmp_path / "p.parquet"), sample=300, preset="fast")
+    result = tb.fit(
+        files, positives=str(tmp_path / "p.parquet"), budget=tb.Budget(sample=300, preset="fast")
+    )
     draw_audit(result.save(tmp_path / "run"), 20, tmp_path / "a.csv")
     drawn = pd.read_csv(tmp_path / "a.csv")
     found = frame[~known].iloc[drawn["row"] - 1]
@@ -293,15 +303,15 @@ def test_an_interrupt_keeps_what_is_whole(files, monkeypatch):
 
 def test_what_cannot_be_used_is_said(files, tmp_path):
     with pytest.raises(InputError, match=r"TB103 .* has no column \"knwon\""):
-        tb.fit(files, "knwon", engine=ENGINE)
-    with pytest.raises(InputError, match="TB008 preset must be one of fast"):
+        tb.fit(files, "knwon", budget=tb.Budget(engine=ENGINE))
+    with pytest.raises(InputError, match="TB008 preset= must be one of 'fast'"):
         sampled(files, preset="slow")
-    with pytest.raises(InputError, match="TB008 sample must be"):
+    with pytest.raises(InputError, match="TB008 sample= must be"):
         sampled(files, sample=0)
     pq.write_table(pa.table({"a": pa.array([], pa.float64()), "known": pa.array([], pa.int8())}),
                    tmp_path / "none.parquet")  # fmt: skip
     with pytest.raises(InputError, match=r"TB001 .*none.parquet. has columns but no rows"):
-        tb.fit(tmp_path / "none.parquet", "known", engine=ENGINE)
+        tb.fit(tmp_path / "none.parquet", "known", budget=tb.Budget(engine=ENGINE))
 
 
 def test_a_spoiled_page_is_named_in_every_pass(tmp_path):
@@ -338,7 +348,7 @@ def test_parts_without_unlabeled_rows_add_nothing():
 def test_a_time_limit_leaves_whole_repeats(tmp_path):
     files = write(tmp_path / "in", table(n_u=2000, n_p=100))
     asked = {"preset": "best", "time_limit": 0.01, "sample": 400}
-    result = tb.fit(files, "known", drop=["truth", "name"], **asked)
+    result = fit(files, "known", drop=["truth", "name"], **asked)
     assert len(result.classifier.model_.groups) == 1  # of 6 repeats
     assert result.stopped == "time limit before the first of 6 repeats was whole"
 
@@ -371,5 +381,5 @@ def test_pi_is_among_all_rows_known_negatives_included(tmp_path, result):
     assert (more["data"]["rows"], more["data"]["n_n"]) == (n_p + n_u + 1000, 1000)
     frame = pd.DataFrame({"x": range(60), "found": ["yes"] * 10 + ["no"] * 20 + [None] * 30})
     files = write(tmp_path / "in", frame, cuts=(15, 30, 31))
-    labels = count_labels(ENGINE, open_labeled(files, "found"), "yes", "no").values
+    labels = count_labels(ENGINE, opened_as(files, "found"), "yes", "no").values
     assert (labels.note.count("rows"), labels.n_n, labels.n_u) == (3, 20, 30)

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from asked import asked
 
-import topbin as tb
 from topbin.job import prepare
 from topbin.job import stages as module
+from topbin.job.fit import fit_prepared
 from topbin.job.result import summarize
 from topbin.job.stages import SavedSteps, close_stages, finished, key_of, open_stages
 from topbin.learn import Plan
@@ -27,8 +28,8 @@ def frame(shift=0.0):
     return pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "known": (np.arange(120) < 30).astype(int)})
 
 
-def prepared(shift=0.0):
-    return prepare(frame(shift), "known")
+def prepared(shift=0.0, **more):
+    return prepare(asked(frame(shift), "known", preset="fast", **more))
 
 
 @pytest.fixture
@@ -38,26 +39,22 @@ def fast(monkeypatch):
 
 def test_the_name_of_a_job_depends_on_rows_settings_and_versions(monkeypatch):
     data = prepared()
-    names = {
-        key_of(data, SETTINGS),
-        key_of(prepared(0.1), SETTINGS),
-        key_of(data, {**SETTINGS, "seed": 1}),
-    }
-    assert key_of(data, {**SETTINGS, "time_limit": 5}) in names  # which changes no step
+    names = {key_of(data), key_of(prepared(0.1)), key_of(prepared(seed=1))}
+    assert key_of(prepared(time_limit=5)) in names  # which changes no step
     monkeypatch.setattr(module, "packages", lambda _: {"numpy": "0"})
-    names.add(key_of(data, SETTINGS))
+    names.add(key_of(data))
     assert len(names) == 4
     monkeypatch.undo()
-    assert key_of(prepared(), dict(SETTINGS)) in names
+    assert key_of(prepared()) in names
 
 
 def test_steps_of_another_job_and_halves_are_removed(tmp_path):
     run = RunFolder(tmp_path)
-    stages = open_stages(run, prepared(), SETTINGS)
+    stages = open_stages(run, prepared())
     assert len(stages) == 0
     (tmp_path / STAGES / "other" / "first").mkdir(parents=True)
     (stages.folder / ".tedn-0-0.abc.part").mkdir(parents=True)
-    assert list(open_stages(run, prepared(), SETTINGS)) == []
+    assert list(open_stages(run, prepared())) == []
     assert list((tmp_path / STAGES).iterdir()) == [stages.folder]
     close_stages(run)
     assert not (tmp_path / STAGES).exists()
@@ -66,14 +63,14 @@ def test_steps_of_another_job_and_halves_are_removed(tmp_path):
 
 def test_a_job_goes_on_from_any_number_of_steps_to_the_same_bits(tmp_path, fast):
     done = {}
-    whole = tb.fit(prepared(), preset="fast", memory=done)
+    whole = fit_prepared(prepared(), memory=done)
     assert sorted(done) == [*FIRST, *(f"tedn-{r}-{k}" for r in range(2) for k in range(3))]
     names = sorted(done)
     for count in (1, 4, 6, 10):
         stages = SavedSteps(tmp_path / str(count))
         for name in names[:count]:
             stages[name] = done[name]
-        again = tb.fit(prepared(), preset="fast", memory=stages)
+        again = fit_prepared(prepared(), memory=stages)
         assert again.to_dict() == whole.to_dict()
         assert list(stages) == names
         np.testing.assert_array_equal(again.probabilities, whole.probabilities)
@@ -86,28 +83,28 @@ def test_a_job_goes_on_from_any_number_of_steps_to_the_same_bits(tmp_path, fast)
 
 def test_steps_that_are_there_are_not_done_again(fast, monkeypatch):
     done = {}
-    tb.fit(prepared(), preset="fast", memory=done)
+    fit_prepared(prepared(), memory=done)
 
     def again(*_, **__):
         pytest.fail("a step was done again")
 
     monkeypatch.setattr(sys.modules["topbin.learn.crossfit"], "run_chain", again)
-    tb.fit(prepared(), preset="fast", memory=done)
+    fit_prepared(prepared(), memory=done)
 
 
 def test_only_models_that_score_new_rows_or_explain_are_kept(fast):
     done = {}
-    tb.fit(prepared(), preset="fast", memory=done)
+    fit_prepared(prepared(), memory=done)
     kept = [name for name, step in done.items() if step.models]
     assert kept == ["pvu-0-3", "tedn-0-0", "tedn-0-1", "tedn-0-2", "tedn-1-2"]
 
 
 def test_a_damaged_step_is_done_again(tmp_path, fast):
     stages = SavedSteps(tmp_path)
-    whole = tb.fit(prepared(), preset="fast", memory=stages)
+    whole = fit_prepared(prepared(), memory=stages)
     (tmp_path / "tedn-0-1" / "arrays.npz").write_bytes(b"cut short")
     assert "tedn-0-1" not in stages
-    assert tb.fit(prepared(), preset="fast", memory=stages).to_dict() == whole.to_dict()
+    assert fit_prepared(prepared(), memory=stages).to_dict() == whole.to_dict()
     assert "tedn-0-1" in stages
     del stages["tedn-0-1"]
     assert "tedn-0-1" not in stages
@@ -136,42 +133,42 @@ class Interrupting(dict):
 )
 def test_an_interrupt_keeps_all_whole_repeats(fast, monkeypatch, at, words):
     events = []
-    found = tb.fit(prepared(), preset="fast", memory=Interrupting(at), on_event=events.append)
+    found = fit_prepared(prepared(), memory=Interrupting(at), heard=[events.append])
     assert found.stopped == words
     assert events[-1].stage == "stopped"
     if "first" in words:
         assert found.estimate == found.first
         return
     monkeypatch.setitem(PRESETS, "fast", replace(SMALL, repeats=1))
-    one = tb.fit(prepared(), preset="fast")
+    one = fit_prepared(prepared())
     assert found.estimate == one.estimate
 
 
 def test_a_time_limit_is_told_and_what_it_cut_is_done_again(fast):
-    whole = tb.fit(prepared(), preset="fast")
+    whole = fit_prepared(prepared())
     assert whole.stopped is None
     done, events = {}, []
-    short = tb.fit(prepared(), preset="fast", time_limit=1e-9, memory=done, on_event=events.append)
+    short = fit_prepared(prepared(time_limit=1e-9), memory=done, heard=[events.append])
     assert short.stopped == "time limit before the first of 2 repeats was whole"
     assert short.summary().startswith(f"stopped early   {short.stopped}; best so far:")
     assert events[-1].stage == "stopped"
     assert list(done) == FIRST  # chains of fewer rounds than planned are not kept
-    assert tb.fit(prepared(), preset="fast", memory=done).to_dict() == whole.to_dict()
-    again = tb.fit(prepared(), preset="fast", time_limit=1e-9, memory=done)  # nothing is left to do
+    assert fit_prepared(prepared(), memory=done).to_dict() == whole.to_dict()
+    again = fit_prepared(prepared(time_limit=1e-9), memory=done)  # nothing is left to do
     assert again.to_dict() == whole.to_dict()
     for name in ("tedn-1-0", "tedn-1-1"):
         del done[name]
-    found = tb.fit(prepared(), preset="fast", time_limit=1e-9, memory=done)
+    found = fit_prepared(prepared(time_limit=1e-9), memory=done)
     assert found.stopped == "time limit after 1 of 2 repeats"
 
 
 def test_without_lightgbm_too(tmp_path, fast, monkeypatch):
     monkeypatch.setattr(sys.modules["topbin.learn.defaults"], "find_spec", lambda _: None)
     stages = SavedSteps(tmp_path)
-    whole = tb.fit(prepared(), preset="fast", memory=stages)
+    whole = fit_prepared(prepared(), memory=stages)
     assert "HistGradientBoostingClassifier" in (tmp_path / "tedn-1-2" / "model.json").read_text()
     del stages["tedn-1-0"]
-    again = tb.fit(prepared(), preset="fast", memory=stages)
+    again = fit_prepared(prepared(), memory=stages)
     assert again.to_dict() == whole.to_dict()
     X = again.data.X
     both = (found.classifier.predict_proba(X) for found in (again, whole))
@@ -179,7 +176,7 @@ def test_without_lightgbm_too(tmp_path, fast, monkeypatch):
 
 
 def test_a_run_is_finished_only_for_the_same_rows_and_versions(tmp_path, fast, monkeypatch):
-    whole = tb.fit(prepared(), preset="fast", review=7)
+    whole = fit_prepared(prepared(candidates=7))
     run = RunFolder(whole.save(tmp_path / "run"), resumed=True)
     found = finished(run, prepared())
     assert found == read_result(run.folder)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from asked import asked
 from click.testing import CliRunner
 
 import topbin as tb
@@ -79,15 +80,15 @@ def test_the_groups_of_all_rows_are_kept_with_the_model(folder):
 
 
 def test_groups_and_times_are_read_once_and_are_no_features():
-    data = prepare(visits(), "known", group="patient_id", time="day")
+    data = prepare(asked(visits(), "known", group="patient_id", time="day"))
     assert data.encoder.columns == ["a", "b", "c"]
     assert data.kept.sentence.endswith('folds are blocks of time, by "day"')
     assert np.unique(data.kept.together.groups).size == 60
     frame = visits()
     frame.loc[:2, "patient_id"] = None
-    data = prepare(frame, "known", group="patient_id")
+    data = prepare(asked(frame, "known", group="patient_id"))
     assert data.kept.sentence.endswith("3 rows without a value are groups of their own")
-    data = prepare(visits().assign(row=range(240)), "known", group="row")
+    data = prepare(asked(visits().assign(row=range(240)), "known", group="row"))
     assert data.kept.together is None
     assert 'together        "row" is different in every row' in "\n".join(data.lines())
 
@@ -95,12 +96,12 @@ def test_groups_and_times_are_read_once_and_are_no_features():
 def test_two_tables_share_their_groups():
     frame = visits().assign(patient_id=np.arange(240) % 50)
     known, rest = (frame[frame["known"] == k].drop(columns="known") for k in (1, 0))
-    data = prepare(rest, positives=known, group="patient_id")
+    data = prepare(asked(rest, positives=known, group="patient_id"))
     assert np.unique(data.kept.together.groups).size == 50
 
 
 @pytest.mark.parametrize(
-    ("asked", "code"),
+    ("options", "code"),
     [
         ({"group": "nobody"}, "TB103"),
         ({"time": "never"}, "TB103"),
@@ -113,10 +114,10 @@ def test_two_tables_share_their_groups():
         ({"time": "day", "sample": 20}, "TB122"),
     ],
 )
-def test_misuse_is_refused_with_its_code(asked, code):
+def test_misuse_is_refused_with_its_code(options, code):
     frame = visits().assign(same="x", gaps=[np.nan, *range(239)])
     with pytest.raises(InputError) as error:
-        prepare(frame, "known", **asked)
+        prepare(asked(frame, "known", **options))
     assert error.value.code == code
 
 
@@ -125,7 +126,7 @@ def test_a_word_among_times_is_named_with_its_row(times):
     frame = visits().assign(day=times.astype(str))
     frame.loc[3, "day"] = "soon"
     with pytest.raises(InputError, match="row 4 has 'soon'") as error:
-        prepare(frame, "known", time="day")
+        prepare(asked(frame, "known", time="day"))
     assert error.value.code == "TB121"
 
 
@@ -133,15 +134,15 @@ def test_too_few_groups_of_positives_are_refused_before_any_model_is_fitted():
     frame = visits()
     frame.loc[frame["known"] == 1, "patient_id"] = "one"
     with pytest.raises(InputError, match="known positives are in 1 group") as error:
-        tb.fit(frame, "known", group="patient_id", preset="fast")
+        tb.fit(frame, "known", group="patient_id", budget="fast")
     assert error.value.code == "TB120"
 
 
 def test_near_copies_raise_an_alarm_without_a_group_and_none_with_it():
     frame = visits(patients=100, known=30, noise=0.02).drop(columns="day")
-    alone = prepare(frame, "known", drop=["patient_id"])
+    alone = prepare(asked(frame, "known", drop=["patient_id"]))
     assert [(a.code, a.bias) for a in alone.alarms] == [("near-copies", "down")]
     assert "--group patient_id" in alone.alarms[0].message
-    assert prepare(frame, "known", group="patient_id").alarms == ()
-    nameless = prepare(frame.drop(columns="patient_id"), "known")
+    assert prepare(asked(frame, "known", group="patient_id")).alarms == ()
+    nameless = prepare(asked(frame.drop(columns="patient_id"), "known"))
     assert [a.code for a in nameless.alarms] == ["near-copies"]

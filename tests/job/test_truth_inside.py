@@ -3,8 +3,9 @@
 import pytest
 from tumours import TRUTH, tumours
 
-import topbin as tb
-from topbin.job.prepare import from_settings
+from topbin.core.options import read_request
+from topbin.job.fit import fit_prepared
+from topbin.job.prepare import prepare
 
 
 def settings_of(seed, folder):
@@ -27,8 +28,8 @@ def settings_of(seed, folder):
 def test_the_truth_lies_in_the_interval(tmp_path):
     inside = 0
     for seed in range(20):
-        data = from_settings(settings_of(seed, tmp_path))
-        estimate = tb.fit(data, preset="fast", seed=seed).estimate
+        settings = {**settings_of(seed, tmp_path), "preset": "fast", "seed": seed}
+        estimate = fit_prepared(prepare(read_request(settings))).estimate
         assert (estimate.n_p, estimate.n_u) == (100, 469)
         inside += estimate.interval[0] <= TRUTH <= estimate.interval[1]
     assert inside >= 18

@@ -33,7 +33,7 @@ def table(seed=0, n=1600):
 
 @pytest.fixture(scope="module")
 def result():
-    return tb.fit(table(), "known", preset="fast")
+    return tb.fit(table(), "known", budget="fast")
 
 
 def test_true_causes_are_the_reasons(result):
@@ -82,7 +82,7 @@ def test_known_negatives_shift_no_row():
     frame = table()
     frame["label"] = np.where(frame.pop("known"), "yes", None)
     frame.loc[:99, "label"] = np.where(frame.loc[:99, "label"] == "yes", "yes", "no")
-    result = tb.fit(frame, "label", positive="yes", negative="no", preset="fast")
+    result = tb.fit(frame, "label", positive="yes", negative="no", budget="fast")
     rows = [row for chain in result.chains for row in chain.held_out]
     assert sorted(rows) == list(range((~result.data.labels.is_negative).sum()))
     reasons = result.explain(30).reasons(1)
@@ -98,7 +98,7 @@ def test_words_are_the_reasons_of_text():
     frame["known"] = positive & (rng.random(600) < 0.5)
     # Both models separate these rows; with two of six seeds the folds favor trees, whose first
     # reason is "without hello".
-    result = tb.fit(frame, "known", text="note", preset="fast", seed=2)
+    result = tb.fit(frame, "known", read=tb.Read(text="note"), budget="fast", seed=2)
     found = result.explain(50)
     assert np.mean([row[0].value == "… refund …" for row in found.reasons()]) >= 0.9
     assert next(iter(result.importance())) in ("note: refund", "note: hello")

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from asked import fit
 from claims import claims, read_all, small_run, write_claims
 from how_to import run_page, write_files
 from score_files import same, scored, spoil, whole, write
 
-import topbin as tb
 from topbin.core.errors import InputError, MissingExtra
 from topbin.engines import Local, bin_scores, count_from, open_engine, tails_from
 from topbin.job.score import score_files
@@ -192,7 +192,7 @@ def test_a_sampled_fit_is_the_same_to_the_bit(engine, tmp_path):
     claims(2000, seed=2).to_parquet(tmp_path / "a.parquet", row_group_size=300)
     asked = {"sample": 300, "preset": "fast", "id": "case"}
     here, there = (
-        tb.fit(tmp_path / "a.parquet", "known", engine=e, **asked) for e in (Local(), engine)
+        fit(tmp_path / "a.parquet", "known", engine=e, **asked) for e in (Local(), engine)
     )
     assert there.estimate == here.estimate
     assert there.evidence.tails == here.evidence.tails
@@ -211,7 +211,7 @@ def test_text_files_give_the_same_as_here(engine, run, tmp_path):
     assert len(read_all(tmp_path / "here")) == 2
     assert read_all(tmp_path / "here") == read_all(tmp_path / "there")
     asked = {"sample": 300, "preset": "fast", "id": "case", "positive": "true"}
-    here, there = (tb.fit(files, "known", engine=e, **asked) for e in (Local(), engine))
+    here, there = (fit(files, "known", engine=e, **asked) for e in (Local(), engine))
     assert there.estimate == here.estimate
     assert there.evidence.tails == here.evidence.tails
     assert there.candidates().equals(here.candidates())

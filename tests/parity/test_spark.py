@@ -8,11 +8,11 @@ import time
 
 import numpy as np
 import pytest
+from asked import fit
 from claims import claims, read_all, small_run, write_claims
 from how_to import run_page, write_files
 from score_files import same, scored, spoil, whole, write
 
-import topbin as tb
 from topbin.core.errors import InputError, MissingExtra
 from topbin.engines import Local, bin_scores, count_from, open_engine, tails_from
 from topbin.engines.spark import _check_reached
@@ -105,7 +105,7 @@ def test_a_sampled_fit_and_binned_scores_are_the_same_to_the_bit(engine, tmp_pat
     claims(2000, seed=2).to_parquet(tmp_path / "a.parquet", row_group_size=300)
     asked = {"sample": 300, "preset": "fast", "id": "case"}
     here, there = (
-        tb.fit(tmp_path / "a.parquet", "known", engine=e, **asked) for e in (Local(), engine)
+        fit(tmp_path / "a.parquet", "known", engine=e, **asked) for e in (Local(), engine)
     )
     assert there.estimate == here.estimate
     assert there.evidence.tails == here.evidence.tails

@@ -1,29 +1,16 @@
-"""JSON and TOML text: what goes in comes out."""
+"""JSON text: what goes in comes out."""
 
 import json
-import tomllib
 from pathlib import Path
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topbin.store.plain import plain, to_json, to_toml
+from topbin.store.plain import plain, to_json
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 scalars = st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), texts, st.floats())
-values = st.one_of(scalars, st.lists(texts, max_size=3), st.lists(st.integers(0, 9), max_size=3))
-settings = st.dictionaries(texts, st.one_of(values, st.dictionaries(texts, values, max_size=3)))
-
-
-@given(settings)
-def test_toml_comes_back(given_settings):
-    np.testing.assert_equal(tomllib.loads(to_toml(given_settings)), given_settings)
-
-
-def test_toml_leaves_out_none_and_takes_numpy():
-    text = to_toml({"a": None, "b": np.float64(0.5), "c": np.int64(3), "d": (np.bool_(True),)})
-    assert text == "b = 0.5\nc = 3\nd = [\n    true,\n]\n"
 
 
 @given(st.recursive(scalars, lambda inner: st.dictionaries(texts, inner) | st.lists(inner)))

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from asked import asked
 from coded import fails
 from whole_result import ESTIMATE, RESULT
 
@@ -16,14 +17,14 @@ from topbin.core import Alarm
 from topbin.store.runs import (
     RunFolder,
     open_run,
+    read_asked,
     read_events,
     read_result,
-    read_settings,
     write_result,
 )
 from topbin.store.schema import misfit
 
-SETTINGS = {"seed": 0, "data": {"source": "büro/a.csv", "label": "is_fraud", "drop": ["x"]}}
+SETTINGS = asked(["büro/a.csv"], "is_fraud", drop=["x"], seed=3)
 
 
 def names(folder):
@@ -37,7 +38,7 @@ def test_a_run_leaves_its_files(tmp_path):
         run.write_result(RESULT)
         assert ".lock" in names(run.folder)
     assert names(tmp_path / "ü 1") == ["events.jsonl", "result.json", "run.toml"]
-    assert read_settings(tmp_path / "ü 1") == SETTINGS
+    assert read_asked(tmp_path / "ü 1").settings() == SETTINGS.settings()
     assert read_result(tmp_path / "ü 1")["estimate"]["alpha"] == ESTIMATE["alpha"]
     assert read_events(tmp_path / "ü 1" / "events.jsonl") == [{"event": "start", "alpha": 0.5}]
 
@@ -47,11 +48,11 @@ def test_a_second_run_is_refused_unless_forced(tmp_path):
         run.log({"event": "start"})
         (run.folder / "model").mkdir()
         (run.folder / "notes.txt").write_text("mine")
-    with fails("TB104", "there already", "--force"), open_run(tmp_path / "r", SETTINGS):
+    with fails("TB104", "there already", "force=True"), open_run(tmp_path / "r", SETTINGS):
         pass
-    with open_run(tmp_path / "r", {"seed": 1}, force=True) as run:
+    with open_run(tmp_path / "r", asked(seed=1), force=True) as run:
         assert run.events() == []
-    assert read_settings(tmp_path / "r") == {"seed": 1}
+    assert read_asked(tmp_path / "r").settings() == {"seed": 1}
     assert names(tmp_path / "r") == ["notes.txt", "run.toml"]
 
 
@@ -90,7 +91,7 @@ def test_a_disk_that_takes_nothing(tmp_path):
 
 
 def test_resume_wants_a_run_and_the_same_settings(tmp_path):
-    with fails("TB114", "no run in", "leave out --resume"):  # noqa: SIM117
+    with fails("TB114", "no run in", "leave out resume="):  # noqa: SIM117
         with open_run(tmp_path / "r", SETTINGS, resume=True):
             pass
     assert names(tmp_path) == []
@@ -100,13 +101,12 @@ def test_resume_wants_a_run_and_the_same_settings(tmp_path):
         assert run.resumed
         run.log({"event": 2})
         assert run.events() == [{"event": 1}, {"event": 2}]
-    other = copy.deepcopy(SETTINGS)
-    other["data"]["label"] = "fraud"
-    with fails("TB114", "data.label = 'is_fraud', now it is 'fraud'", "--force"):  # noqa: SIM117
+    other = asked(["büro/a.csv"], "fraud", drop=["x"], seed=3)
+    with fails("TB114", "label = 'is_fraud', now it is 'fraud'", "force=True"):  # noqa: SIM117
         with open_run(tmp_path / "r", other, resume=True):
             pass
-    with fails("TB114", "seed = 0, now it is None"):  # noqa: SIM117
-        with open_run(tmp_path / "r", {"data": SETTINGS["data"]}, resume=True):
+    with fails("TB114", "seed = 3, now it is 0"):  # noqa: SIM117
+        with open_run(tmp_path / "r", asked(["büro/a.csv"], "is_fraud", drop="x"), resume=True):
             pass
 
 
@@ -139,7 +139,8 @@ def test_no_events_yet(tmp_path):
 def test_events_survive_a_kill(tmp_path):
     code = (
         "import sys, time; from topbin.store.runs import open_run\n"
-        "with open_run(sys.argv[1], {'seed': 0}) as run:\n"
+        "from topbin.core.options import Request\n"
+        "with open_run(sys.argv[1], Request()) as run:\n"
         "    for i in range(5): run.log({'event': i})\n"
         "    print('logged', flush=True); time.sleep(60)"
     )
@@ -149,7 +150,7 @@ def test_events_survive_a_kill(tmp_path):
         assert process.stdout.readline() == "logged\n"
         process.send_signal(signal.SIGKILL)
         process.wait()
-    with open_run(tmp_path / "r", {"seed": 0}, resume=True) as run:
+    with open_run(tmp_path / "r", asked(), resume=True) as run:
         assert run.events() == [{"event": i} for i in range(5)]
 
 
@@ -160,15 +161,15 @@ def test_an_event_that_cannot_be_written(tmp_path):
 
 def test_folders_that_are_no_runs(tmp_path):
     with fails("TB114", "is not a run folder: it has no run.toml"):
-        read_settings(tmp_path)
+        read_asked(tmp_path)
     with fails("TB114", "is not a run folder: it has no result.json"):
         read_result(tmp_path)
     (tmp_path / "run.toml").write_text("seed = ")
     with fails("TB114", "run.toml", "is damaged"):
-        read_settings(tmp_path)
+        read_asked(tmp_path)
     (tmp_path / "run.toml").write_bytes(b"\xff")
     with fails("TB114", "cannot be read"):
-        read_settings(tmp_path)
+        read_asked(tmp_path)
     for text in ('{"schema": "topbin-res', "[]", "{}", "3"):
         (tmp_path / "result.json").write_text(text)
         with fails("TB114", "result.json", "is damaged"):

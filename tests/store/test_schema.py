@@ -19,7 +19,6 @@ AUDIT = {
 VALUES = {
     "result-1": plain({"schema": "topbin-result-1", "topbin": "0", **RESULT, "audit": AUDIT}),
     "audit-1": {"draws": [DRAW, DRAW]},
-    "settings-1": {"source": ["a.csv"], "label": "y", "seed": 0, "confidence": 0.9, "other": 1},
 }
 SPOILERS = [None, True, -1, 1.5, 2.0, 10**30, float("inf"), "", "x", [], [1], {}, {"a": 1}]
 

@@ -17,7 +17,7 @@ QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-backgroun
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     frame = tumours().assign(note="<script>throw 1</script>" * 5)
-    result = tb.fit(frame, "known", id="case", preset="fast")
+    result = tb.fit(frame, "known", id="case", budget="fast")
     return result.save(tmp_path_factory.mktemp("ui") / "run") / "report.html"
 
 

@@ -27,7 +27,7 @@ ANSWER = {"y": "positive", "n": "negative", "?": "unsure"}
 
 @pytest.fixture(scope="module")
 def fitted():
-    return tb.fit(claims().assign(note=LONG), "known", id="case", preset="fast")
+    return tb.fit(claims().assign(note=LONG), "known", id="case", budget="fast")
 
 
 @pytest.fixture(scope="module")

@@ -4,18 +4,8 @@ from typing import Any
 
 import click
 
-from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import (
-    PASSED,
-    Verb,
-    decimal_option,
-    gamma_options,
-    json_option,
-    option,
-    partitions_option,
-    screen,
-    write_json,
-)
+from topbin.cli.options import engine_options, given, open_engine, request_options
+from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
 from topbin.core.defaults import DEFAULT_METHOD
 from topbin.core.figures import visible
 
@@ -40,11 +30,17 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 )
 @option("--drop-nan", group="Data", is_flag=True, help="Leave out rows without a finite score.")
 @option("--skip-bad", group="Data", is_flag=True, help="Leave out files that cannot be read.")
-@decimal_option
-@partitions_option
-@option("--label", group="Labels", required=True, help="The column that marks the positives.")
-@option("--positive", group="Labels", help="Its value for a positive, if not 1 or true.")
-@option("--negative", group="Labels", help="Its value for a row known to be negative.")
+@request_options(
+    "label",
+    "positive",
+    "negative",
+    "decimal",
+    "partitions",
+    "gamma",
+    "at_most",
+    "at_least",
+    "confidence",
+)
 @option(
     "--method",
     group="Estimate",
@@ -52,8 +48,6 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
     help="overlap, bbe, bbe_cp and scott are exact; dedpul, alphamax and elkan_noto read binned "
     "scores.",
 )
-@option("--confidence", group="Estimate", default=0.95, help="Of the interval and the bound.")
-@gamma_options
 @engine_options("What counts the rows.", default="local")
 @option("--max-alpha", group="Output", type=float, help="Exit 3 if an interval lies above this.")
 @json_option
@@ -62,7 +56,6 @@ def alpha(
     max_alpha: float | None,
     as_json: bool,
     method: str,
-    confidence: float,
     **options: Any,
 ) -> None:
     """How many of the unlabeled are positive, from scores you already have.
@@ -73,19 +66,21 @@ def alpha(
       topbin alpha scored.parquet --score score --label is_fraud
       topbin alpha 'days/*.parquet' --score s --label y --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
-    _check_method(method, confidence, options["by"])
-    selective = _check_gamma(options)
+    request = _request(options)
+    _check_method(method, options["by"])
+    labeling = _check_gamma(request.labeling, options["by"])
     from topbin.evaluate.sensitivity import gamma_lines
 
     show = screen(as_json)
-    counted, found = _count(files, options, method, confidence)
+    counted, found = _count(files, options, method, request)
+    selective = None
     show.print(f"labels          {counted.labels.note}")
     for note in counted.notes:
         show.print(f"note            {note}")
     if options["by"] is None:
         show.print(found[None].summary())
-        if selective is not None:
-            selective = _selective(counted, found[None], selective)
+        if labeling is not None:
+            selective = _selective(counted, found[None], labeling)
             show.print("\n".join(gamma_lines(selective)))
     else:
         show.print(_table(options["by"], found), soft_wrap=False)
@@ -99,14 +94,21 @@ def alpha(
         raise SystemExit(PASSED)
 
 
-def _check_method(method: str, confidence: float, by: str | None) -> None:
+def _request(options: dict[str, Any]) -> Any:
+    """The options, checked before any work."""
+    from topbin.core.options import read_request
+
+    if options["label"] is None:
+        raise click.UsageError("--label is missing: name the column that marks the positives")
+    return read_request({name: value for name, value in given(options).items() if name != "engine"})
+
+
+def _check_method(method: str, by: str | None) -> None:
     """Before any work: refuse methods that read features, or binned scores of many groups."""
-    from topbin.core.checks import check_fraction
     from topbin.core.errors import InputError
     from topbin.mpe import METHODS
     from topbin.mpe.registry import find_method
 
-    check_fraction(confidence, "confidence")
     needs = find_method(method).needs
     allowed = {"tails"} if by else {"tails", "scores", "probabilities"}
     if needs not in allowed:
@@ -115,36 +117,38 @@ def _check_method(method: str, confidence: float, by: str | None) -> None:
         raise InputError("TB007", f"{method!r} {what}; {known} {'are' if by else 'do'}.")
 
 
-def _check_gamma(options: dict[str, Any]) -> dict[str, Any] | None:
-    """What is asked about selective labels, before any work."""
-    from topbin.evaluate.sensitivity import asked_for
-
-    selective = asked_for(options["gamma"], options["at_most"], options["at_least"])
-    if selective is not None and options["by"] is not None:
+def _check_gamma(labeling: Any, by: str | None) -> Any:
+    """What is asked about selective labels, if anything is."""
+    if labeling.asks_gamma and by is not None:
         raise click.UsageError(
             "--gamma, --at-most and --at-least need one estimate; leave out --by"
         )
-    return selective
+    return labeling if labeling.asks_gamma else None
 
 
-def _selective(counted: Any, estimate: Any, selective: dict[str, Any]) -> dict[str, Any]:
-    from topbin.evaluate.sensitivity import sensitivity
+def _selective(counted: Any, estimate: Any, labeling: Any) -> dict[str, Any]:
+    from topbin.evaluate.sensitivity import GAMMAS, sensitivity
 
-    found = sensitivity(counted.tails[None], **selective, confidence=estimate.confidence)
+    found = sensitivity(
+        counted.tails[None], gamma=labeling.gamma or GAMMAS, at_most=labeling.at_most,
+        at_least=labeling.at_least, confidence=estimate.confidence,
+    )  # fmt: skip
     return found.to_dict()
 
 
 def _count(
-    files: tuple[str, ...], options: dict[str, Any], method: str, confidence: float
+    files: tuple[str, ...], options: dict[str, Any], method: str, request: Any
 ) -> tuple[Any, dict[Any, Any]]:
     """The counts and the estimates; the engine is open as long as either needs it."""
     from topbin.engines import bin_scores, count_from
     from topbin.mpe.registry import find_method
 
-    wanted = ("score", "label", "by", "positive", "negative", "drop_nan", "skip_bad", "partitions",
-              "decimal")  # fmt: skip
+    wanted = {name: options[name] for name in ("score", "by", "drop_nan", "skip_bad")}
+    wanted |= {name: getattr(request.rows, name) for name in ("label", "positive", "negative")}
+    wanted |= {name: getattr(request.read, name) for name in ("partitions", "decimal")}
+    confidence = request.certainty.confidence
     with open_engine(options) as engine:
-        counted = count_from(engine, files, **{key: options[key] for key in wanted})
+        counted = count_from(engine, files, **wanted)
         if find_method(method).needs == "tails":
             return counted, counted.estimates(method, confidence)
         return counted, {None: bin_scores(engine, counted).estimate(method, confidence)}

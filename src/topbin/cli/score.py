@@ -6,20 +6,8 @@ from typing import Any
 
 import click
 
-from topbin.cli.engines import engine_options, open_engine
-from topbin.cli.verb import (
-    Verb,
-    bad_images_option,
-    dates_option,
-    decimal_option,
-    image_root_option,
-    json_option,
-    option,
-    output_option,
-    partitions_option,
-    screen,
-    write_json,
-)
+from topbin.cli.options import engine_options, given, open_engine, request_options
+from topbin.cli.verb import Verb, json_option, option, output_option, screen, write_json
 from topbin.core.errors import InputError
 from topbin.core.figures import counted
 
@@ -31,12 +19,7 @@ from topbin.core.figures import counted
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
-@option("--embeddings", group="Data", help="A file of vectors, one per row: .npy or .parquet.")
-@bad_images_option
-@image_root_option
-@dates_option
-@decimal_option
-@partitions_option
+@request_options("embeddings", "bad_images", "image_root", "dates", "decimal", "partitions")
 @option("--why", group="Output", is_flag=True, help="Three columns more: what moved each score.")
 @json_option
 def score(
@@ -50,18 +33,20 @@ def score(
       topbin score run3 photos/new -o scored.csv
       topbin score run1 'days/*.parquet' -o scored/ --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
+    from topbin.core.options import Read
     from topbin.store.scorer import fitted_rows
 
-    show = screen(as_json)
+    named = {name: value for name, value in given(options).items() if name != "engine"}
+    show, read = screen(as_json), Read(**named)
     doubt = fitted_rows(run, source)
     if options["engine"] is None:
-        told = _score_here(show, run, source, output, force, options)
+        told = _score_here(show, run, source, output, read, force=force, why=options["why"])
     elif options["why"]:
         raise click.UsageError("--why works without --engine; score the rows in question alone")
     elif options["embeddings"]:
         raise click.UsageError("--embeddings works without --engine, or as a column of the files")
     else:
-        told = _score_in_parts(show, run, source, output, force, options)
+        told = _score_in_parts(show, run, source, output, read, force, options)
     if doubt is not None:
         show.print(f"note            {doubt}")
         told["notes"] = [*told.get("notes", ()), doubt]
@@ -70,7 +55,7 @@ def score(
 
 
 def _score_here(
-    show: Any, run: Path, source: tuple[str, ...], output: Path, force: bool, options: Any
+    show: Any, run: Path, source: tuple[str, ...], output: Path, read: Any, **how: bool
 ) -> dict[str, Any]:
     """Score into one file, one batch at a time, so that memory does not grow with the input."""
     from topbin.data.beside import attached
@@ -81,14 +66,14 @@ def _score_here(
 
     scorer = read_scorer(run)
     if scorer.encoder.image is not None:
-        return _score_images(show, scorer, source, output, force, options)
+        return _score_images(show, scorer, source, output, read, **how)
     scorer.refuse_images(list(source))
-    how: dict[str, Any] = {"partitions": options["partitions"]}
-    how["dates"] = scorer.encoder.orders(options["dates"])
-    how["decimal"] = scorer.encoder.marks(options["decimal"])
-    beside = options["embeddings"]
+    beside = read.embeddings
     needed = [name for name in scorer.encoder.columns if not (beside and name == EMBEDDING)]
-    table = open_table(list(source), needed=needed, **how)
+    table = open_table(
+        list(source), needed=needed, partitions=read.partitions,
+        dates=scorer.encoder.orders(read.dates), decimal=scorer.encoder.marks(read.decimal),
+    )  # fmt: skip
     if not beside and EMBEDDING in scorer.encoder.columns and EMBEDDING not in table.types:
         raise InputError(
             "TB109",
@@ -104,11 +89,11 @@ def _score_here(
     def scored() -> Iterator[Any]:
         nonlocal told
         for batch in attached(table, beside):
-            frame, new = scorer.score_batch(batch, why=options["why"])
+            frame, new = scorer.score_batch(batch, why=how["why"])
             told += new
             yield frame
 
-    rows = write_table(output, scored(), force=force)
+    rows = write_table(output, scored(), force=how["force"])
     notes = list(told.doubts())
     for note in notes:
         show.print(f"note            {note}")
@@ -117,7 +102,14 @@ def _score_here(
 
 
 def _score_images(
-    show: Any, scorer: Any, source: tuple[str, ...], output: Path, force: bool, options: Any
+    show: Any,
+    scorer: Any,
+    source: tuple[str, ...],
+    output: Path,
+    read: Any,
+    *,
+    force: bool,
+    why: bool,
 ) -> dict[str, Any]:
     """Score images into one file, some at a time."""
     from topbin.data.images.cache import bad_sentences
@@ -126,11 +118,11 @@ def _score_images(
     from topbin.store.scorer import refuse_none_left
 
     bad: dict[str, str] = {}
-    how = {"why": options["why"], "bad_images": options["bad_images"]}
+    how = {"why": why, "bad_images": read.bad_images}
 
     def scored() -> Iterator[Any]:
         done = 0
-        for batch, root in image_batches(source, scorer.encoder, options["image_root"]):
+        for batch, root in image_batches(source, scorer.encoder, read.image_root):
             frame, left_out = scorer.score_images(batch, root=root, **how)
             bad.update(left_out)
             done += len(frame)
@@ -147,14 +139,20 @@ def _score_images(
 
 
 def _score_in_parts(
-    show: Any, run: Path, source: tuple[str, ...], output: Path, force: bool, options: Any
+    show: Any,
+    run: Path,
+    source: tuple[str, ...],
+    output: Path,
+    read: Any,
+    force: bool,
+    options: dict[str, Any],
 ) -> dict[str, Any]:
     """Score into a folder, one file per part, on an engine."""
     from topbin.job.score import score_files
 
-    how = {name: options[name] for name in ("skip_bad", "dates", "decimal", "partitions")}
+    how = {"force": force, "skip_bad": options["skip_bad"]}
     with open_engine(options) as engine:
-        done = score_files(engine, run, source, output, force=force, **how)
+        done = score_files(engine, run, source, output, read=read, **how)
     for note in done.notes:
         show.print(f"note            {note}")
     before = f", {done.before:,} of them from before" if done.before else ""

@@ -2,8 +2,6 @@
 
 import json
 import os
-import re
-import shlex
 import signal
 import sys
 import threading
@@ -27,16 +25,15 @@ USE = {
     "TB007", "TB008", "TB012", "TB103", "TB104", "TB120", "TB121", "TB122", "TB123", "TB126",
     "TB130", "TB135", "TB136", "TB139",
 }  # fmt: skip
-ADVICE = re.compile(r"\b(positive|negative|dates|decimal)=(?:'([^']*)'|([\w.-]+)),?")
 SEED = click.IntRange(0, 2**31 - 1)
 
 
 class Grouped(click.Option):
-    """An option that the help shows under a heading."""
+    """An option that the help shows under a heading; `--help` shows those that are usual."""
 
-    def __init__(self, *args: Any, group: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, group: str, is_usual: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.group = group
+        self.group, self.is_usual = group, is_usual
 
 
 def option(*names: str, group: str, **settings: Any) -> Callable[[Command], Command]:
@@ -47,45 +44,6 @@ def option(*names: str, group: str, **settings: Any) -> Callable[[Command], Comm
 json_option = option(
     "--json", "as_json", group="Output", is_flag=True, help="Only JSON on standard output."
 )
-dates_option = option(
-    "--dates", group="Data", type=click.Choice(["dmy", "mdy", "ymd", "iso"]),
-    help="How dates in csv files are written, if not as in ISO 8601; iso leaves them as text.",
-)  # fmt: skip
-decimal_option = option(
-    "--decimal", group="Data", type=click.Choice([",", ".", "text"]),
-    help='What decimals follow in csv files, where "1,234" could be either; text: no numbers.',
-)  # fmt: skip
-partitions_option = option(
-    "--partitions", group="Data", is_flag=True,
-    help="Also read columns from folders called column=value.",
-)  # fmt: skip
-
-
-bad_images_option = option(
-    "--bad-images", group="Data", type=click.Choice(["leave-out", "refuse"]), default="leave-out",
-    help="What to do with images that cannot be read.",
-)  # fmt: skip
-image_root_option = option(
-    "--image-root", group="Data", help="The folder of the paths in a table, if not its own."
-)
-
-
-def gamma_options(command: Command) -> Command:
-    """How wrong "labeled at random" can be: the Γ to try, and conclusions that are to hold."""
-    share = click.FloatRange(0, 1)
-    least = option(
-        "--at-least", group="If labels are selective", type=share, metavar="SHARE",
-        help="Say up to which Γ it holds that α is at least this.",
-    )  # fmt: skip
-    most = option(
-        "--at-most", group="If labels are selective", type=share, metavar="SHARE",
-        help="Say up to which Γ it holds that α is at most this.",
-    )  # fmt: skip
-    gammas = option(
-        "--gamma", group="If labels are selective", metavar="Γ,Γ,…",
-        help="Intervals if the odds of being labeled differ up to Γ times: 1.5,2,3.",
-    )  # fmt: skip
-    return gammas(most(least(command)))
 
 
 def output_option(
@@ -110,7 +68,17 @@ class Verb(click.Command):
         self.help = examples_first(self.help or "")
         debug: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
         debug["callback"] = lambda ctx, _, value: ctx.meta.update(debug=value)
-        option("--debug", group="Output", help="Show the traceback of an error.", **debug)(self)
+        shown: dict[str, Any] = {"group": "Output", "help": "Show the traceback of an error."}
+        option("--debug", is_usual=not self.is_long, **shown, **debug)(self)
+        if self.is_long:
+            shown["help"] = "Show all options."
+            eager: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
+            option("--help-all", callback=_show_all, **shown, **eager)(self)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are options that only `--help-all` shows."""
+        return any(not getattr(param, "is_usual", True) for param in self.params)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; say what went wrong in its own words."""
@@ -120,7 +88,7 @@ class Verb(click.Command):
         except TopbinError as error:
             if ctx.meta.get("debug"):
                 raise
-            click.echo(visible(as_options(str(error))), err=True)
+            click.echo(visible(f"{error.code} {_indented(error.in_command)}"), err=True)
             ctx.exit(WRONG_USE if error.code in USE else FAILED)
         except BrokenPipeError:  # the reader of our output is gone
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
@@ -131,6 +99,8 @@ class Verb(click.Command):
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
+            if not (ctx.meta.get("all") or getattr(param, "is_usual", True)):
+                continue
             if record is not None and isinstance(param, click.Option):
                 groups.setdefault(getattr(param, "group", "Output"), []).append(record)
         groups["Output"] = groups.pop("Output")
@@ -188,12 +158,14 @@ def examples_first(text: str) -> str:
     return "\n\n".join(sorted(parts, key=lambda part: not part.startswith("\b")))
 
 
-def as_options(message: str) -> str:
-    """An error's advice in the words of the command: parameters become options, lines are indented.
+def _show_all(ctx: click.Context, _: Any, value: bool) -> None:
+    """Print the help with all options."""
+    if value:
+        ctx.meta["all"] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
 
-    >>> as_options("Likely: positive='yes', negative='not yet'   (blank = unlabeled)")
-    "Likely: --positive yes --negative 'not yet'   (blank = unlabeled)"
-    """
-    if "\n      " not in message:
-        message = message.replace("\n", "\n      ")
-    return ADVICE.sub(lambda match: f"--{match[1]} {shlex.quote(match[2] or match[3])}", message)
+
+def _indented(message: str) -> str:
+    """A message whose further lines stand below its first one, if they do not yet."""
+    return message if "\n      " in message else message.replace("\n", "\n      ")

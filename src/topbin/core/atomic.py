@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
 
-from topbin.core.errors import FileError, InputError, TopbinError
+from topbin.core.errors import FileError, InputError, TopbinError, option
 
 if sys.platform == "win32":
     import msvcrt
@@ -92,7 +92,7 @@ def refuse_existing(path: Path, *, force: bool = False) -> None:
         raise InputError(
             "TB104",
             f'the {kind} "{path}" is there already and is left as it was. '
-            "Choose another name, or replace it with --force (force=True).",
+            f"Choose another name, or replace it with {option('force', True)}.",
         )
 
 

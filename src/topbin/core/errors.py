@@ -1,25 +1,69 @@
 """Errors with a code: what happened, what was seen, what to do.
 
-Each code has a section in docs/reference/codes.md.
+Each code has a section in docs/reference/codes.md. A message names options by `option`, so that
+everybody reads them as they write them: `group=` in Python, `--group` in the command.
 """
+
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+OPEN, GIVEN, CLOSE = "\ue000", "\ue001", "\ue002"  # around an option in a message; no text has them
+
+
+def option(name: str, value: Any = None) -> str:
+    """An option in the message of an error, perhaps with a value to give it.
+
+    >>> error = InputError("TB008", f"leave out {option('group')}, or say {option('positive', 1)}.")
+    >>> error.message, error.in_command
+    ('leave out group=, or say positive=1.', 'leave out --group, or say --positive 1.')
+    """
+    as_given = "" if value is None else f"{GIVEN}{value!r}{GIVEN}{value}"
+    return f"{OPEN}{name}{as_given}{CLOSE}"
 
 
 class TopbinError(Exception):
     """The base of all errors topbin raises; `code` names the section that explains it.
+
+    `told` is the message with its options marked.
 
     >>> raise InputError("TB001", "scores_p is empty; pass at least one positive score.")
     Traceback (most recent call last):
     topbin.core.errors.InputError: TB001 scores_p is empty; pass at least one positive score.
     """
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"{code} {message}")
-        self.code = code
-        self.message = message
+    def __init__(self, code: str, told: str) -> None:
+        self.code, self.told = code, told
+        self.message = _shown(told, _in_python)
+        super().__init__(f"{code} {self.message}")
+
+    @property
+    def in_command(self) -> str:
+        """The message with options as the command has them."""
+        return _shown(self.told, _in_command)
 
     def __reduce__(self) -> tuple[type["TopbinError"], tuple[str, str]]:
         # Errors cross process borders in parallel folds; the default would lose one argument.
-        return type(self), (self.code, self.message)
+        return type(self), (self.code, self.told)
+
+
+def _shown(told: str, style: Callable[..., str]) -> str:
+    """The message with its options in this style."""
+    first, *others = told.split(OPEN)
+    shown = [first]
+    for part in others:
+        marked, _, rest = part.partition(CLOSE)
+        shown += [style(*marked.split(GIVEN)), rest]
+    return "".join(shown)
+
+
+def _in_python(name: str, value: str = "", _: str = "") -> str:
+    return f"{name}={value}"
+
+
+def _in_command(name: str, _: str = "", value: str = "") -> str:
+    flag = f"--{name.replace('_', '-')}"
+    return flag if value in ("", "True") else f"{flag} {shlex.quote(value)}"
 
 
 class InputError(TopbinError, ValueError):

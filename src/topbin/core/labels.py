@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topbin.core.checks import unmasked
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 
 Mask = NDArray[np.bool_]
 SHOWN = 8
@@ -327,16 +327,16 @@ def _clear_value(counts: Mapping[Any, int], name: str) -> Any:
 def _advice(values: list[Any]) -> str:
     """The likely reading, if the values suggest one; else how to name the positive value.
 
-    >>> _advice([1, 0, 2]), _advice(["a", "b"])
-    ('Likely: positive=1   (0, 2 = unlabeled)', 'Say it with positive=VALUE')
+    >>> InputError("TB002", _advice([1, 0, 2])).message
+    'Likely: positive=1   (0, 2 = unlabeled)'
     """
     named = [value for value in values if value is not None]
     if len(named) > GUESSED or str(named[0]).lower() not in LOOKS_POSITIVE:
-        return "Say it with positive=VALUE"
-    guess, rest = f"Likely: positive={named[0]!r}", values[1:]
+        return f"Say which value it is: {option('positive')}"
+    guess, rest = f"Likely: {option('positive', named[0])}", values[1:]
     # A 0 beside a third value may also mean "unknown", so it is not taken for a negative.
     if len(values) > 2 and str(named[1]).lower() in LOOKS_NEGATIVE:
-        guess, rest = f"{guess}, negative={named[1]!r}", values[2:]
+        guess, rest = f"{guess} {option('negative', named[1])}", values[2:]
     unlabeled = f"   ({', '.join(map(_show, rest))} = unlabeled)" if len(values) > 2 else ""
     return guess + unlabeled
 

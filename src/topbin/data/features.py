@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
@@ -205,7 +205,7 @@ class Features:
                 message = f'{table.name} has no column "{name}", which the model reads.'
                 message += nearest(name, table.kinds)
                 seen = quoted(list(table.kinds)) or "none"
-                how = " Give the vectors with --embeddings (embeddings=), or as that column."
+                how = f" Give the vectors with {option('embeddings')}, or as that column."
                 how = how if feature.kind == "vector" else ""
                 raise InputError("TB109", f"{message} Its columns are {seen}.{how}")
             if (kind := table.kinds[name]) not in FITS[feature.kind]:
@@ -294,7 +294,7 @@ def fit_features(
     if encoder is not None:
         encoded = {name: columns[name] for name in used if name in texts}
         if not encoded:
-            message = f"{where} has no text that the encoder could read; name a column with --text."
+            message = f"{where} has no text to encode; name a column with {option('text')}."
             raise InputError("TB108", message)
         found_by = {name: _learn_encoded(column, encoder) for name, column in encoded.items()}
     else:
@@ -319,7 +319,8 @@ def _as_small_as_words(feature: Feature) -> Feature:
 def _learn_encoded(column: Column, folder: str) -> Feature:
     if column.kind != "string":
         raise InputError(
-            "TB108", f'"{column.name}" holds {CONTENT[column.kind]}, not text; leave out --text.'
+            "TB108",
+            f'"{column.name}" holds {CONTENT[column.kind]}, not text; leave out {option("text")}.',
         )
     encoder = Encoder(os.path.abspath(folder))
     vectors = encoder.vectors(column.texts)

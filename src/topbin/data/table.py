@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
 from topbin.data.find import TEXT, Format, SourceLike, find_files, format_of, is_address
@@ -253,8 +253,8 @@ def all_shared(known: str, rest: str) -> InputError:
     return InputError(
         "TB139",
         f"every file in {rest} is also among the known positives in {known}, so no row is left "
-        "whose label is unknown. Name a folder that has known positives only (--positives, "
-        "positives=), and one that has other files too (--unlabeled).",
+        f"whose label is unknown. Name a folder that has known positives only "
+        f"({option('positives')}), and one that has other files too.",
     )
 
 
@@ -391,7 +391,7 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
             part: Part = format_.open(connection, os.path.abspath(path), f'"{path}"', **query)
     except InputError as error:
         if error.code == "TB102" and path.lower().endswith(TEXT) and os.path.isfile(path):
-            raise InputError("TB102", f"{error.message} {ONE_TEXT}") from error
+            raise InputError("TB102", f"{error.told} {ONE_TEXT}") from error
         raise
     return part
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.data.columns import Column
 from topbin.data.schema import CONTENT
 
@@ -40,7 +40,8 @@ def learn_words(column: Column) -> dict[str, Any]:
     """
     if column.kind != "string":
         raise InputError(
-            "TB108", f'"{column.name}" holds {CONTENT[column.kind]}, not text; leave out --text.'
+            "TB108",
+            f'"{column.name}" holds {CONTENT[column.kind]}, not text; leave out {option("text")}.',
         )
     texts = column.strings
     many = texts.size >= MANY_TEXTS
@@ -53,7 +54,9 @@ def learn_words(column: Column) -> dict[str, Any]:
     if not words[0] and not letters[0]:
         words = _learned(texts, (1,), MOST_TERMS)
     if not words[0] and not letters[0]:
-        raise InputError("TB108", f'"{column.name}" has no words to read; leave out --text.')
+        raise InputError(
+            "TB108", f'"{column.name}" has no words to read; leave out {option("text")}.'
+        )
     return {"terms": words[0], "idf": words[1], "letters": letters[0], "letters_idf": letters[1]}
 
 

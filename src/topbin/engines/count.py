@@ -15,7 +15,7 @@ import numpy as np
 from topbin.core.checks import Scores
 from topbin.core.counting import Counts, count_above
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
-from topbin.core.errors import InputError, TopbinError
+from topbin.core.errors import InputError, TopbinError, option
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.tails import Tails
@@ -327,7 +327,7 @@ def _check_usable(seen: Seen, drop_nan: bool) -> None:
         raise InputError(
             "TB004",
             f"{seen.unusable:,} of {seen.rows:,} scores are missing, NaN or infinite. Score these "
-            "rows again, or count without them: drop_nan (on the command line --drop-nan).",
+            f"rows again, or count without them: {option('drop_nan', True)}.",
         )
 
 

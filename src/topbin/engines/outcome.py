@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from topbin.core.errors import InputError, TopbinError
+from topbin.core.errors import InputError, TopbinError, option
 from topbin.data.batch import Part
 from topbin.engines.engine import Engine
 
@@ -64,6 +64,6 @@ def advising_to_skip(skip_bad: bool) -> Iterator[None]:
     except InputError as error:
         if skip_bad or error.code != "TB102":
             raise
-        way_out = "leave it out with skip_bad=True (on the command line --skip-bad)"
-        advice = f"{error.message} Fix or remove the file, or {way_out}."
+        way_out = f"leave it out with {option('skip_bad', True)}"
+        advice = f"{error.told} Fix or remove the file, or {way_out}."
         raise InputError("TB102", advice) from error

@@ -138,21 +138,6 @@ def sensitivity(
     return Sensitivity(intervals, confidence, assumes, found)
 
 
-def asked_for(
-    gamma: Any = None, at_most: float | None = None, at_least: float | None = None
-) -> dict[str, Any] | None:
-    """The parameters of `sensitivity` that a job was asked for, checked; None if it was not.
-
-    >>> asked_for(), asked_for(at_most=0.1)["gamma"]
-    (None, (1.0, 1.5, 2.0, 3.0))
-    """
-    named = check_conclusions(at_most, at_least)
-    if gamma is None and not named:
-        return None
-    gammas = check_gammas(GAMMAS if gamma is None else gamma)
-    return {"gamma": gammas, "at_most": at_most, "at_least": at_least}
-
-
 def check_gammas(gamma: Any) -> tuple[float, ...]:
     """All Γ from 1 on, ascending; from one number, several, or text with commas.
 

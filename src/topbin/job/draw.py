@@ -16,6 +16,7 @@ import numpy as np
 from topbin.core.figures import counted
 from topbin.core.hashing import mix
 from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
+from topbin.core.options import Read, Rows
 from topbin.data.batch import Batch, Part, Places, join
 from topbin.data.findings import Finding, find_in_files, find_shared
 from topbin.data.table import Table, leave_out_shared, open_pair, open_table
@@ -103,25 +104,17 @@ class Batches:
         return Batches(tuple(join(two) for two in zip(self.batches, other.batches, strict=True)))
 
 
-def open_labeled(
-    source: Any,
-    label: str | None = None,
-    *,
-    positives: Any = None,
-    sql: str | None = None,
-    dates: str | None = None,
-    decimal: str | None = None,
-    partitions: bool = False,
-) -> LabeledTable:
-    """Open a table with a label column, or one of `positives` beside one of unlabeled rows.
+def open_labeled(rows: Rows, read: Read) -> LabeledTable:
+    """Open a table with a label column, or one of positives beside one of unlabeled rows.
 
     Columns are compared before any row is read; then the table of positives is read whole.
     """
-    if positives is None:
-        how: Any = {"dates": dates, "decimal": decimal, "partitions": partitions}
-        table = open_table(source, sql=sql, **how)
-        return LabeledTable(table.check([str(label)]), label, found=find_in_files(table.files))
-    known, table = open_pair(positives, source, dates, partitions, decimal)
+    how: Any = {"dates": read.dates, "decimal": read.decimal, "partitions": read.partitions}
+    if rows.positives is None:
+        table = open_table(rows.main, sql=read.sql, **how)
+        named = str(rows.label)
+        return LabeledTable(table.check([named]), named, found=find_in_files(table.files))
+    known, table = open_pair(rows.positives, rows.main, **how)
     table, shared = leave_out_shared(known, table)
     found = (*find_shared(shared, known.name), *find_in_files([*known.files, *table.files]))
     return LabeledTable(table, None, known.whole(), found=found)

@@ -9,27 +9,34 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Literal
 
-from topbin.core.checks import check_above_zero, check_count, check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.data.images.cache import LEAVE_OUT
+from topbin.core.options import (
+    Budget,
+    Certainty,
+    Labeling,
+    Listing,
+    Preset,
+    Read,
+    Request,
+    Rows,
+)
 from topbin.data.images.rows import Images
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
-from topbin.evaluate.sensitivity import asked_for, sensitivity
+from topbin.evaluate.sensitivity import GAMMAS, Sensitivity, sensitivity
 from topbin.job.choice import Choice, choose_model
-from topbin.job.images import ImageOptions, has_images, refuse_labeling
-from topbin.job.labeling import check_labeling, classifier_for, labeling_of
-from topbin.job.prepare import Prepared, prepare, sample_of
+from topbin.job.labeling import classifier_for, labeling_of
+from topbin.job.prepare import Prepared, prepare
 from topbin.job.progress import Event, Forecast, shown, work_of
 from topbin.job.result import Result
 from topbin.job.sweep import count_rest
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.crossfit import CrossFit, OutOfTime, Plan, Progress, chain_name
-from topbin.learn.defaults import FIRST, default_model, plan_for, preset_plan
+from topbin.learn.defaults import FIRST, PRESETS, default_model, plan_for
 from topbin.learn.learners.tedn import TEDN
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
 
@@ -44,121 +51,91 @@ def fit(
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
-    weight: str | None = None,
     drop: str | Sequence[str] = (),
-    text: str | Sequence[str] = (),
-    embeddings: Any = None,
-    encoder: str | None = None,
-    image: str | None = None,
-    image_size: int | None = None,
-    image_root: str | None = None,
-    bad_images: str = LEAVE_OUT,
-    dates: str | None = None,
-    decimal: str | None = None,
-    partitions: bool = False,
-    method: str = "tedn",
-    subtypes: bool = False,
-    labeled_by: str | Sequence[str] = (),
     group: str | None = None,
-    time: str | None = None,
-    preset: str = "good",
-    review: int = 100,
-    min_precision: float | None = None,
+    read: Read = Read(),
+    labeling: Labeling = Labeling(),
+    budget: Preset | Budget = "good",
+    candidates: int | Listing = 100,
     confidence: float = CONFIDENCE,
-    gamma: Any = None,
-    at_most: float | None = None,
-    at_least: float | None = None,
-    time_limit: float | None = None,
-    threads: int | None = None,
     seed: int = 0,
-    sample: int | None = None,
-    engine: Engine | None = None,
-    memory: MutableMapping[str, Any] | None = None,
-    on_event: Callable[[Event], object] | None = None,
-    verbose: bool = False,
 ) -> Result:
     """Do the whole job on a frame or on files; `label` names the column that marks the positives.
 
-    `source` is a pandas, polars or arrow frame, a path, a pattern, a folder or a list of files.
-    With `positives`, another of these, all its rows are unlabeled. `dates`, `decimal` and
-    `partitions` are as in `topbin.data.open_table`. The source is read whole unless `sample` or
-    `engine` (of `topbin.engines`) is given and it has more than four times `sample` (100,000)
-    unlabeled rows. Then so many, drawn at random, train the models; all others are scored, and give
-    α, its interval and candidates.
+    An interrupt after the first estimate, or the time limit of the budget, ends the job with the
+    best so far, as `stopped` says.
 
-    `text` names columns to read by their words, beside those that look like free text; `encoder` is
-    a folder with a language model that reads them instead. `embeddings` are vectors beside a table,
-    one per row: an array, or a file (.npy, .parquet). An array of vectors can also be the source.
+    Parameters
+    ----------
+    source
+        A pandas, polars or arrow frame, a path, a pattern, a folder, a list of files, an array of
+        vectors, or images: folders or lists of files, or arrays of uint8 (n, height, width[,
+        channels]). With `positives`, another of these, all its rows are unlabeled.
+    label
+        The column that marks the positives. For an array or a list of images, the labels.
+    positives
+        Known positives, in the form of a source.
+    positive, negative
+        The label of a positive, if not 1 or true, and of rows known to be negative.
+    id
+        A column that names rows; never used as a feature.
+    drop
+        Columns to leave out.
+    group
+        A column that names what rows belong to, such as a patient. Rows of a group are held out
+        together, and intervals count groups. Rows without a group are groups of their own.
+    read
+        How rows are read: text, images, dates, numbers, weights, time, queries.
+    labeling
+        What is known, or feared, about which positives are labeled.
+    budget
+        How much work to put in: "fast", "good" or "best"; or a `Budget`, which also has the time
+        limit, and sample and engine for sources larger than memory. Of a source with more than
+        four times `sample` (100,000) unlabeled rows so many, drawn at random, train the models; all
+        others are scored, and give α, its interval and candidates.
+    candidates
+        How many rows to list; or a `Listing`, which also has a least precision.
+    confidence
+        Of the interval and the bound.
+    seed
+        Of folds and models.
 
-    `weight` names a column of weights. They train the models only: α, its interval and the
-    candidates count every row once.
+    Returns
+    -------
+    Result
+        How many, how sure, which rows: `summary()`, `estimate`, `candidates()`, `save(folder)`.
 
-    If labels are not random: `subtypes=True` reports which kinds of positives are labeled how
-    often, `method="subtypes"` lets them count accordingly, and `labeled_by` names columns on which
-    it depends who is labeled.
-
-    `gamma`, `at_most` and `at_least` ask for `topbin.sensitivity`, which the report then shows.
-
-    Rows with the same value in the column `group`, such as visits of one patient, are held out
-    together, and intervals count groups. With the column `time`, folds are blocks of time. Neither
-    column is a feature. Rows without a group are groups of their own.
-
-    Images are folders or lists of files, arrays of uint8 (n, height, width[, channels]), or a table
-    whose column `image` has paths, relative to its own folder or to `image_root`, and inside it.
-    They become squares of `image_size` pixels. Files that cannot be read are left out and named, or
-    with `bad_images="refuse"` an error. For an array or a list of files `label` may be the labels.
-
-    An interrupt after the first estimate, or the time limit, ends the job with the best so far, as
-    `stopped` says. With the same `memory` it continues. `verbose` shows how long it will take.
-
+    Examples
+    --------
     >>> import numpy as np, pandas as pd
     >>> x = np.random.default_rng(0).normal(np.repeat([5, 0], 150))
     >>> frame = pd.DataFrame({"x": x, "known": np.arange(300) < 100})    # 50 of 200 are positive
-    >>> 0.15 < fit(frame, "known", preset="fast").estimate.alpha < 0.35
+    >>> 0.15 < fit(frame, "known", budget="fast").estimate.alpha < 0.35
     True
     """
-    check_options(preset, review, min_precision, confidence=confidence, time_limit=time_limit)
-    selective = asked_for(gamma, at_most, at_least)
-    limits = {"min_precision": min_precision}
-    labeling = check_labeling(
-        method, labeled_by, subtypes, gamma=selective is not None, needs_interval=limits
-    )
-    named: Any = {"positives": positives, "positive": positive, "negative": negative, "id": id}
-    read: Any = {"drop": drop, "text": text, "dates": dates, "decimal": decimal}
-    read |= {"partitions": partitions, "weight": weight, "group": group, "time": time}
-    read |= {"embeddings": embeddings, "encoder": encoder}
-    pictures = ImageOptions(image, image_size, image_root, bad_images)
-    with _listeners(on_event, verbose) as heard:
-        how = replace(pictures, tell=_decoding(heard))
-        data = _prepared(source, label, sample, engine, how, seed=seed, **named, **read)
-    asked = {"seed": seed, "preset": preset, "review": review, "min_precision": min_precision}
-    shared = {"confidence": confidence, "random_state": seed, "n_jobs": threads, "memory": memory}
-    data.check_enough()
-    with _listeners(on_event, verbose) as heard:
-        found = _fit(data, engine or Local(), asked, shared, time_limit, heard, labeling)
-    return replace(found, gamma=None if selective is None else sensitivity(found, **selective))
-
-
-def _prepared(
-    source: Any,
-    label: Any,
-    sample: int | None,
-    engine: Engine | None,
-    images: ImageOptions,
-    **named: Any,
-) -> Prepared:
-    """The rows of a source, if they are not prepared already."""
-    if isinstance(source, Prepared):
-        return source
     if source is None:
         raise InputError(
             "TB008",
             "the source is missing: topbin.fit(table, label=...) for one table, or "
             "topbin.fit(unlabeled, positives=positives) for two.",
         )
-    rows = sample_of({"sample": sample, "engine": engine})
-    how = images if has_images(source, named["positives"], images) else None
-    return prepare(source, label, images=how, sample=rows, engine=engine, **named)
+    named: Any = {"source" if positives is None else "unlabeled": source}
+    request = Request(
+        rows=Rows(
+            **named, label=label, positives=positives, positive=positive, negative=negative, id=id,
+            drop=drop, group=group,
+        ),
+        read=read,
+        labeling=labeling,
+        budget=budget if isinstance(budget, Budget) else Budget(preset=budget),
+        listing=candidates if isinstance(candidates, Listing) else Listing(candidates=candidates),
+        certainty=Certainty(confidence=confidence, seed=seed),
+    )  # fmt: skip
+    asked, engine = request.budget, request.budget.engine
+    with _listeners(asked.on_event, asked.verbose) as heard:
+        data = prepare(request, engine=engine, tell=_decoding(heard))
+    with _listeners(asked.on_event, asked.verbose) as heard:
+        return fit_prepared(data, engine=engine, memory=asked.memory, heard=heard)
 
 
 def _decoding(heard: Sequence[Callable[[Event], object]]) -> Callable[[int, int], None]:
@@ -186,16 +163,14 @@ def _listeners(
         yield [tell, *heard]
 
 
-def _fit(
+def fit_prepared(
     data: Prepared,
-    engine: Engine,
-    asked: dict[str, Any],
-    shared: dict[str, Any],
-    time_limit: float | None,
-    heard: Sequence[Callable[[Event], object]],
-    labeling: dict[str, Any],
+    *,
+    engine: Engine | None = None,
+    memory: MutableMapping[str, Any] | None = None,
+    heard: Sequence[Callable[[Event], object]] = (),
 ) -> Result:
-    """The first estimate, then the careful one; `shared` are parameters of both classifiers."""
+    """Do what was asked for with rows that are read: the first estimate, then the careful one."""
 
     def tell(stage: str, done: int = 0, total: int = 0, **more: Any) -> None:
         for each in heard:
@@ -205,18 +180,15 @@ def _fit(
         done, total = step.done, step.total
         tell("refine", done, total, seconds_left=forecast.after_step(done, total))
 
-    shared["memory"] = {} if shared["memory"] is None else shared["memory"]
-    shared |= {"positive": 1, "negative": -1 if data.labels.is_negative.any() else None}
+    data.check_enough()
     if data.rest is not None:
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
-    limit = {"time_limit": time_limit, "on_event": told}
-    subtypes = labeling.pop("subtypes")
-    if isinstance(data.X, Images):
-        refuse_labeling(**labeling, subtypes=subtypes)
-    choice = _choice(data, labeling, shared)
+    shared = _shared(data, {} if memory is None else memory)
+    choice = _choice(data, shared)
     shared |= {} if choice is None else {"estimator": choice.model}
-    two = _classifiers(data, asked["preset"], labeling, shared, limit)
+    limit = {"time_limit": data.request.budget.time_limit, "on_event": told}
+    two = _classifiers(data, shared, limit)
     kept = sum(name.startswith(TEDN.name) for name in shared["memory"])
     forecast = Forecast(monotonic(), two.steps * kept)
     held = {} if data.kept is None else data.kept.arrays
@@ -225,17 +197,40 @@ def _fit(
     if choice is not None:
         choice.tell(first)
     methods = compared_estimates(first.evidence_)
-    result = Result(data, first, data.with_alarms(first.estimate_, methods), methods, **asked)
+    result = Result(data, first, data.with_alarms(first.estimate_, methods), methods)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(*two.work))
-    result = _refined(result, two.careful, y, engine, choice)
-    result = replace(result, labeling=labeling_of(result, two.careful, y, subtypes))
+    result = _refined(result, two.careful, y, engine or Local(), choice)
+    result = replace(result, labeling=labeling_of(result, two.careful, y), gamma=_gamma_of(result))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
 
 
-def _choice(data: Prepared, labeling: dict[str, Any], shared: dict[str, Any]) -> Choice | None:
+def _shared(data: Prepared, memory: MutableMapping[str, Any]) -> dict[str, Any]:
+    """The parameters that all classifiers of a job share."""
+    asked = data.request
+    return {
+        "confidence": asked.certainty.confidence,
+        "random_state": asked.certainty.seed,
+        "n_jobs": asked.budget.threads,
+        "memory": memory,
+        "positive": 1,
+        "negative": -1 if data.labels.is_negative.any() else None,
+    }
+
+
+def _gamma_of(result: Result) -> Sensitivity | None:
+    """What follows if labels are not random, if that was asked for."""
+    asked = result.request.labeling
+    if not asked.asks_gamma:
+        return None
+    gammas = asked.gamma or GAMMAS
+    return sensitivity(result, gamma=gammas, at_most=asked.at_most, at_least=asked.at_least)
+
+
+def _choice(data: Prepared, shared: dict[str, Any]) -> Choice | None:
     """The model for text or vectors; other ways of labeling take the default one."""
-    if labeling["method"] != "tedn" or labeling["labeled_by"]:
+    asked = data.request.labeling
+    if asked.subtypes == "correct" or asked.labeled_by:
         return None
     return choose_model(data, shared["random_state"], shared["memory"], shared["n_jobs"])
 
@@ -253,14 +248,9 @@ class _Classifiers:
     steps: int = 1
 
 
-def _classifiers(
-    data: Prepared,
-    preset: str,
-    labeling: dict[str, Any],
-    shared: dict[str, Any],
-    limit: dict[str, Any],
-) -> _Classifiers:
+def _classifiers(data: Prepared, shared: dict[str, Any], limit: dict[str, Any]) -> _Classifiers:
     """Nets for images, and for tables the default models."""
+    preset = data.request.budget.preset
     if isinstance(data.X, Images):
         from topbin.learn.classifiers.images import FIRST_IMAGES, effort_of, image_classifier
 
@@ -268,10 +258,10 @@ def _classifiers(
         net = image_classifier(first, len(data.X), is_first=True, **shared)
         nets = image_classifier(effort, len(data.X), **shared, **limit)
         return _Classifiers(net, nets, (first.work, effort.work), nets.steps)
-    plan, quick = plan_for(TEDN, data.X, preset_plan(preset)), FIRST
+    plan, quick = plan_for(TEDN, data.X, PRESETS[preset]), FIRST
     if data.kept is not None:
         plan, quick = (data.kept.plan(each, data.labels) for each in (plan, FIRST))
-    kind, own = classifier_for(data, **labeling)
+    kind, own = classifier_for(data, data.request.labeling)
     careful = kind(plan=plan, **own, **limit, **shared)
     return _Classifiers(PvUClassifier(plan=quick, **shared), careful, (quick, plan))
 
@@ -285,50 +275,25 @@ def steps_of_first(data: Prepared) -> int:
     return FIRST_IMAGES.folds
 
 
-def foresee(data: Prepared, preset: str) -> float:
+def foresee(data: Prepared) -> float:
     """Seconds that the fit of these rows will take, from the time that one model takes now.
 
     What is not training (encoding, counting, writing) is not in it; a cross-fit fits one model
     more per repeat, for new rows.
     """
     data.check_enough()
-    X, is_p = data.X, data.labels.is_positive
+    X, is_p, preset = data.X, data.labels.is_positive, data.request.budget.preset
     if isinstance(X, Images):
         from topbin.learn.classifiers.images import foresee_images
 
         return foresee_images(X, is_p, preset)
+    classifier_for(data, data.request.labeling)  # which refuses columns that explain nothing
     model = default_model(X)
     began = monotonic()
     model.fit(X, is_p.astype(int)).predict_proba(X)
-    plan = plan_for(TEDN, X, preset_plan(preset))
+    plan = plan_for(TEDN, X, PRESETS[preset])
     work = work_of(FIRST) + work_of(plan) * (1 + 1 / plan.outer)
     return (monotonic() - began) * work
-
-
-def check_options(
-    preset: str,
-    review: int,
-    min_precision: float | None = None,
-    *,
-    confidence: float = CONFIDENCE,
-    time_limit: float | None = None,
-    sample: int | None = None,
-) -> None:
-    """Refuse what no table could fulfil, before any work.
-
-    >>> check_options("slow", 100)
-    Traceback (most recent call last):
-    topbin.core.errors.InputError: TB008 preset must be one of fast, good, best; got 'slow'.
-    """
-    preset_plan(preset)
-    check_count(review, "review")
-    if min_precision is not None:
-        check_fraction(min_precision, "min_precision")
-    check_fraction(confidence, "confidence")
-    if time_limit is not None:
-        check_above_zero(time_limit, "time_limit")
-    if sample is not None:
-        check_count(sample, "sample")
 
 
 def _refined(
@@ -388,8 +353,8 @@ def _counted(
     result: Result, careful: TEDnClassifier, y: Any, found: CrossFit, engine: Engine
 ) -> Result:
     """The result of a sampled fit, after the rows outside the sample are scored and counted."""
-    data = result.data
-    most = max(result.review, LISTED, 10 * LISTED if result.min_precision else 0)
+    data, asked = result.data, result.request.listing
+    most = max(asked.candidates, LISTED, 10 * LISTED if asked.min_precision else 0)
     counted = count_rest(engine, data, found, careful.method, most)
     # The tails are of all rows and the scores of some, so no method may read both.
     tails = counted.evidence.tails

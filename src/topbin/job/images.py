@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.core.hashing import equal_keys
 from topbin.core.labels import Labels, LabelValues, read_labels
 from topbin.core.optional import require
+from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import Batch, join
 from topbin.data.features import Dropped, Feature, Features
 from topbin.data.find import is_address
@@ -26,52 +27,31 @@ from topbin.data.findings import Finding, find_shared, overlap
 from topbin.data.images.cache import (
     ABOUT,
     ADVICE,
-    LEAVE_OUT,
     REFUSE,
     Told,
     bad_sentences,
-    check_bad,
     decode_files,
     refuse_bad,
     write_store,
 )
 from topbin.data.images.files import find_images, is_image_name, names_images, paths_from
-from topbin.data.images.rows import Images, check_side
+from topbin.data.images.rows import Images
 from topbin.data.schema import CONTENT, nearest
 from topbin.data.table import all_shared, open_table
 from topbin.job.draw import open_labeled, positives_first
-from topbin.job.prepare import Prepared, paths_of
+from topbin.job.prepare import Prepared, is_array, paths_of
 from topbin.mpe.alarms import repeated_rows, shared_rows
 from topbin.store.runs import IMAGES
 
 NEED_LABELS = (
-    "images need labels: give known positives (positives=, --positives), a table with a column of "
-    "paths and one of labels (image=, --image), or in Python one label per image: "
+    f"images need labels: give known positives with {option('positives')}, a table with a column "
+    f"of paths, {option('image')}, and one of labels, or in Python one label per image: "
     "topbin.fit(images, labels)."
 )
 SCORED_AT_ONCE = 4_096  # images; so many that all cores decode them
 COLUMN, LABEL = "image", "label"  # names of columns of sources that have no columns
 EXPECTED = 'Score a folder of images, image files, or a table with paths in a column "{}".'
 NOT_READ = '"{}" is not read: the model sees the images only.'
-
-
-@dataclass(frozen=True, slots=True)
-class ImageOptions:
-    """How images are read: see `topbin.fit`. `folder` is that of the run, if there is one."""
-
-    image: str | None = None
-    size: int | None = None
-    root: str | None = None
-    bad: str = LEAVE_OUT
-    folder: Path | None = None
-    tell: Told | None = None
-
-    def check(self) -> "ImageOptions":
-        """The same, or a coded error for what no images could fulfil."""
-        check_bad(self.bad)
-        if self.size is not None:
-            check_side(self.size, "image_size")
-        return self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,70 +72,49 @@ class Sources:
     root: str | None = None
 
 
-def has_images(source: Any, positives: Any, options: ImageOptions) -> bool:
-    """Whether a source is images rather than a table of values."""
-    if options.image is not None:
-        return True
-    return any(is_array(given) or names_images(given) for given in (source, positives))
+def check_folders(request: Request) -> None:
+    """Refuse a folder without files, before anything is written or removed."""
+    if request.read.image is None:
+        for given in (request.rows.main, request.rows.positives):
+            if given is not None:
+                find_images(given)
 
 
-def image_options(settings: Mapping[str, Any]) -> ImageOptions | None:
-    """How the settings of a run say that images are read; None if they name no images."""
-    names = {"image": "image", "image_size": "size", "image_root": "root", "bad_images": "bad"}
-    found = ImageOptions(**{own: settings[name] for name, own in names.items() if name in settings})
-    both = settings.get("unlabeled") or settings.get("source"), settings.get("positives")
-    if not has_images(*both, found):
-        return None
-    for source in both if found.image is None else ():
-        if source is not None:
-            find_images(source)  # an empty folder is an error before anything is removed
-    return found
-
-
-def refuse_labeling(method: str, labeled_by: Sequence[str], subtypes: bool = False) -> None:
-    """TB136 for what reads columns, which images do not have."""
-    if subtypes or labeled_by or method == "subtypes":
-        asked = "labeled_by" if labeled_by else "subtypes"
-        raise InputError("TB136", f"{asked} reads columns of a table, and images have none.")
-
-
-def _refuse_others(asked: Mapping[str, Any]) -> None:
-    """TB136 for options of tables that are not there for images yet."""
-    for name, value in asked.items():
+def _refuse_others(request: Request) -> None:
+    """TB136 for options of tables that are not there for images."""
+    read, labeling = request.read, request.labeling
+    if labeling.subtypes is not None or labeling.labeled_by:
+        asked = "labeled_by" if labeling.labeled_by else "subtypes"
+        raise InputError(
+            "TB136", f"{option(asked)} reads columns of a table, and images have none."
+        )
+    if request.budget.rows is not None:
+        raise InputError(
+            "TB136",
+            f"all images train; leave out {option('sample')} and {option('engine')}.",
+        )
+    asked_for = {"group": request.rows.group, "time": read.time, "weight": read.weight}
+    asked_for |= {"embeddings": read.embeddings, "encoder": read.encoder}
+    for name, value in asked_for.items():
         if value is not None:
-            why = "all images train" if name == "sample" else "nets of images do not read it"
-            also = " and --engine (engine=)" if name == "sample" else ""
-            raise InputError("TB136", f"{why}; leave out --{name} ({name}=){also}.")
-
-
-def is_array(given: Any) -> bool:
-    """Whether this is an array with one image per row."""
-    return isinstance(given, np.ndarray) and given.ndim > 2
+            raise InputError("TB136", f"{option(name)} is not supported for images; leave it out.")
 
 
 def prepare_images(
-    source: Any,
-    label: Any = None,
-    *,
-    positives: Any = None,
-    options: ImageOptions,
-    id: str | None = None,
-    not_for_images: Mapping[str, Any],
-    **read: Any,
+    request: Request, folder: Path | None = None, tell: Callable[[int, int], object] | None = None
 ) -> Prepared:
-    """Read images and their labels; `read` is for the table that names them."""
-    options.check()
-    _refuse_others(not_for_images)
+    """Read images and their labels; they are decoded into the folder of a run, if there is one."""
+    _refuse_others(request)
     require("torch", extra="images", caller="fitting images")  # before minutes of decoding
-    roles = {name: read.pop(name, None) for name in ("positive", "negative")}
-    given = _sources(source, label, positives, options, roles, read)
-    images, kept, bad = _decoded(given, options)
+    given = _sources(request)
+    images, kept, bad = _decoded(given, request.read, folder, tell)
     rows = given.rows.take(kept)
     if not rows.rows:
         raise InputError("TB131", f"no image can be read. {bad_sentences(bad)[0]}")
     labels = given.labels(rows, kept)
     shape = images.row_shape
     feature = Feature(name=given.column, kind="image", shape=shape)
+    label, id = request.rows.label, request.rows.id
     own = [name for name in (label, id) if isinstance(name, str)]
     dropped = tuple(
         Dropped(name, NOT_READ.format(name))
@@ -165,24 +124,26 @@ def prepare_images(
     findings, alarms = notice_images(images, labels, bad)
     is_named = isinstance(label, str) or label is None
     return Prepared(
-        rows, labels, Features((feature,), dropped), images, (*given.found, *findings),
-        _named(source, label, positives, options, roles), label if is_named else LABEL, id, alarms,
-        image_root=given.root,
+        rows, labels, Features((feature,), dropped), images, (*given.found, *findings), request,
+        label if is_named else LABEL, id, alarms, image_root=given.root,
     )  # fmt: skip
 
 
-def _sources(
-    source: Any, label: Any, positives: Any, options: ImageOptions, roles: Any, read: Any
-) -> Sources:
-    if is_array(source) or is_array(positives):
-        return _arrays(source, label, positives, roles)
-    if options.image is not None:
-        return _table(source, label, positives, options, roles, read)
-    if positives is None:
-        return _listed_files(source, label, roles)
-    if label is not None:
-        raise InputError("TB008", "label and positives cannot both be given; leave one out.")
-    return _two_folders(find_images(positives), find_images(source), positives, source)
+def _sources(request: Request) -> Sources:
+    rows = request.rows
+    if is_array(rows.main) or is_array(rows.positives):
+        return _arrays(rows)
+    if request.read.image is not None:
+        return _table(request)
+    if rows.positives is None:
+        return _labeled(_frame(find_images(rows.main), rows.main), rows)
+    if rows.label is not None:
+        raise InputError(
+            "TB008",
+            f"{option('label')} and {option('positives')} cannot both be given; leave one out.",
+        )
+    known, rest = find_images(rows.positives), find_images(rows.main)
+    return _two_folders(known, rest, rows.positives, rows.main)
 
 
 def _two_folders(known: Sequence[str], rest: Sequence[str], positives: Any, source: Any) -> Sources:
@@ -196,9 +157,9 @@ def _two_folders(known: Sequence[str], rest: Sequence[str], positives: Any, sour
     return replace(_two(first, second, COLUMN), found=found)
 
 
-def _arrays(source: Any, label: Any, positives: Any, roles: Any) -> Sources:
+def _arrays(rows: Rows) -> Sources:
     """Pixels that are in memory already."""
-    two = [Images.of(given) for given in (positives, source) if given is not None]
+    two = [Images.of(given) for given in (rows.positives, rows.main) if given is not None]
     if len({images.row_shape for images in two}) > 1:
         shapes = " and ".join(str(images.row_shape) for images in two)
         raise InputError("TB134", f"the arrays have images of different shapes: {shapes}.")
@@ -206,20 +167,16 @@ def _arrays(source: Any, label: Any, positives: Any, roles: Any) -> Sources:
     keys = np.concatenate([one.keys for one in two])
     images = Images(pixels, keys, np.arange(len(keys)))
     frames = [_frame([f"image {i + 1}" for i in range(len(one))], None) for one in two]
-    if positives is not None:
+    if rows.positives is not None:
         return replace(_two(frames[0], frames[1], COLUMN), images=images)
-    return replace(_labeled(frames[0], label, roles), images=images)
+    return replace(_labeled(frames[0], rows), images=images)
 
 
-def _listed_files(source: Any, label: Any, roles: Any) -> Sources:
-    """A list of files with one label per file."""
-    return _labeled(_frame(find_images(source), source), label, roles)
-
-
-def _labeled(rows: Batch, label: Any, roles: Any) -> Sources:
-    if label is None or isinstance(label, str):
+def _labeled(rows: Batch, asked: Rows) -> Sources:
+    """Files or arrays with one label each."""
+    if asked.label is None or isinstance(asked.label, str):
         raise InputError("TB008", NEED_LABELS)
-    given = np.asarray(label)
+    given, roles = np.asarray(asked.label), {"positive": asked.positive, "negative": asked.negative}
     if given.shape != (rows.rows,):
         images = counted(rows.rows, "image")
         raise InputError(
@@ -253,23 +210,22 @@ def _two(known: Batch, rest: Batch, column: str) -> Sources:
     return Sources(rows, labels, column)
 
 
-def _table(
-    source: Any, label: Any, positives: Any, options: ImageOptions, roles: Any, read: Any
-) -> Sources:
+def _table(request: Request) -> Sources:
     """A table, or two, with a column of paths."""
-    opened = open_labeled(source, label, positives=positives, **read)
-    column = str(options.image)
+    asked, given_root = request.rows, request.read.image_root
+    opened = open_labeled(asked, request.read)
+    column = str(request.read.image)
     opened.table.check([column])
-    root, rest = root_of(source, options.root), opened.table.whole()
+    root, rest = root_of(asked.main, given_root), opened.table.whole()
     paths = _paths_of(rest, column, root)
     if opened.known is not None:
-        known = _paths_of(opened.known, column, root_of(positives, options.root))
+        known = _paths_of(opened.known, column, root_of(asked.positives, given_root))
         both = _two(opened.known, rest, column)
         return replace(both, paths=[*known, *paths], root=root)
 
     def labels(rows: Batch, _: Any) -> Labels:
-        coded = rows.coded(str(label))
-        return opened.resolve(coded.counts(), **roles).read(coded)
+        coded = rows.coded(str(asked.label))
+        return opened.resolve(coded.counts(), asked.positive, asked.negative).read(coded)
 
     return Sources(rest, labels, column, paths=paths, root=root)
 
@@ -285,7 +241,7 @@ def root_of(source: Any, given: str | None) -> str | None:
         raise InputError(
             "TB133",
             "the tables are in several folders, so it is not clear which one the paths of images "
-            "are relative to. Name it: --image-root (image_root=).",
+            f"are relative to. Name it: {option('image_root')}.",
         )
     return next(iter(folders), None)
 
@@ -309,7 +265,7 @@ def check_paths(rows: Batch, column: str) -> None:
         raise InputError(
             "TB135",
             f'column "{column}" of {rows.name} holds {CONTENT[rows.kinds[column]]}, not paths. '
-            "Name the column of paths: --image (image=).",
+            f"Name the column of paths: {option('image')}.",
         )
 
 
@@ -325,16 +281,18 @@ def _name_of(source: Any) -> str:
     return f'"{named[0]}"{more}' if named else "the array"
 
 
-def _decoded(given: Sources, options: ImageOptions) -> tuple[Images, Any, dict[str, str]]:
+def _decoded(
+    given: Sources, read: Read, run: Path | None, tell: Told | None
+) -> tuple[Images, Any, dict[str, str]]:
     """The images, which rows they belong to, and the files that were left out."""
     if given.images is not None:
         return given.images, np.arange(len(given.images)), {}
     paths = given.paths
     if paths is None:
         paths = paths_from(given.rows.frame[given.column], given.column, None)
-    folder = None if options.folder is None else options.folder / IMAGES
-    done = decode_files(paths, size=options.size, folder=folder, tell=options.tell)
-    if options.bad == REFUSE:
+    folder = None if run is None else run / IMAGES
+    done = decode_files(paths, size=read.image_size, folder=folder, tell=tell)
+    if read.bad_images == REFUSE:
         refuse_bad(done.bad, ADVICE)
     return done.images, done.kept, done.bad
 
@@ -347,23 +305,6 @@ def notice_images(images: Images, labels: Labels, bad: Mapping[str, str]) -> tup
     sentences = zip(files.values(), bad_sentences(bad), strict=True)
     left = [Finding("bad-images", None, number, words) for number, words in sentences]
     return (*left, *overlap(twins)), (*shared_rows(twins), *repeated_rows(twins.repeated))
-
-
-def _named(
-    source: Any, label: Any, positives: Any, options: ImageOptions, roles: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The settings of a run that name the data."""
-    array = ["an array of images"]
-    named: dict[str, Any] = {"source": paths_of(source) or array}
-    if isinstance(label, str):
-        named["label"] = label
-    if positives is not None:
-        named = {"positives": paths_of(positives) or array, "unlabeled": named["source"]}
-    how = {"image": options.image, "image_size": options.size, "image_root": options.root}
-    if options.bad != LEAVE_OUT:
-        how["bad_images"] = options.bad
-    both = {**how, **{name: v if v is None else str(v) for name, v in roles.items()}}
-    return named | {name: value for name, value in both.items() if value is not None}
 
 
 def image_batches(

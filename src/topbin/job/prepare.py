@@ -2,24 +2,26 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from topbin.core.checks import check_count
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.figures import counted
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
+from topbin.core.options import Request, Rows
 from topbin.data.batch import Batch, Places
 from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns
 from topbin.data.features import LINEAR, Features, Floats, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
+from topbin.data.images.files import names_images
 from topbin.data.images.rows import Images
 from topbin.data.schema import check_columns, quoted
 from topbin.engines.engine import Engine
@@ -35,10 +37,8 @@ from topbin.job.draw import (
 from topbin.job.together import Kept, read_kept, refuse_sample, split_copies, unsaid_groups
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 
-SAMPLE = 100_000
 LEAST = 3  # rows of a kind: to learn from, to choose by, and held out
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
-NAMES = ("positives", "unlabeled", "source")  # settings that name files
 # Findings that the encoder already names among the columns it leaves out.
 DROPPED_ANYWAY = {"constant", "identifier", "long-strings"}
 WEIGHTS = "they train the models; α, its interval and the candidates count every row once"
@@ -75,11 +75,10 @@ class Rest:
 class Prepared:
     """Rows whose labels are read and whose features are encoded.
 
-    `named` are the settings of a run that name the data. `alarms` are reasons to doubt any estimate
-    from these rows. `rest` is None if they are all rows. `dates` and `decimals` say how dates and
-    numbers were read. `weight` are the weights of the rows in training, if they have any, and
-    `kept` is what folds keep together. `image_root` is the folder that paths of images in a table
-    are relative to.
+    `request` is what was asked for. `alarms` are reasons to doubt any estimate from these rows.
+    `rest` is None if they are all rows. `dates` and `decimals` say how dates and numbers were read.
+    `weight` are the weights of the rows in training, if they have any, and `kept` is what folds
+    keep together. `image_root` is the folder that paths of images in a table are relative to.
     """
 
     table: Batch
@@ -87,7 +86,7 @@ class Prepared:
     encoder: Features
     X: Any
     findings: tuple[Finding, ...]
-    named: Mapping[str, Any]
+    request: Request
     label: str | None = None
     id: str | None = None
     alarms: tuple[Alarm, ...] = ()
@@ -102,9 +101,22 @@ class Prepared:
         return f"<Prepared: {self.table.name}; {self.labels.note}; {self.encoder!r}>"
 
     @property
+    def stored_request(self) -> Request:
+        """What was asked for, as run.toml has it; rows that are in no file have a name too."""
+        rows, names = self.request.rows, self.request.settings()
+        if rows.positives is None:
+            own: Any = {"source": names.get("source", [self.table.name])}
+        else:
+            nameless = ["an array of images" if isinstance(self.X, Images) else "a frame"]
+            own = {"positives": names.get("positives", nameless)}
+            own["unlabeled"] = names.get("unlabeled", [self.table.name])
+        return replace(self.request, rows=replace(rows, **own))
+
+    @property
     def sources(self) -> list[str]:
         """The files that the rows come from, as they were written."""
-        return [path for key in NAMES for path in paths_of(self.named.get(key))]
+        rows = self.stored_request.rows
+        return [*(rows.positives or ()), *rows.main]
 
     @cached_property
     def hash(self) -> str:
@@ -202,144 +214,113 @@ class Prepared:
         if self.kept is not None:
             kept = self.kept
             found |= {"group": kept.group, "time": kept.time, "together": kept.sentence}
-        if "weight" in self.named:
-            found["weight"] = self.named["weight"]
+        if self.request.read.weight is not None:
+            found["weight"] = self.request.read.weight
         if self.rest is not None:
             found["sample"] = {"rows": self.labels.n_u, "of": self.n_u, "seed": self.rest.seed}
         return found
 
 
 def prepare(
-    source: Any,
-    label: str | None = None,
+    request: Request,
     *,
-    positives: Any = None,
-    sql: str | None = None,
-    positive: Any = None,
-    negative: Any = None,
-    id: str | None = None,
-    weight: str | None = None,
-    drop: str | Sequence[str] = (),
-    text: str | Sequence[str] = (),
-    embeddings: Any = None,
-    encoder: str | os.PathLike[str] | None = None,
-    dates: str | None = None,
-    decimal: str | None = None,
-    partitions: bool = False,
-    group: str | None = None,
-    time: str | None = None,
-    images: Any = None,
-    sample: int | None = None,
     engine: Engine | None = None,
-    seed: int = 0,
+    folder: Path | None = None,
+    tell: Callable[[int, int], object] | None = None,
 ) -> Prepared:
-    """Read a source whole, or draw a sample of it, and encode its rows; as in `topbin.fit`.
+    """Read what a request names, whole or a sample of it, and encode its rows.
 
-    With `sample`, a source that has more than four times as many unlabeled rows stays where it
-    is: only its positives and two samples come into memory. `images` says how images are read (an
-    `ImageOptions`), if the source is one of images.
+    With a sample, a source that has more than four times as many unlabeled rows stays where it is:
+    only its positives and two samples come into memory. Images are decoded into `folder`, that of
+    the run, and `tell` hears how many are done.
     """
-    refuse_same(source, positives)
-    if images is not None:
+    rows, read = request.rows, request.read
+    refuse_same(rows)
+    if has_images(request):
         from topbin.job.images import prepare_images  # which builds on this module
 
-        asked: Any = {"sample": sample, "group": group, "time": time, "weight": weight}
-        asked |= {"embeddings": embeddings, "encoder": encoder}
-        return prepare_images(
-            source, label, positives=positives, options=images, positive=positive,
-            negative=negative, id=id, sql=sql, dates=dates, decimal=decimal, partitions=partitions,
-            not_for_images=asked,
-        )  # fmt: skip
-    _check_label(label, positives)
-    source, positives = as_column(source), as_column(positives)
-    how: Any = {"sql": sql, "dates": dates, "decimal": decimal, "partitions": partitions}
-    opened = open_labeled(source, label, positives=positives, **how)
-    roles = {"positive": positive, "negative": negative}
-    together: Any = {"group": group, "time": time}
-    table, labels, rest = _taken(opened, roles, sample, engine or Local(), seed, together)
-    if embeddings is not None:
-        table = _with_vectors(table, embeddings, sample, positives)
-    named = _named(source, positives, label, table, roles)
-    named |= _told(**together, sample=sample, weight=weight, embeddings=embeddings, encoder=encoder)
-    id = id or opened.table.id_column
+        return prepare_images(request, folder, tell)
+    _check_label(rows)
+    rows = replace(rows, source=as_column(rows.main), unlabeled=None,
+                   positives=as_column(rows.positives))  # fmt: skip
+    opened = open_labeled(rows, read)
+    table, labels, rest = _taken(opened, request, engine or Local())
+    if read.embeddings is not None:
+        table = _with_vectors(table, request)
+    id = rows.id or opened.table.id_column
     if id is not None:
-        _check_id(table, labels, label, id)
-    kept, columns = read_kept(table, label, group, time), Columns(table)
-    weights = None if weight is None else _weights(columns, weight)
-    left = [name for name in (label, id, weight, group, time) if name is not None] + _names(drop)
+        _check_id(table, labels, rows.label, id)
+    kept = read_kept(table, rows.label, rows.group, read.time)
+    columns = Columns(table)
+    weights = None if read.weight is None else _weights(columns, read.weight)
+    own = rows.label, id, read.weight, rows.group, read.time
+    left = [*(name for name in own if name is not None), *rows.drop]
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
     shown = columns if rest is None else rest.columns
-    features = _features(shown, opened, left, _names(text), encoder)
+    features = _features(shown, opened, left, request)
     X = features.encode(columns)
-    others = [name for name in table.kinds if name not in (label, id, *_names(text))]
+    others = [name for name in table.kinds if name not in (rows.label, id, *read.text)]
     findings, alarms = _notice(columns, X, labels, features, others, kept)
-    noticed: Any = {"alarms": alarms, "rest": rest, "weight": weights, "kept": kept}
-    noticed |= {"dates": opened.table.date_lines, "decimals": opened.table.decimal_lines}
     findings = (*opened.found, *findings)
-    return Prepared(table, labels, features, X, findings, named, label, id, **noticed)
+    return Prepared(
+        table, labels, features, X, findings, request, rows.label, id, alarms, rest,
+        opened.table.date_lines, opened.table.decimal_lines, weights, kept,
+    )  # fmt: skip
+
+
+def has_images(request: Request) -> bool:
+    """Whether the rows are images rather than a table of values."""
+    rows = request.rows
+    both = rows.main, rows.positives
+    return request.read.image is not None or any(is_array(x) or names_images(x) for x in both)
+
+
+def is_array(given: Any) -> bool:
+    """Whether this is an array with one image per row."""
+    return isinstance(given, np.ndarray) and given.ndim > 2
 
 
 def _taken(
-    opened: LabeledTable,
-    roles: dict[str, Any],
-    sample: int | None,
-    engine: Engine,
-    seed: int,
-    together: dict[str, Any],
+    opened: LabeledTable, request: Request, engine: Engine
 ) -> tuple[Batch, Labels, Rest | None]:
     """The rows that come into memory, their labels, and the others, if some stay where they are."""
+    rows, sample = request.rows, request.budget.rows
     if sample is not None:
-        check_count(sample, "sample")
-        counted = count_labels(engine, opened, **roles)
+        counted = count_labels(engine, opened, rows.positive, rows.negative)
         if counted.values.n_u > WORTH * sample:
-            refuse_sample(**together)
-            return _draw(engine, counted, sample, seed)
-    return *read_whole(opened, **roles), None
-
-
-def _named(
-    source: Any, positives: Any, label: str | None, table: Batch, roles: dict[str, Any]
-) -> dict[str, Any]:
-    """Where the rows came from, and which values of the label mean what, for result.json."""
-    named: dict[str, Any] = {"source": paths_of(source) or [table.name], "label": label}
-    if positives is not None:
-        named = {"positives": paths_of(positives) or ["a frame"], "unlabeled": named["source"]}
-    return named | {name: str(value) for name, value in roles.items() if value is not None}
-
-
-def _told(*, embeddings: Any, encoder: Any, **more: Any) -> dict[str, Any]:
-    """The other options that were given, where they can be stored."""
-    more["embeddings"] = str(embeddings) if isinstance(embeddings, str | os.PathLike) else None
-    more["encoder"] = None if encoder is None else str(encoder)
-    return {name: value for name, value in more.items() if value is not None}
+            refuse_sample(rows.group, request.read.time)
+            return _draw(engine, counted, sample, request.certainty.seed)
+    return *read_whole(opened, rows.positive, rows.negative), None
 
 
 def _features(
     shown: Columns | Batch,
     opened: LabeledTable,
     left: list[str],
-    texts: list[str],
-    encoder: str | os.PathLike[str] | None,
+    request: Request,
 ) -> Features:
     """The encoder, fitted, with how dates and numbers of its columns are written."""
+    encoder = request.read.encoder
     reader = None if encoder is None else os.path.abspath(encoder)
-    features = fit_features(shown, exclude=left, text=texts, encoder=reader).by_name()
+    text = list(request.read.text)
+    features = fit_features(shown, exclude=left, text=text, encoder=reader).by_name()
     orders = {c: order for c, order in opened.table.dates.items() if c in features.columns}
     marks = {c: mark for c, mark in opened.table.decimals.items() if c in features.columns}
     return replace(features, dates=orders, decimals=marks)
 
 
-def _with_vectors(table: Batch, embeddings: Any, sample: Any, positives: Any) -> Batch:
+def _with_vectors(table: Batch, request: Request) -> Batch:
     """The rows with the vectors that are given beside them."""
-    if sample is not None or positives is not None:
-        reason = "a sample of the rows" if sample is not None else "two tables"
+    sample = request.budget.rows is not None
+    if sample or request.rows.positives is not None:
+        reason = "a sample of the rows" if sample else "two tables"
         raise InputError(
             "TB142",
             f"embeddings in a file of their own belong to one table that is read whole, not to "
             f"{reason}. Give the vectors as a column of the table, or as the table (.npy).",
         )
-    return attach_whole(table, embeddings)
+    return attach_whole(table, request.read.embeddings)
 
 
 def _draw(
@@ -351,27 +332,6 @@ def _draw(
     labels = positives_first(counted.values, drawn.positives.rows, table.rows)
     columns = replace(drawn.columns, name=table.name)
     return table, labels, Rest(counted, columns, drawn.places, seed)
-
-
-def from_settings(
-    settings: Mapping[str, Any], engine: Engine | None = None, *, images: Any = None
-) -> Prepared:
-    """Read what the settings of a run name; the command says `unlabeled` where we say `source`."""
-    names = ("label", "positives", "sql", "positive", "negative", "id", "drop", "text", "dates")
-    more = ("embeddings", "encoder", "decimal", "weight", "partitions", "group", "time", "seed")
-    named = {name: settings[name] for name in (*names, *more) if name in settings}
-    source = settings.get("unlabeled") or settings["source"]
-    return prepare(source, **named, images=images, sample=sample_of(settings), engine=engine)
-
-
-def sample_of(settings: Mapping[str, Any]) -> int | None:
-    """How many rows to sample; None: all. An engine alone asks for the usual sample.
-
-    >>> sample_of({}), sample_of({"engine": "local"}), sample_of({"sample": 50})
-    (None, 100000, 50)
-    """
-    usual = None if settings.get("engine") is None else SAMPLE
-    return usual if settings.get("sample") is None else settings["sample"]
 
 
 def _notice(
@@ -407,11 +367,18 @@ def _notice(
     return (*told, *overlap(twins), *groups), (*alarms, *unsaid)
 
 
-def _check_label(label: Any, positives: Any) -> None:
-    if positives is not None and label is not None:
-        raise InputError("TB008", "label and positives cannot both be given; leave one out.")
-    if positives is None and label is None:
-        raise InputError("TB008", "label is missing: name the column that marks the positives.")
+def _check_label(rows: Rows) -> None:
+    label = rows.label
+    if rows.positives is not None and label is not None:
+        raise InputError(
+            "TB008",
+            f"{option('label')} and {option('positives')} cannot both be given; leave one out.",
+        )
+    if rows.positives is None and label is None:
+        raise InputError(
+            "TB008",
+            f"{option('label')} is missing: name the column that marks the positives.",
+        )
     if not isinstance(label, str | None):
         raise InputError(
             "TB008",
@@ -421,23 +388,24 @@ def _check_label(label: Any, positives: Any) -> None:
         )
 
 
-def refuse_same(source: Any, positives: Any) -> None:
+def refuse_same(rows: Rows) -> None:
     """TB139 if the known positives and the unlabeled rows are the same files, or the same object.
 
-    >>> refuse_same("photos", ["photos/"])
+    >>> refuse_same(Rows(unlabeled="photos", positives=["photos/"]))
     Traceback (most recent call last):
     topbin.core.errors.InputError: TB139 the known positives and the unlabeled rows are the same...
     """
-    if positives is None:
+    if rows.positives is None:
         return
-    two = [{os.path.realpath(path) for path in paths_of(given)} for given in (positives, source)]
-    if source is positives or (two[0] and two[0] == two[1]):
-        named = f": {quoted(paths_of(source))}" if two[0] else ""
+    both = [paths_of(given) for given in (rows.positives, rows.main)]
+    two = [{os.path.realpath(path) for path in paths} for paths in both]
+    if rows.main is rows.positives or (two[0] and two[0] == two[1]):
+        named = f": {quoted(both[1])}" if two[0] else ""
         raise InputError(
             "TB139",
             f"the known positives and the unlabeled rows are the same{named}. Name the known "
-            "positives with --positives (positives=), and the rows that may be positive or not "
-            "with --unlabeled (the first argument of topbin.fit).",
+            f"positives with {option('positives')}, and beside them rows that may be positive or "
+            "not.",
         )
 
 
@@ -482,15 +450,6 @@ def _plural(count: int, kind: str) -> str:
     if kind in ("text", "yes/no"):
         return f"{count:,} {kind}"
     return f"{count:,} categories" if kind == "category" and count > 1 else counted(count, kind)
-
-
-def _names(columns: str | Sequence[str]) -> list[str]:
-    """Names of columns; a plain text is one name, not its letters.
-
-    >>> _names("note"), _names(("a", "b"))
-    (['note'], ['a', 'b'])
-    """
-    return [columns] if isinstance(columns, str) else list(columns)
 
 
 def paths_of(source: Any) -> list[str]:

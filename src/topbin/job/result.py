@@ -13,6 +13,7 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import INTERVAL_ASSUMES, AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.figures import counted, figure
+from topbin.core.options import Request
 from topbin.data.batch import Batch
 from topbin.data.images.rows import Images
 from topbin.data.write import PICTURES, name_in_files
@@ -71,15 +72,16 @@ class Result:
     classifier: Any
     first: AlphaEstimate
     methods: tuple[AlphaEstimate, ...]
-    seed: int = 0
-    preset: str = "good"
-    review: int = 100
-    min_precision: float | None = None
     stopped: str | None = None
     best: Best | None = None
     chains: tuple[Chain, ...] = ()
     labeling: Any = None  # `Subtypes` or a `Propensity`, if it was asked for
     gamma: Sensitivity | None = None
+
+    @property
+    def request(self) -> Request:
+        """What was asked for."""
+        return self.data.request
 
     @property
     def estimate(self) -> AlphaEstimate:
@@ -115,14 +117,15 @@ class Result:
 
     def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Picked:
         """The top n unlabeled rows, or all down to a precision whose LOW end is `min_precision`."""
-        if n is None and min_precision is None and self.min_precision is not None:
-            return self._picked_as_asked(self.min_precision)
+        asked = self.request.listing
+        if n is None and min_precision is None and asked.min_precision is not None:
+            return self._picked_as_asked(asked.min_precision)
         ranked, of = self._ranked()
         best = list_precision(self.evidence, self.estimate, ranked)
         blind = self.estimate.has_no_signal  # then probabilities are α for all rows, whatever α is
         low = np.zeros_like(best.low) if blind else best.low
         if min_precision is None:
-            rows = min(self.review if n is None else check_count(n, "n"), ranked.size)
+            rows = min(asked.candidates if n is None else check_count(n, "n"), ranked.size)
             why = f"the {rows:,} highest probabilities" if rows > 1 else "the highest probability"
         else:
             wanted = check_fraction(min_precision, "min_precision")
@@ -150,7 +153,7 @@ class Result:
         except InputError as error:
             if error.code != "TB008":
                 raise
-            instead = self.picked(self.review)
+            instead = self.picked(self.request.listing.candidates)
             return replace(instead, why=f"{error.message} Instead, {instead.why}")
 
     def _ranked(self) -> tuple[Scores, int]:
@@ -193,7 +196,7 @@ class Result:
 
     def importance(self) -> dict[str, float]:
         """How much each column or word moves the score, on average over held-out rows."""
-        rng, labels = np.random.default_rng(self.seed), self.data.labels
+        rng, labels = np.random.default_rng(self.request.certainty.seed), self.data.labels
         sides = (np.flatnonzero(side) for side in (labels.is_positive, labels.is_unlabeled))
         drawn = [rng.permutation(side)[:PICTURE_ROWS] for side in sides]
         where = np.sort(np.concatenate(drawn))
@@ -280,8 +283,8 @@ class Result:
         from topbin.show.history import record
 
         return {
-            "seed": self.seed,
-            "preset": self.preset,
+            "seed": self.request.certainty.seed,
+            "preset": self.request.budget.preset,
             "stopped": self.stopped,
             "data": self.data.to_dict(),
             "estimate": self._plain(self.estimate),
@@ -318,8 +321,7 @@ class Result:
         from topbin.job.files import write_files
         from topbin.store.runs import open_run
 
-        settings = {"seed": self.seed, "preset": self.preset, **self.data.named}
-        with open_run(folder, settings, force=force) as run:
+        with open_run(folder, self.data.stored_request, force=force) as run:
             write_files(self, run, keep_rows=True)
         return Path(folder)
 
@@ -327,7 +329,8 @@ class Result:
         # As much as fits on one line; the fields contain whole tables.
         est, model = self.estimate, type(self.classifier).__name__
         early = ", stopped early" if self.stopped else ""
-        made = f"{model}, preset {self.preset}, seed {self.seed}{early}"
+        asked = self.request
+        made = f"{model}, preset {asked.budget.preset}, seed {asked.certainty.seed}{early}"
         return (
             f"<{type(self).__name__}: {est.in_short} of {est.n_u:,} unlabeled rows, "
             f"{counted(len(est.alarms), 'alarm')}; {made}; see .summary()>"

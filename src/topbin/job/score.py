@@ -16,8 +16,9 @@ from threadpoolctl import threadpool_limits
 
 import topbin
 from topbin.core.atomic import lock, new_file, remove, remove_parts, write_errors, write_text
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.core.optional import require
+from topbin.core.options import Read
 from topbin.data.batch import Batch, Part
 from topbin.data.columns import as_columns
 from topbin.data.features import Features
@@ -54,6 +55,7 @@ class Job:
     encoder: Features
     folder: Path
     key: str
+    image_root: str | None = None
 
     def target(self, part: Part) -> Path:
         """Where the scores of a part belong."""
@@ -67,7 +69,8 @@ class Job:
         arrow = require("pyarrow", extra="dask", caller="topbin score --engine")
         rows = batch.select(self.encoder.columns)
         if self.encoder.image is not None:
-            rows = located(rows, self.encoder.image.name, os.path.dirname(path))
+            root = self.image_root or os.path.dirname(path)
+            rows = located(rows, self.encoder.image.name, root)
         columns = as_columns(rows)
         features = self.encoder.encode(columns)
         with reading("the model of the run"):
@@ -83,11 +86,9 @@ def score_files(
     source: SourceLike,
     output: str | os.PathLike[str],
     *,
+    read: Read = Read(),
     force: bool = False,
     skip_bad: bool = False,
-    dates: str | None = None,
-    decimal: str | None = None,
-    partitions: bool = False,
 ) -> Scored:
     """Score files with the model of a run into a folder of parquet files.
 
@@ -95,7 +96,8 @@ def score_files(
     of another format. Called again after it was stopped, it continues with the parts that have
     none; called with more files, it scores these. `force` removes scores in the folder that belong
     to another job, which are otherwise TB104. `skip_bad` leaves out files that cannot be read,
-    which are otherwise TB102. `dates`, `decimal` and `partitions` are as in `topbin.fit`.
+    which are otherwise TB102. `read` has what is said of dates, decimals, partitions and the folder
+    of images.
     """
     model, encoder, key = _read_lean(Path(run))
     if encoder.image is not None and names_images(source):
@@ -103,15 +105,15 @@ def score_files(
             "TB136",
             "an engine scores tables of paths, not folders of images. Write the paths into a csv "
             f'or parquet file beside the images, in a column "{encoder.image.name}", and score '
-            "that; or leave out --engine.",
+            f"that; or leave out {option('engine')}.",
         )
     with advising_to_skip(skip_bad):
-        how: Any = {"skip_bad": skip_bad, "partitions": partitions}
-        how |= {"dates": encoder.orders(dates), "decimal": encoder.marks(decimal)}
+        how: Any = {"skip_bad": skip_bad, "partitions": read.partitions}
+        how |= {"dates": encoder.orders(read.dates), "decimal": encoder.marks(read.decimal)}
         table = open_table(source, needed=encoder.columns, **how)
         _check_columns(table, encoder)
         parts = table.placed_parts()
-    job = Job(model, encoder, _folder(output, table), key)
+    job = Job(model, encoder, _folder(output, table), key, read.image_root)
     targets = {part: job.target(part) for part in parts}
     with write_errors(job.folder):
         job.folder.mkdir(parents=True, exist_ok=True)
@@ -192,7 +194,7 @@ def _make_room(folder: Path, ours: set[Path], *, force: bool) -> None:
             "TB104",
             f'"{folder}" holds {len(others):,} files of another job, such as "{others[0].name}": '
             "of another model, or of files that have changed since. Choose another folder, or "
-            "remove them with --force (force=True), which keeps what is finished of this job.",
+            f"remove them with {option('force', True)}, which keeps what is finished of this job.",
         )
     for path in others:
         remove(path)

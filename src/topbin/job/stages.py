@@ -8,7 +8,7 @@ versions. Steps made of anything else are removed.
 import hashlib
 import json
 import platform
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from topbin.core.errors import InputError
 from topbin.job.prepare import Prepared
 from topbin.job.result import packages
 from topbin.store.models import load, save
-from topbin.store.plain import to_json
 from topbin.store.runs import MAY_CHANGE, RESULT, STAGES, RunFolder, read_result
 
 
@@ -48,9 +47,9 @@ class SavedSteps(MutableMapping[str, Any]):
         return sum(1 for _ in self)
 
 
-def open_stages(run: RunFolder, data: Prepared, settings: Mapping[str, Any]) -> SavedSteps:
+def open_stages(run: RunFolder, data: Prepared) -> SavedSteps:
     """The steps of this very job; steps of other rows, settings or versions are removed."""
-    stages = SavedSteps(run.folder / STAGES / key_of(data, settings))
+    stages = SavedSteps(run.folder / STAGES / key_of(data))
     with write_errors(run.folder):
         for other in stages.folder.parent.glob("*"):
             if other != stages.folder:
@@ -65,12 +64,13 @@ def close_stages(run: RunFolder) -> None:
         remove(run.folder / STAGES)
 
 
-def key_of(data: Prepared, settings: Mapping[str, Any]) -> str:
+def key_of(data: Prepared) -> str:
     """A name for all that determines a step."""
-    fixed = {key: value for key, value in settings.items() if key not in MAY_CHANGE}
+    asked = data.request.settings()
+    fixed = {key: value for key, value in asked.items() if key not in MAY_CHANGE}
     made_of = {
         "rows": data.hash,
-        "settings": json.loads(to_json(fixed)),
+        "settings": fixed,
         "topbin": topbin.__version__,
         "python": platform.python_version(),
         "packages": packages(data),

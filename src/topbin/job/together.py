@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch
@@ -25,8 +25,8 @@ from topbin.mpe.alarms import group_column, near_copies
 TIMES = ("date", "number")
 IN_MEMORY = (
     "{} needs all rows in memory, and this job would train on a sample: rows of a group would be "
-    "scored by models that know the others. Leave out --sample and --engine (sample=, engine=), or "
-    "draw whole groups yourself and fit these."
+    f"scored by models that know the others. Leave out {option('sample')} and {option('engine')}, "
+    "or draw whole groups yourself and fit these."
 )
 
 
@@ -89,7 +89,7 @@ def read_kept(table: Batch, label: str | None, group: str | None, time: str | No
 
 def refuse_sample(group: str | None, time: str | None) -> None:
     """TB122 if rows would be sampled that belong together."""
-    named = [f"--{name}" for name, value in (("group", group), ("time", time)) if value is not None]
+    named = [option(name) for name, value in (("group", group), ("time", time)) if value]
     if named:
         raise InputError("TB122", IN_MEMORY.format(" and ".join(named)))
 
@@ -110,7 +110,8 @@ def _moments(table: Batch, time: str) -> Any:
         raise InputError(
             "TB121",
             f'"{time}" holds {CONTENT[kind]}, not dates or numbers (the first value is '
-            f"{first!r}), so the rows have no order in time. See --dates for how dates are read.",
+            f"{first!r}), so the rows have no order in time. See {option('dates')} for how dates "
+            "are read.",
         )
     return read_column(table, time).values
 

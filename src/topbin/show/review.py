@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from topbin.core.defaults import RANGE_ONLY
-from topbin.core.errors import InputError, TopbinError
+from topbin.core.errors import InputError, TopbinError, option
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.optional import require
 
@@ -132,7 +132,8 @@ def open_port(port: int = 0) -> socket.socket:
     except OSError as error:
         taken.close()
         raise InputError(
-            "TB008", f"port {port} cannot be used: {error.strerror}. Leave out --port, or choose "
+            "TB008",
+            f"port {port} cannot be used: {error.strerror}. Leave out {option('port')}, or choose "
             "another one.",
         ) from error  # fmt: skip
     return taken

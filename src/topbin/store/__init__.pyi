@@ -2,9 +2,5 @@ from .models import inspect_model as inspect_model
 from .models import load as load
 from .models import load_encoder as load_encoder
 from .models import save as save
-from .runs import RunFolder as RunFolder
-from .runs import open_run as open_run
-from .runs import read_events as read_events
 from .runs import read_result as read_result
-from .runs import read_settings as read_settings
 from .scorer import Scorer as Scorer

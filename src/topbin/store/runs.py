@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
 import topbin
 from topbin.core.atomic import (
     LOCK,
@@ -29,10 +31,11 @@ from topbin.core.atomic import (
     write_errors,
     write_text,
 )
-from topbin.core.errors import InputError, MissingExtra
+from topbin.core.errors import InputError, MissingExtra, option
+from topbin.core.options import Request, options, read_request
 from topbin.core.posterior import AlphaPosterior
 from topbin.store.folder import read_file
-from topbin.store.plain import plain, to_json, to_toml
+from topbin.store.plain import plain, to_json
 from topbin.store.schema import misfit, read_json
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
@@ -66,28 +69,31 @@ class RunFolder:
 
 @contextmanager
 def open_run(
-    folder: PathLike, settings: Mapping[str, Any], *, force: bool = False, resume: bool = False
+    folder: PathLike, request: Request, *, force: bool = False, resume: bool = False
 ) -> Iterator[RunFolder]:
     """Start a run in a new folder, start over in an old one (`force`), or go on (`resume`).
 
-    A folder with anything in it is refused without one of these. `resume` wants the settings the
-    run was started with, but for the time limit; `force` removes what runs leave, and nothing else.
+    A folder with anything in it is refused without one of these. `resume` wants the request that
+    the run was started with, but for the time limit; `force` removes what runs leave, and nothing
+    else.
     """
     path = Path(folder)
     if os.path.isfile(path):
         refuse_existing(path)
     if resume and not os.path.exists(path / SETTINGS):
-        raise InputError("TB114", f'there is no run in "{path}" to resume; leave out --resume.')
+        raise InputError(
+            "TB114", f'there is no run in "{path}" to resume; leave out {option("resume")}.'
+        )
     with write_errors(path):
         path.mkdir(parents=True, exist_ok=True)
     with lock(path):
         if resume:
-            _same_settings(path, settings)
+            _check_same(path, request)
             remove_parts(path)
             cut_torn_line(path / EVENTS)
         else:
             _make_room(path, force=force)
-        write_text(path / SETTINGS, to_toml(settings), force=True)
+        write_text(path / SETTINGS, tomli_w.dumps(request.settings()), force=True)
         try:
             yield RunFolder(path, resume)
         except (InputError, MissingExtra):
@@ -98,9 +104,15 @@ def open_run(
             raise
 
 
-def read_settings(folder: PathLike) -> dict[str, Any]:
-    """What a run was asked to do."""
-    return _parsed(Path(folder), SETTINGS, tomllib.loads, "settings-1")
+def read_asked(folder: PathLike) -> Request:
+    """What a run was asked to do; TB114 if its file does not say it."""
+    text, path = read_text(Path(folder), SETTINGS), Path(folder) / SETTINGS
+    try:
+        return read_request(tomllib.loads(text))
+    except InputError as error:
+        raise damaged(path, error.message.removesuffix(".")) from error
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, repr(error)) from error
 
 
 def read_result(folder: PathLike) -> dict[str, Any]:
@@ -131,7 +143,7 @@ def _parsed(folder: Path, name: str, parse: Callable[[str], Any], schema: str) -
     text, path = read_text(folder, name), folder / name
     try:
         value = parse(text)
-        form = value["schema"] if name == RESULT else SCHEMA
+        form = value["schema"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise damaged(path, repr(error)) from error
     if form != SCHEMA:
@@ -159,7 +171,9 @@ def _sum_of(result: Mapping[str, Any]) -> str:
 def damaged(path: Path, why: str) -> InputError:
     """The refusal of a file of a run, and the way out."""
     return InputError(
-        "TB114", f'"{path}" is damaged: {why}. Copy the folder again, or run again with --force.'
+        "TB114",
+        f'"{path}" is damaged: {why}. Copy the folder again, or run again with '
+        f"{option('force', True)}.",
     )
 
 
@@ -199,21 +213,17 @@ def cut_torn_line(path: Path) -> None:
                 part.write_bytes(whole + end)
 
 
-def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
-    before, now = _flat(read_settings(path)), _flat(tomllib.loads(to_toml(settings)))
+def _check_same(path: Path, request: Request) -> None:
+    usual = {each.name: each.default for each in options()}
+    before, now = usual | read_asked(path).settings(), usual | request.settings()
     for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
-        if before.get(key) != now.get(key):
+        if before[key] != now[key]:
             raise InputError(
                 "TB114",
-                f'the run in "{path}" was started with {key} = {before.get(key)!r}, now it is '
-                f"{now.get(key)!r}. Resume with the same settings, or start over with --force.",
+                f'the run in "{path}" was started with {key} = {before[key]!r}, now it is '
+                f"{now[key]!r}. Resume with the same settings, or start over with "
+                f"{option('force', True)}.",
             )
-
-
-def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    tables = {k: v if isinstance(v, dict) else {"": v} for k, v in settings.items()}
-    items = ((key, name, v) for key, table in tables.items() for name, v in table.items())
-    return {f"{key}.{name}".rstrip("."): value for key, name, value in items}
 
 
 def check_room(path: Path, *, force: bool) -> None:
@@ -229,8 +239,9 @@ def check_room(path: Path, *, force: bool) -> None:
         raise InputError(
             "TB104",
             f'the folder "{path}" is there already, with a run that is not finished. Continue it '
-            "with the same command and --resume, which keeps the work that is done. Or choose "
-            "another name, or start over with --force (force=True), which discards that work.",
+            f"with the same command and {option('resume', True)}, which keeps the work that is "
+            f"done. Or choose another name, or start over with {option('force', True)}, which "
+            "discards that work.",
         )
     if there:
         refuse_existing(path, force=force)

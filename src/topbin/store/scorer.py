@@ -260,7 +260,7 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
                 f'"{given}" was part of the fit. Models that were trained on a row score it too '
                 "low if it was unlabeled, and too high if it was a known positive. Of unlabeled "
                 "rows, candidates.csv of the run has probabilities by models that did not see them "
-                "(`topbin fit --review` lists more rows)."
+                "(`topbin fit --candidates` lists more rows)."
             )
     return None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.data.batch import Part, tidy_column
 from topbin.data.find import Format
 from topbin.data.formats import duck
@@ -84,7 +84,7 @@ def only_table(name: str, tables: Sequence[str]) -> str:
     """The one table of a database, or TB113 with what to ask for."""
     if len(tables) != 1:
         found = f"{len(tables):,} tables ({quoted(sorted(tables)) or 'none'})"
-        way_out = 'Say which rows you want: --sql "select * from ..."'
+        way_out = f"Say which rows you want: {option('sql', 'select * from ...')}"
         raise InputError("TB113", f"{name} holds {found}. {way_out}")
     return tables[0]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 
 ORDERS = {"dmy": "day, month, year", "mdy": "month, day, year", "ymd": "year, month, day"}
 ISO = "iso"  # dates in any other form stay text
@@ -102,10 +102,10 @@ def _order(found: list[Found], usual: str | None) -> str:
         raise InputError(
             "TB118",
             f'dates in the column "{name}" are written in different orders: {told}. '
-            "Make them equal, or leave them as text: dates='iso'.",
+            f"Make them equal, or leave them as text: {option('dates', 'iso')}.",
         )
     readings = " or ".join(f"{dated.read(order)} ({order})" for order in orders)
-    ways = " or ".join(f"dates={order!r}" for order in orders)
+    ways = " or ".join(option("dates", order) for order in orders)
     told = f'"{dated.sample}" in the column "{name}" of {file} can be {readings}'
     raise InputError("TB118", f"{told}. Say which: {ways}.")
 

@@ -17,7 +17,7 @@ from weakref import WeakSet
 
 import duckdb
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.data.batch import Part, tidy_column
 from topbin.data.schema import Types, check_names, kind_of, kinds_of
 
@@ -27,7 +27,7 @@ INFINITE = "lower(trim({c})) in ('infinity', '-infinity', '+infinity')"
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # in the name of a folder
 ANSWER = "topbin_answer"  # the name of a query's rows
 UNKNOWN = re.compile(r"Table with name .* does not exist")
-CALLED_DATA = 'The rows of a file are called data: --sql "select * from data"'
+CALLED_DATA = f"The rows of a file are called data: {option('sql', 'select * from data')}"
 CONFIG: dict[str, Any] = {  # nothing is fetched from a network, and no stored password is read
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,

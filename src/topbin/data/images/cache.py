@@ -31,7 +31,7 @@ import numpy as np
 
 from topbin.core.atomic import new_folder, remove, write_errors, write_text
 from topbin.core.checks import look_up
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.core.memory import kept_memory
 from topbin.data.images.decode import BadImage, Header, quiet_pillow, read_header
@@ -49,7 +49,7 @@ LOOKED_AT = 256  # files whose headers are read before any is decoded
 SIZES = (32, 64, 96, 128, 224)
 LONGEST = 200  # characters of a path in a message
 USUAL = 64  # the largest size that is chosen without being asked for
-ADVICE = 'Fix or remove it, or say --bad-images leave-out (bad_images="leave-out").'
+ADVICE = f"Fix or remove it, or say {option('bad_images', 'leave-out')}."
 
 Told = Callable[[int, int], object]  # how many images are decoded, of how many
 

@@ -12,7 +12,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.data.find import is_address
 
 OF_SYSTEMS = ("Thumbs.db", "desktop.ini")  # files that Windows leaves in folders
@@ -80,7 +80,7 @@ def inside(path: str, root: str, column: str) -> str:
             "TB133",
             f'column "{column}" names "{path}", which is outside the folder "{root}". A table can '
             "name images in its own folder only. If they are elsewhere and you trust the table, "
-            "name the folder that holds them: --image-root (image_root=).",
+            f"name the folder that holds them: {option('image_root')}.",
         )
     return whole
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from topbin.core.atomic import lock, write_text
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, read_answers
 from topbin.store.plain import to_json
 from topbin.store.runs import append_lines, cut_torn_line, read_events, read_result, read_text
@@ -115,7 +115,7 @@ def add_answers(
             "TB119",
             f"{len(differ):,} rows were answered differently before: row {row:,} was "
             f"{before[row]} and is {given[row]} now. Nothing was saved. If the new answers are "
-            "right, add --force (force=True).",
+            f"right, add {option('force', True)}.",
         )
     return write_answers(folder, data, before, given)
 

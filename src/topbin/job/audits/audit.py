@@ -136,7 +136,7 @@ def audit(run: str | Path) -> Audit:
     >>> rng = np.random.default_rng(0)
     >>> x = np.r_[rng.normal(5, 1, 150), rng.normal(0, 1, 150)]
     >>> frame = pd.DataFrame({"x": x, "known": np.arange(300) < 100})
-    >>> folder = tb.fit(frame, "known", preset="fast").save(tempfile.mkdtemp() + "/run")
+    >>> folder = tb.fit(frame, "known", budget="fast").save(tempfile.mkdtemp() + "/run")
     >>> audit = tb.audit(folder)
     >>> rows = audit.draw(60)                                    # for a person to label
     >>> audit.record({row: row <= 150 for row in rows["row"]})   # the first 150 are positive

@@ -23,7 +23,7 @@ from topbin.evaluate.threshold import recall
 from topbin.job.audits.answers import WAIT, read_state
 from topbin.job.audits.rows import check_unchanged, named_files
 from topbin.job.files import CANDIDATES, MODEL, sum_of, unlabeled_rows
-from topbin.job.prepare import Prepared, from_settings
+from topbin.job.prepare import Prepared, prepare
 from topbin.job.result import in_front
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.classifiers.elkan_noto import fit_weighted
@@ -33,7 +33,7 @@ from topbin.learn.defaults import coarse, default_model
 from topbin.learn.groups import folds_of
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.models import load, reading, save
-from topbin.store.runs import ROWS, open_run, read_result, read_settings, write_result
+from topbin.store.runs import ROWS, open_run, read_asked, read_result, write_result
 from topbin.store.scorer import after_audit
 
 REFIT = "refit"
@@ -109,7 +109,7 @@ def refit_audit(run: str | Path, *, sql: str | None = None) -> Refit:
         candidates=n,
         moved=len(set(order.tolist()) - old),
         folder=str(folder / REFIT),
-        weight=data.named.get("weight"),
+        weight=data.request.read.weight,
     )
 
 
@@ -136,14 +136,14 @@ def _read_again(folder: Path, result: Any, sql: str | None) -> Prepared:
             "the run was fitted on images, and their nets do not learn from answers. Move the "
             "images that are positive to the known ones, and fit again.",
         )
-    settings = named_files(folder, sql)
+    request = named_files(folder, sql)
     if os.path.lexists(folder / ROWS) and not any(map(os.path.exists, result["data"]["source"])):
         raise InputError(
             "TB117",
             "the run was fitted on a frame, so no file has its known positives to train with. Fit "
             "the frame again with the answers in its label column.",
         )
-    data = from_settings(settings)
+    data = prepare(request)
     check_unchanged(data.hash, result["data"])
     return data
 
@@ -187,7 +187,7 @@ def _write(
              "probability": probability[order].round(4)}  # fmt: skip
     scores_p, scores_u = model.evidence_.scores
     threshold = float(scores_u[order[-1]])
-    with open_run(folder / REFIT, read_settings(folder), force=True) as made:
+    with open_run(folder / REFIT, read_asked(folder), force=True) as made:
         save(model, made.folder / MODEL, encoder=data.encoder, force=True)
         write_table(made.folder / CANDIDATES, in_front(listed, shown), force=True)
         candidates = {

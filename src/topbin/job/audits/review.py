@@ -25,7 +25,7 @@ from topbin.job.audits.pooled import pooled
 from topbin.job.audits.rows import ANYWHERE, TOP, Scored, read_scores
 from topbin.job.files import CANDIDATES, read_stored
 from topbin.show.pictures import LARGE, Pictures, open_pictures
-from topbin.store.runs import read_result, read_settings
+from topbin.store.runs import read_asked, read_result
 
 NO_FILES = "a frame", "an array of images"  # as settings call positives that were in memory
 AWAY = 30.0  # seconds without a sign of life after which a page no longer holds its row
@@ -207,7 +207,7 @@ def open_review(
     folder, result = Path(run), read_result(run)
     about = result["data"].get("image")
     pictures = None if about is None else open_pictures(folder, about.get("root", ""))
-    question = question_of(result["data"], read_settings(folder))
+    question = question_of(result["data"], read_asked(folder).rows.positives or ())
     if candidates:
         frame = read_stored(folder, CANDIDATES)
         drawn = {row for one in read_state(folder).draws for row in one["row"]}
@@ -230,20 +230,19 @@ def open_review(
     return Review(folder, where, rows, result, read_scores(folder, result), **known)
 
 
-def question_of(data: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+def question_of(data: Mapping[str, Any], positives: Sequence[str] = ()) -> str:
     """What "yes" means, in the words of whoever named the data of the run.
 
-    >>> question_of({"image": {}}, {"positives": "photos/ships"})
+    >>> question_of({"image": {}}, ["photos/ships"])
     'Is this image positive, like those in "photos/ships"?'
-    >>> question_of({"label": "is_fraud", "label_note": "1 = positive (9 rows), …"}, {})
+    >>> question_of({"label": "is_fraud", "label_note": "1 = positive (9 rows), …"})
     'Is this row positive: is_fraud = 1?'
     """
     is_text = data.get("features") == [TEXT] and data.get("id") == FILE
     one = "image" if "image" in data else "text" if is_text else "row"
     value, marked, _ = str(data.get("label_note", "")).partition(" = positive (")
-    if settings.get("positives"):
-        given = settings["positives"]
-        named = given if isinstance(given, str) else ", ".join(given)
+    if positives:
+        named = ", ".join(positives)
         like = "the known ones" if named in NO_FILES else f'those in "{named}"'
         return f"Is this {one} positive, like {like}?"
     if data.get("label") and marked:

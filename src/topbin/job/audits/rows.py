@@ -8,22 +8,21 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
+from topbin.core.options import Request
 from topbin.engines.local import Local
 from topbin.evaluate.audit import AuditSample, TopBin, draw, draw_stratified, draw_weighted
 from topbin.job.audits.answers import AuditState
 from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
 from topbin.job.files import MODEL, numbered, read_stored, unlabeled_rows
-from topbin.job.prepare import from_settings
+from topbin.job.prepare import prepare
 from topbin.store.models import load, reading
-from topbin.store.runs import ROWS, SETTINGS, damaged, read_settings
+from topbin.store.runs import ROWS, SETTINGS, damaged, read_asked
 
-NEEDED = ({"source", "label"}, {"positives", "unlabeled"})
 ANYWHERE, TOP, RECALL = WHERE = ("anywhere", "top", "recall")
 
 
@@ -146,16 +145,14 @@ def draw_from_files(
         raise InputError(
             "TB117",
             "the run was fitted on a sample, so not every row has a score to draw by. Draw without "
-            "--stratified (stratified=True) and without --where.",
+            f"{option('stratified')} and without {option('where')}.",
         )
     seed = asked.seed or 0
     sample = draw(told["n_u"] - len(taken), asked.n, seed=seed)
-    settings, rows, engine = named_files(folder, asked.sql), told["sample"]["rows"], Local()
-    source = settings.get("unlabeled") or settings["source"]
-    names = ("positives", "dates", "decimal", "partitions")
-    named = {name: settings[name] for name in names if name in settings}
-    table = open_labeled(source, told["label"], **named)
-    counted = count_labels(engine, table, settings.get("positive"), settings.get("negative"))
+    request, rows, engine = named_files(folder, asked.sql), told["sample"]["rows"], Local()
+    named = request.rows
+    table = open_labeled(named, request.read)
+    counted = count_labels(engine, table, named.positive, named.negative)
     first = told["sample"]["seed"], SAMPLING, 2 * rows
     # As many more as earlier draws have, in case all of these come first.
     wanted = min(told["n_u"], asked.n + len(taken))
@@ -185,26 +182,27 @@ def _unlabeled(folder: Path, told: Mapping[str, Any], sql: str | None) -> Any:
     """All unlabeled rows with their numbers."""
     if os.path.lexists(folder / ROWS):
         return read_stored(folder, ROWS)
-    data = from_settings(named_files(folder, sql))
+    data = prepare(named_files(folder, sql))
     check_unchanged(data.hash, told)
     return unlabeled_rows(data)
 
 
-def named_files(folder: Path, sql: str | None) -> dict[str, Any]:
-    """The settings of a run, if they name the files that it was made from.
+def named_files(folder: Path, sql: str | None) -> Request:
+    """What a run was asked, if it names the files that the run was made from.
 
-    A query in them is not run: TB113, unless the user gives one.
+    A query in it is not run: TB113, unless the user gives one.
     """
-    settings = read_settings(folder)
-    if not any(needed <= settings.keys() for needed in NEEDED):
+    request = read_asked(folder)
+    rows = request.rows
+    if rows.main is None or (rows.label is None and rows.positives is None):
         raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
-    if "sql" in settings and sql is None:
+    if request.read.sql is not None and sql is None:
         raise InputError(
             "TB113",
             f'"{folder}" was made from a query, and a query in a folder is never run. If you '
-            f"trust it, give it again: --sql {quote(str(settings['sql']))}",
+            f"trust it, give it again: {option('sql', request.read.sql)}",
         )
-    return settings if sql is None else {**settings, "sql": sql}
+    return request if sql is None else replace(request, read=replace(request.read, sql=sql))
 
 
 def check_unchanged(found: str, told: Mapping[str, Any]) -> None:

@@ -1,0 +1,482 @@
+"""The options of a fit, each once.
+
+A field of these values is at the same time a parameter in Python, an option of the command, an
+entry of run.toml, a property of its JSON schema, a row of the reference page, and the check of a
+folder that came from somebody else. To add an option, add a field: `option_of` and everything that
+reads options then know it.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from functools import cache
+from math import inf, isfinite
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from topbin.core.defaults import CONFIDENCE
+from topbin.core.errors import InputError, option
+
+Value = TypeVar("Value")
+Names = tuple[str, ...]
+Columns = str | Sequence[str]  # as people give them; kept as names
+Preset = Literal["fast", "good", "best"]
+SAMPLE = 100_000  # unlabeled rows to train on, if an engine is asked for and nothing else is said
+MOST_SEED = 2**31 - 1
+
+
+def opt(default: Value, help: str, **about: Any) -> Value:
+    """A field that is an option; `about` are the other fields of `Option`, and limits.
+
+    Limits are those of `msgspec.Meta`: ge, gt, le and lt.
+    """
+    made: Value = field(default=default, metadata={"help": help, **about})
+    return made
+
+
+# --- one option ---
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: `place` is the field of `Request` that has it, and `kind` its type in a file.
+
+    In Python it can be `any` object, if it says so, such as a frame.
+    """
+
+    name: str
+    place: str
+    kind: Any
+    default: Any
+    help: str
+    usual: bool = False
+    any: bool = False
+    metavar: str | None = None
+    limits: Any = None
+
+    @property
+    def type(self) -> Any:
+        """The type in a file, with its limits."""
+        if self.limits is None:
+            return self.kind if self.default is not None else self.kind | None
+        # Limits are of the number, not of None.
+        limited: Any = Annotated[self.plain, self.limits]
+        return limited if self.plain is self.kind else limited | None
+
+    @property
+    def plain(self) -> Any:
+        """The type of a value that is given."""
+        if get_origin(self.kind) not in (Union, UnionType):
+            return self.kind
+        return next(one for one in get_args(self.kind) if one is not NoneType)
+
+    @property
+    def rule(self) -> str:
+        """What a value must be, in words."""
+        plain, limits = self.plain, self.limits or msgspec.Meta()
+        if get_origin(plain) is Literal:
+            return f"one of {', '.join(map(repr, get_args(plain)))}"
+        if get_origin(plain) is tuple:
+            return "text, or several texts" if plain == Names else "one or more numbers ≥ 1"
+        if plain is int:
+            most = f" and ≤ {limits.le}" if limits.le is not None else ""
+            return f"a whole number ≥ {limits.ge or 0}{most}"
+        if plain is float:
+            if limits.gt == 0 and limits.lt is None:
+                return "a finite number > 0"
+            return "a number in (0, 1)" if limits.gt == 0 else "a number in [0, 1]"
+        return "true or false" if plain is bool else "text"
+
+    def checked(self, value: Any) -> Any:
+        """The value as it is used, or TB008; text where several can be given is one of them."""
+        value = value.item() if hasattr(value, "item") and not hasattr(value, "__len__") else value
+        if value is None and self.default is None:
+            return None
+        try:
+            given = self._listed(os.fspath(value) if isinstance(value, os.PathLike) else value)
+            found = msgspec.convert(given, self.type)
+        except (msgspec.ValidationError, TypeError, ValueError) as error:
+            raise InputError(
+                "TB008", f"{option(self.name)} must be {self.rule}; got {value!r:.80}."
+            ) from error
+        if isinstance(found, float) and not isfinite(found):
+            raise InputError("TB008", f"{option(self.name)} must be {self.rule}; got {value!r}.")
+        return found
+
+    def _listed(self, value: Any) -> Any:
+        if self.kind == Names:
+            return [value] if isinstance(value, str) else list(value)
+        if self.kind == tuple[float, ...]:
+            return _numbers(value)
+        return value
+
+    def stored(self, value: Any) -> Any:
+        """The value as a file has it; None if a file cannot have it."""
+        if self.kind is str and self.name in ("positive", "negative"):
+            return str(value)
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if self.kind == Names:
+            listed = [value] if isinstance(value, str) else value
+            is_plain = isinstance(listed, list | tuple) and all(
+                isinstance(one, str | os.PathLike) for one in listed
+            )
+            return list(map(os.fspath, listed)) if is_plain else None
+        if isinstance(value, tuple):
+            return list(value)
+        return value if isinstance(value, str | int | float | bool) else None
+
+
+def _numbers(value: Any) -> list[Any]:
+    """All Γ of one number, several, or text with commas."""
+    given = value.split(",") if isinstance(value, str) else value
+    given = given.tolist() if hasattr(given, "tolist") else given
+    listed = given if isinstance(given, list | tuple) else [given]
+    found = [float(one) if isinstance(one, str) else one for one in listed]
+    if not all(1 <= one < inf for one in found):
+        raise ValueError("Γ is at least 1")
+    return found
+
+
+def options_of(value: Any, place: str = "") -> Iterator[Option]:
+    """The options that are fields of a value, or of its class."""
+    hints = get_type_hints(value if isinstance(value, type) else type(value))
+    for each in fields(value):
+        if "help" in each.metadata:
+            about = dict(each.metadata)
+            named = {name: about.pop(name) for name in ("ge", "gt", "le", "lt") if name in about}
+            kind = about.pop("kind", hints[each.name])
+            limits = msgspec.Meta(**named) if named else None
+            yield Option(each.name, place, kind, each.default, limits=limits, **about)
+
+
+def settle(value: Any) -> None:
+    """Check the options of a frozen value, and put them into the form in which they are used."""
+    for each in options_of(value):
+        if not each.any:
+            object.__setattr__(value, each.name, each.checked(getattr(value, each.name)))
+
+
+# --- the options ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rows:
+    """Which rows there are, and what their labels mean."""
+
+    source: Any = opt(None, "The files of a table.", kind=Names, any=True)
+    label: Any = opt(None, "The column that marks the positives.", kind=str, any=True, usual=True)
+    positives: Any = opt(
+        None, "Known positives: a table, or a folder of images or texts.",
+        kind=Names, any=True, usual=True,
+    )  # fmt: skip
+    unlabeled: Any = opt(
+        None, "Unlabeled rows, images or texts, beside positives.",
+        kind=Names, any=True, usual=True,
+    )  # fmt: skip
+    positive: Any = opt(
+        None, "The label of a positive, if not 1 or true.", kind=str, any=True, usual=True
+    )
+    negative: Any = opt(None, "The label of a row known to be negative.", kind=str, any=True)
+    id: str | None = opt(None, "A column that names rows; never used as a feature.", usual=True)
+    drop: Columns = opt((), "Columns to leave out; repeat, or use commas.", kind=Names, usual=True)
+    group: str | None = opt(
+        None, "A column that names what rows belong to, such as a patient.", usual=True
+    )
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+    @property
+    def main(self) -> Any:
+        """The table, or the unlabeled rows."""
+        return self.source if self.unlabeled is None else self.unlabeled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Read:
+    """How rows are read: `topbin.fit(..., read=topbin.Read(text="notes", dates="dmy"))`.
+
+    >>> Read(dates="dym")
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB008 dates= must be one of 'dmy', 'mdy', 'ymd', 'iso'; got
+    'dym'.
+    """
+
+    text: Columns = opt((), "Columns of free text, read as words.", kind=Names, usual=True)
+    encoder: str | None = opt(None, "A folder with an encoder that reads the texts.")
+    embeddings: Any = opt(
+        None, "A file of vectors, one per row: .npy or .parquet.", kind=str, any=True
+    )
+    image: str | None = opt(None, "The column that has paths of images.", usual=True)
+    image_size: int | None = opt(
+        None, "Pixels of a side.  [that of the images, ≤ 64]", ge=8, le=1024
+    )
+    image_root: str | None = opt(None, "The folder of the paths in a table, if not its own.")
+    bad_images: Literal["leave-out", "refuse"] = opt(
+        "leave-out", "What to do with images that cannot be read."
+    )
+    weight: str | None = opt(None, "A column of row weights; they train the models only.")
+    time: str | None = opt(None, "A column of dates or numbers: folds are blocks of time.")
+    dates: Literal["dmy", "mdy", "ymd", "iso"] | None = opt(
+        None, "How dates in csv files are written, if not as in ISO 8601; iso leaves them as text."
+    )
+    decimal: Literal[",", ".", "text"] | None = opt(
+        None, 'What decimals follow in csv files, where "1,234" could be either; text: no numbers.'
+    )
+    partitions: bool = opt(False, "Also read columns from folders called column=value.")
+    sql: str | None = opt(None, "A query over the file; its rows are called data.")
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Labeling:
+    """What is known, or feared, about which positives are labeled.
+
+    >>> Labeling(labeled_by="site").labeled_by, Labeling(gamma=2).gamma
+    (('site',), (2.0,))
+    """
+
+    subtypes: Literal["report", "correct"] | None = opt(
+        None,
+        "Kinds of positives that are labeled more or less often: report them, or also correct α.",
+    )
+    labeled_by: Columns = opt((), "Columns that decide who is labeled.", kind=Names)
+    gamma: Any = opt(
+        (),
+        "Intervals if the odds of being labeled differ up to Γ times.",
+        metavar="Γ,Γ,…",
+        kind=tuple[float, ...],
+    )
+    at_most: float | None = opt(
+        None, "Say up to which Γ it holds that α is at most this.", ge=0, le=1, metavar="SHARE"
+    )
+    at_least: float | None = opt(
+        None, "Say up to which Γ it holds that α is at least this.", ge=0, le=1, metavar="SHARE"
+    )
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+    @property
+    def asks_gamma(self) -> bool:
+        """Whether the job is to say what follows if labels are not random."""
+        return bool(self.gamma) or self.at_most is not None or self.at_least is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Budget:
+    """How much work to put in, and where: `topbin.fit(..., budget="best")` or `Budget(...)`.
+
+    `engine` is one of `topbin.engines` in Python, and its name elsewhere. `memory` is a mapping
+    that keeps finished steps; with the same one, a fit that was stopped continues. `on_event` is
+    called with news, and `verbose` shows them.
+
+    >>> Budget(preset="fast", time_limit=60).time_limit
+    60.0
+    """
+
+    preset: Preset = opt("good", "How much work to put in.", usual=True)
+    time_limit: float | None = opt(
+        None, "Seconds after which no new round begins.", gt=0, usual=True
+    )
+    threads: int | None = opt(None, "Folds fitted at once.", ge=1)
+    sample: int | None = opt(None, f"Unlabeled rows to train on.  [{SAMPLE}]", ge=1)
+    engine: Any = opt(
+        None, "For files larger than memory: train on a sample, score all.", kind=str, any=True
+    )
+    memory: Any = None
+    on_event: Any = None
+    verbose: bool = False
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows to sample; None: all. An engine alone asks for the usual sample.
+
+        >>> Budget().rows, Budget(engine="local").rows, Budget(sample=50).rows
+        (None, 100000, 50)
+        """
+        return SAMPLE if self.sample is None and self.engine is not None else self.sample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Listing:
+    """Which rows to list: so many, or all down to a precision.
+
+    >>> Listing(min_precision=0.9).candidates  # if no row reaches it
+    100
+    """
+
+    candidates: int = opt(100, "How many candidates to list.", ge=1, usual=True)
+    min_precision: float | None = opt(None, "Or: list rows down to this precision.", gt=0, lt=1)
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Certainty:
+    """How sure the answer is to be, and which random numbers it uses."""
+
+    confidence: float = opt(CONFIDENCE, "Of the interval and the bound.", gt=0, lt=1, usual=True)
+    seed: int = opt(0, "Of folds and models.", ge=0, le=MOST_SEED, usual=True)
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+PLACES = {
+    "rows": Rows, "read": Read, "labeling": Labeling, "budget": Budget, "listing": Listing,
+    "certainty": Certainty,
+}  # fmt: skip
+# What 0.2 called some options.
+RENAMED = {"review": "candidates"}
+ADDRESSES = ("scheduler", "master")  # of clusters, which 0.2 kept and nobody read again
+SUBTYPES = {True: "report", False: None}
+
+
+def options() -> tuple[Option, ...]:
+    """All options, in the order of their places."""
+    return _options(tuple(PLACES.items()))
+
+
+@cache
+def _options(places: tuple[tuple[str, type], ...]) -> tuple[Option, ...]:
+    return tuple(one for place, kind in places for one in options_of(kind, place))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Request:
+    """Everything that a fit is asked; what contradicts itself is refused, before any work.
+
+    >>> Request(labeling=Labeling(subtypes="correct", labeled_by="site"))
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB126 labeled_by= and subtypes= explain the same labels; leave
+    one out.
+    """
+
+    rows: Rows = Rows()
+    read: Read = Read()
+    labeling: Labeling = Labeling()
+    budget: Budget = Budget()
+    listing: Listing = Listing()
+    certainty: Certainty = Certainty()
+
+    def __post_init__(self) -> None:
+        self._check_labeling()
+        if self.read.sql is not None and self.budget.rows is not None:
+            raise InputError(
+                "TB008",
+                f"{option('sql')} needs all rows in memory; leave out {option('engine')} and "
+                f"{option('sample')}.",
+            )
+
+    def _check_labeling(self) -> None:
+        labeling, named = self.labeling, self.labeling.labeled_by
+        if named and labeling.subtypes is not None:
+            raise InputError(
+                "TB126",
+                f"{option('labeled_by')} and {option('subtypes')} explain the same labels; leave "
+                "one out.",
+            )
+        if labeling.asks_gamma and (named or labeling.subtypes == "correct"):
+            raise InputError(
+                "TB126",
+                f"{option('gamma')} asks what follows if labels are not random, and "
+                f"{option('labeled_by')} and {option('subtypes', 'correct')} correct for it; leave "
+                "one out.",
+            )
+        if named and self.listing.min_precision is not None:
+            raise InputError(
+                "TB126",
+                f"{option('min_precision')} needs an interval, and {option('labeled_by')} gives "
+                "none; leave one out.",
+            )
+        others = {"id": self.rows.id, "weight": self.read.weight, "group": self.rows.group}
+        others |= {"time": self.read.time, **{name: name for name in self.rows.drop}}
+        for name in named:
+            for other, value in others.items():
+                if value == name:
+                    taken = option("drop" if other in self.rows.drop else other)
+                    raise InputError(
+                        "TB008",
+                        f'{option("labeled_by")} and {taken} both name "{name}": a column that '
+                        f"decides who is labeled must be a feature, but {taken} removes it.",
+                    )
+
+    def settings(self) -> dict[str, Any]:
+        """What was asked for, as run.toml has it: nothing that was left out.
+
+        Frames and other objects of Python have no place in a file.
+
+        >>> Request(rows=Rows(source="a.csv", label="y"), read=Read(text="note")).settings()
+        {'source': ['a.csv'], 'label': 'y', 'text': ['note']}
+        """
+        found: dict[str, Any] = {}
+        for each in options():
+            value = getattr(getattr(self, each.place), each.name)
+            is_left_out = value is None or (not each.any and value == each.default)
+            if not is_left_out and (stored := each.stored(value)) is not None:
+                found[each.name] = stored
+        return found
+
+
+def read_request(settings: Mapping[str, Any]) -> Request:
+    """The request of settings, by name, as run.toml has them; TB008 if one is unknown or wrong.
+
+    >>> read_request({"source": ["a.csv"], "label": "y", "group": 3})
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB008 group= must be text; got 3.
+    """
+    known = {each.name: each for each in options()}
+    given: dict[str, dict[str, Any]] = {place: {} for place in PLACES}
+    for name, value in _as_now(settings).items():
+        if name not in known:
+            raise unknown(name, known)
+        given[known[name].place][name] = known[name].checked(value)
+    return Request(**{place: kind(**given[place]) for place, kind in PLACES.items()})
+
+
+def _as_now(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of 0.2 under the names that they have now."""
+    now = {RENAMED.get(name, name): settings[name] for name in settings if name not in ADDRESSES}
+    if isinstance(now.get("subtypes"), bool):
+        now["subtypes"] = SUBTYPES[now["subtypes"]]
+    method = now.pop("method", "tedn")
+    if method == "subtypes":
+        now["subtypes"] = "correct"
+    elif method != "tedn":
+        now["method"] = method  # which no version has had
+    return now
+
+
+def unknown(name: str, known: Iterable[str]) -> InputError:
+    """TB008 for an option that there is none of."""
+    near = get_close_matches(name, list(known), n=1)
+    hint = f" Did you mean {option(near[0])}?" if near else ""
+    return InputError("TB008", f"no option is called {name!r:.80}.{hint}")
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of run.toml."""
+    parts = [
+        (each.name, Annotated[each.type, msgspec.Meta(description=each.help)], each.default)
+        for each in options()
+    ]
+    kind = msgspec.defstruct("Settings", parts, forbid_unknown_fields=True)
+    made = msgspec.json.schema(kind)["$defs"]["Settings"]
+    about = "The file run.toml of a run folder. What was left out is not there."
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **made,
+        "title": "What a topbin run was asked to do",
+        "description": about,
+    }
