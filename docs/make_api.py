@@ -1,4 +1,4 @@
-"""Write docs/reference/api.md, options.md and run.schema.json.
+"""Write docs/reference/api.md, options.md and the schemas of run.toml and result.json.
 
     python docs/make_api.py
 
@@ -26,10 +26,12 @@ from typing import Any
 
 from topbin.cli.options import TITLES
 from topbin.core.options import Option, options, schema
+from topbin.store.answer import answer_schema
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "reference/api.md"
 OPTIONS, SCHEMA = DOCS / "reference/options.md", DOCS / "reference/run.schema.json"
+RESULT = DOCS / "reference/result.schema.json"
 EXTRA = DOCS / "api_examples.md"
 ROOMS = {
     "topbin": "The names that most people need",
@@ -249,4 +251,6 @@ def options_page(known: Sequence[Option]) -> str:
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
     OPTIONS.write_text(options_page(options()), encoding="utf-8")
-    SCHEMA.write_text(json.dumps(schema(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    for path, content in ((SCHEMA, schema()), (RESULT, answer_schema())):
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        path.write_text(text, encoding="utf-8")

@@ -7,6 +7,7 @@ from topbin.mpe import bbe
 
 ESTIMATE = bbe(Tails.from_scores(np.ones(100), np.repeat([1.0, 0.0], 50))).to_dict()
 RESULT = {
+    "topbin": "0",
     "seed": 0,
     "data": {
         "source": ["a.csv"],

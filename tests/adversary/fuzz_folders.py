@@ -18,7 +18,9 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import tomli_w
 from forge import forge
+from stored import forge_result
 
 import topbin as tb
 from topbin.cli.inspect import _run_lines
@@ -26,8 +28,7 @@ from topbin.core.errors import TopbinError
 from topbin.job import files
 from topbin.job.audits.audit import draw_audit, plan_audit, read_audit
 from topbin.store.models import load_encoder, reading
-from topbin.store.plain import to_toml
-from topbin.store.runs import read_asked, read_events, read_result, write_result
+from topbin.store.runs import read_asked, read_events, read_result
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 SPOILERS = [
@@ -200,18 +201,17 @@ def encoder_json(folder, rng):
 def result_json(folder, rng):
     result = spoiled(json.loads((folder / "result.json").read_text()), rng)
     try:
-        write_result(folder, result)
+        forge_result(folder, result)
     except UnicodeEncodeError:
         (folder / "result.json").write_bytes(as_json(result))
-    found = read_result(folder)
-    _run_lines(found)
+    _run_lines(read_result(folder))
     plan_audit(folder, 0.1)
 
 
 def run_toml(folder, rng):
     settings = spoiled(tomllib.loads((folder / "run.toml").read_text()), rng)
     try:
-        text = to_toml(settings).encode()
+        text = tomli_w.dumps(settings).encode()
     except (UnicodeEncodeError, TypeError):
         text = b"\xff"
     (folder / "run.toml").write_bytes(text if rng.random() < 0.8 else spoiled_bytes(text, rng))

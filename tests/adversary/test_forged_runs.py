@@ -11,6 +11,7 @@ from asked import asked
 from claims import claims, small_run
 from click.testing import CliRunner
 from coded import fails
+from stored import forge_result, result_of
 
 import topbin as tb
 from topbin.cli import main
@@ -18,7 +19,7 @@ from topbin.core.atomic import write_text
 from topbin.job.audits.audit import draw_audit, read_audit
 from topbin.job.files import write_report
 from topbin.store import folder as folders
-from topbin.store.runs import open_run, read_asked, read_events, read_result, write_result
+from topbin.store.runs import open_run, read_asked, read_events, read_result
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def call(*args):
 def test_one_changed_digit_of_a_result_is_noticed(run):
     text = (run / "result.json").read_text()
     alpha = json.loads(text)["estimate"]["alpha"]
-    (run / "result.json").write_text(text.replace(repr(alpha), repr(alpha / 2)))
+    (run / "result.json").write_text(text.replace(repr(alpha), repr(alpha / 2), 1))
     for verb in (["inspect", run], ["report", run], ["audit", run]):
         found = call(*verb)
         assert found.exit_code == 1
@@ -51,19 +52,19 @@ def test_one_changed_digit_of_a_result_is_noticed(run):
 
 def test_a_result_without_a_sum_is_of_an_earlier_version_and_is_read(run):
     change(run / "result.json", lambda result: result.pop("sum"))
-    assert read_result(run)["data"]["n_p"] > 0
+    assert result_of(run)["data"]["n_p"] > 0
 
 
 @pytest.mark.parametrize(
     ("edit", "words"),
     [
-        (lambda r: r.pop("candidates"), "'candidates' is a required property"),
-        (lambda r: r.update(estimate=[]), "$.estimate: [] is not of type 'object'"),
+        (lambda r: r.pop("candidates"), "missing required field `candidates`"),
+        (lambda r: r.update(estimate=[]), "Expected `object`, got `array` - at `$.estimate`"),
         (lambda r: r["estimate"].update(alpha="0.5"), "$.estimate.alpha"),
         (lambda r: r["estimate"].update(alarms=[{"code": 1}]), "$.estimate.alarms[0]"),
-        (lambda r: r["data"].pop("findings"), "'findings' is a required property"),
+        (lambda r: r["data"].pop("findings"), "missing required field `findings`"),
         (lambda r: r.update(methods={"a": 1}), "$.methods"),
-        (lambda r: r.update(model={}), "'class' is a required property"),
+        (lambda r: r.update(model={}), "missing required field `class`"),
         (lambda r: r.update(audit={"verdict": "x"}), "$.audit"),
     ],
 )
@@ -200,18 +201,18 @@ def test_a_folder_that_may_not_be_searched_is_said(run, monkeypatch):
     with fails("TB110", "Permission denied"):
         tb.load(run / "model")
     with fails("TB114", "Permission denied"):
-        read_result(run)
+        result_of(run)
     with fails("TB102", "Permission denied"):
         tb.fit(run / "a.csv", "y")
 
 
 def test_a_full_disk_while_a_result_is_replaced_leaves_the_old_one(run):
-    result, before = read_result(run), (run / "result.json").read_bytes()
+    result, before = result_of(run), (run / "result.json").read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:
         with fails("TB105", "larger than allowed"):
-            write_result(run, result)
+            forge_result(run, result)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (run / "result.json").read_bytes() == before

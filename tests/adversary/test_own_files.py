@@ -8,12 +8,12 @@ import pytest
 from claims import small_run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from stored import result_of
 
 from topbin.data.write import write_table
 from topbin.job import files
 from topbin.job.audits.audit import draw_audit, read_audit
 from topbin.job.result import in_front
-from topbin.store.runs import read_result
 
 OURS = ["row", "rank", "probability", "is_positive", "about this file", "row of the table"]
 odd = st.sampled_from(
@@ -67,7 +67,7 @@ def test_files_of_any_table_come_back(run, tmp_path_factory, columns, values):
         assert read_audit(folder / "run", folder / "a.csv").n_positive == 4
     assert len(shown[0]) == ROWS
     assert len(shown[0][0]) == min(12, len(columns) + 3)
-    assert read_result(folder / "run")["audit"]["n"] == 4
+    assert result_of(folder / "run")["audit"]["n"] == 4
 
 
 @pytest.mark.parametrize("name", ["Row", "Rank", "Probability", "Is_positive"])

@@ -1,6 +1,7 @@
 """Small comforts: a dry run, weights, completion, other demo data, pictures and reprs."""
 
 import json
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,6 +16,7 @@ from topbin.cli import VERBS, main
 from topbin.cli.demo import DATA, hide_labels
 from topbin.data import open_table
 from topbin.job.result import summarize
+from topbin.store.runs import read_result
 
 
 def claims(n=240):
@@ -161,9 +163,9 @@ def test_reprs_fit_on_a_line(fitted, made):
 
 def test_a_careful_interval_that_is_wider_says_why_it_counts(made):
     folder, _ = made
-    stored = json.loads((folder / "run" / "result.json").read_text())
-    low, high = stored["estimate"]["interval"]
+    stored = read_result(folder / "run")
+    low, high = stored.estimate.interval
     for ends, is_wider in (((low, high), False), ((low, low + (high - low) / 2), True)):
-        stored["first"]["interval"] = ends
-        said = "refined         the interval is wider than the first one was" in summarize(stored)
+        changed = replace(stored, first=replace(stored.first, interval=ends))
+        said = "refined         the interval is wider than the first one was" in summarize(changed)
         assert said == is_wider

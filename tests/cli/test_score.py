@@ -9,11 +9,11 @@ import pytest
 from claims import claims, fitted, small_run, write_claims
 from click.testing import CliRunner
 from score_files import spoil
+from stored import forge_result, result_of
 
 import topbin as tb
 from topbin.cli import main
 from topbin.core import InputError
-from topbin.store.runs import read_result, write_result
 
 
 def run(*args):
@@ -154,9 +154,9 @@ def test_rows_of_the_fit_are_pointed_at(fitted_run, tmp_path, monkeypatch, named
     for name in ("days/mon.csv", "days/tue.csv", "new.csv"):
         claims(20).to_csv(name, index=False)
     shutil.copytree(fitted_run, "run")
-    result = read_result("run")
+    result = result_of("run")
     result["data"]["source"] = ["days/mon.csv"]
-    write_result(tmp_path / "run", result)
+    forge_result(tmp_path / "run", result)
     told = json.loads(run("run", named, "-o", "out.csv", "--json").stdout)
     is_old = named in ("days/mon.csv", "days/*.csv")
     assert ["mon.csv" in note for note in told.get("notes", ())] == [True] * is_old

@@ -16,6 +16,7 @@ from topbin.cli.options import given, request_options
 from topbin.cli.verb import Verb
 from topbin.core import InputError
 from topbin.core.options import PLACES, Read, opt, options, read_request, schema, settle
+from topbin.store.answer import answer_schema
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -59,6 +60,8 @@ def test_the_pages_are_those_of_the_package():
     assert (reference / "options.md").read_text() == options_page(options())
     stored = json.loads((reference / "run.schema.json").read_text())
     assert stored == json.loads(json.dumps(schema()))
+    stored = json.loads((reference / "result.schema.json").read_text())
+    assert stored == json.loads(json.dumps(answer_schema()))
 
 
 @pytest.mark.parametrize("name", [each.name for each in options()])

@@ -1,11 +1,8 @@
-import json
-
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from topbin.core import InputError
-from topbin.evaluate.audit import AuditSample, draw, draw_stratified
+from topbin.evaluate.audit import draw, draw_stratified
 
 
 def test_a_draw_is_without_replacement_and_the_seed_decides():
@@ -66,28 +63,3 @@ def test_tied_scores_are_split_at_random():
 def test_few_rows_mean_fewer_strata():
     assert draw_stratified(np.arange(99.0), 12).sizes == (50, 49)
     assert draw_stratified(np.arange(99.0), 3).kind == "simple"
-
-
-def test_a_sample_survives_json():
-    sample = draw_stratified(np.arange(99.0), 20, seed=5)
-    back = AuditSample.from_dict(json.loads(json.dumps(sample.to_dict())))
-    assert np.array_equal(back.rows, sample.rows)
-    assert np.array_equal(back.stratum, sample.stratum)
-    assert (back.sizes, back.seed) == (sample.sizes, sample.seed)
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: draw(10, 11), "11 rows cannot be drawn from 10"),
-        (lambda: draw(10, 0), "n must be a whole number ≥ 1"),
-        (lambda: draw(0, 1), "n_u must be"),
-        (lambda: draw_stratified(np.arange(9.0), 4, strata=5), "4 rows cannot be drawn from 5"),
-        (lambda: draw_stratified(np.arange(9.0), 4, strata=0), "strata must be"),
-    ],
-)
-def test_impossible_draws_are_refused(call, words):
-    with pytest.raises(InputError, match=f"^TB008 {words}"):
-        call()
-    with pytest.raises(InputError, match=r"^TB004"):
-        draw_stratified([1.0, np.nan], 1)

@@ -138,7 +138,7 @@ def test_an_interval_that_excludes_the_estimate_does_not_agree():
     # What disagrees is said in the same words everywhere.
     assert found.excludes == "point"
     assert found.sentence.startswith("The audit contradicts the estimate's α, not its interval: ")
-    assert verdict_words(found.to_dict()) in found.sentence
+    assert verdict_words(found.verdict, found.excludes) in found.sentence
     outside = judge(draw(9000, 600), ["yes"] * 282 + ["no"] * 318, claim)
     assert (outside.verdict, outside.excludes) == ("contradicts", "interval")
     assert outside.sentence.startswith("The audit contradicts the estimate: ")

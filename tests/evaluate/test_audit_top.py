@@ -24,7 +24,6 @@ def test_the_cut_is_the_highest_with_the_share_of_positives_above_it(p, u, share
     top = TopBin.at(np.array(p), np.array(u), share=share)
     assert top.cut == cut
     assert (top.above_u, top.above_p) == (sum(s >= cut for s in u), sum(s >= cut for s in p))
-    assert TopBin.from_dict(top.to_dict()) == top
 
 
 def test_alpha_is_the_share_above_times_purity_over_recall():

@@ -1,5 +1,7 @@
 """What to expect of the best rows: the mean of their probabilities, and ends that contain it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -104,16 +106,14 @@ def test_the_ends_contain_the_precision_of_lists():
 
 
 def test_words():
-    picked = {"precision": 0.834, "precision_low": 0.0042, "precision_high": 1.0}
+    three = 0.834, 0.0042, 1.0
     ends = {"alpha": 0.2, "interval": (0.1, 0.3), "n_u": 900, "method": "overlap"}
-    many, few = (AlphaEstimate(n_p=n, **ends).to_dict() for n in (200, 12))
-    assert what_to_expect(picked, many) == "about 83 % positive (0.42 % to 100 %)"
-    assert what_to_expect(picked, few) == "between 0.42 % and 100 % positive"
-    assert what_to_expect({**picked, "precision": None}, many) == UNKNOWN
-    older = {name: picked[name] for name in ("precision", "precision_low")}
-    assert what_to_expect(older, many) == "about 83 % positive"
-    without = {**many, "interval": None}
-    assert what_to_expect(picked, without) == "about 83 % positive"
+    many, few = (AlphaEstimate(n_p=n, **ends) for n in (200, 12))
+    assert what_to_expect(many, *three) == "about 83 % positive (0.42 % to 100 %)"
+    assert what_to_expect(few, *three) == "between 0.42 % and 100 % positive"
+    assert what_to_expect(many, None, None, None) == UNKNOWN
+    assert what_to_expect(many, *three[:2], None) == "about 83 % positive"
+    assert what_to_expect(replace(many, interval=None), *three) == "about 83 % positive"
     assert [percent_of(share) for share in (0, 1, 0.5, 0.01, 0.00042)] == [
         "0", "100", "50", "1", "0.042",
     ]  # fmt: skip

@@ -9,6 +9,7 @@ from asked import asked
 from claims import claims, fitted, small_run
 from click.testing import CliRunner
 from coded import fails
+from stored import forge_result, result_of
 
 import topbin as tb
 from topbin.cli import main
@@ -18,7 +19,7 @@ from topbin.job.audits.answers import read_state
 from topbin.job.audits.audit import _labels, draw_audit, read_audit
 from topbin.job.audits.pooled import Pooled, kept
 from topbin.job.audits.rows import Scored
-from topbin.store.runs import open_run, read_result, write_result
+from topbin.store.runs import open_run
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_every_draw_can_come_back(run, tmp_path):
     assert read_audit(run, tmp_path / "a.csv").n == 20
     both = read_audit(run, tmp_path / "c.csv")
     assert (both.kind, both.n) == ("weighted", 60)  # the kind that says most about the draws
-    assert read_result(run)["audit"]["kind"] == "weighted"
+    assert result_of(run)["audit"]["kind"] == "weighted"
     assert len(json.loads((run / "audit.json").read_text())["draws"]) == 3
 
 
@@ -167,7 +168,7 @@ def test_audits_of_a_run_add_up(run):
     assert (first.n, second.n, first.look, second.look) == (40, 100, 1, 2)
     width = [one.interval[1] - one.interval[0] for one in (first, second)]
     assert width[1] <= width[0]
-    stored = read_result(run)
+    stored = result_of(run)
     assert stored["audit"]["n"] == 100
     assert stored["audit"]["assumes"] == "needs only random rows and right answers"
     assert stored["estimate"] == fitted().to_dict()["estimate"] | {
@@ -185,7 +186,7 @@ def test_a_top_audit_is_a_kind_of_its_own_and_stands_beside_the_random_one(run):
     assert (top.kind, top.n) == ("top", 20)
     scores = fitted().evidence.scores_u
     drawn = tb.audit(run).state.draws[0]
-    assert (scores[drawn["rows"]] >= drawn["bin"]["cut"]).all()
+    assert (scores[list(drawn.rows)] >= drawn.bin.cut).all()
     both, _ = answered(run, 40, truth)
     assert (both.kind, both.n, [other.kind for other in both.others]) == ("weighted", 40, ["top"])
     assert "no sign of biased labels" in both.labels or "biased" in both.labels
@@ -219,7 +220,7 @@ def test_doubts_alone_are_kept_and_no_estimate(run, tmp_path):
     with pytest.raises(InputError, match="TB001 no audited row has an answer yet"):
         read_audit(run, tmp_path / "a.csv")
     assert set(tb.audit(run).state.answers.values()) == {"unsure"}
-    assert read_result(run).get("audit") is None
+    assert result_of(run).get("audit") is None
 
 
 def test_a_file_that_contradicts_earlier_answers_needs_force(run, tmp_path):
@@ -229,7 +230,7 @@ def test_a_file_that_contradicts_earlier_answers_needs_force(run, tmp_path):
     filled(tmp_path / "a.csv", "yes")
     with pytest.raises(InputError, match="TB119 20 rows were answered differently"):
         read_audit(run, tmp_path / "a.csv")
-    assert read_result(run)["audit"]["n_positive"] == 0
+    assert result_of(run)["audit"]["n_positive"] == 0
     assert read_audit(run, tmp_path / "a.csv", force=True).n_positive == 20
 
 
@@ -252,7 +253,7 @@ def test_a_run_audited_by_an_earlier_version_still_works(run, tmp_path):
     (run / "audit.json").write_text(json.dumps(stored))
     old = {"kind": "simple", "n": 20, "alpha": 0.3, "interval": [0.1, 0.5], "confidence": 0.95,
            "verdict": "agrees", "sentence": "The audit agrees."}  # fmt: skip
-    write_result(run, {**read_result(run), "audit": old})
+    forge_result(run, {**result_of(run), "audit": old})
     for verb in ("report", "inspect"):
         done = CliRunner().invoke(main, [verb, str(run)])
         assert done.exit_code == 0, done.output
@@ -272,7 +273,7 @@ def test_a_plain_draw_of_an_earlier_version_and_a_weighted_one_add_up(run):
     opened, truth = tb.audit(run), claims()["amount"] > 1.5
     rows = opened.draw(40)["row"]
     stored = json.loads((run / "audit.json").read_text())
-    n_u = read_result(run)["data"]["n_u"]
+    n_u = result_of(run)["data"]["n_u"]
     old = stored["draws"][0]
     assert len(old["expected"]) == len(old["sizes"]) == len(old["cuts"]) + 1
     del old["cuts"], old["expected"]

@@ -5,18 +5,19 @@ import re
 from copy import copy
 from dataclasses import replace
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from asked import fit, listing
+from stored import result_of
 from tumours import TRUTH, tumours
 
 import topbin as tb
 from topbin.core import InputError
 from topbin.evaluate.candidates import list_precision
-from topbin.store.runs import read_result
-from topbin.store.schema import misfit
+from topbin.store.answer import Answer, answer_schema
 
 
 @pytest.fixture(scope="module")
@@ -106,18 +107,19 @@ def test_an_estimate_outside_its_interval_is_not_called_between_its_ends(result)
     outside = copy(result.classifier)
     outside.estimate_ = replace(outside.estimate_, alpha=high + 0.1, upper_bound=high - 0.01)
     cases = replace(result, classifier=outside).sensitivity()
-    assert [case["if"] for case in cases] == ["low end", "bound", "high end"]  # which is the answer
+    assert [case.case for case in cases] == ["low end", "bound", "high end"]  # which is the answer
     outside.estimate_ = replace(outside.estimate_, upper_bound=None)
     cases = replace(result, classifier=outside).sensitivity()
-    assert [case["if"] for case in cases] == [
+    assert [case.case for case in cases] == [
         "low end", "high end", "estimate, outside the interval",
     ]  # fmt: skip
-    assert [case["if"] for case in result.sensitivity()] == ["low end", "estimate", "high end"]
+    assert [case.case for case in result.sensitivity()] == ["low end", "estimate", "high end"]
 
 
 def test_the_result_fits_its_schema_and_json(result):
-    content = {"schema": "topbin-result-1", "topbin": "0", **result.to_dict()}
-    assert misfit(json.loads(json.dumps(content, default=float)), "result-1") is None
+    content = json.loads(json.dumps(result.to_dict()))
+    assert Answer.from_dict(content).to_dict() == content
+    jsonschema.validate(content, answer_schema())
 
 
 def test_it_draws_itself(result):
@@ -131,7 +133,7 @@ def test_it_draws_itself(result):
 
 def test_a_saved_run_can_be_read_back(result, tmp_path):
     folder = result.save(tmp_path / "run")
-    stored = read_result(folder)
+    stored = result_of(folder)
     assert stored["estimate"]["alpha"] == result.estimate.alpha
     model, encoder = tb.load(folder).model, tb.load(folder).encoder
     again = model.predict_proba(encoder.encode(tumours().drop(columns=["known"])))[:, 1]

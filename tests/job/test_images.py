@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from coded import fails
 from pictures import bars, folders
 from PIL import Image
+from stored import result_of
 
 import topbin as tb
 from topbin.cli import main
@@ -28,7 +29,6 @@ from topbin.job.prepare import prepare
 from topbin.job.score import score_files
 from topbin.learn.classifiers import images as nets
 from topbin.show.pictures import open_pictures
-from topbin.store.runs import read_result
 
 TINY = nets.Effort(folds=2, warm=1, epochs=1)
 
@@ -63,15 +63,15 @@ def made(tmp_path_factory):
 
 def test_two_folders_become_a_report(made):
     root, said = made
-    found = read_result(root / "run")
+    found = result_of(root / "run")
     assert found["data"]["n_p"] == 40
     assert found["data"]["n_u"] == 80
-    assert found["data"]["image"] == {"column": "image", "shape": [3, 12, 12]}
+    assert found["data"]["image"] == {"column": "image", "shape": [3, 12, 12], "root": None}
     low, high = found["estimate"]["interval"]
     assert low <= 0.5 <= high
     assert "1 file left out" in said
     assert "notes.txt" in said
-    assert "importance" not in found
+    assert found["importance"] == []
     page = (root / "run/report.html").read_text("utf-8")
     assert "notes.txt" in page
     assert found["estimate"]["method"] == "overlap"
@@ -313,7 +313,7 @@ def test_a_run_goes_on_after_a_time_limit_and_leaves_the_same(tmp_path):
     assert "time limit after the first estimate" in said
     said = command(*given, "-o", tmp_path / "b", "--resume")
     assert "kept            the first estimate, from before" in said
-    assert read_result(tmp_path / "b")["estimate"] == whole["estimate"]
+    assert result_of(tmp_path / "b")["estimate"] == whole["estimate"]
     assert "complete" in command(*given, "-o", tmp_path / "b", "--resume")
 
 
@@ -344,4 +344,4 @@ def test_a_killed_run_keeps_its_nets(tmp_path):
     assert subprocess.run(killed, capture_output=True, check=False).returncode == -signal.SIGKILL
     said = command(*given, "--resume")
     assert "the first estimate and 1 step of the careful one" in said
-    assert read_result(tmp_path / "run")["stopped"] is None
+    assert result_of(tmp_path / "run")["stopped"] is None

@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from coded import fails
+from stored import result_of
 
 import topbin as tb
 from topbin import Labeling, Listing
 from topbin.cli import main
-from topbin.store.runs import read_asked, read_result
+from topbin.store.runs import read_asked
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_labeled_by_is_in_the_folder_and_in_the_report(visits, tmp_path):
     done = CliRunner().invoke(main, ["fit", str(tmp_path / "t.csv"), *options, "-o", str(run)])
     assert done.exit_code == 0, done.output
     assert read_asked(run).labeling.labeled_by == ("site",)
-    found, page = read_result(run), (run / "report.html").read_text()
+    found, page = result_of(run), (run / "report.html").read_text()
     assert found["labeling"]["kind"] == "propensity"
     assert found["labeling"]["labeled_by"] == ["site"]
     assert found["estimate"]["interval"] is None
@@ -54,7 +55,7 @@ def test_subtypes_are_told_beside_the_ordinary_estimate(visits):
     )
     assert asked.classifier.alpha_ == plain.classifier.alpha_
     assert plain.labeling is None
-    assert "labeling" not in plain.to_dict()
+    assert plain.to_dict()["labeling"] is None
     told = json.loads(json.dumps(asked.to_dict()))["labeling"]
     assert told["kind"] == "subtypes"
     assert sum(part["n_p"] for part in told["parts"]) == rows["coded"].sum()

@@ -11,16 +11,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from asked import fit
+from stored import result_of
 
 import topbin as tb
+from topbin import AlphaEstimate
 from topbin.core.defaults import RANGE_ONLY
 from topbin.core.figures import counted, figure
 from topbin.evaluate.candidates import what_to_expect
 from topbin.job.files import CANDIDATES, REPORT
 from topbin.job.result import summarize
 from topbin.learn.probabilities import TILT
-from topbin.show.page import answer, audited_answer
-from topbin.store.runs import read_result
+from topbin.show.page import audited_headline, headline
+from topbin.store.answer import Answer
 
 RUNS = int(os.environ.get("TOPBIN_RUNS", "10"))
 LEVEL = r"^95 % {}\s+(.*?)   "
@@ -81,7 +83,7 @@ def audited(made, tmp_path_factory):
     rows = audit.draw(N_AUDITED)["row"]
     audit.record({row: bool(is_positive[row - 1]) for row in rows})
     audit.judge()
-    return Audited(folder, before, read_result(folder), tb.load(folder).model)
+    return Audited(folder, before, result_of(folder), tb.load(folder).model)
 
 
 def number(text):
@@ -234,7 +236,7 @@ def test_what_if(result):
 
 
 def test_words_fit_their_numbers(result):
-    shown = result.summary() + repr(result) + answer(result.estimate.to_dict())
+    shown = result.summary() + repr(result) + headline(result.estimate)
     assert not re.search(r"\b1 (?:rows|positives|alarms|probabilities|candidates)\b", shown)
     assert not re.search(r"(?<![\d,.])(?:[02-9]|\d\d+) (?:row|positive|alarm|candidate)\b", shown)
     low, high = result.estimate.interval
@@ -248,7 +250,7 @@ def test_the_notebook_shows_the_same_numbers_and_no_file(result):
     assert "candidates.csv" not in html
     (said,) = parsed(result.summary(), "candidates")
     assert said.rpartition("; ")[2] in html
-    assert answer(result.estimate.to_dict()) in html
+    assert headline(result.estimate) in html
 
 
 def test_summary_report_and_result_show_the_same(result, audited):
@@ -256,12 +258,12 @@ def test_summary_report_and_result_show_the_same(result, audited):
     stored, estimate = audited.stored, result.estimate
     assert type(estimate).from_dict(stored["estimate"]) == estimate
     lines = result.summary(data=False).splitlines()
-    after = summarize(stored).splitlines()
+    after = summarize(Answer.from_dict(stored)).splitlines()
     for line in lines:
         is_changed = line.startswith(("candidates ", "to be sure"))
         assert is_changed or line in after
     html = (audited.folder / REPORT).read_text()
-    assert f"Before the audit: {answer(stored['estimate'])}" in html
+    assert f"Before the audit: {headline(AlphaEstimate.from_dict(stored['estimate']))}" in html
 
 
 def test_after_the_audit_all_numbers_are_of_one_posterior(result, audited):
@@ -285,7 +287,7 @@ def test_after_the_audit_all_numbers_are_of_one_posterior(result, audited):
 
 def test_after_the_audit_summary_and_report_show_the_same(audited):
     stored, both = audited.stored, audited.both
-    n_u, text = stored["data"]["n_u"], summarize(stored)
+    n_u, text = stored["data"]["n_u"], summarize(Answer.from_dict(stored))
     rows = counted(round(both["alpha"] * n_u))
     head = f"with the audit  α = {figure(both['alpha'])} of the {n_u:,} unlabeled are positive"
     ends = "{} to {}".format(*map(figure, both["interval"]))
@@ -293,11 +295,20 @@ def test_after_the_audit_summary_and_report_show_the_same(audited):
     assert first == f"{head} (about {rows})"
     assert second.startswith(f"95 % interval   {ends}   ")
     html = (audited.folder / REPORT).read_text()
-    assert f'<p class="answer">{audited_answer(stored)}</p>' in html
-    told = answer({**both, "confidence": 0.95, "n_u": n_u, "n_p": RANGE_ONLY})
-    shown = re.sub(r", by (the audit|scores and answers together)", "", audited_answer(stored))
+    assert f'<p class="answer">{audited_headline(Answer.from_dict(stored))}</p>' in html
+    told = headline(
+        AlphaEstimate.from_dict(
+            {**both, "confidence": 0.95, "n_u": n_u, "n_p": RANGE_ONLY, "method": "audit"}
+        )
+    )
+    shown = re.sub(
+        r", by (the audit|scores and answers together)",
+        "",
+        audited_headline(Answer.from_dict(stored)),
+    )
     assert shown == told
-    expected = what_to_expect(stored["candidates"], stored["estimate"])
+    ends = (stored["candidates"][f"precision{end}"] for end in ("", "_low", "_high"))
+    expected = what_to_expect(Answer.from_dict(stored).estimate, *ends)
     assert expected in html
     assert parsed(text, "candidates")[0].endswith(expected)
     listed = re.findall(r'<td data-name="probability">([\d.]+)</td>', html)

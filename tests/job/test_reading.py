@@ -10,7 +10,7 @@ import topbin as tb
 from topbin.cli import main
 from topbin.data.columns import as_columns
 from topbin.data.findings import numbers_as_text
-from topbin.show.page import answer
+from topbin.show.page import headline
 
 
 def table(n=300):
@@ -77,7 +77,7 @@ def test_no_signal_leads_the_summary():
     assert found.has_no_signal
     assert found.summary().startswith("α ≤ ")
     assert "no signal" in found.summary().splitlines()[0]
-    assert answer(found.to_dict()).startswith("At most ")
+    assert headline(found).startswith("At most ")
 
 
 def test_without_signal_nothing_is_promised_of_the_candidates():

@@ -6,13 +6,13 @@ import pytest
 from claims import claims, small_run
 from click.testing import CliRunner
 from coded import fails
+from stored import result_of
 
 import topbin as tb
 from topbin.cli import main
 from topbin.core import AlphaEstimate
 from topbin.job.audits import refit
 from topbin.learn.classifiers.elkan_noto import fit_weighted
-from topbin.store.runs import read_result
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def test_candidates_teach_the_model_and_never_move_alpha(run, tmp_path):
     after = opened.judge()
     assert (after.n, after.alpha) == (before.n, before.alpha)
     assert len(opened.state.known) > 50
-    made = read_result(run / "refit")
-    assert made["estimate"] == read_result(run)["estimate"]
+    made = result_of(run / "refit")
+    assert made["estimate"] == result_of(run)["estimate"]
     scored = tb.load(run / "refit").score(claims(50))
     assert scored["topbin_probability"].between(0, 1).all()
     assert call("report", run / "refit").exit_code == 0
@@ -66,12 +66,12 @@ def test_the_list_of_a_refit_the_model_and_alpha_agree(run, is_judged):
     assert likely.mean() == pytest.approx(both.alpha, rel=1e-6)
     listed = pd.read_csv(run / "refit" / "candidates.csv")["probability"]
     assert listed.tolist() == np.sort(likely)[::-1][: len(listed)].round(4).tolist()
-    told = read_result(run / "refit")["candidates"]
+    told = result_of(run / "refit")["candidates"]
     assert [told[f"precision{end}"] for end in ("", "_low", "_high")] == [None] * 3
 
 
 def read_estimate(run):
-    return AlphaEstimate.from_dict(read_result(run)["estimate"])
+    return AlphaEstimate.from_dict(result_of(run)["estimate"])
 
 
 def test_held_out_answers_are_not_in_what_their_model_learned(run):

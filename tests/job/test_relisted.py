@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,13 +10,14 @@ import pytest
 from asked import fit
 from claims import claims, fitted, small_run
 from coded import fails
+from stored import forge_result, result_of
 
 import topbin as tb
 from topbin.data.write import write_table
 from topbin.job import files
 from topbin.job.audits import audit as audits
 from topbin.job.files import CANDIDATES, REPORT, relisted, sum_of
-from topbin.store.runs import read_result, write_result
+from topbin.store.runs import read_result
 
 ODD = ["007", "1.50", "+1", 'say "yes"', "it's", "a,b", "two\nlines", "", "NA", "'=1+1", "é\u2028x"]
 
@@ -45,9 +47,9 @@ def cells(run):
 def replace_list(run, frame):
     """Put another list in place of the one of a run, as if the run had written it."""
     write_table(run / CANDIDATES, frame, force=True)
-    found = read_result(run)
+    found = result_of(run)
     listed = {**found["candidates"], "rows": len(frame), "sum": sum_of(run / CANDIDATES)}
-    write_result(run, {**found, "candidates": listed})
+    forge_result(run, {**found, "candidates": listed})
 
 
 def without(lines):
@@ -115,7 +117,7 @@ def test_a_list_of_three_columns(run):
 
 def test_what_result_json_says_follows_the_list(run):
     record(run).judge()
-    found, frame = read_result(run), pd.read_csv(run / CANDIDATES)
+    found, frame = result_of(run), pd.read_csv(run / CANDIDATES)
     listed, both = found["candidates"], found["audit"]["together"]
     assert listed["sum"] == hashlib.sha256((run / CANDIDATES).read_bytes()).hexdigest()
     assert listed["precision"] == pytest.approx(frame["probability"].mean(), abs=1e-4)
@@ -173,20 +175,20 @@ def test_an_edited_list_is_left_alone(run, edit):
     path = run / CANDIDATES
     path.write_bytes(edit(path.read_bytes().decode()).encode())
     edited, opened = path.read_bytes(), record(run)
-    before = read_result(run)["candidates"]
-    after = {**read_result(run), "audit": judged(run)}
-    found = relisted(run, read_result(run), after)
-    assert (found.content, found.text) == (before, None)
+    before = result_of(run)["candidates"]
+    now = read_result(run)
+    found = relisted(run, now, replace(now, audit=judged(run)))
+    assert (found.listed, found.text) == (now.candidates, None)
     if edited.count(b"\n") > 1:  # an empty table cannot be shown
         opened.judge()
-        assert read_result(run)["audit"]["n"] == 60
+        assert result_of(run)["audit"]["n"] == 60
         assert "is not as the run wrote it" in (run / REPORT).read_text()
     assert path.read_bytes() == edited
-    assert read_result(run)["candidates"] == before
+    assert result_of(run)["candidates"] == before
 
 
 def judged(run):
-    return audits.judged_state(run, read_result(run), audits.read_state(run))[0].to_dict()
+    return audits.judged_state(run, read_result(run), audits.read_state(run))[0]
 
 
 def test_a_list_that_is_not_ours_is_left_alone_though_its_sum_fits(run):
@@ -200,9 +202,9 @@ def test_a_list_that_is_not_ours_is_left_alone_though_its_sum_fits(run):
 @pytest.mark.parametrize("rows", ["1,5,much\n", "1,5\n", '1,5,"0.5"\n', "1,5,0.5"])
 def test_a_forged_list_is_refused_with_a_code_or_left_alone(run, rows):
     (run / CANDIDATES).write_text(f"rank,row,probability\n{rows}")
-    found = read_result(run)
+    found = result_of(run)
     listed = {**found["candidates"], "rows": 10**6, "sum": sum_of(run / CANDIDATES)}
-    write_result(run, {**found, "candidates": listed})
+    forge_result(run, {**found, "candidates": listed})
     content = (run / CANDIDATES).read_bytes()
     try:
         record(run).judge()
@@ -242,7 +244,7 @@ def test_an_edit_while_the_report_is_drawn_is_not_overwritten(run, monkeypatch):
     monkeypatch.setattr(audits, "report_of", report_of)
     opened.judge()
     assert (run / CANDIDATES).read_text().startswith("Rank,")
-    assert read_result(run)["audit"]["n"] == 60
+    assert result_of(run)["audit"]["n"] == 60
 
 
 def test_a_missing_list_is_said(run):
@@ -250,4 +252,4 @@ def test_a_missing_list_is_said(run):
     (run / CANDIDATES).unlink()
     with fails("TB101", CANDIDATES):
         opened.judge()
-    assert read_result(run).get("audit") is None
+    assert result_of(run).get("audit") is None

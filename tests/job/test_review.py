@@ -3,11 +3,13 @@
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from claims import claims, small_run
 from coded import fails
+from stored import result_of
 
 import topbin as tb
 from topbin.evaluate.audits.live import corrected_ends, corrected_in_order, live_limits
@@ -15,7 +17,6 @@ from topbin.job.audits import audit as audits
 from topbin.job.audits import review as job
 from topbin.job.audits.answers import ANSWERS, read_state, record_answers
 from topbin.job.audits.review import open_review
-from topbin.store.runs import read_result
 
 
 @pytest.fixture
@@ -53,8 +54,9 @@ def test_an_open_draw_continues_and_a_finished_one_is_followed_by_another(run, r
 
 def test_the_page_asks_what_yes_means(review):
     assert review.question == "Is this row positive: known = True?"
-    assert job.question_of({}, ["a frame"]) == "Is this row positive, like the known ones?"
-    texts = {"features": ["text"], "id": "file"}
+    rows = review.result.data
+    assert job.question_of(rows, ["a frame"]) == "Is this row positive, like the known ones?"
+    texts = replace(rows, features=("text",), id="file")
     asked = job.question_of(texts, ["docs/yes"])
     assert asked == 'Is this text positive, like those in "docs/yes"?'
 
@@ -134,7 +136,7 @@ def test_the_interval_narrows_and_is_not_a_look(run):
     assert widths == sorted(widths, reverse=True)
     assert widths[-1] < 0.6
     assert read_state(run).looks == ()
-    assert "audit" not in read_result(run)
+    assert result_of(run)["audit"] is None
 
 
 def test_the_audit_is_judged_once_and_only_when_all_rows_have_an_answer(run, review):
@@ -146,7 +148,7 @@ def test_the_audit_is_judged_once_and_only_when_all_rows_have_an_answer(run, rev
     found = review.judge()
     assert review.judge() == found == review.judged()
     assert len(read_state(run).looks) == 1
-    assert read_result(run)["audit"]["sentence"] == found["sentence"]
+    assert result_of(run)["audit"]["sentence"] == found["sentence"]
     review.save(next(iter(review.rows)), "no", seen="positive")
     assert review.judged() is None  # it does not count the last answer
 
@@ -205,7 +207,7 @@ def test_the_second_draw_from_files_continues_with_its_own_rows(tmp_path):
     for n in (300, 150):  # so many that the second draw meets rows of the first
         review = open_review(run, n=n)
         again = open_review(run)
-        assert list(again.rows) == list(review.rows) == read_state(run).draws[-1]["row"]
+        assert list(again.rows) == list(review.rows) == [*read_state(run).draws[-1].row]
         answer_all(again)
         assert again.live()["interval"][1] < 0.1
 

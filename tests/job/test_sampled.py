@@ -10,6 +10,7 @@ import pytest
 from asked import asked as asks
 from asked import fit, listing
 from click.testing import CliRunner
+from stored import result_of
 
 import topbin as tb
 from topbin.cli import main
@@ -22,8 +23,6 @@ from topbin.job.audits.audit import draw_audit, read_audit
 from topbin.job.draw import count_labels, draw, open_labeled
 from topbin.job.sweep import Fold, Folds, Swept
 from topbin.learn.crossfit import Chain
-from topbin.store.runs import read_result
-from topbin.store.schema import misfit
 
 ENGINE = Local(threads=2)
 
@@ -199,8 +198,7 @@ def test_the_command_names_what_it_reads(tmp_path):
 
 def test_the_run_folder_is_complete_and_scores_new_rows(result, tmp_path):
     folder = result.save(tmp_path / "run")
-    stored = read_result(folder)
-    assert misfit(stored, "result-1") is None
+    stored = result_of(folder)
     assert stored["data"]["n_u"] == 8000
     assert stored["data"]["rows"] == 8300
     assert stored["data"]["sample"] == {"rows": 1200, "of": 8000, "seed": 7}
@@ -232,7 +230,7 @@ def test_an_audit_draws_random_rows_of_all_files_and_reads_them_back(result, tmp
     judged = read_audit(run, tmp_path / "audit.csv")
     assert judged.verdict == "agrees"
     assert judged.n_positive == rows["truth"].sum()
-    assert read_result(run)["audit"]["n"] == 400
+    assert result_of(run)["audit"]["n"] == 400
     again = draw_audit(run, 400, tmp_path / "again.csv", seed=1)
     assert np.array_equal(again.rows, drawn.rows)
     other = draw_audit(run, 400, tmp_path / "other.csv", seed=2)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from asked import asked
+from stored import forge_result
 
 from topbin.job import prepare
 from topbin.job import stages as module
@@ -180,12 +181,12 @@ def test_a_run_is_finished_only_for_the_same_rows_and_versions(tmp_path, fast, m
     run = RunFolder(whole.save(tmp_path / "run"), resumed=True)
     found = finished(run, prepared())
     assert found == read_result(run.folder)
-    assert found["estimate"]["alpha"] == whole.estimate.alpha
+    assert found.estimate == whole.estimate
     assert summarize(found) == whole.summary(data=False)
     assert finished(RunFolder(run.folder), prepared()) is None  # a new run, which starts over
     assert finished(run, prepared(0.1)) is None
-    run.write_result({**whole.to_dict(), "stopped": "interrupted"})
+    forge_result(run.folder, {**whole.to_dict(), "stopped": "interrupted"})
     assert finished(run, prepared()) is None
-    run.write_result(whole.to_dict())
+    forge_result(run.folder, whole.to_dict())
     monkeypatch.setattr(module, "packages", lambda _: {"numpy": "0"})
     assert finished(run, prepared()) is None

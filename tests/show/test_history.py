@@ -6,6 +6,7 @@ import pytest
 
 import topbin as tb
 from topbin.core import InputError
+from topbin.store.answer import EpochRecord
 
 mpl.use("Agg")
 
@@ -18,9 +19,9 @@ def close_figures():
 
 def test_records_become_a_table_and_a_picture():
     records = [
-        {"epoch": 1, "loss": 0.7, "alpha": None},
-        {"epoch": 2, "loss": 0.5, "alpha": 0.3},
-        {"epoch": 2, "loss": 0.4, "alpha": 0.2},
+        EpochRecord(epoch=1, loss=0.7, alpha=None),
+        EpochRecord(epoch=2, loss=0.5, alpha=0.3),
+        EpochRecord(epoch=2, loss=0.4, alpha=0.2),
     ]
     display = tb.HistoryDisplay.from_history(records).plot()
     assert display.frame()["loss"].tolist() == [0.7, 0.5, 0.4]

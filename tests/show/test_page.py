@@ -10,13 +10,26 @@ import pytest
 from gaussians import gaussians
 
 import topbin as tb
-from topbin.core import Evidence
-from topbin.show import fragment, page
-from topbin.show.page import MEANING, answer
+from topbin.core import AlphaEstimate, Evidence
+from topbin.show import fragment as show_fragment
+from topbin.show import page as show_page
+from topbin.show.page import MEANING, headline
 from topbin.show.review import _before
+from topbin.store.answer import Answer, plain
 
 SOURCE = Path(tb.__file__).parent
 AUDIT = {
+    "kind": "simple",
+    "n_positive": 31,
+    "n_negative": 69,
+    "n_unsure": 0,
+    "n_blank": 0,
+    "upper_bound": 0.4,
+    "assumes": "needs only random rows and right answers",
+    "claim": 0.3,
+    "claim_interval": (0.2, 0.4),
+    "error": 0.1,
+    "power": 0.5,
     "sentence": "The audit agrees.",
     "verdict": "agrees",
     "n": 100,
@@ -24,6 +37,18 @@ AUDIT = {
     "interval": (0.22, 0.41),
     "confidence": 0.95,
 }
+
+
+def page(result, *more):
+    return show_page(Answer.from_dict(plain(result)), *more)
+
+
+def fragment(result, fitted):
+    return show_fragment(Answer.from_dict(plain(result)), fitted)
+
+
+def answer(estimate):
+    return headline(AlphaEstimate.from_dict({"method": "bbe", **estimate}))
 
 
 @pytest.fixture(scope="module")
@@ -36,24 +61,39 @@ def scored():
 @pytest.fixture
 def result(scored):
     return {
+        "topbin": "0.3.0",
         "seed": 0,
         "preset": "good",
         "data": {
+            "n_p": 200,
+            "n_u": 400,
             "source": ["<script>alert(1)</script>.csv"],
-            "hash": "sha256:0",
+            "hash": "sha256:" + "0" * 64,
             "rows": 600,
             "label_note": "1 = positive",
             "features": ["<img src=x>"],
             "dropped": [{"name": "id", "reason": '"id" looks like an identifier.'}],
-            "findings": [{"code": "leak", "sentence": '"x" <b>leaks</b>.'}],
+            "findings": [
+                {"code": "leak", "column": "x", "figure": None, "sentence": '"x" <b>leaks</b>.'}
+            ],
         },
         "estimate": scored.estimate_.to_dict(),
         "agreement": "methods agree: bbe 0.300, scott 0.310",
-        "methods": [{"method": "scott", "alpha": 0.31}, {"method": "bbe", "alpha": 0.3}],
+        "first": scored.estimate_.to_dict(),
+        "methods": [
+            {"method": name, "alpha": alpha, "n_p": 200, "n_u": 400}
+            for name, alpha in (("scott", 0.31), ("bbe", 0.3))
+        ],
         "model": {"class": "TEDnClassifier"},
         "history": [{"epoch": i, "loss": 0.5, "alpha": 0.3} for i in (1, 2)],
         "sensitivity": [{"if": "low end", "alpha": 0.2, "rows": 80, "pi": 0.4}],
-        "candidates": {"rows": 2, "precision": 0.9, "precision_low": 0.7, "recall": 0.5},
+        "candidates": {
+            "rows": 2,
+            "threshold": 0.4,
+            "precision": 0.9,
+            "precision_low": 0.7,
+            "recall": 0.5,
+        },
         "versions": {"numpy": "2"},
     }
 

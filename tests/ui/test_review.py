@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from claims import claims
 from click.testing import CliRunner
+from stored import result_of
 from ui.test_report import CHROMIUM, QUIET, brightness, sync_api
 
 import topbin as tb
 from topbin.cli import main
 from topbin.job.audits.answers import ANSWERS, read_state
-from topbin.store.runs import read_result
 
 pytest.importorskip("uvicorn", reason='needs pip install "topbin[review]"')
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
@@ -133,7 +133,7 @@ def test_thirty_rows_by_keyboard_with_the_server_killed_in_the_middle(browser, f
         told = process.communicate(timeout=20)[1]
     assert process.returncode in (0, 3)  # 3: the audit contradicts the estimate
     assert "16 answers now (3 yes, 12 no, 1 unsure)" in told
-    assert f"audit           {read_result(run)['audit']['sentence'][:20]}" in told
+    assert f"audit           {result_of(run)['audit']['sentence'][:20]}" in told
     assert read_state(run).answers == said
     assert len(read_state(run).looks) == 1
 

@@ -69,8 +69,6 @@ def alpha(
     request = _request(options)
     _check_method(method, options["by"])
     labeling = _check_gamma(request.labeling, options["by"])
-    from topbin.evaluate.sensitivity import gamma_lines
-
     show = screen(as_json)
     counted, found = _count(files, options, method, request)
     selective = None
@@ -81,11 +79,11 @@ def alpha(
         show.print(found[None].summary())
         if labeling is not None:
             selective = _selective(counted, found[None], labeling)
-            show.print("\n".join(gamma_lines(selective)))
+            show.print("\n".join(selective.lines()))
     else:
         show.print(_table(options["by"], found), soft_wrap=False)
     if as_json:
-        more = {} if selective is None else {"gamma": selective}
+        more = {} if selective is None else {"gamma": selective.to_dict()}
         write_json({**_plain(counted, found), **more})
     over = [e for e in found.values() if max_alpha is not None and e.interval[0] > max_alpha]
     if over:
@@ -126,14 +124,13 @@ def _check_gamma(labeling: Any, by: str | None) -> Any:
     return labeling if labeling.asks_gamma else None
 
 
-def _selective(counted: Any, estimate: Any, labeling: Any) -> dict[str, Any]:
+def _selective(counted: Any, estimate: Any, labeling: Any) -> Any:
     from topbin.evaluate.sensitivity import GAMMAS, sensitivity
 
-    found = sensitivity(
+    return sensitivity(
         counted.tails[None], gamma=labeling.gamma or GAMMAS, at_most=labeling.at_most,
         at_least=labeling.at_least, confidence=estimate.confidence,
     )  # fmt: skip
-    return found.to_dict()
 
 
 def _count(

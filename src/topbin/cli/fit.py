@@ -82,21 +82,21 @@ def fit(
             "one out.",
         )
     if dry_run:
-        found = _rehearse(show, request, options)
-        return write_json(found) if as_json else None
+        told = _rehearse(show, request, options)
+        return write_json(told) if as_json else None
     is_new = _work(show, output, request, options, force=force, resume=resume)
     from topbin.job.result import summarize
     from topbin.store.runs import read_result
 
     found = read_result(output)
     show.print(summarize(found))
-    if found["stopped"]:
-        show.print(f"to go on        {_way_on(found['stopped'])}")
+    if found.stopped:
+        show.print(f"to go on        {_way_on(found.stopped)}")
     said = "wrote           " if is_new else "left as it was  "
     show.print(f"{said}{output}/report.html and {output}/candidates.csv")
     if as_json:
-        write_json(found)
-    low = (found["estimate"]["interval"] or [found["estimate"]["alpha"]])[0]
+        write_json(found.to_dict())
+    low = (found.estimate.interval or (found.estimate.alpha,))[0]
     if max_alpha is not None and low > max_alpha:
         show.print(f"threshold       the interval begins at {figure(low)}, above {max_alpha:g}")
         raise SystemExit(PASSED)
@@ -216,6 +216,7 @@ def _rehearse(show: Any, request: Any, options: dict[str, Any]) -> dict[str, Any
     from topbin.job.fit import foresee
     from topbin.job.prepare import prepare
     from topbin.job.progress import in_words
+    from topbin.store.answer import plain
 
     with open_engine(options) as engine:
         data = prepare(request, engine=engine)
@@ -227,7 +228,7 @@ def _rehearse(show: Any, request: Any, options: dict[str, Any]) -> dict[str, Any
     for line in lines:
         show.print(line)
     show.print("dry run         nothing was written")
-    return {"data": data.to_dict(), "read": lines, "seconds": seconds}
+    return {"data": plain(data.about), "read": lines, "seconds": seconds}
 
 
 def _run(show: Any, run: Any, data: Any, stages: Any, engine: Any) -> Any:

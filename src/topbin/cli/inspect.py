@@ -23,34 +23,34 @@ def inspect(folder: Path, as_json: bool) -> None:
     from topbin.store.models import inspect_model
     from topbin.store.runs import RESULT, SETTINGS, read_result
 
-    is_run = any(os.path.exists(folder / name) for name in (RESULT, SETTINGS))
-    found = read_result(folder) if is_run else inspect_model(folder)
+    if any(os.path.exists(folder / name) for name in (RESULT, SETTINGS)):
+        found = read_result(folder)
+        told, lines = found.to_dict(), _run_lines(found)
+    else:
+        told = inspect_model(folder)
+        lines = _model_lines(told)
     if as_json:
-        write_json(found)
-        return
-    for line in _run_lines(found) if is_run else _model_lines(found):
+        return write_json(told)
+    for line in lines:
         screen().print(line)
 
 
-def _run_lines(found: Mapping[str, Any]) -> list[str]:
+def _run_lines(found: Any) -> list[str]:
     """A run in the words of its screen."""
-    from topbin.core.estimate import AlphaEstimate
     from topbin.job.result import audit_lines
 
-    data, picked = found["data"], found["candidates"]
-    among = {"n_u": data["n_u"], "negatives": data.get("n_n", 0)}
+    data, listed = found.data, found.candidates
     lines = [
-        f"data            {', '.join(data['source'])}: {data['rows']:,} rows, {data['hash']}",
-        f"labels          {data['label_note']}",
-        AlphaEstimate.from_dict(found["estimate"]).summary(**among),
-        f"agreement       {found['agreement']}",
-        f"candidates      {picked['rows']:,} rows in {picked['file']}",
+        f"data            {', '.join(data.source)}: {data.rows:,} rows, {data.hash}",
+        f"labels          {data.label_note}",
+        found.estimate.summary(n_u=data.n_u, negatives=data.n_n),
+        f"agreement       {found.agreement}",
+        f"candidates      {listed.rows:,} rows in {listed.file}",
     ]
     lines += audit_lines(found)
-    if found.get("stopped"):
-        lines.append(f"stopped early   {found['stopped']}")
-    model = f"{found['model']['class']}, preset {found['preset']}, seed {found['seed']}"
-    return [*lines, f"model           {model}, topbin {found['topbin']}"]
+    lines += [f"stopped early   {found.stopped}"] if found.stopped else []
+    model = f"{found.model.name}, preset {found.preset}, seed {found.seed}"
+    return [*lines, f"model           {model}, topbin {found.topbin}"]
 
 
 def _model_lines(found: Mapping[str, Any]) -> list[str]:

@@ -78,7 +78,6 @@ def review(
 
 def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
     """What was answered, and what to do next; the result of an audit that is complete."""
-    from topbin.evaluate.audit import has_contradiction
     from topbin.job.result import audit_lines
     from topbin.store.runs import read_result
 
@@ -95,5 +94,5 @@ def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
         result = read_result(run)
         for line in audit_lines(result):
             show.print(line, soft_wrap=True)
-        if has_contradiction(result["audit"]):
+        if result.audit is not None and result.audit.has_contradiction:
             raise SystemExit(PASSED)

@@ -1,14 +1,17 @@
 """The answer to "how many": a small frozen value that explains itself."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from topbin.core.defaults import RANGE_ONLY
 from topbin.core.figures import counted, figure, range_ends
 from topbin.core.posterior import AlphaPosterior
-from topbin.core.typed import from_plain
 
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Interval = tuple[Share, Share]
 Bias = Literal["up", "down", "either"]
 DIRECTION: dict[Bias, str] = {"up": "too high", "down": "too low", "either": "off either way"}
 INTERVAL_ASSUMES = "if the classes overlap as in the data sets that the prior was learned from"
@@ -48,14 +51,14 @@ class AlphaEstimate:
     0.4375
     """
 
-    alpha: float
-    n_p: int
-    n_u: int
+    alpha: Share
+    n_p: Annotated[int, msgspec.Meta(ge=1)]
+    n_u: Annotated[int, msgspec.Meta(ge=1)]
     method: str
     cut: float | None = None
-    interval: tuple[float, float] | None = None
-    upper_bound: float | None = None
-    confidence: float | None = None
+    interval: Interval | None = None
+    upper_bound: Share | None = None
+    confidence: Share | None = None
     alarms: tuple[Alarm, ...] = ()
     notes: tuple[str, ...] = ()
     caution: str | None = None
@@ -89,9 +92,7 @@ class AlphaEstimate:
         >>> AlphaEstimate.from_dict(est.to_dict()) == est
         True
         """
-        known = {field.name for field in fields(cls)}
-        found: AlphaEstimate = from_plain(cls, {k: v for k, v in stored.items() if k in known})
-        return found
+        return msgspec.convert(stored, cls)
 
     def moved_to(self, alpha: float) -> "AlphaEstimate":
         """The same estimate with another α; the interval is stretched to contain it.

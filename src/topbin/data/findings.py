@@ -50,7 +50,7 @@ class Finding:
 
     code: str
     column: str | None
-    figure: float
+    figure: float | None
     sentence: str
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ random, and mixing them in biases the audit.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from scipy.stats import mannwhitneyu
 from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
+from topbin.core.estimate import Share
 from topbin.evaluate.audits.draw import AuditSample, Rows, draw, draw_stratified, draw_weighted
 from topbin.evaluate.audits.limits import (
     ENOUGH_POWER,
@@ -64,6 +65,7 @@ __all__ = [
 ]
 
 Verdict = Literal["agrees", "contradicts", "undecided"]
+Excludes = Literal["interval", "point"] | None
 POSITIVE, NEGATIVE, UNSURE, BLANK = "positive", "negative", "unsure", "blank"
 WORDS = {
     POSITIVE: ("1", "1.0", "yes", "y", "true", "t", "positive", "pos", "p"),
@@ -117,23 +119,24 @@ class AuditResult:
 
     kind: str
     n: int
-    n_positive: int
-    n_negative: int
-    n_unsure: int
-    n_blank: int
-    alpha: float
+    alpha: Share
     interval: Interval
-    upper_bound: float
-    confidence: float
-    assumes: str
-    claim: float
-    claim_interval: Interval
+    confidence: Share
     verdict: Verdict
-    error: float
-    power: float
     sentence: str
+    # What follows is not in the oldest files.
+    n_positive: int = 0
+    n_negative: int = 0
+    n_unsure: int = 0
+    n_blank: int = 0
+    upper_bound: Share = 1.0
+    assumes: str = NEEDS_RANDOM
+    claim: float | None = None
+    claim_interval: Interval | None = None
+    error: float | None = None
+    power: float | None = None
     look: int = 1
-    excludes: Literal["interval", "point"] | None = None
+    excludes: Excludes = None
     labels: str | None = None
     recall: RecallBound | None = None
     gamma: Reconciled | None = None
@@ -147,20 +150,20 @@ class AuditResult:
         """Plain Python values, ready for JSON."""
         return asdict(self)
 
+    @property
+    def has_contradiction(self) -> bool:
+        """Whether this audit, or one of another kind beside it, contradicts the estimate."""
+        return any(one.verdict == "contradicts" for one in (self, *self.others))
 
-def verdict_words(told: Mapping[str, Any]) -> str:
-    """What an audit does to the estimate, from its `to_dict`.
 
-    >>> verdict_words({"verdict": "contradicts", "excludes": "point"})
+def verdict_words(verdict: Verdict, excludes: Excludes = None) -> str:
+    """What an audit does to the estimate.
+
+    >>> verdict_words("contradicts", "point")
     "contradicts the estimate's α, not its interval"
     """
-    is_point = told["verdict"] == "contradicts" and told.get("excludes") == "point"
-    return POINT_ONLY if is_point else VERDICTS[told["verdict"]]
-
-
-def has_contradiction(told: Mapping[str, Any]) -> bool:
-    """Whether an audit, or one of another kind beside it, contradicts the estimate."""
-    return any(one.get("verdict") == "contradicts" for one in (told, *told.get("others", ())))
+    is_point = verdict == "contradicts" and excludes == "point"
+    return POINT_ONLY if is_point else VERDICTS[verdict]
 
 
 def judge(
@@ -278,23 +281,22 @@ class _Asked:
 
     def _verdict(
         self, kind: str, value: float, one_sided: Interval, both: Interval, chance: float
-    ) -> tuple[dict[str, Any], str, str]:
+    ) -> tuple[tuple[Verdict, Excludes], str, str]:
         """The verdict with what it excludes, what the audit found, and what follows from it."""
         (least, most), (low, high) = claimed(self.alpha_hat, self.confidence), one_sided
-        whole = {"verdict": "contradicts", "excludes": "interval"}
         if low > most:
-            return whole, f"at least {low:.3f}", BIASED_LABELS
+            return ("contradicts", "interval"), f"at least {low:.3f}", BIASED_LABELS
         if high < least:
-            return whole, f"at most {high:.3f}", IMPURE_TOP
+            return ("contradicts", "interval"), f"at most {high:.3f}", IMPURE_TOP
         finding = f"between {both[0]:.3f} and {both[1]:.3f}"
         if not both[0] <= value <= both[1]:
-            return {**whole, "excludes": "point"}, finding, OFF_CENTER
+            return ("contradicts", "point"), finding, OFF_CENTER
         is_sharp = both[1] - both[0] <= self.error
         follows = _what_would_show(
             kind, chance, self.alpha_hat, self.error, self.confidence, is_sharp
         )
-        verdict = "agrees" if is_sharp or chance >= ENOUGH_POWER else "undecided"
-        return {"verdict": verdict, "excludes": None}, finding, follows
+        agrees = is_sharp or chance >= ENOUGH_POWER
+        return ("agrees" if agrees else "undecided", None), finding, follows
 
     def judged(
         self,
@@ -318,7 +320,7 @@ class _Asked:
         most = self.alpha_hat.leading_bound if isinstance(self.alpha_hat, AlphaEstimate) else None
         said = f"{value:.3f}" if most is None else f"at most {most:.3f}"
         sentence = (
-            f"The audit {verdict_words(verdict)}: {words}, so α is {finding} ({100 * level:g} % "
+            f"The audit {verdict_words(*verdict)}: {words}, so α is {finding} ({100 * level:g} % "
             f"confidence), and the estimate says {said}{ends}. {follows}"
         )
         return AuditResult(
@@ -335,7 +337,8 @@ class _Asked:
             assumes=ASSUMES[kind],
             claim=value,
             claim_interval=interval,
-            **verdict,
+            verdict=verdict[0],
+            excludes=verdict[1],
             error=error,
             power=chance,
             sentence=f"{sentence} {CANNOT}" if kind == "top" else sentence,

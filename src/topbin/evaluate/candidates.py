@@ -6,9 +6,7 @@ its interval; to the limit of a share of k rows; and to what follows from the li
 the known positives that score as high (Clopper & Pearson 1934).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -79,24 +77,24 @@ def list_precision(evidence: Evidence, estimate: AlphaEstimate, ranked: Scores) 
     return precision_of_best(likely, (low, high), known, level, worth=worth)
 
 
-def what_to_expect(picked: Mapping[str, Any], estimate: Mapping[str, Any]) -> str:
-    """How many of the picked rows are positive, in words.
+def what_to_expect(
+    estimate: AlphaEstimate, precision: float | None, low: float | None, high: float | None
+) -> str:
+    """How many of some rows are positive, in words, from their precision and its interval.
 
     If there are too few known positives for a single α, only the range is told.
 
-    >>> picked = {"rows": 100, "precision": 0.83, "precision_low": 0.63, "precision_high": 0.96}
-    >>> ends = {"alpha": 0.225, "interval": (0.158, 0.332)}
-    >>> what_to_expect(picked, AlphaEstimate(n_p=200, n_u=900, method="bbe", **ends).to_dict())
+    >>> found = AlphaEstimate(alpha=0.225, interval=(0.16, 0.33), n_p=200, n_u=900, method="bbe")
+    >>> what_to_expect(found, 0.83, 0.63, 0.96)
     'about 83 % positive (63 % to 96 %)'
     """
-    value, low, high = (picked.get(f"precision{end}") for end in ("", "_low", "_high"))
-    if value is None:
+    if precision is None:
         return UNKNOWN
-    about, found = f"about {percent_of(value)} % positive", AlphaEstimate.from_dict(estimate)
-    if found.interval is None or low is None or high is None:
+    about = f"about {percent_of(precision)} % positive"
+    if estimate.interval is None or low is None or high is None:
         return about
     ends = f"{percent_of(low)} %", f"{percent_of(high)} %"
-    if found.worth_p < RANGE_ONLY:
+    if estimate.worth_p < RANGE_ONLY:
         return f"between {' and '.join(ends)} positive"
     return f"{about} ({' to '.join(ends)})"
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Scores, check_fraction, unmasked
+from topbin.core.estimate import Interval as Interval
 from topbin.core.shares import exact_upper
 
 Floats = NDArray[np.float64]
-Interval = tuple[float, float]
 ALPHA_KNOWN = "α is taken as known: its own uncertainty is not in this interval."
 
 

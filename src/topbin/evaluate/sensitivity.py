@@ -8,7 +8,7 @@ which has the formulas; Γ = 1 gives the interval of the estimate to the bit, an
 the interval of a smaller one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import ceil, floor, log, sqrt
 from typing import Any, Literal
@@ -92,17 +92,16 @@ class Sensitivity:
         return asdict(self)
 
     def __str__(self) -> str:
-        return "\n".join([*gamma_lines(self.to_dict()), f"                {MEANS}"])
+        return "\n".join([*self.lines(), f"                {MEANS}"])
 
-
-def gamma_lines(found: Mapping[str, Any]) -> list[str]:
-    """The content of `to_dict` as lines of a summary."""
-    ends = (
-        f"Γ = {one['gamma']:g}: {figure(one['interval'][0])} to {figure(one['interval'][1])}"
-        for one in found["intervals"]
-    )
-    lines = [f"if selective    {'; '.join(ends)}"]
-    return lines + [f"tipping point   {one['sentence']}" for one in found["conclusions"]]
+    def lines(self) -> list[str]:
+        """The lines of a summary."""
+        ends = (
+            f"Γ = {one.gamma:g}: {figure(one.interval[0])} to {figure(one.interval[1])}"
+            for one in self.intervals
+        )
+        lines = [f"if selective    {'; '.join(ends)}"]
+        return lines + [f"tipping point   {one.sentence}" for one in self.conclusions]
 
 
 def sensitivity(

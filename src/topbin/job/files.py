@@ -2,8 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from topbin.core.atomic import write_text
 from topbin.core.errors import InputError
 from topbin.core.figures import percent
 from topbin.data.batch import Batch
+from topbin.data.findings import Finding
 from topbin.data.images.rows import Images
 from topbin.data.table import read_table
 from topbin.data.write import write_table
@@ -22,9 +23,10 @@ from topbin.job.prepare import Prepared
 from topbin.job.result import Result, in_front
 from topbin.show.page import page
 from topbin.show.pictures import Picture, open_pictures
+from topbin.store.answer import Answer, Candidates
 from topbin.store.folder import check_regular, read_file
 from topbin.store.models import load, reading, save
-from topbin.store.runs import ROWS, RunFolder, read_result
+from topbin.store.runs import ROWS, RunFolder, read_result, write_result
 from topbin.store.scorer import MODEL as MODEL
 from topbin.store.scorer import after_audit
 
@@ -36,10 +38,12 @@ TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s+[\w-]+\s*=[^<>]*)?\s*/?>")  # <b
 OURS = ("rank", "row", "probability")  # the first columns of candidates.csv
 PLACE = OURS.index("probability")
 LINE = re.compile(r'(?:[^"\n]++|"[^"]*+")*+\n')  # of a csv file; a quoted cell may have line ends
-CHANGED = {
-    "code": "changed-candidates",
-    "sentence": f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged.",
-}
+CHANGED = Finding(
+    "changed-candidates",
+    None,
+    None,
+    f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged.",
+)
 
 
 def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> None:
@@ -48,17 +52,18 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     `keep_rows` leaves the unlabeled rows too, if they are in memory, for runs whose settings may
     name no file to read again.
     """
-    folder, content = run.folder, result.to_dict()
-    frame = result.candidates(why="importance" in content)
+    folder, found = run.folder, result.answer
+    frame = result.candidates(why=bool(found.importance))
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     write_table(folder / CANDIDATES, frame, force=True)
-    content["candidates"]["sum"] = sum_of(folder / CANDIDATES)
+    listed = replace(found.candidates, sum=sum_of(folder / CANDIDATES))
+    found = replace(found, candidates=listed)
     keep_images(result.data, folder)
     if (keep_rows and result.data.rest is None) or isinstance(result.data.X, Images):
         write_table(folder / ROWS, unlabeled_rows(result.data), force=True)
-    html = page(content, result.classifier, _shown(frame), pictures_of(folder, content, frame))
+    html = page(found, result.classifier, _shown(frame), pictures_of(folder, found, frame))
     write_text(folder / REPORT, html, force=True)
-    run.write_result(content)
+    write_result(folder, found)
 
 
 def unlabeled_rows(data: Prepared) -> Any:
@@ -81,59 +86,60 @@ def write_report(folder: str | Path) -> Path:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relisted:
-    """The candidates after an audit: what result.json says of them, how likely each is, their file.
+    """The candidates after an audit: what an answer says of them, how likely each is, their file.
 
     Without a `text` the file stays as it is.
     """
 
-    content: dict[str, Any]
+    listed: Candidates
     likely: Any = None
     text: str | None = None
 
 
-def report_of(folder: Path, result: dict[str, Any], listed: Relisted | None = None) -> str:
+def report_of(folder: Path, found: Answer, after: Relisted | None = None) -> str:
     """The page of a run; it says so if candidates.csv is not as the run left it.
 
-    `listed` are the candidates as they will be, if their file is about to change.
+    `after` are the candidates as they will be, if their file is about to change.
     """
-    rows, known = read_stored(folder, CANDIDATES), result["candidates"].get("sum")
-    if listed is not None and listed.text is not None:
+    rows, known = read_stored(folder, CANDIDATES), found.candidates.sum
+    if after is not None and after.text is not None:
         with reading(folder):
-            rows = rows.assign(probability=listed.likely)
+            rows = rows.assign(probability=after.likely)
     elif known not in (None, sum_of(folder / CANDIDATES)):
-        findings = [*result["data"]["findings"], CHANGED]
-        result = {**result, "data": {**result["data"], "findings": findings}}
+        data = replace(found.data, findings=(*found.data.findings, CHANGED))
+        found = replace(found, data=data)
     model = load(folder / MODEL)
     with reading(folder):
-        model = after_audit(model, result)
-        return page(result, model, _shown(rows), pictures_of(folder, result, rows))
+        model = after_audit(model, found)
+        return page(found, model, _shown(rows), pictures_of(folder, found, rows))
 
 
-def relisted(folder: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> Relisted:
-    """The candidates of a run, with `before` in result.json now and `after` once it was audited.
+def relisted(folder: Path, before: Answer, after: Answer) -> Relisted:
+    """The candidates of a run, with the answer as it is now, `before`, and once it was audited.
 
     Their order stays, because the probability grows with the score; only how likely they are
     changes. A file that somebody edited is left alone.
     """
-    listed, model = dict(before["candidates"]), load(folder / MODEL)
+    listed, model = before.candidates, load(folder / MODEL)
     with reading(folder):
-        rows = _rows_as_written(folder / CANDIDATES, listed.get("sum"))
+        rows = _rows_as_written(folder / CANDIDATES, listed.sum)
         if rows is None or not model.evidence_.has_scores:
             return Relisted(listed)
-        was, now = (after_audit(model, result) for result in (before, after))
-        scores = _scores_of(rows[1:], was, is_sample="sample" in before["data"])
+        was, now = (after_audit(model, found) for found in (before, after))
+        scores = _scores_of(rows[1:], was, is_sample=before.data.sample is not None)
         best = list_precision(model.evidence_, now.estimate_, scores)
         likely = now.probability_map_(scores).round(4)
         for row, value in zip(rows[1:], likely.tolist(), strict=True):
             row[PLACE] = str(value)
-    last, positives = listed["rows"] - 1, now.estimate_.alpha * before["data"]["n_u"]
-    if listed["precision"] is not None and 0 <= last < best.value.size:
-        ends = (float(end[last]) for end in (best.value, best.low, best.high))
-        listed |= dict(zip(("precision", "precision_low", "precision_high"), ends, strict=True))
-        found = listed["rows"] * listed["precision"] / positives if positives else 0.0
-        listed["recall"] = min(1.0, found)
     text = "".join(",".join(row) + "\n" for row in rows)
-    listed["sum"] = hashlib.sha256(text.encode()).hexdigest()
+    listed = replace(listed, sum=hashlib.sha256(text.encode()).hexdigest())
+    last, positives = listed.rows - 1, now.estimate_.alpha * before.data.n_u
+    if listed.precision is not None and 0 <= last < best.value.size:
+        value, low, high = (float(end[last]) for end in (best.value, best.low, best.high))
+        share = min(1.0, listed.rows * value / positives) if positives else 0.0
+        listed = replace(
+            listed, precision=value, precision_low=low, precision_high=high, recall=share
+        )
     return Relisted(listed, likely, text)
 
 
@@ -167,13 +173,12 @@ def _scores_of(rows: Sequence[Sequence[str]], model: Any, *, is_sample: bool) ->
     return np.interp([float(row[PLACE]) for row in rows], likely(likely.knots), likely.knots)
 
 
-def pictures_of(folder: Path, result: dict[str, Any], rows: Any) -> list[Picture]:
+def pictures_of(folder: Path, found: Answer, rows: Any) -> list[Picture]:
     """Small pictures of the first candidates, if the rows of the run are images."""
-    about = result["data"].get("image", {})
-    column = about.get("column")
-    if column not in rows:
+    image = found.data.image
+    if image is None or image.column not in rows:
         return []
-    pictures = open_pictures(folder, about.get("root", ""))
+    pictures, column = open_pictures(folder, image.root or ""), image.column
     first = rows.head(SHOWN)
     told = zip(first["rank"], first["probability"], first[column], strict=True)
     return [

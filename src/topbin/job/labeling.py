@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm
 from topbin.core.options import Labeling
@@ -11,6 +13,7 @@ from topbin.learn.classifiers import SAREMClassifier, SubtypesClassifier, TEDnCl
 from topbin.learn.classifiers import subtypes as find_subtypes
 from topbin.learn.classifiers.labeling import matrix_columns
 from topbin.learn.labeling.subtypes import Subtypes
+from topbin.store.answer import LabelingFound, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +78,14 @@ def labeling_of(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
         return Unread(error.message)
 
 
-def plain_labeling(labeling: Any) -> dict[str, Any]:
-    """What result.json says about labeling; nothing if nobody asked."""
+def labeling_found(labeling: Any) -> LabelingFound | None:
+    """What an answer says about labeling; nothing if nobody asked."""
     if labeling is None:
-        return {}
+        return None
     # The notes of an estimate already say what a propensity has to say.
     lines = labeling.summary().splitlines() if isinstance(labeling, Subtypes | Unread) else []
     kind = type(labeling).__name__.lower()
-    return {"labeling": {"kind": kind, **labeling.to_dict(), "lines": lines}}
+    found: LabelingFound = msgspec.convert(
+        plain({"kind": kind, "lines": lines, **labeling.to_dict()}), LabelingFound
+    )
+    return found

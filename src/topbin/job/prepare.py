@@ -36,6 +36,7 @@ from topbin.job.draw import (
 )
 from topbin.job.together import Kept, read_kept, refuse_sample, split_copies, unsaid_groups
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
+from topbin.store.answer import DataRead, ImageColumn, Sampled
 
 LEAST = 3  # rows of a kind: to learn from, to choose by, and held out
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
@@ -192,33 +193,37 @@ class Prepared:
         alarms = (*alarms, *self.alarms, *methods_disagree(estimate, others))
         return replace(estimate, alarms=alarms, notes=notes)
 
-    def to_dict(self) -> dict[str, Any]:
-        """What result.json says about the data."""
-        found = {
-            "source": self.sources,
-            "hash": self.hash,
-            "rows": self.labels.n_p + self.n_u + self.n_n,
-            "n_p": self.labels.n_p,
-            "n_u": self.n_u,
-            "n_n": self.n_n,
-            "label": self.label,
-            "label_note": self.labels.note,
-            "id": self.id,
-            "features": self.encoder.columns,
-            "dropped": [{"name": c.name, "reason": c.reason} for c in self.encoder.dropped],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    @cached_property
+    def about(self) -> DataRead:
+        """What an answer says about the data."""
+        kept, rest, image = self.kept, self.rest, None
         if isinstance(self.X, Images):
-            image = {"column": self.encoder.columns[0], "shape": list(self.X.row_shape)}
-            found["image"] = image | ({"root": self.image_root} if self.image_root else {})
-        if self.kept is not None:
-            kept = self.kept
-            found |= {"group": kept.group, "time": kept.time, "together": kept.sentence}
-        if self.request.read.weight is not None:
-            found["weight"] = self.request.read.weight
-        if self.rest is not None:
-            found["sample"] = {"rows": self.labels.n_u, "of": self.n_u, "seed": self.rest.seed}
-        return found
+            channels, height, width = self.X.row_shape
+            shape, column = (channels, height, width), self.encoder.columns[0]
+            image = ImageColumn(column=column, shape=shape, root=self.image_root or None)
+        sample = None
+        if rest is not None:
+            sample = Sampled(rows=self.labels.n_u, of=self.n_u, seed=rest.seed)
+        return DataRead(
+            source=tuple(self.sources),
+            hash=self.hash,
+            rows=self.labels.n_p + self.n_u + self.n_n,
+            n_p=self.labels.n_p,
+            n_u=self.n_u,
+            n_n=self.n_n,
+            label=self.label,
+            label_note=self.labels.note,
+            id=self.id,
+            features=tuple(self.encoder.columns),
+            dropped=self.encoder.dropped,
+            findings=self.findings,
+            image=image,
+            group=None if kept is None else kept.group,
+            time=None if kept is None else kept.time,
+            together=None if kept is None else kept.sentence,
+            weight=self.request.read.weight,
+            sample=sample,
+        )
 
 
 def prepare(

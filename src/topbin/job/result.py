@@ -1,28 +1,29 @@
 """What a job found: how many, how sure, which rows; as words, a table, a picture, files."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import topbin
 from topbin.core.checks import Scores, check_count, check_fraction
 from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
-from topbin.core.estimate import INTERVAL_ASSUMES, AlphaEstimate
+from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.figures import counted, figure
 from topbin.core.options import Request
 from topbin.data.batch import Batch
 from topbin.data.images.rows import Images
 from topbin.data.write import PICTURES, name_in_files
-from topbin.evaluate.audit import NEEDS_RANDOM
 from topbin.evaluate.audits.together import WITH_SCORES
 from topbin.evaluate.candidates import list_precision, what_to_expect
-from topbin.evaluate.sensitivity import Sensitivity, gamma_lines
+from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.threshold import out_of_reach
-from topbin.job.labeling import plain_labeling
+from topbin.job.labeling import labeling_found
 from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
 from topbin.learn.crossfit import Chain
@@ -30,6 +31,7 @@ from topbin.learn.explain import Explanation, explain_held_out
 from topbin.learn.labeling.subtypes import ASSUMES as BY_SUBTYPE
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.select import Floats, RowNumbers
+from topbin.store.answer import Answer, Candidates, Case, Importance, ModelName
 from topbin.store.models import versions_of
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
@@ -40,25 +42,7 @@ PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "d
 IMAGE_PACKAGES = "torch", "pillow"
 
 
-@dataclass(frozen=True, slots=True)
-class Picked:
-    """Rows picked for review: how many, from which score on, and what to expect of them.
-
-    `precision` is the mean of their probabilities, `precision_low` and `precision_high` are the
-    ends of its interval; `recall` is the share of the positives among all unlabeled rows that this
-    makes.
-    """
-
-    rows: int
-    threshold: float
-    precision: float | None
-    precision_low: float | None
-    recall: float
-    why: str
-    precision_high: float | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The answer of `topbin.fit`, in the order people ask for it.
 
@@ -83,7 +67,7 @@ class Result:
         """What was asked for."""
         return self.data.request
 
-    @property
+    @cached_property
     def estimate(self) -> AlphaEstimate:
         """α among the unlabeled, with interval, bound and alarms."""
         found = self.data.with_alarms(self.classifier.estimate_, self.methods)
@@ -111,11 +95,7 @@ class Result:
         """π if α had this value."""
         return self.estimate.pi_at(alpha, n_u=self.data.n_u, negatives=self.data.n_n)
 
-    def _plain(self, estimate: AlphaEstimate) -> dict[str, Any]:
-        """An estimate for result.json; its π is a share of all rows of the run."""
-        return {**estimate.to_dict(), "pi": self._pi_at(estimate.alpha)}
-
-    def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Picked:
+    def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Candidates:
         """The top n unlabeled rows, or all down to a precision whose LOW end is `min_precision`."""
         asked = self.request.listing
         if n is None and min_precision is None and asked.min_precision is not None:
@@ -141,12 +121,15 @@ class Result:
                 why += "; more rows reach it, and only the first are listed"
         k, positives = rows - 1, self.estimate.alpha * of
         found = min(1.0, float(rows * best.value[k] / positives)) if positives else 0.0
-        if blind:
-            return Picked(rows, float(ranked[k]), None, None, found, why)
-        value, *ends = (float(each[k]) for each in (best.value, best.low, best.high))
-        return Picked(rows, float(ranked[k]), value, ends[0], found, why, ends[1])
+        three = (
+            (None,) * 3 if blind else tuple(float(x[k]) for x in (best.value, best.low, best.high))
+        )
+        return Candidates(
+            rows=rows, threshold=float(ranked[k]), precision=three[0], precision_low=three[1],
+            precision_high=three[2], recall=found, why=why,
+        )  # fmt: skip
 
-    def _picked_as_asked(self, min_precision: float) -> Picked:
+    def _picked_as_asked(self, min_precision: float) -> Candidates:
         """By the precision the job was asked for; by number where no threshold reaches it."""
         try:
             return self.picked(min_precision=min_precision)
@@ -230,22 +213,23 @@ class Result:
 
         return Scorer(self.classifier, self.data.encoder).score(frame, embeddings=embeddings)
 
-    def sensitivity(self) -> list[dict[str, Any]]:
+    def sensitivity(self) -> tuple[Case, ...]:
         """What follows if α is at the low or the high end of its interval, by size of α.
 
-        The estimate may be outside: it reads one bin, while the interval's ends use all counts.
         Where the bound is the answer, it takes the place of the estimate.
         """
         est = self.estimate
         low, high = est.interval or (est.alpha, est.alpha)
-        point = "estimate" if low <= est.alpha <= high else "estimate, outside the interval"
-        middle = (point, est.alpha) if est.leading_bound is None else ("bound", est.leading_bound)
-        cases = [("low end", low), middle, ("high end", high)]
-        cases = cases if est.interval else cases[1:2]
-        return [
-            {"if": name, "alpha": a, "rows": round(a * est.n_u), "pi": self._pi_at(a)}
+        middle = ("estimate", est.alpha)
+        if not low <= est.alpha <= high:  # methods that read one bin can be outside
+            middle = ("estimate, outside the interval", est.alpha)
+        if est.leading_bound is not None:
+            middle = ("bound", est.leading_bound)
+        cases = [("low end", low), middle, ("high end", high)] if est.interval else [middle]
+        return tuple(
+            Case(name, a, round(a * est.n_u), self._pi_at(a))
             for name, a in sorted(cases, key=lambda case: case[1])
-        ]
+        )
 
     def agreement(self) -> str:
         """How other methods read the same scores, in words.
@@ -265,7 +249,7 @@ class Result:
 
     def summary(self, *, data: bool = True) -> str:
         """The answer as text, in the order in which people ask; `data`: and how it was read."""
-        return summarize(self.to_dict(), self.data.lines() if data else [])
+        return summarize(self.answer, self.data.lines() if data else [])
 
     def plot(self) -> Any:
         """The top-bin picture beside the score histograms; returns the figure."""
@@ -278,39 +262,45 @@ class Result:
         ScoreDisplay.from_estimator(self.classifier, ax=axes[1])
         return figure
 
-    def to_dict(self) -> dict[str, Any]:
-        """The content of result.json, without the stamps that writing adds."""
+    @cached_property
+    def answer(self) -> Answer:
+        """All that was found, as result.json has it; computed once."""
         from topbin.show.history import record
 
-        return {
-            "seed": self.request.certainty.seed,
-            "preset": self.request.budget.preset,
-            "stopped": self.stopped,
-            "data": self.data.to_dict(),
-            "estimate": self._plain(self.estimate),
-            "first": self._plain(self.first),
-            "methods": [self._plain(other) for other in self.methods],
-            "agreement": self.agreement(),
-            "model": {"class": type(self.classifier).__name__},
-            **self._columns_that_matter(),
-            **plain_labeling(self.labeling),
-            "history": [record(epoch) for epoch in self.classifier.history_],
-            "sensitivity": self.sensitivity(),
-            **({} if self.gamma is None else {"gamma": self.gamma.to_dict()}),
-            "candidates": {"file": "candidates.csv", **asdict(self.picked())},
-            "versions": packages(self.data),
-        }
+        return Answer(
+            topbin=topbin.__version__,
+            seed=self.request.certainty.seed,
+            preset=self.request.budget.preset,
+            stopped=self.stopped,
+            data=self.data.about,
+            estimate=self.estimate,
+            first=self.first,
+            methods=self.methods,
+            agreement=self.agreement(),
+            model=ModelName(type(self.classifier).__name__),
+            importance=self._columns_that_matter(),
+            labeling=labeling_found(self.labeling),
+            history=tuple(record(epoch) for epoch in self.classifier.history_),
+            sensitivity=self.sensitivity(),
+            gamma=self.gamma,
+            candidates=self.picked(),
+            versions=packages(self.data),
+        )
 
-    def _columns_that_matter(self) -> dict[str, Any]:
-        """For result.json; nothing if the model cannot be explained."""
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain Python values."""
+        return self.answer.to_dict()
+
+    def _columns_that_matter(self) -> tuple[Importance, ...]:
+        """The first columns; none if the model cannot be explained."""
         try:
             found = self.importance()
         except InputError as error:
             if error.code != "TB013":
                 raise
-            return {}
+            return ()
         first = list(found.items())[:SHOWN_COLUMNS]
-        return {"importance": [{"column": name, "mean": mean} for name, mean in first]}
+        return tuple(Importance(column=name, mean=mean) for name, mean in first)
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Leave a run folder: result.json, candidates.csv, report.html and the model.
@@ -339,71 +329,67 @@ class Result:
     def _repr_html_(self) -> str:
         from topbin.show import fragment
 
-        return fragment(self.to_dict(), self.classifier)
+        return fragment(self.answer, self.classifier)
 
 
-def summarize(found: Mapping[str, Any], read: Sequence[str] = ()) -> str:
-    """The content of result.json as text; `read` are lines about how the data was read."""
-    estimate, data, picked = (found[key] for key in ("estimate", "data", "candidates"))
-    read_back = AlphaEstimate.from_dict(estimate)
-    among = {"n_u": data["n_u"], "negatives": data["n_n"]}
+def summarize(found: Answer, read: Sequence[str] = ()) -> str:
+    """An answer as text; `read` are lines about how the data was read."""
+    estimate, listed = found.estimate, found.candidates
     lines = audit_lines(found)
-    lines += [f"stopped early   {found['stopped']}; best so far:"] if found["stopped"] else []
-    lines.append(read_back.summary(**among))
-    lines += [*_wider_than_first(found), f"agreement       {found['agreement']}", *read]
-    lines += found.get("labeling", {}).get("lines", ())
-    told = f"{picked['why']}; {what_to_expect(picked, estimate)}"
-    lines.append(f"candidates      {counted(picked['rows'])}: {told}")
-    if read_back.worth_p >= RANGE_ONLY and read_back.interval is not None:
-        cases = ((c["if"], figure(c["alpha"]), counted(c["rows"])) for c in found["sensitivity"])
-        lines.append("what if         " + "; ".join(f"{c} {a}: {rows}" for c, a, rows in cases))
-    lines += gamma_lines(found["gamma"]) if "gamma" in found else []
-    if not found.get("audit"):
+    lines += [f"stopped early   {found.stopped}; best so far:"] if found.stopped else []
+    lines.append(estimate.summary(n_u=found.data.n_u, negatives=found.data.n_n))
+    lines += [*_wider_than_first(found), f"agreement       {found.agreement}", *read]
+    lines += () if found.labeling is None else found.labeling.lines
+    ends = listed.precision, listed.precision_low, listed.precision_high
+    told = f"{listed.why}; {what_to_expect(estimate, *ends)}"
+    lines.append(f"candidates      {counted(listed.rows)}: {told}")
+    if estimate.worth_p >= RANGE_ONLY and estimate.interval is not None:
+        cases = (f"{c.case} {figure(c.alpha)}: {counted(c.rows)}" for c in found.sensitivity)
+        lines.append("what if         " + "; ".join(cases))
+    lines += [] if found.gamma is None else found.gamma.lines()
+    if found.audit is None:
         lines.append("to be sure      label a random sample: topbin audit")
     return "\n".join(lines)
 
 
-def _wider_than_first(found: Mapping[str, Any]) -> list[str]:
+def _wider_than_first(found: Answer) -> list[str]:
     """What to make of a careful interval that is wider than the first one was.
 
     The rule for which one to use is fixed before either is seen: see
     bench/results/first_and_careful.md. Intervals that do not mean the same are not compared.
     """
-    first, careful = found["first"]["interval"], found["estimate"]["interval"]
-    by_subtype = found["estimate"].get("interval_assumes") == BY_SUBTYPE
-    if by_subtype or found["first"]["method"] != found["estimate"]["method"]:
+    first, careful = found.first.interval, found.estimate.interval
+    by_subtype = found.estimate.interval_assumes == BY_SUBTYPE
+    if by_subtype or found.first.method != found.estimate.method:
         return []
     if first is None or careful is None or np.ptp(careful) <= WIDER * np.ptp(first):
         return []
-    was = "{} to {}".format(*map(figure, first))
-    told = "is wider than the first one was"
-    why = "use it all the same: the narrower of two intervals of the same rows misses more often"
-    return [f"refined         the interval {told}, {was}; {why}"]
+    told = f"is wider than the first one was, {_ends(first)}"
+    why = "use it anyway: the narrower of two intervals of the same rows misses more often"
+    return [f"refined         the interval {told}; {why}"]
 
 
-def audit_lines(found: Mapping[str, Any]) -> list[str]:
+def audit_lines(found: Answer) -> list[str]:
     """α with the audit and without it, and what each needs; nothing if there was no audit."""
-    told, first = found.get("audit"), found["estimate"]
-    if not told or told["alpha"] is None:
+    told, first = found.audit, found.estimate
+    if told is None:
         return []
-    n_u, level = found["data"]["n_u"], f"{100 * told['confidence']:g} %"
-    both = told.get("together") or told  # older runs have only what the audit says alone
-    needs = WITH_SCORES if both is not told and not both["alone"] else told.get("assumes", "")
+    n_u, level = found.data.n_u, f"{100 * told.confidence:g} %"
+    both = told.together or told  # older runs have only what the audit says alone
+    is_both = told.together is not None and not told.together.alone
     lines = [
-        f"with the audit  α = {figure(both['alpha'])} of the {n_u:,} unlabeled are positive "
-        f"(about {counted(round(both['alpha'] * n_u))})",
-        f"{level} interval   {_ends(both['interval'])}   {needs or NEEDS_RANDOM}",
+        f"with the audit  α = {figure(both.alpha)} of the {n_u:,} unlabeled are positive "
+        f"(about {counted(round(both.alpha * n_u))})",
+        f"{level} interval   {_ends(both.interval)}   {WITH_SCORES if is_both else told.assumes}",
     ]
-    alone = f"audit alone     {_ends(told['interval'])}   {told.get('assumes', NEEDS_RANDOM)}"
-    lines += [alone] if needs == WITH_SCORES else []
-    ends = "" if first["interval"] is None else f"; {_ends(first['interval'])}"
-    assumes = first.get("interval_assumes", INTERVAL_ASSUMES)
-    lines.append(f"without it      {AlphaEstimate.from_dict(first).in_short}{ends}   {assumes}")
-    lines.append(f"audit           {told['sentence']}")
-    lines += [f"labels          {told['labels']}"] if told.get("labels") else []
-    lines += [f"if selective    {told['gamma']['sentence']}"] if told.get("gamma") else []
-    lines += [f"recall          {told['recall']['sentence']}"] if told.get("recall") else []
-    return lines + [f"also            {other['sentence']}" for other in told.get("others", ())]
+    lines += [f"audit alone     {_ends(told.interval)}   {told.assumes}"] if is_both else []
+    ends = "" if first.interval is None else f"; {_ends(first.interval)}"
+    lines.append(f"without it      {first.in_short}{ends}   {first.interval_assumes}")
+    lines.append(f"audit           {told.sentence}")
+    lines += [f"labels          {told.labels}"] if told.labels else []
+    lines += [f"if selective    {told.gamma.sentence}"] if told.gamma else []
+    lines += [f"recall          {told.recall.sentence}"] if told.recall else []
+    return lines + [f"also            {other.sentence}" for other in told.others]
 
 
 def _ends(interval: Sequence[float]) -> str:

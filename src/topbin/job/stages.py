@@ -17,6 +17,7 @@ from topbin.core.atomic import remove, remove_parts, write_errors
 from topbin.core.errors import InputError
 from topbin.job.prepare import Prepared
 from topbin.job.result import packages
+from topbin.store.answer import Answer
 from topbin.store.models import load, save
 from topbin.store.runs import MAY_CHANGE, RESULT, STAGES, RunFolder, read_result
 
@@ -78,15 +79,15 @@ def key_of(data: Prepared) -> str:
     return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def finished(run: RunFolder, data: Prepared) -> dict[str, Any] | None:
+def finished(run: RunFolder, data: Prepared) -> Answer | None:
     """What a resumed run found, if it is complete and was made of the same; else None."""
     if not run.resumed or not (run.folder / RESULT).exists():
         return None
     stored = read_result(run.folder)
     same = (
-        stored.get("stopped") is None
-        and stored["topbin"] == topbin.__version__
-        and stored.get("versions") == packages(data)
-        and stored["data"]["hash"] == data.hash
+        stored.stopped is None
+        and stored.topbin == topbin.__version__
+        and stored.versions == packages(data)
+        and stored.data.hash == data.hash
     )
     return stored if same else None

@@ -9,15 +9,12 @@ from numpy.typing import NDArray
 
 from topbin.core.errors import InputError
 from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, Display
+from topbin.store.answer import EpochRecord
 
 
 @dataclass(repr=False)
 class HistoryDisplay(Display):
-    """How the estimate settled while the model learned; one row per epoch and model.
-
-    >>> HistoryDisplay.from_history([{"epoch": 1, "loss": 0.7, "alpha": 0.5}]).frame()["alpha"][0]
-    np.float64(0.5)
-    """
+    """How the estimate settled while the model learned; one row per epoch and model."""
 
     epoch: NDArray[np.int64]
     loss: NDArray[np.float64]
@@ -29,13 +26,14 @@ class HistoryDisplay(Display):
         return cls.from_history([record(epoch) for epoch in classifier.history_]).plot(ax)
 
     @classmethod
-    def from_history(cls, history: Sequence[dict[str, Any]]) -> "HistoryDisplay":
-        """From records with `epoch`, `loss` and `alpha`, as in result.json."""
+    def from_history(cls, history: Sequence[EpochRecord]) -> "HistoryDisplay":
+        """From the records that an answer has."""
         if not history:
             raise InputError("TB001", "the history is empty; fit a classifier first.")
-        epoch = np.array([e["epoch"] for e in history])
+        epoch = np.array([one.epoch for one in history])
         # None, where there is no loss or no estimate, becomes NaN.
-        loss, alpha = (np.array([e[k] for e in history], np.float64) for k in ("loss", "alpha"))
+        loss = np.array([one.loss for one in history], np.float64)
+        alpha = np.array([one.alpha for one in history], np.float64)
         return cls(epoch, loss, alpha)
 
     def draw(self, ax: Any) -> None:
@@ -55,13 +53,13 @@ class HistoryDisplay(Display):
         ax.tick_params(colors=CHOSEN)
 
 
-def record(epoch: Any) -> dict[str, Any]:
-    """An epoch of a fitted classifier's `history_` as result.json keeps it."""
-    return {
-        "epoch": epoch.epoch,
-        "phase": epoch.phase,
-        "loss": epoch.loss,
-        "training_error": epoch.training_error,
-        "alpha": epoch.alpha if epoch.estimate is None else epoch.estimate.alpha,
-        "kept": epoch.n_kept,
-    }
+def record(epoch: Any) -> EpochRecord:
+    """An epoch of a fitted classifier's `history_` as an answer keeps it."""
+    return EpochRecord(
+        epoch=epoch.epoch,
+        phase=epoch.phase,
+        loss=epoch.loss,
+        training_error=epoch.training_error,
+        alpha=epoch.alpha if epoch.estimate is None else epoch.estimate.alpha,
+        kept=epoch.n_kept,
+    )

@@ -8,14 +8,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
-from topbin.core.estimate import (
-    DIRECTION,
-    INTERVAL_ASSUMES,
-    AlphaEstimate,
-)  # fmt: skip
+from topbin.core.estimate import DIRECTION, AlphaEstimate
 from topbin.core.figures import counted, figure, percent, sentence, visible
 from topbin.core.optional import require
-from topbin.evaluate.audit import NEEDS_RANDOM, verdict_words
+from topbin.evaluate.audit import verdict_words
 from topbin.evaluate.candidates import what_to_expect
 from topbin.evaluate.curves import pu_curves
 from topbin.evaluate.sensitivity import MEANS
@@ -27,6 +23,7 @@ from topbin.show.pr import PRDisplay
 from topbin.show.roc import ROCDisplay
 from topbin.show.scores import ScoreDisplay
 from topbin.show.top_bin import TopBinDisplay
+from topbin.store.answer import Answer
 
 MEANING = {
     "few-positives": "With few known positives the estimate moves a lot from sample to sample.",
@@ -78,23 +75,23 @@ CAPTION = {
 
 
 def page(
-    result: Mapping[str, Any],
+    found: Answer,
     fitted: Any,
     candidates: Sequence[Mapping[str, Any]] = (),
     gallery: Sequence[Picture] = (),
 ) -> str:
     """The whole report; `fitted` has `evidence_` and `estimate_`, the gallery is of candidates."""
-    return _render("page.html", result, fitted, candidates, gallery)
+    return _render("page.html", found, fitted, candidates, gallery)
 
 
-def fragment(result: Mapping[str, Any], fitted: Any) -> str:
+def fragment(found: Answer, fitted: Any) -> str:
     """The part between the body tags, for notebooks."""
-    return _render("body.html", result, fitted, ())
+    return _render("body.html", found, fitted, ())
 
 
 def _render(
     template: str,
-    result: Mapping[str, Any],
+    found: Answer,
     fitted: Any,
     candidates: Sequence[Mapping[str, Any]],
     gallery: Sequence[Picture] = (),
@@ -103,36 +100,33 @@ def _render(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
-    read_back = AlphaEstimate.from_dict(result["estimate"])  # with the alarms of the rows
+    estimate, listed = found.estimate, found.candidates
     displays: list[Display] = [
-        TopBinDisplay.from_tails(fitted.evidence_.tails, read_back),
-        ScoreDisplay.from_evidence(fitted.evidence_, read_back),
+        TopBinDisplay.from_tails(fitted.evidence_.tails, estimate),
+        ScoreDisplay.from_evidence(fitted.evidence_, estimate),
     ]
-    if len(result.get("history", ())) > 1:
-        displays.append(HistoryDisplay.from_history(result["history"]))
+    if len(found.history) > 1:
+        displays.append(HistoryDisplay.from_history(found.history))
+    precision = listed.precision, listed.precision_low, listed.precision_high
     return environment.get_template(template).render(
-        result=result,
-        estimate=result["estimate"],
-        answer=answer(result["estimate"]),
-        audited=audited_answer(result),
-        needs_random=NEEDS_RANDOM,
+        result=found,
+        estimate=estimate,
+        answer=headline(estimate),
+        audited=audited_headline(found),
+        audits=[] if found.audit is None else [found.audit, *found.audit.others],
         meaning=MEANING,
-        has_point=read_back.worth_p >= RANGE_ONLY,
-        interval_assumes=result["estimate"].get("interval_assumes", INTERVAL_ASSUMES),
-        bound_assumes=read_back.bound_assumes,
+        has_point=estimate.worth_p >= RANGE_ONLY,
         direction=DIRECTION,
         verdict_words=verdict_words,
         figure=figure,
-        shares=_shares(read_back, result["data"]),
+        shares=_shares(found),
         sentence=sentence,
         percent=percent,
         counted=counted,
-        expected=what_to_expect(result["candidates"], result["estimate"]),
+        expected=what_to_expect(estimate, *precision),
         has_files=template == "page.html",
         pictures=[picture(display) for display in displays],
-        gamma_picture=picture(GammaDisplay.from_dict(result["gamma"]))
-        if "gamma" in result
-        else None,
+        gamma_picture=None if found.gamma is None else picture(GammaDisplay.of(found.gamma)),
         gamma_means=MEANS,
         curve_pictures=[picture(display) for display in curve_displays(fitted)],
         candidates=candidates,
@@ -141,12 +135,12 @@ def _render(
     )
 
 
-def _shares(estimate: AlphaEstimate, data: Mapping[str, Any]) -> tuple[str, str]:
+def _shares(found: Answer) -> tuple[str, str]:
     """α and π as the headline gives them: the point, or the bound where that is the answer."""
-    among = {"n_u": data.get("n_u"), "negatives": data.get("n_n", 0)}
-    if (most := estimate.leading_bound) is None:
-        return figure(estimate.alpha), figure(estimate.pi_at(estimate.alpha, **among))
-    return f"≤ {figure(most)}", f"≤ {figure(estimate.pi_at(most, **among))}"
+    if (most := found.estimate.leading_bound) is None:
+        alpha = found.estimate.alpha
+        return figure(alpha), figure(found.pi_at(alpha))
+    return f"≤ {figure(most)}", f"≤ {figure(found.pi_at(most))}"
 
 
 def curve_displays(fitted: Any) -> list[Display]:
@@ -173,45 +167,49 @@ def _shown(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 
-def answer(estimate: Mapping[str, Any]) -> str:
+def headline(estimate: AlphaEstimate) -> str:
     """The answer in one sentence.
 
-    >>> print(answer({"alpha": 0.25, "n_u": 400, "n_p": 100, "interval": (0.2, 0.3),
-    ...     "confidence": 0.95}))
+    >>> ends = {"interval": (0.2, 0.3), "confidence": 0.95}
+    >>> print(headline(AlphaEstimate(alpha=0.25, n_u=400, n_p=100, method="bbe", **ends)))
     About 25 % of the 400 unlabeled rows are positive (95 % interval 20 % to 30 %): 80 to 120 rows.
     """
-    n_u, about = estimate["n_u"], f"About {percent(estimate['alpha'])} %"
+    n_u, about = estimate.n_u, f"About {percent(estimate.alpha)} %"
     among = f"of the {n_u:,} unlabeled rows are positive"
-    if estimate["interval"] is None:
+    if estimate.interval is None:
         return f"{about} {among}."
-    low, high = estimate["interval"]
+    low, high = estimate.interval
     rows = f"{low * n_u:,.0f} to {counted(high * n_u)}"
     ends = f"{percent(low)} %", f"{percent(high)} %"
-    found = AlphaEstimate.from_dict({"method": "", **estimate})
-    if found.worth_p < RANGE_ONLY:
-        return f"Between {' and '.join(ends)} {among}: {rows}. {found.too_few}."
-    if (most := found.leading_bound) is not None:
-        point = (
-            f"{estimate['method']} gives {percent(estimate['alpha'])} %, which is above that bound"
-        )
-        if found.has_no_signal:
+    if estimate.worth_p < RANGE_ONLY:
+        return f"Between {' and '.join(ends)} {among}: {rows}. {estimate.too_few}."
+    if (most := estimate.leading_bound) is not None:
+        point = f"{estimate.method} gives {percent(estimate.alpha)} %, which is above that bound"
+        if estimate.has_no_signal:
             point = "No signal: the scores do not separate positives from unlabeled rows"
         return f"At most {percent(most)} % {among}: {counted(most * n_u)}. ({point}.)"
-    level = f"{100 * estimate['confidence']:g} % interval"
+    level = f"{100 * (estimate.confidence or CONFIDENCE):g} % interval"
     return f"{about} {among} ({level} {' to '.join(ends)}): {rows}."
 
 
-def audited_answer(result: Mapping[str, Any]) -> str | None:
+def audited_headline(found: Answer) -> str | None:
     """The answer with the audit in one sentence, or None if there is none."""
-    told = result.get("audit") or {}
-    if told.get("alpha") is None:
+    told = found.audit
+    if told is None:
         return None
-    both = told.get("together") or {**told, "alone": True}  # as older runs have it
-    known = {"confidence": told["confidence"], **{k: both[k] for k in ("alpha", "interval")}}
-    n_u = result["data"].get("n_u", result["estimate"]["n_u"])
+    both, alone = told.together or told, told.together is None or told.together.alone
     # The audit does not count known positives, so few of them do not matter to it.
-    said = answer({**known, "n_u": n_u, "n_p": RANGE_ONLY})
-    by = "the audit" if both["alone"] else "scores and answers together"
+    said = headline(
+        AlphaEstimate(
+            alpha=both.alpha,
+            interval=both.interval,
+            confidence=told.confidence,
+            n_u=found.data.n_u,
+            n_p=RANGE_ONLY,
+            method="audit",
+        )
+    )
+    by = "the audit" if alone else "scores and answers together"
     return said.replace("are positive", f"are positive, by {by}", 1)
 
 

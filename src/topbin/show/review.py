@@ -85,7 +85,7 @@ def _handlers(review: Any) -> Mapping[tuple[str, str], Callable[[Any], Any]]:
     def state(asked: Any) -> Any:
         review.stay(str(asked["page"]))
         about = {"run": str(review.folder), "where": review.where, "question": review.question}
-        about["first"] = _before(AlphaEstimate.from_dict(review.result["estimate"]))
+        about["first"] = _before(review.result.estimate)
         return {**about, "progress": review.progress(), "live": review.live(),
                 "judged": review.judged()}  # fmt: skip
 

@@ -29,6 +29,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 import topbin
@@ -38,7 +39,6 @@ from topbin.core.optional import require
 from topbin.store.folder import LIMIT, read_file
 from topbin.store.safe.lists import FACES, VALUES
 from topbin.store.safe.store import Attachments, is_own, name_of, pack, refused, unpack
-from topbin.store.schema import read_json
 
 FORMAT = 2
 READ = (1, 2)
@@ -166,10 +166,10 @@ def _open(folder: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
     """The checked files of a folder, and what its description says, if we can read such a model."""
     contents = _verified(folder)
     try:
-        about = read_json(contents[MODEL])
+        about = msgspec.json.decode(contents[MODEL])
         format_, class_ = about["format"], str(about["class"])
         about = {"topbin": None, **about, "versions": dict(about["versions"])}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _damaged(folder / MODEL, f"is damaged: {error!r}.") from error
     if format_ not in READ or isinstance(format_, bool):
         raise InputError(

@@ -1,8 +1,7 @@
 """Run folders: what was asked (run.toml), what happened (events.jsonl), what was found.
 
 A run holds the folder's lock while it works. Events are appended and flushed one by one, so a run
-that was killed can be read up to its last whole line; result.json has a schema of its own,
-`schemas/result-1.json`, and no times in it, so that a resumed run leaves the same bytes.
+that was killed can be read up to its last whole line; result.json is an `Answer`.
 """
 
 import hashlib
@@ -10,12 +9,13 @@ import json
 import os
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import tomli_w
 
 import topbin
@@ -33,10 +33,8 @@ from topbin.core.atomic import (
 )
 from topbin.core.errors import InputError, MissingExtra, option
 from topbin.core.options import Request, options, read_request
-from topbin.core.posterior import AlphaPosterior
+from topbin.store.answer import Answer, plain
 from topbin.store.folder import read_file
-from topbin.store.plain import plain, to_json
-from topbin.store.schema import misfit, read_json
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
 ROWS, IMAGES = "unlabeled.parquet", "images"
@@ -61,10 +59,6 @@ class RunFolder:
     def events(self) -> list[dict[str, Any]]:
         """Everything logged so far, also before a kill."""
         return read_events(self.folder / EVENTS)
-
-    def write_result(self, result: Mapping[str, Any]) -> None:
-        """Write result.json; the schema's name, the version and a sum are added."""
-        write_result(self.folder, {"schema": SCHEMA, "topbin": topbin.__version__, **result})
 
 
 @contextmanager
@@ -115,57 +109,47 @@ def read_asked(folder: PathLike) -> Request:
         raise damaged(path, repr(error)) from error
 
 
-def read_result(folder: PathLike) -> dict[str, Any]:
+def read_result(folder: PathLike) -> Answer:
     """What a run found; TB112 if it was written in a form that this version does not know.
 
-    A file that does not fit its schema, or not its own sum, is damaged: TB114.
+    A file that does not fit the types of an `Answer`, or not its own sum, is damaged: TB114.
     """
-    result = _parsed(Path(folder), RESULT, read_json, "result-1")
-    if result.pop("sum", None) not in (None, _sum_of(result)):
-        raise damaged(Path(folder) / RESULT, "it is not as it was written: its sum differs")
-    _check_posteriors(result, Path(folder) / RESULT)
-    return result
-
-
-def _check_posteriors(result: Mapping[str, Any], path: Path) -> None:
-    """TB114 if what is said of α is no posterior, which a schema cannot tell."""
-    audited = (result.get("audit") or {}).get("together")
-    for told in (result["estimate"], result["first"], *result["methods"], audited or {}):
-        if told.get("posterior") is not None:
-            try:
-                AlphaPosterior(tuple(told["posterior"]["quantiles"]))
-            except InputError as error:
-                raise damaged(path, error.message.removesuffix(".")) from error
-
-
-def _parsed(folder: Path, name: str, parse: Callable[[str], Any], schema: str) -> dict[str, Any]:
-    """A file of a run, read and held against its schema."""
-    text, path = read_text(folder, name), folder / name
+    path = Path(folder) / RESULT
+    text = read_text(Path(folder), RESULT)
     try:
-        value = parse(text)
-        form = value["schema"]
+        content = dict(msgspec.json.decode(text))
+        form = content["schema"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise damaged(path, repr(error)) from error
     if form != SCHEMA:
         raise InputError(
             "TB112",
             f'"{path}" has the form {form!r} of topbin '
-            f"{value.get('topbin', '?')}; this is topbin {topbin.__version__}, which reads "
+            f"{content.get('topbin', '?')}; this is topbin {topbin.__version__}, which reads "
             f"{SCHEMA!r}. Use the version that wrote it, or run again.",
         )
-    if (wrong := misfit(value, schema)) is not None:
-        raise damaged(path, f"it does not fit its schema: {wrong}")
-    return dict(value)
+    try:
+        found = Answer.from_dict(content)
+    except ValueError as error:
+        raise damaged(path, f"it does not fit its schema: {error}") from error
+    if content.pop("sum", None) not in (None, _sum_of(content)):
+        raise damaged(path, "it is not as it was written: its sum differs")
+    return found
 
 
-def write_result(folder: Path, result: Mapping[str, Any]) -> None:
+def write_result(folder: Path, found: Answer) -> None:
     """Replace result.json; its sum shows damage, not forgery."""
-    content = {key: value for key, value in result.items() if key != "sum"}
+    content = {"schema": SCHEMA, **found.to_dict()}
     write_text(folder / RESULT, to_json({**content, "sum": _sum_of(content)}), force=True)
 
 
-def _sum_of(result: Mapping[str, Any]) -> str:
-    return hashlib.sha256(to_json(result).encode()).hexdigest()
+def _sum_of(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(to_json(content).encode()).hexdigest()
+
+
+def to_json(content: Any) -> str:
+    """Indented JSON of plain values, with a line end."""
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
 
 
 def damaged(path: Path, why: str) -> InputError:
@@ -250,7 +234,7 @@ def check_room(path: Path, *, force: bool) -> None:
 def _is_unfinished(path: Path) -> bool:
     """Whether a run was stopped before it had a result, or with the best so far."""
     try:
-        return read_result(path).get("stopped") is not None
+        return read_result(path).stopped is not None
     except InputError:
         return not os.path.lexists(path / RESULT)
 

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from topbin.core.errors import InputError
-from topbin.core.typed import from_plain
 from topbin.data.batch import Batch, as_pandas
 from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns, as_columns
@@ -31,9 +30,9 @@ from topbin.data.images.files import find_images, names_images, paths_from
 from topbin.data.images.rows import Images
 from topbin.data.schema import quoted
 from topbin.data.table import open_table
-from topbin.evaluate.audits.together import Together
 from topbin.learn.explain import Explanation, explain
 from topbin.learn.probabilities import fit_probabilities
+from topbin.store.answer import Answer
 from topbin.store.models import load, load_encoder, reading
 from topbin.store.runs import read_result
 
@@ -215,16 +214,16 @@ def _image_rows(
     return table.take(done.kept).frame, done.images, done.bad
 
 
-def after_audit(model: Any, result: Mapping[str, Any]) -> Any:
+def after_audit(model: Any, found: Answer) -> Any:
     """The model with what scores and answers say together, if the run was audited.
 
     Audits themselves read the model as it was fitted: rows were drawn by those probabilities.
     """
-    told = (result.get("audit") or {}).get("together")
+    told = None if found.audit is None else found.audit.together
     if told is None or not model.evidence_.has_scores:
         return model
     changed = copy(model)
-    changed.estimate_ = from_plain(Together, told).estimate(model.estimate_)
+    changed.estimate_ = told.estimate(model.estimate_)
     changed.alpha_ = changed.estimate_.alpha
     changed.probability_map_ = fit_probabilities(model.evidence_, changed.estimate_)
     return changed
@@ -250,7 +249,7 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     Its models saw those rows: they score unlabeled ones too low, and known positives too high.
     Names are compared as they were given, from where this runs; a frame or an array has none.
     """
-    named = (path for path in read_result(run)["data"]["source"] if isinstance(path, str))
+    named = read_result(run).data.source
     told = [path for path in named if has_magic(path) or os.path.exists(path)]
     fitted = [Path(os.path.realpath(path)) for path in _globbed(told)]
     for given in _globbed(source):

@@ -87,26 +87,6 @@ class AuditSample:
         counts *= expected.sum() / f_u.size
         return np.asarray(counts[stratum if at is None else _strata(self.cuts, at)])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON; do not show them to the person who labels."""
-        stored: dict[str, Any] = {
-            "rows": self.rows.tolist(),
-            "stratum": self.stratum.tolist(),
-            "sizes": list(self.sizes),
-            "seed": self.seed,
-        }
-        if self.expected:
-            stored |= {"cuts": list(self.cuts), "expected": list(self.expected)}
-        return stored
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> "AuditSample":
-        """The sample that `to_dict` stored."""
-        rows, stratum = (np.asarray(stored[key], np.int64) for key in ("rows", "stratum"))
-        sizes = tuple(int(size) for size in stored["sizes"])
-        by = (tuple(float(x) for x in stored.get(key, ())) for key in ("cuts", "expected"))
-        return cls(rows, stratum, sizes, int(stored["seed"]), *by)
-
 
 def draw(n_u: int, n: int, *, seed: int = 0) -> AuditSample:
     """Draw n of n_u unlabeled rows, each equally likely, without looking at anything else.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import betaincinv, xlog1py, xlogy
 
-from topbin.core.estimate import AlphaEstimate
+from topbin.core.estimate import AlphaEstimate, Share
 from topbin.core.posterior import LEVELS, AlphaPosterior, Floats
 from topbin.evaluate.measure import Interval
 
@@ -26,7 +26,7 @@ MOST, HALVINGS = 1e9, 40  # answers, and steps that find how many
 class Together:
     """α from scores and answers, and what is known of it; `alone`: the answers decide alone."""
 
-    alpha: float
+    alpha: Share
     interval: Interval
     posterior: AlphaPosterior
     alone: bool

@@ -6,10 +6,8 @@ the estimate assumes, namely that negatives thin out at the top. It requires the
 positives to be like the others, as the estimate does: biased labels cannot show here.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from math import exp, hypot, inf, log
-from typing import Any
 
 import numpy as np
 
@@ -57,16 +55,6 @@ class TopBin:
                 "TB117", "no unlabeled row is in the top bin, so none can be drawn from it."
             )
         return cls(cut, above_u, scores_u.size, above_p, scores_p.size)
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> "TopBin":
-        """The bin that `to_dict` stored."""
-        counts = (int(stored[name]) for name in ("above_u", "n_u", "above_p", "n_p"))
-        return cls(float(stored["cut"]), *counts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON; what rows are worth, the run itself says."""
-        return {k: v for k, v in asdict(self).items() if not k.startswith("worth")}
 
     def alpha(self, positive: float, drawn: float) -> float:
         """α = q_u·(k/m)/q_p, at most 1.

@@ -7,81 +7,157 @@ loses nothing and two people at once lose nothing either. The last answer to a r
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
 
 from topbin.core.atomic import lock, write_text
 from topbin.core.errors import InputError, option
-from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, read_answers
-from topbin.store.plain import to_json
-from topbin.store.runs import append_lines, cut_torn_line, read_events, read_result, read_text
-from topbin.store.schema import misfit, read_json
+from topbin.core.estimate import Share
+from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, AuditSample, TopBin, read_answers
+from topbin.store.answer import plain
+from topbin.store.runs import (
+    append_lines,
+    cut_torn_line,
+    read_events,
+    read_result,
+    read_text,
+    to_json,
+)
 
 DRAWN, ANSWERS = "audit.json", "answers.jsonl"
 WAIT = 60.0  # seconds for another audit of the same run to end
-MODEL_ONLY = "candidates"  # answers to rows that nobody drew: they train, and never estimate
+Place = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Places = Annotated[tuple[Place, ...], Meta(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """A draw as audit.json keeps it, and `AuditSample` describes it.
+
+    `rows` are positions among the unlabeled rows, and `row` their numbers in the table, in the
+    order in which they are to be labeled. `data` is the hash of the rows that it was drawn from,
+    `n` how many were asked for, `where` among which rows, and `bin` the rows above a cut that was
+    fixed before anybody labeled one.
+    """
+
+    rows: Places
+    stratum: Places
+    sizes: Places
+    seed: int
+    row: Places
+    data: str
+    n: Annotated[int, Meta(ge=1)] | None = None
+    where: Literal["anywhere", "top", "recall"] = "anywhere"
+    bin: TopBin | None = None
+    cuts: tuple[Share, ...] = ()
+    expected: tuple[Annotated[float, Meta(ge=0, le=2.0**63)], ...] = ()
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.rows), len(self.stratum), len(self.row)}
+        fits = len(lengths) == 1 and max(self.stratum) < len(self.sizes)
+        if self.expected or self.cuts:
+            is_in_order = all(low < high for low, high in pairwise(self.cuts))
+            by_cut = len(self.expected) == len(self.cuts) + 1 == len(self.sizes)
+            fits = fits and is_in_order and by_cut and sum(self.expected) > 0
+        if not fits:
+            raise ValueError("the lists of a draw do not fit each other")
+
+    @classmethod
+    def of(cls, sample: AuditSample, **about: Any) -> "Draw":
+        """A sample as it is kept, with the other fields."""
+        rows, stratum = tuple(sample.rows.tolist()), tuple(sample.stratum.tolist())
+        return cls(
+            rows=rows, stratum=stratum, sizes=sample.sizes, seed=sample.seed, cuts=sample.cuts,
+            expected=sample.expected, **about,
+        )  # fmt: skip
+
+    @property
+    def sample(self) -> AuditSample:
+        """The sample that was drawn."""
+        rows, stratum = np.asarray(self.rows, np.int64), np.asarray(self.stratum, np.int64)
+        return AuditSample(rows, stratum, self.sizes, self.seed, self.cuts, self.expected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of answers.jsonl: an answer to a row, or what a look at the result showed.
+
+    An answer that `corrects` replaces another one, on purpose.
+    """
+
+    data: str
+    row: Place | None = None
+    answer: Literal["positive", "negative", "unsure", "blank"] | None = None
+    corrects: bool = False
+    interval: tuple[float, float] | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditState:
     """Every draw of a run, oldest first, every answer by row number, and every look at the result.
 
-    `known` are answers to rows that were not drawn, which only a refit reads. A draw is as in
-    `schemas/audit-1.json`; its rows are to be labeled in the order of `row`.
+    `known` are answers to rows that were not drawn, which only a refit reads.
     """
 
-    draws: tuple[Mapping[str, Any], ...]
+    draws: tuple[Draw, ...]
     answers: Mapping[int, str]
     known: Mapping[int, str]
-    looks: tuple[Mapping[str, Any], ...]
+    looks: tuple[Line, ...]
     is_new: bool = False  # whether an answer came after the last look
 
-    def answers_of(self, draw: Mapping[str, Any]) -> list[str | None]:
+    def answers_of(self, draw: Draw) -> list[str | None]:
         """The answers to the rows of a draw in its order; None where a person is not there yet.
 
         Rows after the last answered one count as not drawn: the order is random. Rows that
         were passed over on the way are blank.
         """
-        given = [self.answers.get(row) for row in draw["row"]]
+        given = [self.answers.get(row) for row in draw.row]
         end = max((place for place, one in enumerate(given) if one is not None), default=-1)
         return [one or BLANK for one in given[: end + 1]] + [None] * (len(given) - end - 1)
 
-    def is_begun(self, draw: Mapping[str, Any]) -> bool:
+    def is_begun(self, draw: Draw) -> bool:
         """Whether any row of the draw has an answer."""
-        return any(row in self.answers for row in draw["row"])
+        return any(row in self.answers for row in draw.row)
 
-    def open_rows(self, draw: Mapping[str, Any]) -> list[int]:
+    def open_rows(self, draw: Draw) -> list[int]:
         """The numbers of the rows of a draw that have no answer yet, in the order to label them."""
-        return [row for row in draw["row"] if self.answers.get(row, BLANK) == BLANK]
+        return [row for row in draw.row if self.answers.get(row, BLANK) == BLANK]
 
 
 def read_state(run: str | Path) -> AuditState:
     """Everything drawn and answered so far; needs no lock."""
     folder = Path(run)
-    data = read_result(folder)["data"]["hash"]
-    draws = tuple(one for one in read_draws(folder) if one["data"] == data)
+    data = read_result(folder).data.hash
+    draws = tuple(one for one in read_draws(folder) if one.data == data)
     answers: dict[int, str] = {}
     known: dict[int, str] = {}
-    looks: list[Mapping[str, Any]] = []
-    is_new, drawn = False, {row for one in draws for row in one["row"]}
-    for number, line in enumerate(read_events(folder / ANSWERS), 1):
-        if (wrong := misfit(line, "answer-1")) is not None:
+    looks: list[Line] = []
+    is_new, drawn = False, {row for one in draws for row in one.row}
+    for number, event in enumerate(read_events(folder / ANSWERS), 1):
+        try:
+            line = msgspec.convert(event, Line)
+        except ValueError as error:
             raise InputError(
                 "TB114",
-                f'line {number:,} of "{folder / ANSWERS}" is not an answer ({wrong}). Remove the '
+                f'line {number:,} of "{folder / ANSWERS}" is not an answer ({error}). Remove the '
                 "line, or copy the file again.",
-            )
-        if line["data"] != data:
+            ) from error
+        if line.data != data:
             continue
-        if "answer" in line:
-            (answers if line["row"] in drawn else known)[line["row"]] = line["answer"]
-        if line.get("corrects"):
-            looks = [{**look, "interval": [0, 1]} for look in looks]  # they saw other answers
-        if "interval" in line:
+        if line.answer is not None and line.row is not None:
+            (answers if line.row in drawn else known)[line.row] = line.answer
+        if line.corrects:
+            looks = [replace(look, interval=(0.0, 1.0)) for look in looks]  # of other answers
+        if line.interval is not None:
             looks.append(line)
-        is_new = "interval" not in line
+        is_new = line.interval is None
     return AuditState(draws, answers, known, tuple(looks), is_new)
 
 
@@ -104,7 +180,7 @@ def add_answers(
     folder: Path, given: Mapping[int, str], *, force: bool = False, model_only: bool = False
 ) -> int:
     """The same for answers that were read, by a process that holds the lock."""
-    state, data = read_state(folder), read_result(folder)["data"]["hash"]
+    state, data = read_state(folder), read_result(folder).data.hash
     if not model_only:
         _check_drawn(folder, given, state)
     before = {**state.known, **state.answers}
@@ -145,46 +221,35 @@ def _append(folder: Path, *lines: Mapping[str, Any]) -> None:
         append_lines(folder / ANSWERS, *lines)
 
 
-def read_draws(folder: Path) -> list[dict[str, Any]]:
+def read_draws(folder: Path) -> list[Draw]:
     """Every draw of the run, oldest first."""
     path = folder / DRAWN
     if not os.path.lexists(path):
         return []
     try:
-        stored = read_json(read_text(folder, DRAWN))
-        wrong = misfit(stored, "audit-1") or next(filter(None, map(_misfit, stored["draws"])), None)
-    except ValueError as error:  # a coded one too
-        wrong = str(error)
-    if wrong is not None:
+        return msgspec.json.decode(read_text(folder, DRAWN), type=_Drawn).draws
+    except (ValueError, RecursionError) as error:  # a coded one too
         raise InputError(
             "TB114",
             f'"{path}" does not say which rows were drawn: it is damaged, or of an older topbin '
-            f"({wrong}). Remove it and draw again.",
-        )
-    return list(stored["draws"])
+            f"({error}). Remove it and draw again.",
+        ) from error
 
 
-def write_draws(folder: Path, draws: Iterable[Mapping[str, Any]]) -> None:
+def write_draws(folder: Path, draws: Iterable[Draw]) -> None:
     """Replace the draws of a run; the caller holds the lock."""
-    write_text(folder / DRAWN, to_json({"draws": list(draws)}), force=True)
+    write_text(folder / DRAWN, to_json(plain(_Drawn(list(draws)))), force=True)
 
 
-def _misfit(drawn: Mapping[str, Any]) -> str | None:
-    """Why the lists of a draw do not fit each other, or None."""
-    lengths = {len(drawn[name]) for name in ("rows", "stratum", "row")}
-    inside = max(drawn["stratum"]) < len(drawn["sizes"])
-    cuts, expected = drawn.get("cuts", []), drawn.get("expected", [])
-    weighted = not expected and not cuts
-    if expected:
-        is_in_order = all(low < high for low, high in pairwise(cuts))
-        weighted = len(expected) == len(cuts) + 1 == len(drawn["sizes"]) and is_in_order
-        weighted = weighted and sum(expected) > 0
-    fits = len(lengths) == 1 and inside and weighted
-    return None if fits else "the lists of a draw do not fit each other"
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """The content of audit.json."""
+
+    draws: list[Draw]
 
 
 def _check_drawn(folder: Path, given: Mapping[int, str], state: AuditState) -> None:
-    drawn = {row for one in state.draws for row in one["row"]}
+    drawn = {row for one in state.draws for row in one.row}
     if not drawn:
         raise InputError(
             "TB114", f'"{folder}" has no audit; draw one first: topbin audit RUN --n 100'

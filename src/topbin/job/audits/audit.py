@@ -39,6 +39,7 @@ from topbin.evaluate.sensitivity import Reconciled, reconcile
 from topbin.job.audits import answers as stored_answers
 from topbin.job.audits.answers import (
     AuditState,
+    Draw,
     add_answers,
     add_look,
     read_draws,
@@ -60,6 +61,7 @@ from topbin.job.audits.rows import (
 )
 from topbin.job.files import CANDIDATES, MODEL, REPORT, relisted, report_of
 from topbin.job.result import in_front, unused
+from topbin.store.answer import Answer
 from topbin.store.models import load
 from topbin.store.runs import RESULT, read_result, write_result
 
@@ -188,16 +190,16 @@ def _draw(
         before, state = read_draws(folder), read_state(folder)
         asked = wanted.settled(state)
         again = asked.earlier(state)
-        source = draw_from_files if "sample" in result["data"] else draw_from_rows
+        source = draw_from_rows if result.data.sample is None else draw_from_files
         sample, frame, top = source(folder, result, asked, again, _taken(state, where, again))
         rows = frame.pop("row").tolist()
         frame = in_front(frame, {"row": rows, ANSWER: ""})
         how = HOW[sample.kind if where == ANYWHERE else where]
-        how += ROWS_NOT_GROUPS if result["data"].get("group") else ""
+        how += ROWS_NOT_GROUPS if result.data.group else ""
         frame[unused(ABOUT, frame)] = [f"{how} {NOTE}"] + [""] * (sample.n - 1)
-        drawn = {**sample.to_dict(), "row": rows, "data": result["data"]["hash"]}
-        drawn |= {"n": wanted.n, "where": where} | ({"bin": top.to_dict()} if top else {})
-        others = [one for one in before if sorted(one["row"]) != sorted(rows)]
+        about = {"row": tuple(rows), "data": result.data.hash, "n": wanted.n, "where": where}
+        drawn = Draw.of(sample, **about, bin=top)
+        others = [one for one in before if sorted(one.row) != sorted(rows)]
         if output is not None:
             refuse_existing(Path(output), force=force)
         # A draw without its file does no harm; a file whose draw is not known could not come back.
@@ -207,11 +209,11 @@ def _draw(
     return sample, frame
 
 
-def _taken(state: AuditState, where: str, again: Mapping[str, Any] | None) -> list[int]:
+def _taken(state: AuditState, where: str, again: Draw | None) -> list[int]:
     """Positions that earlier draws of this kind have, which a new one leaves out."""
     before = state.draws[: None if again is None else state.draws.index(again)]
-    alike = (one for one in before if one.get("where", ANYWHERE) == where)
-    return sorted({place for one in alike for place in one["rows"]})
+    alike = (one for one in before if one.where == where)
+    return sorted({place for one in alike for place in one.rows})
 
 
 def read_audit(
@@ -231,8 +233,8 @@ def read_audit(
             )
         frame = read_table(answers, columns=["row", ANSWER]).frame
         stored = _draw_of(frame["row"].tolist(), draws, answers)
-        given = read_answers(frame.set_index("row")[ANSWER].loc[stored["row"]])
-        add_answers(folder, dict(zip(stored["row"], given, strict=True)), force=force)
+        given = read_answers(frame.set_index("row")[ANSWER].loc[list(stored.row)])
+        add_answers(folder, dict(zip(stored.row, given, strict=True)), force=force)
     return judge_audit(folder, recall=recall)
 
 
@@ -275,7 +277,7 @@ class _Judged:
 
     files: tuple[Any, ...]
     audit: AuditResult
-    result: Mapping[str, Any]
+    result: Answer
     html: str
     candidates: str | None
     is_look: bool
@@ -286,9 +288,9 @@ class _Judged:
         result, state = read_result(folder), read_state(folder)
         judged, look = judged_state(folder, result, state, recall)
         judged = replace(judged, gamma=_reconciled(folder, judged))
-        audited = {**result, "audit": judged.to_dict()}
+        audited = replace(result, audit=judged)
         listed = relisted(folder, result, audited)
-        audited["candidates"] = listed.content
+        audited = replace(audited, candidates=listed.listed)
         html = report_of(folder, audited, listed)  # may fail, and then nothing has changed
         return cls(files, judged, audited, html, listed.text, look > len(state.looks))
 
@@ -299,8 +301,7 @@ class _Judged:
         write_result(folder, self.result)
         write_text(folder / REPORT, self.html, force=True)
         if self.is_look:
-            data = self.result["data"]["hash"]
-            add_look(folder, data, self.audit.kind, self.audit.interval)
+            add_look(folder, self.result.data.hash, self.audit.kind, self.audit.interval)
         return self.audit
 
 
@@ -322,20 +323,21 @@ def _reconciled(folder: Path, judged: AuditResult) -> Reconciled | None:
 
 
 def judged_state(
-    folder: Path, result: Mapping[str, Any], state: AuditState, recall: float | None = None
+    folder: Path, result: Answer, state: AuditState, recall: float | None = None
 ) -> tuple[AuditResult, int]:
     """What the answers of a state say, and the number of this look; nothing is written."""
-    estimate = AlphaEstimate.from_dict(result["estimate"])
+    estimate = result.estimate
     look = max(1, len(state.looks) + state.is_new)
     scored = read_scores(folder, result)
     found = []
     for where in (ANYWHERE, RECALL, TOP):
-        drawn = pooled(folder, state, where, scored, result["data"]["n_u"])
+        drawn = pooled(folder, state, where, scored, result.data.n_u)
         sample, said = drawn.sample, drawn.answers
         if not {POSITIVE, NEGATIVE} & set(said) or not sample.drawn.all():
             continue
         kinds = (where,) if where != ANYWHERE else RANDOM
-        seen = [one["interval"] for one in state.looks[: look - 1] if one["kind"] in kinds]
+        looks = (one for one in state.looks[: look - 1] if one.kind in kinds)
+        seen = [one.interval for one in looks if one.interval is not None]
         within = max((low for low, _ in seen), default=0.0), min((h for _, h in seen), default=1.0)
         more: dict[str, Any] = {
             "confidence": estimate.confidence or CONFIDENCE,
@@ -351,7 +353,7 @@ def judged_state(
             one = judge(sample, said, estimate, **more, probabilities=f_u)
             labels = None if scored is None else _labels(scored, drawn)
             found.append(replace(one, kind=kind_of(state), labels=labels))
-    if result["data"].get("group"):
+    if result.data.group:
         found = [replace(one, assumes=f"{one.assumes}; {OF_THESE_ROWS}") for one in found]
     if not found:
         raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
@@ -397,7 +399,7 @@ def _labels(scored: Scored, drawn: Pooled) -> str:
 
 def _recall(
     folder: Path,
-    result: Mapping[str, Any],
+    result: Answer,
     state: AuditState,
     scored: Scored,
     goal: float | None,
@@ -408,7 +410,7 @@ def _recall(
     Within a side, rows drawn anywhere are random too, and so are those drawn for this question. Of
     rows that were not equally likely, some are left out so that the others are.
     """
-    threshold, scores_p, scores_u = result["candidates"]["threshold"], scored.p, scored.u
+    threshold, scores_p, scores_u = result.candidates.threshold, scored.p, scored.u
     n_u = scores_u.size
     drawn = [pooled(folder, state, where, scored, n_u) for where in (ANYWHERE, RECALL)]
     if threshold is None or (goal is None and not drawn[1].sample.n):
@@ -428,7 +430,7 @@ def _recall(
     is_positive, is_negative = words == POSITIVE, words == NEGATIVE
     counts = [int(np.count_nonzero(scores >= threshold)) for scores in (scores_u, scores_p)]
     at = TopBin(threshold, counts[0], scores_u.size, counts[1], scores_p.size)
-    level = result["estimate"]["confidence"] or CONFIDENCE
+    level = result.estimate.confidence or CONFIDENCE
     above = int((is_above & is_positive).sum()), int(is_above.sum())
     below = int((~is_above & ~is_negative).sum()), int((~is_above).sum())  # open rows count too
     spent = doubt_of_look(1 - level, look)
@@ -441,32 +443,29 @@ def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     scored, top = read_scores(folder, result), None
     if scored is not None:
         top = TopBin.at(scored.p, scored.u)
-        top = _worth(top, AlphaEstimate.from_dict(result["estimate"]))
-    told = result["estimate"]
-    audited = result.get("audit") or told
-    alpha = (audited.get("together") or audited)["alpha"]  # after an audit the better guess
+        top = _worth(top, result.estimate)
+    audited = result.audit
+    best = result.estimate if audited is None else audited.together or audited
     return plan_width(
-        told["alpha"] if alpha is None else alpha,
+        best.alpha,
         width,
-        result["data"]["n_u"],
+        result.data.n_u,
         probabilities=None if scored is None else scored.f_u,
         top=top,
-        confidence=told["confidence"] or CONFIDENCE,
+        confidence=result.estimate.confidence or CONFIDENCE,
     )
 
 
 def plan_audit(run: str | Path, error: float) -> AuditPlan:
     """How many rows it takes to notice that α̂ is off by `error`, as the verdict counts them."""
-    return plan_either_way(AlphaEstimate.from_dict(read_result(run)["estimate"]), error)
+    return plan_either_way(read_result(run).estimate, error)
 
 
-def _draw_of(
-    rows: Sequence[Any], draws: Sequence[Mapping[str, Any]], answers: str | Path
-) -> Mapping[str, Any]:
+def _draw_of(rows: Sequence[Any], draws: Sequence[Draw], answers: str | Path) -> Draw:
     """The draw that these rows are, in any order; TB117 says how they differ from the nearest."""
     seen = Counter(rows)
-    nearest = max(draws, key=lambda one: (Counter(one["row"]) & seen).total())
-    drawn = Counter(nearest["row"])
+    nearest = max(draws, key=lambda one: (Counter(one.row) & seen).total())
+    drawn = Counter(nearest.row)
     if seen == drawn:
         return nearest
     common = (seen & drawn).total()

@@ -5,7 +5,6 @@ need not be equally likely: each draw says how many rows of each stratum it take
 what all draws take of a row together is what its answer is divided by.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ import numpy as np
 from topbin.evaluate.audit import AuditSample, TopBin
 from topbin.evaluate.audits.draw import merged
 from topbin.evaluate.measure import Floats
-from topbin.job.audits.answers import AuditState
-from topbin.job.audits.rows import ANYWHERE, RECALL, Scored
+from topbin.job.audits.answers import AuditState, Draw
+from topbin.job.audits.rows import RECALL, Scored
 from topbin.job.files import MODEL
 from topbin.store.runs import damaged
 
@@ -30,7 +29,7 @@ class Pooled:
     sample: AuditSample
     answers: list[str]
     top: TopBin | None
-    draws: tuple[Mapping[str, Any], ...]
+    draws: tuple[Draw, ...]
 
     def in_order(self, f_u: Floats | None) -> dict[str, Any]:
         """What `live_estimate` needs: an answer counts by its own draw, as it did when it came.
@@ -43,7 +42,7 @@ class Pooled:
         said = dict(zip(self.sample.rows.tolist(), self.answers, strict=True))
         rows: dict[int, float] = {}
         most = np.zeros(f_u.size)
-        for one in map(AuditSample.from_dict, map(dict, self.draws)):
+        for one in (drawn.sample for drawn in self.draws):
             w_u = one.weights(f_u)
             places = [place for place in one.rows.tolist() if place in said]
             if w_u.min() > 0 and places:
@@ -57,29 +56,29 @@ class Pooled:
 
 def kind_of(state: AuditState) -> str:
     """How the random rows were drawn: "weighted" or "stratified" if any of them were."""
-    begun = [one for one in state.draws if state.is_begun(one) and "bin" not in one]
-    if any("expected" in one for one in begun):
+    begun = [one for one in state.draws if state.is_begun(one) and one.bin is None]
+    if any(one.expected for one in begun):
         return "weighted"
-    return "stratified" if any(len(one["sizes"]) > 1 for one in begun) else "simple"
+    return "stratified" if any(len(one.sizes) > 1 for one in begun) else "simple"
 
 
 def pooled(folder: Path, state: AuditState, where: str, scored: Scored | None, n_u: int) -> Pooled:
     """All rows of one kind that people have reached, as one sample, with their answers."""
-    draws = [one for one in state.draws if one.get("where", ANYWHERE) == where]
-    bins = [one.get("bin") for one in draws if state.is_begun(one)]
-    draws = [one for one in draws if one.get("bin") == bins[-1]] if bins else []
+    draws = [one for one in state.draws if one.where == where]
+    bins = [one.bin for one in draws if state.is_begun(one)]
+    draws = [one for one in draws if one.bin == bins[-1]] if bins else []
     seen: dict[int, tuple[str, int]] = {}
     reached = []
     for one in draws:
         said = [answer for answer in state.answers_of(one) if answer is not None]
-        for place, stratum, answer in zip(one["rows"], one["stratum"], said, strict=False):
+        for place, stratum, answer in zip(one.rows, one.stratum, said, strict=False):
             seen.setdefault(place, (answer, stratum))
         reached.append(len(said))
     rows = np.fromiter(seen, np.int64, len(seen))
     if scored is not None and rows.size and rows.max() >= scored.u.size:
         raise damaged(folder / MODEL, "it has scored other rows than the run has")
     answers = [one for one, _ in seen.values()]
-    top = None if not bins or bins[-1] is None else TopBin.from_dict(bins[-1])
+    top = bins[-1] if bins else None
     strata, sizes = np.zeros(rows.size, np.int64), [n_u]
     if where == RECALL and top is not None:
         strata = np.array([stratum for _, stratum in seen.values()], np.int64)
@@ -89,13 +88,13 @@ def pooled(folder: Path, state: AuditState, where: str, scored: Scored | None, n
 
 
 def _expected(
-    draws: list[Mapping[str, Any]], reached: list[int], scored: Scored | None
+    draws: list[Draw], reached: list[int], scored: Scored | None
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """How many rows of each stratum were reached on average; nothing if all are equally likely."""
-    if scored is None or not any("expected" in one for one in draws):
+    if scored is None or not any(one.expected for one in draws):
         return (), ()
     parts = [
-        (one.get("cuts", ()), one.get("expected", [len(one["rows"])]), m / len(one["rows"]))
+        (one.cuts, one.expected or (len(one.rows),), m / len(one.rows))
         for one, m in zip(draws, reached, strict=True)
     ]
     return merged(parts, scored.f_u)

@@ -32,6 +32,7 @@ from topbin.learn.crossfit import Ensemble
 from topbin.learn.defaults import coarse, default_model
 from topbin.learn.groups import folds_of
 from topbin.learn.probabilities import fit_probabilities
+from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save
 from topbin.store.runs import ROWS, open_run, read_asked, read_result, write_result
 from topbin.store.scorer import after_audit
@@ -98,7 +99,7 @@ def refit_audit(run: str | Path, *, sql: str | None = None) -> Refit:
             likely = fit_probabilities(model.evidence_, _estimate_now(model, result))
         model.model_, model.probability_map_ = Ensemble((tuple(models),), ()), likely
         after = likely(scores_u)
-        n = min(result["candidates"]["rows"], rows.size)
+        n = min(result.candidates.rows, rows.size)
         order = np.argsort(-scores_u, kind="stable")[:n]
         _write(folder, result, data, model, order, after)
     old = set(np.argsort(-before, kind="stable")[:n].tolist())
@@ -113,38 +114,38 @@ def refit_audit(run: str | Path, *, sql: str | None = None) -> Refit:
     )
 
 
-def _estimate_now(model: Any, result: Any) -> AlphaEstimate:
+def _estimate_now(model: Any, result: Answer) -> AlphaEstimate:
     """The estimate after the audits of a run; older ones left only an α."""
-    told = result.get("audit") or {}
+    told = result.audit
     found: AlphaEstimate = after_audit(model, result).estimate_
-    if told.get("together") is None and told.get("alpha") is not None:
-        return replace(found, alpha=told["alpha"], posterior=None)
+    if told is not None and told.together is None:
+        return replace(found, alpha=told.alpha, posterior=None)
     return found
 
 
-def _read_again(folder: Path, result: Any, sql: str | None) -> Prepared:
+def _read_again(folder: Path, result: Answer, sql: str | None) -> Prepared:
     """The table of the run, if it is all in memory and as it was."""
-    if "sample" in result["data"]:
+    if result.data.sample is not None:
         raise InputError(
             "TB117",
             "the run was fitted on a sample, so most answered rows are not in memory to train "
             "with. Fit again with the answers in the label column.",
         )
-    if "image" in result["data"]:
+    if result.data.image is not None:
         raise InputError(
             "TB136",
             "the run was fitted on images, and their nets do not learn from answers. Move the "
             "images that are positive to the known ones, and fit again.",
         )
     request = named_files(folder, sql)
-    if os.path.lexists(folder / ROWS) and not any(map(os.path.exists, result["data"]["source"])):
+    if os.path.lexists(folder / ROWS) and not any(map(os.path.exists, result.data.source)):
         raise InputError(
             "TB117",
             "the run was fitted on a frame, so no file has its known positives to train with. Fit "
             "the frame again with the answers in its label column.",
         )
     data = prepare(request)
-    check_unchanged(data.hash, result["data"])
+    check_unchanged(data.hash, result.data)
     return data
 
 
@@ -178,7 +179,7 @@ def _folds(data: Prepared, is_p: Any, kept: Any) -> Any:
 
 
 def _write(
-    folder: Path, result: Any, data: Prepared, model: Any, order: Any, probability: Any
+    folder: Path, result: Answer, data: Prepared, model: Any, order: Any, probability: Any
 ) -> None:
     """A run folder inside the run: model, candidates, and the estimates of the run itself."""
     listed = unlabeled_rows(data).iloc[order].reset_index(drop=True)
@@ -190,11 +191,10 @@ def _write(
     with open_run(folder / REFIT, read_asked(folder), force=True) as made:
         save(model, made.folder / MODEL, encoder=data.encoder, force=True)
         write_table(made.folder / CANDIDATES, in_front(listed, shown), force=True)
-        candidates = {
-            **result["candidates"], "rows": order.size, "threshold": threshold,
-            "precision": None, "precision_low": None, "precision_high": None,
-            "recall": recall(scores_p, threshold=threshold).value,
-            "why": f"the {order.size:,} highest probabilities after learning from the answers",
-            "sum": sum_of(made.folder / CANDIDATES),
-        }  # fmt: skip
-        write_result(made.folder, {**result, "candidates": candidates})
+        listed = Candidates(
+            rows=order.size, threshold=threshold, precision=None, precision_low=None,
+            recall=recall(scores_p, threshold=threshold).value,
+            why=f"the {order.size:,} highest probabilities after learning from the answers",
+            sum=sum_of(made.folder / CANDIDATES),
+        )  # fmt: skip
+        write_result(made.folder, replace(result, candidates=listed))

@@ -15,6 +15,7 @@ from threading import RLock
 from typing import Any
 
 from topbin.core.atomic import lock
+from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.data.formats.text_files import FILE, TEXT
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
@@ -25,6 +26,7 @@ from topbin.job.audits.pooled import pooled
 from topbin.job.audits.rows import ANYWHERE, TOP, Scored, read_scores
 from topbin.job.files import CANDIDATES, read_stored
 from topbin.show.pictures import LARGE, Pictures, open_pictures
+from topbin.store.answer import Answer, DataRead
 from topbin.store.runs import read_asked, read_result
 
 NO_FILES = "a frame", "an array of images"  # as settings call positives that were in memory
@@ -42,7 +44,7 @@ class Review:
     folder: Path
     where: str | None
     rows: Mapping[int, Sequence[tuple[str, str]]]
-    result: Mapping[str, Any]
+    result: Answer
     scored: Scored | None = None
     given: "Counter[str]" = field(default_factory=Counter)  # answers saved through this Review
     pictures: Pictures | None = None  # of the images of the run, by path
@@ -78,8 +80,8 @@ class Review:
         """Pictures of a row, as addresses that hold them; only a row of the run has any."""
         if self.pictures is None:
             return []
-        column = self.result["data"]["image"]["column"]
-        paths = [text for name, text in self._cells(number) if name == column]
+        image = self.result.data.image
+        paths = [text for name, text in self._cells(number) if image and name == image.column]
         found = (self.pictures.of(path, LARGE) for path in paths)
         return [address for address in found if address is not None]
 
@@ -95,8 +97,7 @@ class Review:
             before = answers.get(row, BLANK)
             if before not in (BLANK, seen, said):
                 return before
-            data = self.result["data"]["hash"]
-            if write_answers(self.folder, data, answers, {row: said}):
+            if write_answers(self.folder, self.result.data.hash, answers, {row: said}):
                 self.given[said] += 1
                 self._remember(row, said)
         return None
@@ -124,12 +125,12 @@ class Review:
     def _estimate(self, state: AuditState) -> dict[str, Any] | None:
         if self.where not in (ANYWHERE, TOP):
             return None
-        n_u, told = self.result["data"]["n_u"], self.result["estimate"]
+        n_u, told = self.result.data.n_u, self.result.estimate
         found = pooled(self.folder, state, self.where, self.scored, n_u)
         known = found.in_order(None if self.scored is None else self.scored.f_u)
         if not {POSITIVE, NEGATIVE} & set(known["answers"]):
             return None
-        level = told["confidence"] or 0.95
+        level = told.confidence or CONFIDENCE
         alpha, interval = live_estimate(**known, confidence=level, top=found.top)
         return {"alpha": alpha, "interval": interval, "confidence": level}
 
@@ -137,8 +138,11 @@ class Review:
         """The result of the audit, if it counts all answers so far."""
         state = self._read()
         is_known = self.where is not None and state.looks and not state.is_new
-        found = read_result(self.folder).get("audit") if is_known else None
-        return found and {key: found[key] for key in ("alpha", "interval", "sentence", "verdict")}
+        found = read_result(self.folder).audit if is_known else None
+        if found is None:
+            return None
+        told = {"alpha": found.alpha, "interval": found.interval}
+        return {**told, "sentence": found.sentence, "verdict": found.verdict}
 
     def judge(self) -> dict[str, Any] | None:
         """Estimate α with all rows of the draw answered, for result.json and the report.
@@ -205,48 +209,42 @@ def open_review(
     left to it, where nobody sees their rank.
     """
     folder, result = Path(run), read_result(run)
-    about = result["data"].get("image")
-    pictures = None if about is None else open_pictures(folder, about.get("root", ""))
-    question = question_of(result["data"], read_asked(folder).rows.positives or ())
+    image = result.data.image
+    pictures = None if image is None else open_pictures(folder, image.root or "")
+    question = question_of(result.data, read_asked(folder).rows.positives or ())
     if candidates:
         frame = read_stored(folder, CANDIDATES)
-        drawn = {row for one in read_state(folder).draws for row in one["row"]}
+        drawn = {row for one in read_state(folder).draws for row in one.row}
         frame = frame[~frame["row"].isin(drawn)]
         rows = _texts(frame["row"], frame.drop(columns="row"))
         return Review(folder, None, rows, result, pictures=pictures, question=question)
     audits = audit(folder)
     state = audits.state
-    alike = [one for one in state.draws if one.get("where", ANYWHERE) == where]
+    alike = [one for one in state.draws if one.where == where]
     begun = next((one for one in reversed(alike) if state.open_rows(one)), None)
     if begun is None:
         frame = audits.draw(n, where=where, stratified=stratified, sql=sql)
     else:
-        is_stratified = where == ANYWHERE and len(begun["sizes"]) > 1 and "expected" not in begun
-        how = {"where": where, "stratified": is_stratified, "seed": begun["seed"], "sql": sql}
-        frame = audits.draw(len(begun["row"]), **how)
+        is_stratified = where == ANYWHERE and len(begun.sizes) > 1 and not begun.expected
+        how: Any = {"where": where, "stratified": is_stratified, "seed": begun.seed, "sql": sql}
+        frame = audits.draw(len(begun.row), **how)
     # Around the columns of the table, a draw has the number, the answer and a note.
     rows = _texts(frame["row"], frame.iloc[:, 2:-1])
     known: Any = {"pictures": pictures, "question": question}
     return Review(folder, where, rows, result, read_scores(folder, result), **known)
 
 
-def question_of(data: Mapping[str, Any], positives: Sequence[str] = ()) -> str:
-    """What "yes" means, in the words of whoever named the data of the run.
-
-    >>> question_of({"image": {}}, ["photos/ships"])
-    'Is this image positive, like those in "photos/ships"?'
-    >>> question_of({"label": "is_fraud", "label_note": "1 = positive (9 rows), …"})
-    'Is this row positive: is_fraud = 1?'
-    """
-    is_text = data.get("features") == [TEXT] and data.get("id") == FILE
-    one = "image" if "image" in data else "text" if is_text else "row"
-    value, marked, _ = str(data.get("label_note", "")).partition(" = positive (")
+def question_of(data: DataRead, positives: Sequence[str] = ()) -> str:
+    """What "yes" means, in the words of whoever named the data of the run."""
+    is_text = data.features == (TEXT,) and data.id == FILE
+    one = "text" if is_text else "row" if data.image is None else "image"
+    value, marked, _ = data.label_note.partition(" = positive (")
     if positives:
         named = ", ".join(positives)
         like = "the known ones" if named in NO_FILES else f'those in "{named}"'
         return f"Is this {one} positive, like {like}?"
-    if data.get("label") and marked:
-        return f"Is this {one} positive: {data['label']} = {value}?"
+    if data.label and marked:
+        return f"Is this {one} positive: {data.label} = {value}?"
     return f"Is this {one} positive?"
 
 

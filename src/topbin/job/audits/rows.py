@@ -5,7 +5,7 @@ random sample.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ from topbin.core.errors import InputError, option
 from topbin.core.options import Request
 from topbin.engines.local import Local
 from topbin.evaluate.audit import AuditSample, TopBin, draw, draw_stratified, draw_weighted
-from topbin.job.audits.answers import AuditState
+from topbin.job.audits.answers import AuditState, Draw
 from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
 from topbin.job.files import MODEL, numbered, read_stored, unlabeled_rows
 from topbin.job.prepare import prepare
+from topbin.store.answer import Answer, DataRead
 from topbin.store.models import load, reading
 from topbin.store.runs import ROWS, SETTINGS, damaged, read_asked
 
@@ -41,20 +42,20 @@ class Wanted:
         if self.seed is not None:
             return self
         alike = [one for one in state.draws if self._is_like(one) and not state.is_begun(one)]
-        following = max((one["seed"] for one in state.draws), default=-1) + 1
-        return replace(self, seed=alike[-1]["seed"] if alike else following)
+        following = max((one.seed for one in state.draws), default=-1) + 1
+        return replace(self, seed=alike[-1].seed if alike else following)
 
-    def earlier(self, state: AuditState) -> Mapping[str, Any] | None:
+    def earlier(self, state: AuditState) -> Draw | None:
         """The draw that was asked for in these words before, if there is one."""
-        alike = (one for one in state.draws if self._is_like(one) and one["seed"] == self.seed)
+        alike = (one for one in state.draws if self._is_like(one) and one.seed == self.seed)
         return next(alike, None)
 
-    def _is_like(self, drawn: Mapping[str, Any]) -> bool:
+    def _is_like(self, drawn: Draw) -> bool:
         is_plain = self.where != ANYWHERE or not self.stratified or self.n < 10
-        by_strata = len(drawn["sizes"]) > 1 and "expected" not in drawn
+        by_strata = len(drawn.sizes) > 1 and not drawn.expected
         return (
-            len(drawn["row"]) == self.n
-            and drawn.get("where", ANYWHERE) == self.where
+            len(drawn.row) == self.n
+            and drawn.where == self.where
             and (self.where != ANYWHERE or is_plain != by_strata)
         )
 
@@ -76,26 +77,25 @@ class Scored:
 
 def draw_from_rows(
     folder: Path,
-    result: Mapping[str, Any],
+    found: Answer,
     asked: Wanted,
-    again: Mapping[str, Any] | None,
+    again: Draw | None,
     taken: Sequence[int],
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
-    frame = _unlabeled(folder, result["data"], asked.sql)
-    top = None
+    frame = _unlabeled(folder, found.data, asked.sql)
     if again is not None:
-        sample = AuditSample.from_dict(dict(again))
-        top = TopBin.from_dict(again["bin"]) if "bin" in again else None
+        sample, top = again.sample, again.bin
     else:
-        sample, top = _draw_by_score(asked, scores_of(folder), taken, result["candidates"])
+        threshold = found.candidates.threshold
+        sample, top = _draw_by_score(asked, scores_of(folder), taken, threshold)
     if sample.rows.max() >= len(frame):
         raise damaged(folder / MODEL, "it has scored other rows than the run has")
     return sample, frame.iloc[sample.rows].reset_index(drop=True), top
 
 
 def _draw_by_score(
-    asked: Wanted, scored: Scored, taken: Sequence[int], candidates: Any
+    asked: Wanted, scored: Scored, taken: Sequence[int], threshold: float | None
 ) -> tuple[AuditSample, TopBin | None]:
     """A draw from all rows, from the top bin, or from both sides of the candidates' threshold."""
     seed, n, scores_u = asked.seed or 0, asked.n, scored.u
@@ -110,7 +110,7 @@ def _draw_by_score(
         free = free[scores_u[free] >= top.cut]
         sample = draw(free.size, n, seed=seed)
         return replace(sample, rows=free[sample.rows], sizes=(top.above_u,)), top
-    return _draw_around(scored.p, scores_u, free, n, seed, float(candidates["threshold"]))
+    return _draw_around(scored.p, scores_u, free, n, seed, float(threshold or 0.0))
 
 
 def _draw_around(
@@ -131,16 +131,17 @@ def _draw_around(
 
 def draw_from_files(
     folder: Path,
-    result: Mapping[str, Any],
+    found: Answer,
     asked: Wanted,
-    again: Mapping[str, Any] | None,
+    again: Draw | None,
     taken: Sequence[int],
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
 
     The pass also draws the sample of the run again, which shows whether the files have changed.
     """
-    told = result["data"]
+    told, drawn_from = found.data, found.data.sample
+    assert drawn_from is not None  # as the caller knows
     if asked.stratified or asked.where != ANYWHERE:
         raise InputError(
             "TB117",
@@ -148,24 +149,24 @@ def draw_from_files(
             f"{option('stratified')} and without {option('where')}.",
         )
     seed = asked.seed or 0
-    sample = draw(told["n_u"] - len(taken), asked.n, seed=seed)
-    request, rows, engine = named_files(folder, asked.sql), told["sample"]["rows"], Local()
+    sample = draw(told.n_u - len(taken), asked.n, seed=seed)
+    request, rows, engine = named_files(folder, asked.sql), drawn_from.rows, Local()
     named = request.rows
     table = open_labeled(named, request.read)
     counted = count_labels(engine, table, named.positive, named.negative)
-    first = told["sample"]["seed"], SAMPLING, 2 * rows
+    first = drawn_from.seed, SAMPLING, 2 * rows
     # As many more as earlier draws have, in case all of these come first.
-    wanted = min(told["n_u"], asked.n + len(taken))
+    wanted = min(told.n_u, asked.n + len(taken))
     positives, both, drawn = pick(engine, counted, first, (seed, AUDITING, wanted))
     check_unchanged(split_sample(positives, both, rows).table.hash(), told)
     drawn = drawn.take(np.flatnonzero(~np.isin(drawn.places, taken))[: asked.n])
-    found = replace(sample, rows=drawn.places, sizes=(told["n_u"],))
-    return found, numbered(drawn, told["label"]), None
+    sample = replace(sample, rows=drawn.places, sizes=(told.n_u,))
+    return sample, numbered(drawn, told.label), None
 
 
-def read_scores(folder: Path, result: Mapping[str, Any]) -> Scored | None:
+def read_scores(folder: Path, found: Answer) -> Scored | None:
     """The scores and probabilities of a run; None for one on a sample, which scored some rows."""
-    return None if "sample" in result["data"] else scores_of(folder)
+    return scores_of(folder) if found.data.sample is None else None
 
 
 def scores_of(folder: Path) -> Scored:
@@ -178,7 +179,7 @@ def scores_of(folder: Path) -> Scored:
         return Scored(scores_p, scores_u, f_p, f_u, evidence.groups_p, evidence.groups_u)
 
 
-def _unlabeled(folder: Path, told: Mapping[str, Any], sql: str | None) -> Any:
+def _unlabeled(folder: Path, told: DataRead, sql: str | None) -> Any:
     """All unlabeled rows with their numbers."""
     if os.path.lexists(folder / ROWS):
         return read_stored(folder, ROWS)
@@ -205,11 +206,11 @@ def named_files(folder: Path, sql: str | None) -> Request:
     return request if sql is None else replace(request, read=replace(request.read, sql=sql))
 
 
-def check_unchanged(found: str, told: Mapping[str, Any]) -> None:
+def check_unchanged(found: str, told: DataRead) -> None:
     """Refuse rows that are not those of the run."""
-    if found != told["hash"]:
+    if found != told.hash:
         raise InputError(
             "TB117",
-            f"{', '.join(told['source'])} has changed since the run, so its rows cannot be drawn. "
+            f"{', '.join(told.source)} has changed since the run, so its rows cannot be drawn. "
             "Run topbin fit again.",
         )

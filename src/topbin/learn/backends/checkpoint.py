@@ -12,10 +12,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from topbin.core.atomic import new_file, write_errors
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.core.typed import from_plain
 from topbin.learn.backends.needs_torch import Dataset, Tensor, torch
 from topbin.learn.backends.torch import State, TorchBackend
 from topbin.learn.loop import Epoch
@@ -115,7 +116,7 @@ def load(path: Path | str, model: TorchBackend) -> tuple[Epoch, ...]:
                     f"{path} was trained with {name} = {settings.get(name)}; now it is {value}. "
                     "Resume with the same settings, or start again at another path.",
                 )
-        epochs: tuple[Epoch, ...] = from_plain(tuple[Epoch, ...], history)
+        epochs = msgspec.convert(history, tuple[Epoch, ...])
         state = replace(_state(path, model, tensors, plain), epochs=len(epochs))
         model.restore(state)
         with torch.random.fork_rng(devices=[]):

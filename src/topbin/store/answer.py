@@ -1,0 +1,216 @@
+"""Answer: what a run found, as a typed value. result.json is its serialised form.
+
+Summary, report, review, `inspect` and exit codes read nothing else. A file that somebody else made
+is held against the types of these fields, and refused if it does not fit.
+"""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from topbin.core.estimate import AlphaEstimate, Share
+from topbin.data.features import Dropped
+from topbin.data.findings import Finding
+from topbin.evaluate.audit import AuditResult
+from topbin.evaluate.sensitivity import Sensitivity
+from topbin.learn.labeling.scar import ScarTest
+from topbin.learn.labeling.subtypes import Subtype
+
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """The unlabeled rows that a run on larger files was fitted on."""
+
+    rows: Positive
+    of: Count
+    seed: Count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageColumn:
+    """The column of paths, channels, height and width, and the folder the paths are relative to."""
+
+    column: str
+    shape: tuple[Positive, Positive, Positive]
+    root: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataRead:
+    """The rows of a run, and how they were read.
+
+    `n_n` are rows known to be negative: they count among all rows, and train nothing. `together`
+    says in words what folds keep together.
+    """
+
+    source: Annotated[tuple[str, ...], Meta(min_length=1)]
+    hash: Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}$")]
+    rows: Count
+    n_p: Count
+    n_u: Count
+    label_note: str
+    features: tuple[str, ...]
+    dropped: tuple[Dropped, ...]
+    findings: tuple[Finding, ...]
+    n_n: Count = 0
+    label: str | None = None
+    id: str | None = None
+    group: str | None = None
+    time: str | None = None
+    together: str | None = None
+    weight: str | None = None
+    sample: Sampled | None = None
+    image: ImageColumn | None = None
+
+
+class Case(msgspec.Struct, frozen=True):
+    """What follows if α has another value."""
+
+    case: str = msgspec.field(name="if")
+    alpha: Share
+    rows: Count
+    pi: Share
+
+
+class ModelName(msgspec.Struct, frozen=True):
+    """The class of the model of a run."""
+
+    name: str = msgspec.field(name="class")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochRecord:
+    """An epoch of a net, or a round of refitting."""
+
+    epoch: int
+    loss: float | None
+    alpha: float | None
+    phase: str | None = None
+    training_error: float | None = None
+    kept: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """The rows that are listed: how many, from which score on, and what to expect of them.
+
+    `precision` is the mean of their probabilities, `precision_low` and `precision_high` are the
+    ends of its interval; `recall` is the share of the positives among all unlabeled rows that this
+    makes. `sum` is the SHA-256 of the file; it shows that it was changed.
+    """
+
+    rows: Count
+    threshold: float | None
+    precision: float | None
+    precision_low: float | None
+    recall: float
+    why: str = ""
+    precision_high: float | None = None
+    file: str = "candidates.csv"
+    sum: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Importance:
+    """How much a column or a word moves the score of held-out rows."""
+
+    column: str
+    mean: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelingFound:
+    """How labels depend on the rows: by subtype, or by named columns; or why it cannot be said.
+
+    An open end of the interval of Γ is None.
+    """
+
+    kind: Literal["subtypes", "unread", "propensity"]
+    lines: tuple[str, ...]
+    reason: str | None = None
+    parts: tuple[Subtype, ...] = ()
+    gamma: float | None = None
+    gamma_interval: tuple[float, float | None] | None = None
+    confidence: float | None = None
+    merged: int | None = None
+    test: ScarTest | None = None
+    limit: str = ""
+    labeled_by: tuple[str, ...] = ()
+    low: float | None = None
+    mean: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a run found. It holds no times, so that a resumed run leaves the same bytes.
+
+    `first` is the quick estimate that came first, `methods` how others read the same scores, and
+    `sensitivity` what follows at the ends of the interval. `stopped` says why the run ended early,
+    if it did.
+    """
+
+    topbin: str
+    seed: int
+    preset: str
+    data: DataRead
+    estimate: AlphaEstimate
+    first: AlphaEstimate
+    methods: tuple[AlphaEstimate, ...]
+    agreement: str
+    model: ModelName
+    history: tuple[EpochRecord, ...]
+    sensitivity: tuple[Case, ...]
+    candidates: Candidates
+    versions: dict[str, str]
+    stopped: str | None = None
+    importance: tuple[Importance, ...] = ()
+    labeling: LabelingFound | None = None
+    gamma: Sensitivity | None = None
+    audit: AuditResult | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def pi_at(self, alpha: float) -> float:
+        """π, the share of positives among all rows of the run, if α had this value."""
+        return self.estimate.pi_at(alpha, n_u=self.data.n_u, negatives=self.data.n_n)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, as result.json has them."""
+        content: dict[str, Any] = plain(self)
+        for told in (content["estimate"], content["first"], *content["methods"]):
+            told["pi"] = self.pi_at(told["alpha"])
+        return content
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "Answer":
+        """The answer that `to_dict` made; `msgspec.ValidationError` if it is none."""
+        return msgspec.convert(content, cls)
+
+
+def answer_schema() -> dict[str, Any]:
+    """The JSON schema of result.json."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **msgspec.json.schema(Answer),
+        "title": "What a topbin run found",
+        "description": "The file result.json of a run folder.",
+    }
+
+
+def plain(value: Any) -> Any:
+    """Values that JSON has: numbers of numpy become Python's, NaN and infinities None.
+
+    >>> from numpy import float64
+    >>> plain({"a": float64(0.5), "b": (1, float("nan"))})
+    {'a': 0.5, 'b': [1, None]}
+    """
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_plain_value))
+
+
+def _plain_value(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
