@@ -66,7 +66,6 @@ def first_epoch(**values):
         first_epoch(epoch=1.5),
         first_epoch(alarms=[{"code": 1}]),
         first_epoch(alarms=None),
-        first_epoch(unknown=1),
     ],
 )
 def test_missing_and_mistyped_fields_are_said_and_the_net_is_as_it_was(path, change):

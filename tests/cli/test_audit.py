@@ -67,7 +67,7 @@ def test_a_top_audit_by_command(run, tmp_path):
     answer(path)
     told = call("audit", run, "--labels", path, "--json")
     assert json.loads(told.stdout)["kind"] == "top"
-    assert "cannot show in the top bin" in told.stderr
+    assert "cannot reveal biased labels" in told.stderr
 
 
 def test_recall_by_rows_on_both_sides_and_a_rule_to_stop(run, tmp_path):

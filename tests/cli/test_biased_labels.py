@@ -116,4 +116,4 @@ def test_the_random_audit_corrects_alpha_and_the_top_bin_cannot(run):
     assert random["interval"][0] <= truth <= random["interval"][1]
     assert "labels are biased" in random["labels"]
     assert found["top"]["interval"][1] < truth
-    assert "biased cannot show in the top bin" in found["top"]["sentence"]
+    assert "cannot reveal biased labels" in found["top"]["sentence"]

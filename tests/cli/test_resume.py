@@ -137,7 +137,7 @@ def test_a_time_limit_is_told_and_the_run_can_go_on_without_it(table, whole, tmp
     run = tmp_path / "run"
     done = call(*arguments(table, run, "--time-limit", "0.0001"))
     assert done.exit_code == 0, done.output
-    words = "time limit before the first of 1 repeats was whole"
+    words = "time limit before the first of 1 repeats finished"
     assert f"stopped early   {words}; best so far:" in done.stdout
     assert "with --resume, without --time-limit or with a larger one" in done.stdout
     assert json.loads((run / "result.json").read_text())["stopped"] == words

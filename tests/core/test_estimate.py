@@ -42,7 +42,7 @@ def test_few_positives_get_a_range_and_no_bare_point():
 
 def test_few_positives_without_an_interval_get_no_number():
     few = AlphaEstimate(alpha=0.25, n_p=24, n_u=76, method="bbe")
-    assert "too few for one number" in few.summary()
+    assert "too few for a point estimate" in few.summary()
     assert "0.25" not in few.summary()
 
 
@@ -63,5 +63,7 @@ def test_the_posterior_goes_to_json_and_back_and_older_estimates_have_none():
 
 def test_too_few_positives_without_an_interval_say_so():
     told = AlphaEstimate(alpha=0.4, n_p=60, n_u=300, method="sar_em", worth=(12, 80)).summary()
-    assert told.startswith("60 positives, worth 12 independent rows, are too few for one number, ")
+    assert told.startswith(
+        "60 positives (equivalent to 12 independent rows) are too few for a point estimate, "
+    )
     assert "and there is no interval" in told

@@ -85,7 +85,7 @@ def test_faults_are_said(database, tmp_path):
 def test_no_table_or_two_need_a_query(database, tmp_path):
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("create view v as select i from t")
-    with fails("TB113", 'holds 2 tables ("t", "v")', "--sql"):
+    with fails("TB113", 'holds 2 tables ("t", "v")', "sql="):
         read_table(database)
     with closing(sqlite3.connect(tmp_path / "none.db")) as connection, connection:
         connection.execute("create table t (i)")

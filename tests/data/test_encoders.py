@@ -105,7 +105,7 @@ def test_a_fit_with_an_encoder(tmp_path, counted):
 
 
 def test_no_text_for_the_encoder(tmp_path):
-    with fails("TB108", "has no text that the encoder could read"):
+    with fails("TB108", "has no text to encode"):
         fit_features({"x": [1, 2]}, encoder=str(folder(tmp_path)))
 
 

@@ -49,7 +49,7 @@ def test_rows_begin_below_the_first_line_that_is_not_blank(write):
 
 def test_of_several_sheets_a_query_names_one(write):
     path = write(jan=ROWS, feb=ROWS[:3])
-    with fails("TB113", "2 tables", '"feb", "jan"', "--sql"):
+    with fails("TB113", "2 tables", '"feb", "jan"', "sql="):
         open_table(path)
     assert read_table(path, sql="select * from feb").rows == 2
     assert read_table(path, sql="select * from jan union all select * from feb").rows == 5

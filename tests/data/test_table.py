@@ -114,7 +114,7 @@ def test_a_database_with_more_tables_asks_for_a_query(folder):
     path = save(folder / "a.duckdb")
     with duckdb.connect(str(path)) as connection:
         connection.execute("create table other as select 1 as x")
-    with fails("TB113", 'holds 2 tables ("claims", "other")', "--sql"):
+    with fails("TB113", 'holds 2 tables ("claims", "other")', "sql="):
         read_table(path)
 
 

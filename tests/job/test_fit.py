@@ -215,7 +215,7 @@ def test_few_positives_get_a_range():
     found = tb.fit(few, "known", id="case", budget="fast")
     assert repr(found).startswith("<Result: α between ")
     text = found.summary()
-    assert "too few for one number" in text
+    assert "too few for a point estimate" in text
     assert "what if" not in text
     assert re.search(r"probabilities; between \d+ % and \d+ % positive$", text, re.M)
     assert "the interval is the answer" in text

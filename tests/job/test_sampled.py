@@ -348,7 +348,7 @@ def test_a_time_limit_leaves_whole_repeats(tmp_path):
     asked = {"preset": "best", "time_limit": 0.01, "sample": 400}
     result = fit(files, "known", drop=["truth", "name"], **asked)
     assert len(result.classifier.model_.groups) == 1  # of 6 repeats
-    assert result.stopped == "time limit before the first of 6 repeats was whole"
+    assert result.stopped == "time limit before the first of 6 repeats finished"
 
 
 def test_a_row_that_took_part_is_compared_with_the_others():

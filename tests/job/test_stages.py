@@ -150,7 +150,7 @@ def test_a_time_limit_is_told_and_what_it_cut_is_done_again(fast):
     assert whole.stopped is None
     done, events = {}, []
     short = fit_prepared(prepared(time_limit=1e-9), memory=done, heard=[events.append])
-    assert short.stopped == "time limit before the first of 2 repeats was whole"
+    assert short.stopped == "time limit before the first of 2 repeats finished"
     assert short.summary().startswith(f"stopped early   {short.stopped}; best so far:")
     assert events[-1].stage == "stopped"
     assert list(done) == FIRST  # chains of fewer rounds than planned are not kept

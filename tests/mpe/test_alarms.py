@@ -19,7 +19,7 @@ def codes(scores_p, scores_u):
 def test_clean_data_raises_no_alarm():
     assert codes(*gaussians(0.4, 2000, 4000).scores()) == []
     assert (
-        "no alarm (which is not a proof)"
+        "no alarms (this does not prove the estimate right)"
         in estimate_alpha(*gaussians(0.4, 2000, 4000).scores()).summary()
     )
 

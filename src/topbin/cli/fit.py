@@ -14,6 +14,7 @@ from topbin.cli.verb import PASSED, Verb, json_option, option, output_option, sc
 from topbin.core.errors import InputError
 from topbin.core.errors import option as named
 from topbin.core.figures import counted, figure
+from topbin.core.memory import keep_freed_memory
 
 RULE = "name a table and its --label, or --positives and --unlabeled"
 SHOWN = 3  # names of files in a message
@@ -73,6 +74,7 @@ def fit(
       topbin fit --positives photos/cats --unlabeled photos/rest -o run3
       topbin fit claims.csv --label is_fraud --dry-run
     """  # fmt: skip
+    keep_freed_memory()
     show = screen(as_json, quiet)
     request = _request(source, config, options)
     if max_alpha is not None and request.labeling.labeled_by:

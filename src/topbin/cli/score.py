@@ -10,6 +10,7 @@ from topbin.cli.options import engine_options, given, open_engine, request_optio
 from topbin.cli.verb import Verb, json_option, option, output_option, screen, write_json
 from topbin.core.errors import InputError
 from topbin.core.figures import counted
+from topbin.core.memory import keep_freed_memory
 
 
 @click.command(cls=Verb)
@@ -33,6 +34,7 @@ def score(
       topbin score run3 photos/new -o scored.csv
       topbin score run1 'days/*.parquet' -o scored/ --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
+    keep_freed_memory()
     from topbin.core.options import Read
     from topbin.store.scorer import fitted_rows
 

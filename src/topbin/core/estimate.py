@@ -155,7 +155,7 @@ class AlphaEstimate:
         lines += [f"note            {note}" for note in self.notes]
         lines += [f"alarm           {alarm}" for alarm in self.alarms]
         if not self.alarms:
-            lines.append("alarms          no alarm (which is not a proof)")
+            lines.append("alarms          no alarms (this does not prove the estimate right)")
         return "\n".join(lines)
 
     @property
@@ -173,12 +173,12 @@ class AlphaEstimate:
         """Why there is no single number.
 
         >>> AlphaEstimate(alpha=0.25, n_p=60, n_u=300, method="bbe", worth=(12, 80)).too_few
-        '60 positives, worth 12 independent rows, are too few for one number'
+        '60 positives (equivalent to 12 independent rows) are too few for a point estimate'
         """
         if self.worth is None:
             return too_few(self.n_p)
-        worth = f"worth {counted(self.worth_p, 'independent row')}"
-        return f"{counted(self.n_p, 'positive')}, {worth}, are too few for one number"
+        worth = f"equivalent to {counted(self.worth_p, 'independent row')}"
+        return f"{counted(self.n_p, 'positive')} ({worth}) are too few for a point estimate"
 
     @property
     def has_no_signal(self) -> bool:
@@ -220,6 +220,6 @@ def too_few(n_p: int) -> str:
     """Why there is no single number.
 
     >>> too_few(1)
-    '1 positive is too few for one number'
+    '1 positive is too few for a point estimate'
     """
-    return f"{counted(n_p, 'positive')} {'is' if n_p == 1 else 'are'} too few for one number"
+    return f"{counted(n_p, 'positive')} {'is' if n_p == 1 else 'are'} too few for a point estimate"

@@ -82,7 +82,7 @@ BIASED_LABELS = "The positives that get labeled are probably not like those that
 IMPURE_TOP = "The top scores probably contain negatives too: the model does not separate them."
 POINT_ONLY = "contradicts the estimate's α, not its interval"
 OFF_CENTER = "The ranges overlap, but the audit's excludes the estimate's α: use α with the audit."
-CANNOT = "Whether labels are biased cannot show in the top bin; a random audit can show it."
+CANNOT = "An audit of the top bin cannot reveal biased labels; a random audit can."
 DRAWN = {  # how the rows were drawn, before "are positive"
     "stratified": "unlabeled rows, drawn by strata,",
     "weighted": "random unlabeled rows, of which those that look like the rarer class were drawn "

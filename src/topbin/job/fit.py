@@ -386,5 +386,5 @@ def out_of_time(whole: int, planned: int) -> str | None:
     if whole == planned:
         return None
     if whole == 0:
-        return f"time limit before the first of {planned} repeats was whole"
+        return f"time limit before the first of {planned} repeats finished"
     return f"time limit after {whole} of {planned} repeats"

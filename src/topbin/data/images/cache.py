@@ -33,7 +33,6 @@ from topbin.core.atomic import new_folder, remove, write_errors, write_text
 from topbin.core.checks import look_up
 from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
-from topbin.core.memory import kept_memory
 from topbin.data.images.decode import BadImage, Header, quiet_pillow, read_header
 from topbin.data.images.files import is_image_name
 from topbin.data.images.rows import Images, images_at_once
@@ -96,7 +95,7 @@ def decode_files(
     held = None if folder is not None else Held()
     where = folder or held.folder  # type: ignore[union-attr]
     workers = threads or cores()
-    with kept_memory(), quiet_pillow():
+    with quiet_pillow():
         guess = shape or _shape_before(where, paths, size) or _guessed(paths, size, workers)
         store, bad = _filled(where, paths, guess, workers, tell)
         if shape is None and (right := common_shape(store.headers, size)) != store.shape:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from topbin.core.memory import kept_memory
+from topbin.core.memory import keep_freed_memory
 from topbin.data.images.decode import BadImage, decode, quiet_pillow
 from topbin.data.images.rows import pixel_keys
 
@@ -152,7 +152,8 @@ def _helper() -> Iterator[Callable[[Target, Chunk], Answer]]:
 
 def serve() -> None:
     """Be a helper: decode what comes in until nothing can come any more."""
-    with kept_memory(), quiet_pillow(), suppress(EOFError):
+    keep_freed_memory()  # of this process, which only decodes
+    with quiet_pillow(), suppress(EOFError):
         while True:
             answer = decode_chunk(*pickle.load(sys.stdin.buffer))
             pickle.dump(answer, sys.stdout.buffer)

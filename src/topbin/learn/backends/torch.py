@@ -4,7 +4,7 @@ Garg et al. 2021, appendix: batches of 200 P and 200 U, and the settings in `bac
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from math import isfinite, prod
@@ -12,7 +12,6 @@ from typing import Any
 
 from topbin.core.checks import Scores, check_count, look_up, refuse_nan
 from topbin.core.errors import InputError
-from topbin.core.memory import kept_memory
 from topbin.data.images.rows import Images
 from topbin.learn.backends.distributed import ALONE, Team
 from topbin.learn.backends.needs_torch import Tensor, nn, torch
@@ -225,10 +224,8 @@ class TorchBackend:
         """As many threads as the net can use; memory is kept for convolutions, which need much."""
         before = torch.get_num_threads()
         torch.set_num_threads(self.threads or before)
-        large = any(p.ndim > 2 for p in self.net.parameters())
         try:
-            with kept_memory() if large else nullcontext():
-                yield
+            yield
         finally:
             torch.set_num_threads(before)
 

@@ -21,7 +21,7 @@ from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
 from topbin.core.checks import check_count
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.evidence import SPREAD
-from topbin.core.figures import figure
+from topbin.core.figures import percent
 from topbin.core.labels import Mask
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
 from topbin.learn.defaults import FIRST
@@ -148,10 +148,10 @@ class Subtypes:
         level = f"{100 * self.confidence:g} %"
         lines = [f"subtypes        {len(self.parts)} among the known positives{self._merged()}"]
         for k, part in enumerate(self.parts, 1):
-            low, high = map(figure, part.labeled_interval)
+            low, high = part.labeled_interval
             lines.append(
-                f"  {k}             {part.n_p:,} known; of all like them {figure(part.labeled)} "
-                f"are labeled, {low} to {high}"
+                f"  {k}             {part.n_p:,} known; about {percent(part.labeled)} % of "
+                f"positives like these are labeled ({percent(low)} % to {percent(high)} %)"
             )
         least, most = self.gamma_interval
         ends = f"{least:.2f} to {'any value' if np.isinf(most) else f'{most:.2f}'}"
