@@ -137,7 +137,7 @@ def test_a_part_that_another_worker_finished_is_left_alone(tmp_path):
     path = str(tmp_path / "a.parquet")
     part = parquet.RowGroups(path=path, name=path, types={}, groups=(0,), size=7)
     (tmp_path / "a.parquet").write_text("never opened")
-    job = Job(None, None, tmp_path, "key")
+    job = Job(None, tmp_path, "key")
     job.target(part).write_text("finished")
     assert write_part(job, part).rows == 7
     assert job.target(part).read_text() == "finished"

@@ -9,6 +9,7 @@ import click
 from topbin.cli.options import engine_options, given, open_engine, request_options
 from topbin.cli.verb import Verb, json_option, option, output_option, screen, write_json
 from topbin.core.errors import InputError
+from topbin.core.errors import option as named
 from topbin.core.figures import counted
 from topbin.core.memory import keep_freed_memory
 
@@ -38,8 +39,8 @@ def score(
     from topbin.core.options import Read
     from topbin.store.scorer import fitted_rows
 
-    named = {name: value for name, value in given(options).items() if name != "engine"}
-    show, read = screen(as_json), Read(**named)
+    own = {name: value for name, value in given(options).items() if name != "engine"}
+    show, read = screen(as_json), Read(**own)
     doubt = fitted_rows(run, source)
     if options["engine"] is None:
         told = _score_here(show, run, source, output, read, force=force, why=options["why"])
@@ -57,55 +58,8 @@ def score(
 
 
 def _score_here(
-    show: Any, run: Path, source: tuple[str, ...], output: Path, read: Any, **how: bool
-) -> dict[str, Any]:
-    """Score into one file, one batch at a time, so that memory does not grow with the input."""
-    from topbin.data.beside import attached
-    from topbin.data.table import open_table
-    from topbin.data.vectors import EMBEDDING
-    from topbin.data.write import write_table
-    from topbin.store.scorer import Told, read_scorer
-
-    scorer = read_scorer(run)
-    if scorer.encoder.image is not None:
-        return _score_images(show, scorer, source, output, read, **how)
-    scorer.refuse_images(list(source))
-    beside = read.embeddings
-    needed = [name for name in scorer.encoder.columns if not (beside and name == EMBEDDING)]
-    table = open_table(
-        list(source), needed=needed, partitions=read.partitions,
-        dates=scorer.encoder.orders(read.dates), decimal=scorer.encoder.marks(read.decimal),
-    )  # fmt: skip
-    if not beside and EMBEDDING in scorer.encoder.columns and EMBEDDING not in table.types:
-        raise InputError(
-            "TB109",
-            f"the model reads a vector of each row, and {table.name} has none. Give the file of "
-            f'vectors with --embeddings, or a column of vectors that is called "{EMBEDDING}".',
-        )
-    for line in table.date_lines:
-        show.print(f"dates           {line}")
-    for line in table.decimal_lines:
-        show.print(f"numbers         {line}")
-    told = Told(0)
-
-    def scored() -> Iterator[Any]:
-        nonlocal told
-        for batch in attached(table, beside):
-            frame, new = scorer.score_batch(batch, why=how["why"])
-            told += new
-            yield frame
-
-    rows = write_table(output, scored(), force=how["force"])
-    notes = list(told.doubts())
-    for note in notes:
-        show.print(f"note            {note}")
-    show.print(f"scored          {counted(rows)} into {output}")
-    return {"rows": rows, "output": str(output), **({"notes": notes} if notes else {})}
-
-
-def _score_images(
     show: Any,
-    scorer: Any,
+    run: Path,
     source: tuple[str, ...],
     output: Path,
     read: Any,
@@ -113,31 +67,70 @@ def _score_images(
     force: bool,
     why: bool,
 ) -> dict[str, Any]:
-    """Score images into one file, some at a time."""
+    """Score into one file, one batch at a time, so that memory does not grow with the input."""
     from topbin.data.images.cache import bad_sentences
     from topbin.data.write import write_table
-    from topbin.job.images import image_batches
-    from topbin.store.scorer import refuse_none_left
+    from topbin.store.scorer import ColumnCoverage, read_scorer, refuse_none_left, with_scores
 
-    bad: dict[str, str] = {}
-    how = {"why": why, "bad_images": read.bad_images}
+    scorer = read_scorer(run)
+    of_images = scorer.encoder.image is not None
+    batches = _images(scorer, source, read) if of_images else _rows(show, scorer, source, read)
+    coverage, bad, done = ColumnCoverage(0), dict[str, str](), 0
 
     def scored() -> Iterator[Any]:
-        done = 0
-        for batch, root in image_batches(source, scorer.encoder, read.image_root):
-            frame, left_out = scorer.score_images(batch, root=root, **how)
-            bad.update(left_out)
-            done += len(frame)
-            if len(frame) or not left_out:
-                yield frame
-        refuse_none_left(done, bad)
+        nonlocal coverage, done
+        for batch, root in batches:
+            rated = scorer.rate(batch, why=why, bad_images=read.bad_images, root=root)
+            coverage += rated.coverage
+            bad.update(rated.bad)
+            done += len(rated.rows)
+            if len(rated.rows) or not rated.bad:
+                yield with_scores(batch.readable, rated)
+        if bad:
+            refuse_none_left(done, bad)
 
     rows = write_table(output, scored(), force=force)
-    notes = bad_sentences(bad)
+    notes = [*bad_sentences(bad), *coverage.doubts()]
     for note in notes:
         show.print(f"note            {note}")
-    show.print(f"scored          {counted(rows, 'image')} into {output}")
+    show.print(f"scored          {counted(rows, 'image' if of_images else 'row')} into {output}")
     return {"rows": rows, "output": str(output), **({"notes": notes} if notes else {})}
+
+
+def _rows(
+    show: Any, scorer: Any, source: tuple[str, ...], read: Any
+) -> Iterator[tuple[Any, str | None]]:
+    """Batches of tables; what is wrong with the files is said before the output is opened."""
+    from topbin.data.beside import attached
+    from topbin.data.table import open_table
+    from topbin.data.vectors import EMBEDDING
+
+    scorer.refuse_images(list(source))
+    beside, encoder = read.embeddings, scorer.encoder
+    needed = [name for name in encoder.columns if not (beside and name == EMBEDDING)]
+    table = open_table(
+        list(source), needed=needed, partitions=read.partitions,
+        dates=encoder.orders(read.dates), decimal=encoder.marks(read.decimal),
+    )  # fmt: skip
+    if not beside and EMBEDDING in encoder.columns and EMBEDDING not in table.types:
+        raise InputError(
+            "TB109",
+            f"the model reads a vector of each row, and {table.name} has none. Give the file of "
+            f"vectors with {named('embeddings')}, or a column of vectors that is called "
+            f'"{EMBEDDING}".',
+        )
+    for line in table.date_lines:
+        show.print(f"dates           {line}")
+    for line in table.decimal_lines:
+        show.print(f"numbers         {line}")
+    return ((batch, None) for batch in attached(table, beside))
+
+
+def _images(scorer: Any, source: tuple[str, ...], read: Any) -> Iterator[tuple[Any, str | None]]:
+    """Batches of images, each with the folder that its paths are relative to."""
+    from topbin.job.images import image_batches
+
+    return image_batches(source, scorer.encoder, read.image_root)
 
 
 def _score_in_parts(

@@ -181,10 +181,6 @@ class Features:
         """
         columns = as_columns(table)
         self.check(columns.table)
-        if self.image is not None:
-            from topbin.data.images.cache import decode_column  # loads what reads files
-
-            return decode_column(columns.table.frame[self.image.name], self.image.shape)
         if self.scaled:
             parts = [(f, columns[f.name]) for f in self.features]
             blocks = [SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts]

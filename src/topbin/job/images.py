@@ -246,13 +246,6 @@ def root_of(source: Any, given: str | None) -> str | None:
     return next(iter(folders), None)
 
 
-def located(rows: Batch, column: str, root: str | None) -> Batch:
-    """The rows with paths from here, instead of from the folder of their table."""
-    frame = rows.frame.copy(deep=False)
-    frame[column] = [path or None for path in _paths_of(rows, column, root)]
-    return replace(rows, data=frame)
-
-
 def _paths_of(rows: Batch, column: str, root: str | None) -> list[str]:
     """The paths of rows, from here; TB135 if the column holds something else."""
     check_paths(rows, column)

@@ -8,7 +8,7 @@ in order to go on after a kill.
 import hashlib
 import os
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +20,17 @@ from topbin.core.errors import InputError, option
 from topbin.core.optional import require
 from topbin.core.options import Read
 from topbin.data.batch import Batch, Part
-from topbin.data.columns import as_columns
 from topbin.data.features import Features
 from topbin.data.find import SourceLike
 from topbin.data.formats.parquet import stamp
+from topbin.data.images.cache import REFUSE
 from topbin.data.images.files import names_images
 from topbin.data.schema import Types, kinds_of
 from topbin.data.table import Table, open_table, skipped
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import Outcome, advising_to_skip, total_of
-from topbin.job.images import located
-from topbin.store.models import SUMS, reading
-from topbin.store.scorer import MODEL, POSITIVE, PROBABILITY, Told, read_scorer, refuse_scored
+from topbin.store.models import SUMS
+from topbin.store.scorer import MODEL, ColumnCoverage, Scorer, read_scorer, refuse_scored
 
 DONE = "_SUCCESS"  # as Hadoop and Spark mark a folder that is complete
 NOT_NEEDED = ("evidence_", "oof_proba_")
@@ -51,8 +50,7 @@ class Scored:
 class Job:
     """What every part needs; it is sent to each worker once."""
 
-    model: Any
-    encoder: Features
+    scorer: Scorer
     folder: Path
     key: str
     image_root: str | None = None
@@ -64,20 +62,15 @@ class Job:
         name = f"{Path(part.path).stem}-{(part.groups or (0,))[0]:05d}"
         return self.folder / f"{name}-{_hash(repr(told))[:12]}.parquet"
 
-    def score(self, batch: Batch, types: Types, path: str) -> tuple[Any, Told]:
+    def score(self, batch: Batch, types: Types, path: str) -> tuple[Any, ColumnCoverage]:
         """The batch as Arrow rows with two columns more, and what its columns told the model."""
         arrow = require("pyarrow", extra="dask", caller="topbin score --engine")
-        rows = batch.select(self.encoder.columns)
-        if self.encoder.image is not None:
-            root = self.image_root or os.path.dirname(path)
-            rows = located(rows, self.encoder.image.name, root)
-        columns = as_columns(rows)
-        features = self.encoder.encode(columns)
-        with reading("the model of the run"):
-            p = self.model.predict_proba(features)[:, 1]
-        found = batch.to_arrow(types).append_column(PROBABILITY, arrow.array(p))
-        scored = found.append_column(POSITIVE, arrow.array(p > 0.5))
-        return scored, Told.of(self.encoder, columns)
+        root = self.image_root or os.path.dirname(path)
+        rated = self.scorer.rate(batch, bad_images=REFUSE, root=root)
+        found = batch.to_arrow(types)
+        for name, values in rated.columns.items():
+            found = found.append_column(name, arrow.array(values))
+        return found, rated.coverage
 
 
 def score_files(
@@ -99,7 +92,8 @@ def score_files(
     which are otherwise TB102. `read` has what is said of dates, decimals, partitions and the folder
     of images.
     """
-    model, encoder, key = _read_lean(Path(run))
+    scorer, key = _read_lean(Path(run))
+    encoder = scorer.encoder
     if encoder.image is not None and names_images(source):
         raise InputError(
             "TB136",
@@ -113,14 +107,14 @@ def score_files(
         table = open_table(source, needed=encoder.columns, **how)
         _check_columns(table, encoder)
         parts = table.placed_parts()
-    job = Job(model, encoder, _folder(output, table), key, read.image_root)
+    job = Job(scorer, _folder(output, table), key, read.image_root)
     targets = {part: job.target(part) for part in parts}
     with write_errors(job.folder):
         job.folder.mkdir(parents=True, exist_ok=True)
     with lock(job.folder), threadpool_limits(limits=1):
         _make_room(job.folder, set(targets.values()), force=force)
         todo = [part for part in parts if not targets[part].exists()]
-        done = total_of(engine, write_part, todo, job) if todo else Outcome(Told(0))
+        done = total_of(engine, write_part, todo, job) if todo else Outcome(ColumnCoverage(0))
         with advising_to_skip(skip_bad):
             bad = _settle(done, targets, skip_bad) | table.bad.keys()
         write_text(job.folder / DONE, "", force=True)
@@ -131,12 +125,12 @@ def score_files(
     return Scored(rows, len(kept), len(parts) - len(todo), (*notes, *doubts))
 
 
-def write_part(job: Job, part: Part) -> Told:
+def write_part(job: Job, part: Part) -> ColumnCoverage:
     """Write the scores of one part to its file; return what its columns told the model."""
     target = job.target(part)
     if target.exists():
-        return Told(part.count())  # by a worker that was given up on but finished later
-    writer, told = None, Told(0)
+        return ColumnCoverage(part.count())  # by a worker that was given up on but finished later
+    writer, told = None, ColumnCoverage(0)
     parquet = require("pyarrow.parquet", extra="dask", caller="topbin score --engine")
     with new_file(target, force=True) as half:
         try:
@@ -151,14 +145,14 @@ def write_part(job: Job, part: Part) -> Told:
     return told
 
 
-def _read_lean(run: Path) -> tuple[Any, Features, str]:
-    """The model without what scoring does not need, its encoder, and a key of both."""
+def _read_lean(run: Path) -> tuple[Scorer, str]:
+    """The scorer without what scoring does not need, and a key of it."""
     scorer = read_scorer(run)
     lean = copy(scorer.model)
     for name in NOT_NEEDED:
         vars(lean).pop(name, None)
     sums = (run / MODEL / SUMS).read_text("ascii")  # just read, so it is there
-    return lean, scorer.encoder, _hash(f"{topbin.__version__}\n{sums}")
+    return replace(scorer, model=lean), _hash(f"{topbin.__version__}\n{sums}")
 
 
 def _hash(text: str) -> str:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.data.batch import Batch, as_pandas
 from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns, as_columns
-from topbin.data.features import Feature, Features
+from topbin.data.features import Features
 from topbin.data.images.cache import (
     ADVICE,
     LEAVE_OUT,
@@ -43,7 +43,7 @@ REASON = "topbin_"  # before reason_1, reason_2, reason_3
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ColumnCoverage:
     """Which columns told the model something in the rows that were read; parts add.
 
     `silent` are columns in which no row has a value that the model knows; those in `empty` have no
@@ -56,7 +56,7 @@ class Told:
     empty: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, features: Features, columns: Columns) -> "Told":
+    def of(cls, features: Features, columns: Columns) -> "ColumnCoverage":
         """What the columns of these rows tell the model."""
         empty = {f.name for f in features.features if columns[f.name].missing.all()}
         exact = (f for f in features.features if f.kind == "string" and not f.hashes)
@@ -64,12 +64,12 @@ class Told:
         rows = columns.table.rows
         return cls(rows, rows, frozenset(empty | unseen), frozenset(empty))
 
-    def __add__(self, other: "Told") -> "Told":
+    def __add__(self, other: "ColumnCoverage") -> "ColumnCoverage":
         if not (self.read and other.read):
             kept = self if self.read else other
             return replace(kept, rows=self.rows + other.rows)
         silent, empty = self.silent & other.silent, self.empty & other.empty
-        return Told(self.rows + other.rows, self.read + other.read, silent, empty)
+        return ColumnCoverage(self.rows + other.rows, self.read + other.read, silent, empty)
 
     def doubts(self) -> Iterator[str]:
         """A sentence per column that tells the model nothing."""
@@ -81,11 +81,64 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Rated:
+    """The new columns of a batch, its rows that have them, and what to know about it.
+
+    `bad` are images that cannot be read, with the reason; their rows have no score.
+    """
+
+    columns: Mapping[str, Any]
+    rows: Any
+    coverage: ColumnCoverage
+    bad: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Scorer:
     """Scores new rows of the table that a run was fitted on; `topbin.load("run1")` gives one."""
 
     model: Any
     encoder: Features
+
+    def rate(
+        self,
+        batch: Batch,
+        *,
+        why: bool = False,
+        bad_images: str = LEAVE_OUT,
+        root: str | None = None,
+    ) -> Rated:
+        """Encode, predict, two columns: p(positive) among the unlabeled, and whether it is > .5.
+
+        Frames, files, images, Dask and Spark all come here. `root` is the folder that paths of
+        images are relative to, and must stay in.
+        """
+        refuse_scored(batch.kinds, batch.name)
+        self._check_why(why)
+        X, rows, coverage, bad = self._encoded(batch, bad_images, root)
+        p, reasons = np.zeros(0), {}
+        if len(rows):
+            with reading("the model of the run"):
+                p = self.model.predict_proba(X)[:, 1]
+                reasons = self._explain(X, batch).texts() if why else {}
+        ours = {f"{REASON}{name}": texts for name, texts in reasons.items()}
+        return Rated({PROBABILITY: p, POSITIVE: p > 0.5, **ours}, rows, coverage, bad)
+
+    def _encoded(
+        self, batch: Batch, bad_images: str, root: str | None
+    ) -> tuple[Any, Any, Any, Any]:
+        """What the model reads of a batch, of which rows, and what to know about the others."""
+        self.encoder.check(batch)
+        if self.encoder.image is None:
+            columns = as_columns(batch.select(self.encoder.columns))
+            coverage = ColumnCoverage.of(self.encoder, columns)
+            return self.encoder.encode(columns), np.arange(batch.rows), coverage, {}
+        image = self.encoder.image
+        paths = paths_from(batch.frame[image.name], image.name, root)
+        done = decode_files(paths, shape=image.shape)
+        if bad_images == REFUSE:
+            refuse_bad(done.bad, ADVICE)
+        return done.images, done.kept, ColumnCoverage(batch.rows), done.bad
 
     def score(
         self,
@@ -107,65 +160,47 @@ class Scorer:
         left out with a warning, or with `bad_images="refuse"` an error. `embeddings` are vectors
         beside the rows, as in `topbin.fit`.
         """
-        if self.encoder.image is not None:
-            scored, bad = self.score_images(frame, why=why, bad_images=bad_images)
-            refuse_none_left(len(scored), bad)
-            for words in bad_sentences(bad):
-                warnings.warn(words, stacklevel=2)
-            return scored
-        scored, told = self.score_batch(frame, why=why, embeddings=embeddings)
-        for doubt in told.doubts():
-            warnings.warn(doubt, stacklevel=2)
-        return scored
-
-    def score_batch(
-        self, frame: Any, *, why: bool = False, embeddings: Any = None
-    ) -> tuple[Any, Told]:
-        """As `score`, with what the columns told the model instead of warnings."""
-        if isinstance(frame, str | os.PathLike | list | tuple):
-            self.refuse_images(frame)
-            order, mark = self.encoder.orders(None), self.encoder.marks(None)
-            how: Any = {"needed": self.encoder.columns, "dates": order, "decimal": mark}
-            frame = open_table(frame, **how).whole()
-        frame = as_column(frame)
-        table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
-        given = table.readable if isinstance(frame, Batch) else as_pandas(frame)
-        refuse_scored(table.kinds, table.name)
-        table = table if embeddings is None else attach_whole(table, embeddings)
-        columns = as_columns(table)
-        X = self.encoder.encode(columns)
-        with reading("the model of the run"):
-            p = self.model.predict_proba(X)[:, 1]
-            reasons = self._explain(X, table).texts() if why else {}
-        ours = {f"{REASON}{name}": texts for name, texts in reasons.items()}
-        scored = given.assign(**{PROBABILITY: p, POSITIVE: p > 0.5, **ours})
-        return scored, Told.of(self.encoder, columns)
-
-    def score_images(
-        self,
-        given: Any,
-        *,
-        why: bool = False,
-        bad_images: str = LEAVE_OUT,
-        root: str | None = None,
-    ) -> tuple[Any, dict[str, str]]:
-        """As `score`, also if no image is left, with the files that were left out and why.
-
-        `root` is the folder that paths of a table are relative to, and must stay in.
-        """
         check_bad(bad_images)
-        if why:
-            raise InputError("TB013", "scores of images cannot be explained; leave out why.")
+        self._check_why(why)
+        if self.encoder.image is not None and isinstance(frame, np.ndarray):
+            return self._score_array(frame)
+        table, given = self._opened(frame)
+        table = table if embeddings is None else attach_whole(table, embeddings)
+        rated = self.rate(table, why=why, bad_images=bad_images)
+        refuse_none_left(len(rated.rows), rated.bad)
+        for words in (*bad_sentences(rated.bad), *rated.coverage.doubts()):
+            warnings.warn(words, stacklevel=2)
+        return with_scores(given, rated)
+
+    def _opened(self, frame: Any) -> tuple[Batch, Any]:
+        """The rows, and how they are given back."""
+        if isinstance(frame, str | os.PathLike | list | tuple):
+            if self.encoder.image is not None:
+                frame = pd.DataFrame({self.encoder.image.name: find_images(frame)})
+            else:
+                self.refuse_images(frame)
+                order, mark = self.encoder.orders(None), self.encoder.marks(None)
+                how: Any = {"needed": self.encoder.columns, "dates": order, "decimal": mark}
+                frame = open_table(frame, **how).whole()
+        frame = as_column(frame)
+        if isinstance(frame, Batch):
+            return frame, frame.readable
+        return Batch.from_frame(frame), as_pandas(frame)
+
+    def _check_why(self, why: bool) -> None:
+        if why and self.encoder.image is not None:
+            raise InputError(
+                "TB013", f"scores of images cannot be explained; leave out {option('why')}."
+            )
+
+    def _score_array(self, pixels: Any) -> Any:
+        """Images in memory, by number."""
         assert self.encoder.image is not None
-        frame, images, bad = _image_rows(given, self.encoder.image, root)
-        if bad_images == REFUSE:
-            refuse_bad(bad, ADVICE)
-        refuse_scored(frame.columns, "the rows")
-        p = np.zeros(0)
-        if len(images):
-            with reading("the model of the run"):
-                p = self.model.predict_proba(images)[:, 1]
-        return frame.assign(**{PROBABILITY: p, POSITIVE: p > 0.5}), bad
+        names = [f"image {i + 1}" for i in range(len(pixels))]
+        with reading("the model of the run"):
+            p = self.model.predict_proba(Images.of(pixels))[:, 1] if len(pixels) else np.zeros(0)
+        frame = pd.DataFrame({self.encoder.image.name: names})
+        return frame.assign(**{PROBABILITY: p, POSITIVE: p > 0.5})
 
     def refuse_images(self, source: Any) -> None:
         """TB109 for images, if the model does not read them."""
@@ -197,21 +232,10 @@ def refuse_none_left(rows: int, bad: Mapping[str, str]) -> None:
         refuse_bad(bad, NONE_LEFT)
 
 
-def _image_rows(
-    given: Any, feature: Feature, root: str | None
-) -> tuple[Any, Images, dict[str, str]]:
-    """The rows whose images can be read, as a frame, the images, and the files that cannot."""
-    column, shape = feature.name, feature.shape
-    if isinstance(given, np.ndarray):
-        names = [f"image {i + 1}" for i in range(len(given))]
-        return pd.DataFrame({column: names}), Images.of(given), {}
-    if isinstance(given, str | os.PathLike | list | tuple):
-        given = pd.DataFrame({column: find_images(given)})
-    table = given if isinstance(given, Batch) else Batch.from_frame(given)
-    Features((feature,)).check(table)
-    paths = paths_from(table.frame[column], column, root)
-    done = decode_files(paths, shape=shape)
-    return table.take(done.kept).frame, done.images, done.bad
+def with_scores(frame: Any, rated: Rated) -> Any:
+    """The rows of a pandas frame that have a score, with the new columns."""
+    kept = frame if len(rated.rows) == len(frame) else frame.iloc[rated.rows].reset_index(drop=True)
+    return kept.assign(**rated.columns)
 
 
 def after_audit(model: Any, found: Answer) -> Any:

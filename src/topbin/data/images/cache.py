@@ -109,13 +109,6 @@ def check_bad(bad_images: str) -> None:
     look_up(bad_images, {LEAVE_OUT: 0, REFUSE: 1}, "bad_images")
 
 
-def decode_column(paths: Any, shape: tuple[int, ...]) -> Images:
-    """The images of a column of paths, one per row; TB132 if one cannot be read."""
-    done = decode_files([str(path) for path in paths], shape=shape)
-    refuse_bad(done.bad, "Fix or remove it.")
-    return done.images
-
-
 def common_shape(headers: Sequence[Header], size: int | None = None) -> tuple[int, int, int]:
     """One shape for all images: (channels, height, width).
 
