@@ -14,7 +14,16 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from crossfit_sets import CALIBRATED, CHECKED, FRESH, HELD_BACK, HELD_BACK_AGAIN, MORE, Loaded
+from crossfit_sets import (
+    CALIBRATED,
+    CHECKED,
+    FRESH,
+    HELD_BACK,
+    HELD_BACK_AGAIN,
+    MORE,
+    READ_ONCE,
+    Loaded,
+)
 from report import head, one_thread, save, table
 
 from topbin import TEDnClassifier, estimate_alpha
@@ -59,6 +68,7 @@ PARTS = {
     "held_back_default": Part(HELD_BACK, (21,), "good", 3, ALL_ALPHAS, ALL_SIZES),
     "again": Part(HELD_BACK_AGAIN, (40,), "fast", 1, ALL_ALPHAS, ALL_SIZES),
     "again_default": Part(HELD_BACK_AGAIN, (41,), "good", 3, ALL_ALPHAS, ALL_SIZES),
+    "once": Part(READ_ONCE, (50,), "fast", 1, ALL_ALPHAS, ALL_SIZES),
 }
 
 

@@ -482,3 +482,28 @@ HELD_BACK_AGAIN: dict[str, Callable[[], Loaded]] = {
     "tictactoe": lambda: raw("tic-tac-toe", lambda y: y == "positive"),
     "pima": lambda: raw("pima", lambda y: y == "tested_positive"),
 }
+
+# Named before any of them was fitted, and after the prior and the length of training were settled:
+# they are read once, and nothing is changed after that.
+READ_ONCE: dict[str, Callable[[], Loaded]] = {
+    "phone": lambda: r_column("modeldata", "wa_churn", "churn", lambda y: y == "Yes"),
+    "email": lambda: r_column("openintro", "email", "spam", lambda y: y == 1, ("time",)),
+    "caravan": lambda: r_column("ISLR", "Caravan", "Purchase", lambda y: y == "Yes"),
+    "attrition": lambda: r_column("modeldata", "attrition", "Attrition", lambda y: y == "Yes"),
+    "remote": lambda: r_column("modeldata", "stackoverflow", "Remote", lambda y: y == "Remote"),
+    "insured": lambda: r_column("AER", "NMES1988", "insurance", lambda y: y == "yes"),
+    "married": lambda: r_column("AER", "PSID7682", "married", lambda y: y == "yes", ("id",)),
+    "unionized": lambda: r_column("Ecdat", "Males", "union", lambda y: y == "yes", ("nr",)),
+    "bypass": lambda: r_column("COUNT", "azpro", "procedure", lambda y: y == 1),
+    "working": lambda: r_column(
+        "wooldridge", "cps91", "inlf", lambda y: y == 1, ("hours", "earns", "hrwage", "lwage")
+    ),
+    "religion": lambda: r_column("carData", "WVS", "religion", lambda y: y == "yes"),
+    "rotterdam": lambda: r_column(
+        "survival", "rotterdam", "death", lambda y: y == 1, ("pid", "dtime", "rtime", "recur")
+    ),
+    "medpar": lambda: r_column("COUNT", "medpar", "died", lambda y: y == 1, ("provnum", "los")),
+    "titanic": lambda: r_column("carData", "TitanicSurvival", "survived", lambda y: y == "yes"),
+    "callback": lambda: r_column("openintro", "resume", "received_callback", lambda y: y == 1),
+    "lending": lambda: r_column("modeldata", "lending_club", "Class", lambda y: y == "bad"),
+}
