@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test coverage lint docs bench clean
+.PHONY: demo check test coverage lint docs bench clean
 
 demo: $(VENV)/.plain
 	$(BIN)/topbin demo --output demo
@@ -14,6 +14,12 @@ test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
 test: $(VENV)/.dev lint
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# For the inner loop: style, types, rooms, values, formulas and options, in under a minute.
+check: export OMP_NUM_THREADS := 1
+check: export OPENBLAS_NUM_THREADS := 1
+check: $(VENV)/.dev lint
+	$(BIN)/pytest -q -n 2 -m "not slow" src/topbin/core src/topbin/mpe tests/core tests/mpe tests/contract
 
 # The same tests, and which lines they reach: at least 95 %. Watching them costs time: 42 CPU seconds
 # instead of 30 for tests/mpe and tests/core.

@@ -18,7 +18,7 @@ from multiprocessing import Pool
 from pathlib import Path
 
 import numpy as np
-from crossfit_sets import CALIBRATED, CHECKED, FRESH, HELD_BACK, HELD_BACK_AGAIN
+from crossfit_sets import CALIBRATED, CHECKED, FRESH, HELD_BACK, HELD_BACK_AGAIN, READ_ONCE
 from report import RESULTS, head, one_thread, save, table
 from scipy.stats import rankdata
 
@@ -40,7 +40,9 @@ def fits(folder: Path) -> Iterator[tuple[str, Path]]:
     """The kind of every fit that is judged, and its file."""
     for file in sorted((folder / "fast").glob("*[0-9].npz")):
         name, _, _, _, seed = file.stem.rsplit("-", 4)
-        if name in HELD_BACK_AGAIN:
+        if name in READ_ONCE:
+            yield "read once, fast", file
+        elif name in HELD_BACK_AGAIN:
             yield "fresh, fast", file
         elif name in HELD_BACK:
             yield "held back, fast", file
@@ -406,6 +408,7 @@ def main() -> None:
     )
     text += INTRODUCTION
     kinds = {
+        "read once, fast": "Sixteen data sets that were read once: the fast plan",
         "fresh, fast": "Sixteen fresh data sets: the fast plan",
         "fresh, default": "The same data sets: the default plan, one cell in three",
         "held back, fast": "Sixteen data sets held back: the fast plan",
@@ -439,16 +442,26 @@ INTRODUCTION = (
     "were covered, and most misses were at α = 0, so the share of simulations in which α is 0 or "
     "1 was raised from 4 to 9 %. That was the only change after they were read, besides one that "
     "was tried and taken back (fewer hard negatives: .942 instead of .950).\n\n"
-    "**What is missed.** At α ≤ .1 the error is .6 of BBE's on the fresh and the held-back sets, "
-    "not .5 (on the thirty-eight it is .38): where classes hardly part (happy, covid, fertility, "
-    "flights) no method knows α. Lower ends miss more often than 3.5 %, nearly all at α = 0 and "
-    ".01. Intervals are wider than those of 0.2, which covered .67 of the fresh fits, and where "
-    "AUC ≥ .99 width/α is .61 to 1.3, not .5. Worse than BBE by more than .015 are mnist_49 "
-    "(.026), spambase (.018) and tictactoe (.038, three fits): classes that part well, with large "
-    "α. On the UCI tables the error is larger than BBE's at α = .3, .5 and .9. The claimed "
-    "precision of lists errs by .10 on the thirty-eight sets, but by .24 on the others (BBE's by "
-    ".16 and .40). Two kinds of positives, half easy and half hard, still give an α that is .04 "
-    "too low, and heavy tails a lower end that is too high at α ≤ .1.\n\n"
+    "Then the prior was changed for scores that users bring (more drawn curves, and a fifth with "
+    "classes that are fully apart), because their intervals missed too often where classes part, "
+    "and training was made five times as long. This was chosen on score families and the thirty-eight "
+    "data sets (error .055 instead of .056, covers .970 instead of .959). Last, sixteen data sets "
+    "were named, fitted and *read once*; nothing was changed after that. The other groups had been "
+    "read up to four times, so their figures are slightly optimistic.\n\n"
+    "**What is missed.** Of the fits that were read once .884 are covered, not .94 (0.2: .585): "
+    "11.6 % of the lower ends are too high and none of the upper ends is too low. Most of these "
+    "misses are in `working`, whose family income tells who earns, and `medpar`, where classes "
+    "hardly part; `married` and `unionized` are panels whose rows belong together, which nobody "
+    "told the fit. At α ≤ .1 the error is .59 to .65 of BBE's on the three groups, not .5 (on the "
+    "thirty-eight it is .38): where classes hardly part no method knows α. Intervals are wider "
+    "than those of 0.2, and where AUC ≥ .99 width/α is .75 to 1.2, not .5. Worse than BBE by more "
+    "than .015 are data sets whose classes part well, with large α (see the tables). On the UCI "
+    "tables the error is larger than BBE's at α = .3, .5 and .9. The claimed precision of lists "
+    "errs by .10 on the thirty-eight sets, by .16 to .26 on the next two groups and by .21 to .35 "
+    "on those read once (BBE's by .15, .24 to .44 and .32 to .52). Two kinds of positives, half "
+    "easy and half hard, still give an α that is .03 too low, heavy tails a lower end that is too high "
+    "at α ≤ .1, and two hundred thousand positives of Beta scores upper ends that are too low by "
+    ".002.\n\n"
 )
 FAMILY_WORDS = (
     "Scores that a user brings: independent rows, no cross-fit. Where negatives are wider than "

@@ -169,7 +169,10 @@ class Prior:
     alpha: np.ndarray  # of the fit that has this curve
     n_p: np.ndarray
     drawn: np.ndarray
-    share_drawn: float = 0.25
+    # Of scores that users bring, and of cross-fitted ones: the former can overlap in any way, the
+    # latter as those of the data sets.
+    share_drawn: tuple[float, float] = (0.6, 0.25)
+    apart: float = 0.2  # of scores that users bring: no negative scores as high as any positive
     near: tuple[float, float] = (0.8, 0.8)  # how alike fits are, in logits of α and in log n_p
     tied: float = 1.0
     warp: float = 0.12
@@ -196,7 +199,9 @@ class Prior:
     def pool(self) -> np.ndarray:
         return np.concatenate([self.curves, self.drawn])
 
-    def draw_curves(self, alpha: np.ndarray, n: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def draw_curves(
+        self, alpha: np.ndarray, n: np.ndarray, brought: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
         """Numbers of curves: every data set is as likely as any other.
 
         Of its fits, those with a similar α and a similar number of positives are more likely,
@@ -205,7 +210,7 @@ class Prior:
         found = len(self.curves) + rng.integers(0, len(self.drawn), alpha.size)
         free = rng.random(alpha.size) >= self.tied
         sets = rng.integers(0, len(self.by_set), alpha.size)
-        real = rng.random(alpha.size) >= self.share_drawn
+        real = rng.random(alpha.size) >= np.where(brought, *self.share_drawn)
         for number, own in enumerate(self.by_set):
             rows = np.flatnonzero((sets == number) & real)
             off = (logit(alpha[rows])[:, None] - logit(self.alpha[own])) / self.near[0]
@@ -228,7 +233,9 @@ class Prior:
         share = ranks_read(rows[:, None]) / rows[:, None]
         t = np.cumsum(rng.gamma(np.maximum(np.diff(n[:, None] * share, prepend=0), 1e-9)), axis=1)
         t /= t[:, -1:] + rng.gamma(np.ones((size, 1)))  # true shares at the sampled ranks
-        own = self.pool[self.draw_curves(alpha, n, rng)]
+        brought = spread == 1
+        own = self.pool[self.draw_curves(alpha, n, brought, rng)]
+        own = own * ~(brought & (rng.random(size) < self.apart))[:, None]
         h = _along(own, t ** np.exp(rng.normal(0, self.warp, (size, 1))))
         # Unlabeled positives train models as negatives do, so those that are held out score lower.
         lower = self.lower * (1 - 2 * alpha) + rng.normal(0, self.uneven, size)
@@ -309,7 +316,7 @@ def logit_of(alpha: np.ndarray, m: np.ndarray) -> np.ndarray:
 
 
 def train(
-    prior: Prior, *, rounds: int = 12, size: int = 200_000, passes: int = 2, hidden: int = 136,
+    prior: Prior, *, rounds: int = 60, size: int = 200_000, passes: int = 2, hidden: int = 136,
     batch: int = 2048, seed: int = 0, tell: bool = True,
 ) -> OverlapNet:  # fmt: skip
     """Learn quantiles by the pinball loss, from new simulations in each round."""

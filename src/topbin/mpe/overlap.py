@@ -4,9 +4,9 @@ With t the share of the positives above a cut and H(t) that of the negatives, a 
 α·t + (1 − α)·H(t) of the unlabeled rows is above it. Counts alone cannot tell α from H, so every
 estimator assumes something about H. BBE assumes that H is 0 for some t, a pure top bin. Here H is
 drawn from a prior: the overlap of dozens of real data sets, cross-fitted, and curves between them.
-α, H and counts were simulated two million times, and a small net learned the quantiles of α given
-the counts (neural posterior estimation; Papamakarios & Murray, NeurIPS 2016). Only its weights are
-needed here; bench/scripts/train_overlap.py makes them again.
+α, H and counts were simulated twelve million times, and a small net learned the quantiles of α
+given the counts (neural posterior estimation; Papamakarios & Murray, NeurIPS 2016). Only its
+weights are needed here; bench/scripts/train_overlap.py makes them again.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ SPREADS = (1.0, SPREAD)  # rows per independent row; of cross-fitted ones
 # Quantiles nearer to 0 or 1 than half a row are 0 or 1.
 HALF_A_ROW, NEAR_END = 0.5, 2e-5
 WEIGHTS = "overlap.npz"
-SHA256 = "b356dbaa9406490aebecdb23a8a97f94ca462a7e1ad5f6bd0ed0b0965d115663"
+SHA256 = "a9287d19829035e2d85ceeea665fb6967e333e05dad48c9e859866cdad549373"
 MIDDLE = LEVELS.index(0.5)
 NEAR_ONE = float(np.log(0.998))
 LIKELY = [LEVELS.index(level) for level in (0.025, 0.2, 0.5, 0.8, 0.975)]
@@ -93,11 +93,16 @@ def alpha_posterior(
     own = _read(net, tails, sizes, 1.0)
     if gamma == 1:
         return AlphaPosterior(own)
-    # A share of labeled positives varies, as a share of hidden ones, up to Γ times as much.
-    fewer = sizes._replace(n_p=max(SIZES_P[0], sizes.n_p / gamma))
-    most, plain, least = (_read(net, tails, fewer, g) for g in (gamma, 1.0, 1 / gamma))
+    # A share of labeled positives varies, as a share of hidden ones, up to Γ times as much, so its
+    # variance up to Γ² times. The worst cases of all cuts at once are no curve that classes can
+    # have, so they are also read as cross-fitted scores, of whose curves the net is less sure.
+    fewer = sizes._replace(n_p=max(SIZES_P[0], sizes.n_p / gamma**2))
+    both = [fewer, fewer._replace(spread=SPREADS[1])]
     # Also those of Γ = 1, because a net need not widen where it reads of fewer rows.
-    low, high = map(min, own, most, plain), map(max, own, least, plain)
+    most, plain, least = (
+        [_read(net, tails, one, g) for one in both] for g in (gamma, 1.0, 1 / gamma)
+    )
+    low, high = map(min, own, *most, *plain), map(max, own, *least, *plain)
     return AlphaPosterior((*[*low][:MIDDLE], own[MIDDLE], *[*high][MIDDLE + 1 :]))
 
 
