@@ -241,8 +241,11 @@ def options_page(known: Sequence[Option]) -> str:
         for each in known:
             if TITLES[each.place] == title:
                 flag = "SOURCE" if each.name == "source" else f"--{each.name.replace('_', '-')}"
-                default = "" if each.default in (None, (), False) else f"`{each.default}`"
+                is_plain = each.default is None or each.default in ((), False)
+                default = "" if is_plain and each.name != "seed" else f"`{each.default}`"
                 python = IN_PYTHON[each.place].format(name=each.name)
+                if each.name in ("source", "unlabeled"):
+                    python = "the first argument of `tb.fit`"
                 cells = f"`{flag}`", python, each.rule, default, each.help
                 parts[-1] += f"| {' | '.join(cells)} |\n"
     return "\n".join(parts)

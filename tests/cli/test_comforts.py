@@ -1,7 +1,6 @@
 """Small comforts: a dry run, weights, completion, other demo data, pictures and reprs."""
 
 import json
-from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,8 +14,6 @@ import topbin as tb
 from topbin.cli import VERBS, main
 from topbin.cli.demo import DATA, hide_labels
 from topbin.data import open_table
-from topbin.job.result import summarize
-from topbin.store.runs import read_result
 
 
 def claims(n=240):
@@ -159,13 +156,3 @@ def test_reprs_fit_on_a_line(fitted, made):
     for value in shown:
         assert "\n" not in repr(value)
         assert len(repr(value)) <= 160
-
-
-def test_a_careful_interval_that_is_wider_says_why_it_counts(made):
-    folder, _ = made
-    stored = read_result(folder / "run")
-    low, high = stored.estimate.interval
-    for ends, is_wider in (((low, high), False), ((low, low + (high - low) / 2), True)):
-        changed = replace(stored, first=replace(stored.first, interval=ends))
-        said = "refined         the interval is wider than the first one was" in summarize(changed)
-        assert said == is_wider

@@ -75,11 +75,11 @@ def test_three_values_show_counts_and_the_likely_reading():
     with pytest.raises(InputError, match="TB002") as caught:
         read_labels(s)
     assert "'yes' (4), 'no' (3), blank (2)" in caught.value.message
-    assert "positive='yes' negative='no'   (blank = unlabeled)" in caught.value.message
+    assert "positive='yes', negative='no'   (blank = unlabeled)" in caught.value.message
 
 
 def test_three_numbers_suggest_one_and_minus_one():
-    with pytest.raises(InputError, match=r"positive=1 negative=-1   \(0 = unlabeled\)"):
+    with pytest.raises(InputError, match=r"positive=1, negative=-1   \(0 = unlabeled\)"):
         read_labels([1, 0, -1])
 
 

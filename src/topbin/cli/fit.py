@@ -2,7 +2,6 @@
 
 import shlex
 import tomllib
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from topbin.core.errors import InputError
 from topbin.core.errors import option as named
 from topbin.core.figures import counted, figure
 from topbin.core.memory import keep_freed_memory
+from topbin.engines.engine import ENGINES
 
 RULE = "name a table and its --label, or --positives and --unlabeled"
 SHOWN = 3  # names of files in a message
@@ -88,7 +88,7 @@ def fit(
         return write_json(told) if as_json else None
     is_new = _work(show, output, request, options, force=force, resume=resume)
     from topbin.job.result import summarize
-    from topbin.store.runs import read_result
+    from topbin.store.runs import SCHEMA, read_result
 
     found = read_result(output)
     show.print(summarize(found))
@@ -97,7 +97,7 @@ def fit(
     said = "wrote           " if is_new else "left as it was  "
     show.print(f"{said}{output}/report.html and {output}/candidates.csv")
     if as_json:
-        write_json(found.to_dict())
+        write_json({"schema": SCHEMA, **found.to_dict()})
     low = (found.estimate.interval or (found.estimate.alpha,))[0]
     if max_alpha is not None and low > max_alpha:
         show.print(f"threshold       the interval begins at {figure(low)}, above {max_alpha:g}")
@@ -113,13 +113,15 @@ def _request(source: tuple[str, ...], config: Path | None, options: dict[str, An
     own = given(options)
     if source:
         own["source"] = list(source)
-    if not (config and not own.keys() & {"source", "label", "positives", "unlabeled"}):
-        if own.get("positives") and len(source) == 1 and not own.keys() & {"unlabeled", "label"}:
-            own["unlabeled"] = own.pop("source")  # as in Python: fit(rest, positives=known)
-        both = {name: asked.get(name, ()) for name in ("source", "label", "positives", "unlabeled")}
-        _check_named(**{**both, **own} | {"source": own.get("source", both["source"])})
+    if own.get("positives") and len(source) == 1 and not own.keys() & {"unlabeled", "label"}:
+        own["unlabeled"] = own.pop("source")  # as in Python: fit(rest, positives=known)
     request = read_request({**asked, **own})
+    _check_named(request.rows)
     refuse_same(request.rows)
+    if request.budget.engine not in (None, *ENGINES):
+        known = ", ".join(ENGINES)
+        message = f"{named('engine')} must be one of {known}; got {request.budget.engine!r}."
+        raise InputError("TB008", message)
     return request
 
 
@@ -127,7 +129,7 @@ def _read_config(path: Path, *, has_sql: bool) -> dict[str, Any]:
     """The settings of a file; a query in it is not run, unless it is given again."""
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError("TB008", f'"{path}" cannot be read as TOML: {error}.') from error
     if "sql" in settings and not has_sql:
         raise InputError(
@@ -138,14 +140,10 @@ def _read_config(path: Path, *, has_sql: bool) -> dict[str, Any]:
     return settings
 
 
-def _check_named(
-    source: Sequence[str] = (),
-    label: str = "",
-    positives: Sequence[str] = (),
-    unlabeled: Sequence[str] = (),
-    **_: Any,
-) -> None:
+def _check_named(rows: Any) -> None:
     """Refuse rows that are not named in one of the two ways; say what was seen instead."""
+    source, label = rows.source or (), rows.label
+    positives, unlabeled = rows.positives or (), rows.unlabeled or ()
     values = {"label": [label] if label else [], "positives": positives, "unlabeled": unlabeled}
     for name, value in values.items():
         for one in value:
@@ -176,7 +174,7 @@ def _work(show: Any, output: Path, request: Any, options: dict[str, Any], **how:
 
     if not how["resume"]:
         check_room(output, force=how["force"])  # before a pass over large files
-    with open_engine(options) as engine, ExitStack() as held:
+    with open_engine(options, request) as engine, ExitStack() as held:
         data, run = _read(show, output, request, engine, held, how)
         if finished(run, data):
             show.print("kept            everything: the run was complete")
@@ -220,7 +218,7 @@ def _rehearse(show: Any, request: Any, options: dict[str, Any]) -> dict[str, Any
     from topbin.job.progress import in_words
     from topbin.store.answer import plain
 
-    with open_engine(options) as engine:
+    with open_engine(options, request) as engine:
         data = prepare(request, engine=engine)
     lines, seconds = data.lines(), foresee(data)
     rows = f"{counted(data.labels.n_p, 'positive')}, {data.n_u:,} unlabeled"

@@ -21,11 +21,11 @@ def inspect(folder: Path, as_json: bool) -> None:
       topbin inspect run1/model --json
     """  # fmt: skip
     from topbin.store.models import inspect_model
-    from topbin.store.runs import RESULT, SETTINGS, read_result
+    from topbin.store.runs import RESULT, SCHEMA, SETTINGS, read_result
 
     if any(os.path.exists(folder / name) for name in (RESULT, SETTINGS)):
         found = read_result(folder)
-        told, lines = found.to_dict(), _run_lines(found)
+        told, lines = {"schema": SCHEMA, **found.to_dict()}, _run_lines(found)
     else:
         told = inspect_model(folder)
         lines = _model_lines(told)

@@ -38,7 +38,7 @@ def click_option(each: Option, *, is_usual: bool = True) -> Callable[[Command], 
     """An option of the command; None stands for one that was not given."""
     about: dict[str, Any] = {"help": each.help, "metavar": each.metavar, "default": None}
     plain = each.plain
-    if each.default not in (None, (), False):
+    if (each.default is not None and each.default not in ((), False)) or each.name == "seed":
         about["help"] += f"  [default: {each.default}]"
     if plain is bool:
         about["is_flag"] = True
@@ -92,7 +92,7 @@ def engine_options(
     return add
 
 
-def open_engine(values: Mapping[str, Any]) -> AbstractContextManager[Any]:
-    """The engine that the options name, `local` if they name none."""
-    name = values["engine"] or "local"
+def open_engine(values: Mapping[str, Any], request: Any = None) -> AbstractContextManager[Any]:
+    """The engine that the options name, or the request; `local` if they name none."""
+    name = values["engine"] or (request and request.budget.engine) or "local"
     return open_by_name(name, values.get(ENGINES[name].option or ""))

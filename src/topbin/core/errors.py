@@ -8,18 +8,27 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-OPEN, GIVEN, CLOSE = "\ue000", "\ue001", "\ue002"  # around an option in a message; no text has them
+OPEN, GIVEN, CLOSE = "\ue000", "\ue001", "\ue002"  # around an option in a message
+NEXT = "\ue003"  # between two options that are to be given together
+NO_MARKS = dict.fromkeys(map(ord, OPEN + GIVEN + CLOSE + NEXT))
 
 
 def option(name: str, value: Any = None) -> str:
-    """An option in the message of an error, perhaps with a value to give it.
+    """An option in the message of an error, perhaps with a value to give it; True: as a flag.
 
     >>> error = InputError("TB008", f"leave out {option('group')}, or say {option('positive', 1)}.")
     >>> error.message, error.in_command
     ('leave out group=, or say positive=1.', 'leave out --group, or say --positive 1.')
     """
-    as_given = "" if value is None else f"{GIVEN}{value!r}{GIVEN}{value}"
-    return f"{OPEN}{name}{as_given}{CLOSE}"
+    if value is None:
+        return f"{OPEN}{name}{CLOSE}"
+    words = ("True", "") if value is True else (repr(value), shlex.quote(str(value)))
+    return f"{OPEN}{name}{GIVEN}{GIVEN.join(map(unmarked, words))}{CLOSE}"
+
+
+def unmarked(text: str) -> str:
+    """Text without the characters that mark options."""
+    return text.translate(NO_MARKS)
 
 
 class TopbinError(Exception):
@@ -34,13 +43,13 @@ class TopbinError(Exception):
 
     def __init__(self, code: str, told: str) -> None:
         self.code, self.told = code, told
-        self.message = _shown(told, _in_python)
+        self.message = _shown(told.replace(NEXT, ", "), _in_python)
         super().__init__(f"{code} {self.message}")
 
     @property
     def in_command(self) -> str:
         """The message with options as the command has them."""
-        return _shown(self.told, _in_command)
+        return _shown(self.told.replace(NEXT, " "), _in_command)
 
     def __reduce__(self) -> tuple[type["TopbinError"], tuple[str, str]]:
         # Errors cross process borders in parallel folds; the default would lose one argument.
@@ -48,13 +57,15 @@ class TopbinError(Exception):
 
 
 def _shown(told: str, style: Callable[..., str]) -> str:
-    """The message with its options in this style."""
+    """The message with its options in this style; marks that are not ours are removed."""
     first, *others = told.split(OPEN)
     shown = [first]
     for part in others:
-        marked, _, rest = part.partition(CLOSE)
-        shown += [style(*marked.split(GIVEN)), rest]
-    return "".join(shown)
+        marked, is_closed, rest = part.partition(CLOSE)
+        fields = marked.split(GIVEN)
+        is_ours = is_closed and len(fields) in (1, 3)
+        shown += [style(*fields), rest] if is_ours else [part]
+    return unmarked("".join(shown))
 
 
 def _in_python(name: str, value: str = "", _: str = "") -> str:
@@ -62,8 +73,7 @@ def _in_python(name: str, value: str = "", _: str = "") -> str:
 
 
 def _in_command(name: str, _: str = "", value: str = "") -> str:
-    flag = f"--{name.replace('_', '-')}"
-    return flag if value in ("", "True") else f"{flag} {shlex.quote(value)}"
+    return f"--{name.replace('_', '-')}{' ' * bool(value)}{value}"
 
 
 class InputError(TopbinError, ValueError):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topbin.core.checks import unmasked
-from topbin.core.errors import InputError, option
+from topbin.core.errors import NEXT, InputError, option
 
 Mask = NDArray[np.bool_]
 SHOWN = 8
@@ -333,12 +333,17 @@ def _advice(values: list[Any]) -> str:
     named = [value for value in values if value is not None]
     if len(named) > GUESSED or str(named[0]).lower() not in LOOKS_POSITIVE:
         return f"Say which value it is: {option('positive')}"
-    guess, rest = f"Likely: {option('positive', named[0])}", values[1:]
+    guess, rest = f"Likely: {option('positive', _as_value(named[0]))}", values[1:]
     # A 0 beside a third value may also mean "unknown", so it is not taken for a negative.
     if len(values) > 2 and str(named[1]).lower() in LOOKS_NEGATIVE:
-        guess, rest = f"{guess} {option('negative', named[1])}", values[2:]
+        guess, rest = f"{guess}{NEXT}{option('negative', _as_value(named[1]))}", values[2:]
     unlabeled = f"   ({', '.join(map(_show, rest))} = unlabeled)" if len(values) > 2 else ""
     return guess + unlabeled
+
+
+def _as_value(value: Any) -> Any:
+    """A truth value as text: as it is, it would stand for a flag."""
+    return str(value) if isinstance(value, bool) else value
 
 
 def _table(counts: Mapping[Any, int]) -> str:

@@ -111,6 +111,8 @@ class Option:
             return [value] if isinstance(value, str) else list(value)
         if self.kind == tuple[float, ...]:
             return _numbers(value)
+        if self.name in ("positive", "negative") and isinstance(value, bool | int | float):
+            return str(value)  # a file says it as it likes
         return value
 
     def stored(self, value: Any) -> Any:
@@ -371,7 +373,17 @@ class Request:
     certainty: Certainty = Certainty()
 
     def __post_init__(self) -> None:
+        for place, kind in PLACES.items():
+            if not isinstance(given := getattr(self, place), kind):
+                raise InputError(
+                    "TB008",
+                    f"{option(place)} takes a topbin.{kind.__name__}; got {given!r:.80}.",
+                )
         self._check_labeling()
+        if self.read.sql is not None and self.rows.positives is not None:
+            raise InputError(
+                "TB008", f"{option('sql')} reads one table; leave out {option('positives')}."
+            )
         if self.read.sql is not None and self.budget.rows is not None:
             raise InputError(
                 "TB008",
@@ -400,12 +412,12 @@ class Request:
                 f"{option('min_precision')} needs an interval, and {option('labeled_by')} gives "
                 "none; leave one out.",
             )
-        others = {"id": self.rows.id, "weight": self.read.weight, "group": self.rows.group}
-        others |= {"time": self.read.time, **{name: name for name in self.rows.drop}}
+        others = [("id", self.rows.id), ("weight", self.read.weight), ("group", self.rows.group)]
+        others += [("time", self.read.time), *(("drop", name) for name in self.rows.drop)]
         for name in named:
-            for other, value in others.items():
+            for other, value in others:
                 if value == name:
-                    taken = option("drop" if other in self.rows.drop else other)
+                    taken = option(other)
                     raise InputError(
                         "TB008",
                         f'{option("labeled_by")} and {taken} both name "{name}": a column that '

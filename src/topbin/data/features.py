@@ -181,6 +181,7 @@ class Features:
         """
         columns = as_columns(table)
         self.check(columns.table)
+        assert self.image is None  # images are decoded, not encoded
         if self.scaled:
             parts = [(f, columns[f.name]) for f in self.features]
             blocks = [SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts]

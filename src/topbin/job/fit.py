@@ -4,7 +4,7 @@ In memory simply means that the sample is everything: then nothing is left to co
 """
 
 from collections.abc import Callable, Container, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Literal
@@ -24,7 +24,7 @@ from topbin.core.options import (
     Rows,
 )
 from topbin.data.images.rows import Images
-from topbin.engines.engine import Engine
+from topbin.engines.engine import Engine, open_engine
 from topbin.engines.local import Local
 from topbin.evaluate.sensitivity import GAMMAS, Sensitivity, sensitivity
 from topbin.job.choice import Choice, choose_model
@@ -131,11 +131,17 @@ def fit(
         listing=candidates if isinstance(candidates, Listing) else Listing(candidates=candidates),
         certainty=Certainty(confidence=confidence, seed=seed),
     )  # fmt: skip
-    asked, engine = request.budget, request.budget.engine
-    with _listeners(asked.on_event, asked.verbose) as heard:
-        data = prepare(request, engine=engine, tell=_decoding(heard))
-    with _listeners(asked.on_event, asked.verbose) as heard:
-        return fit_prepared(data, engine=engine, memory=asked.memory, heard=heard)
+    asked = request.budget
+    with _engine_of(asked.engine) as engine:
+        with _listeners(asked.on_event, asked.verbose) as heard:
+            data = prepare(request, engine=engine, tell=_decoding(heard))
+        with _listeners(asked.on_event, asked.verbose) as heard:
+            return fit_prepared(data, engine=engine, memory=asked.memory, heard=heard)
+
+
+def _engine_of(engine: Any) -> AbstractContextManager[Engine | None]:
+    """The engine of a budget: one that is open, or the name of one."""
+    return open_engine(engine) if isinstance(engine, str) else nullcontext(engine)
 
 
 def _decoding(heard: Sequence[Callable[[Event], object]]) -> Callable[[int, int], None]:

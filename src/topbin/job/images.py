@@ -73,7 +73,8 @@ class Sources:
 
 
 def check_folders(request: Request) -> None:
-    """Refuse a folder without files, before anything is written or removed."""
+    """Refuse what cannot be done, and a folder without files, before anything is removed."""
+    _refuse_others(request)
     if request.read.image is None:
         for given in (request.rows.main, request.rows.positives):
             if given is not None:

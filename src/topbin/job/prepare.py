@@ -104,14 +104,18 @@ class Prepared:
     @property
     def stored_request(self) -> Request:
         """What was asked for, as run.toml has it; rows that are in no file have a name too."""
-        rows, names = self.request.rows, self.request.settings()
+        rows, names, budget = self.request.rows, self.request.settings(), self.request.budget
+        is_image = isinstance(self.X, Images)
+        own_name = ["an array of images" if is_image else self.table.name]
         if rows.positives is None:
-            own: Any = {"source": names.get("source", [self.table.name])}
+            own: Any = {"source": names.get("source", own_name)}
         else:
-            nameless = ["an array of images" if isinstance(self.X, Images) else "a frame"]
+            nameless = own_name if is_image else ["a frame"]
             own = {"positives": names.get("positives", nameless)}
-            own["unlabeled"] = names.get("unlabeled", [self.table.name])
-        return replace(self.request, rows=replace(rows, **own))
+            own["unlabeled"] = names.get("unlabeled", own_name)
+        if "engine" not in names:  # an object of Python, which no file can hold
+            budget = replace(budget, sample=budget.rows)
+        return replace(self.request, rows=replace(rows, **own), budget=budget)
 
     @property
     def sources(self) -> list[str]:

@@ -28,14 +28,12 @@ from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
 from topbin.learn.crossfit import Chain
 from topbin.learn.explain import Explanation, explain_held_out
-from topbin.learn.labeling.subtypes import ASSUMES as BY_SUBTYPE
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.select import Floats, RowNumbers
 from topbin.store.answer import Answer, Candidates, Case, Importance, ModelName
 from topbin.store.models import versions_of
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
-WIDER = 1.05  # by less, nobody would notice
 NO_INTERVAL = "min_precision needs an interval, and this estimate has none; ask for n rows instead."
 PICTURE_ROWS = 100  # of either kind, from which it is read how much each column matters
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
@@ -338,7 +336,7 @@ def summarize(found: Answer, read: Sequence[str] = ()) -> str:
     lines = audit_lines(found)
     lines += [f"stopped early   {found.stopped}; best so far:"] if found.stopped else []
     lines.append(estimate.summary(n_u=found.data.n_u, negatives=found.data.n_n))
-    lines += [*_wider_than_first(found), f"agreement       {found.agreement}", *read]
+    lines += [f"agreement       {found.agreement}", *read]
     lines += () if found.labeling is None else found.labeling.lines
     ends = listed.precision, listed.precision_low, listed.precision_high
     told = f"{listed.why}; {what_to_expect(estimate, *ends)}"
@@ -350,23 +348,6 @@ def summarize(found: Answer, read: Sequence[str] = ()) -> str:
     if found.audit is None:
         lines.append("to be sure      label a random sample: topbin audit")
     return "\n".join(lines)
-
-
-def _wider_than_first(found: Answer) -> list[str]:
-    """What to make of a careful interval that is wider than the first one was.
-
-    The rule for which one to use is fixed before either is seen: see
-    bench/results/first_and_careful.md. Intervals that do not mean the same are not compared.
-    """
-    first, careful = found.first.interval, found.estimate.interval
-    by_subtype = found.estimate.interval_assumes == BY_SUBTYPE
-    if by_subtype or found.first.method != found.estimate.method:
-        return []
-    if first is None or careful is None or np.ptp(careful) <= WIDER * np.ptp(first):
-        return []
-    told = f"is wider than the first one was, {_ends(first)}"
-    why = "use it anyway: the narrower of two intervals of the same rows misses more often"
-    return [f"refined         the interval {told}; {why}"]
 
 
 def audit_lines(found: Answer) -> list[str]:

@@ -58,7 +58,8 @@ class Job:
     def target(self, part: Part) -> Path:
         """Where the scores of a part belong."""
         marks = getattr(part, "marks", {})  # numbers with commas, which an option may read
-        told = (self.key, part.path, *stamp(part.path), part.groups, *sorted(marks.items()))
+        root = () if self.image_root is None else (self.image_root,)
+        told = (self.key, part.path, *stamp(part.path), part.groups, *sorted(marks.items()), *root)
         name = f"{Path(part.path).stem}-{(part.groups or (0,))[0]:05d}"
         return self.folder / f"{name}-{_hash(repr(told))[:12]}.parquet"
 
@@ -107,7 +108,8 @@ def score_files(
         table = open_table(source, needed=encoder.columns, **how)
         _check_columns(table, encoder)
         parts = table.placed_parts()
-    job = Job(scorer, _folder(output, table), key, read.image_root)
+    root = None if read.image_root is None else os.path.abspath(read.image_root)
+    job = Job(scorer, _folder(output, table), key, root)
     targets = {part: job.target(part) for part in parts}
     with write_errors(job.folder):
         job.folder.mkdir(parents=True, exist_ok=True)

@@ -57,7 +57,7 @@ def review_app(review: Any, token: str) -> Any:
             # Beside the event loop, so that a slow answer to one page does not stop the others.
             found = await threads.run_in_threadpool(handlers[request.method, name], asked)
         except TopbinError as error:
-            found, status = {"error": str(error)}, 422
+            found, status = {"error": f"{error.code} {error.in_command}"}, 422
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             found, status = {"error": f"the request was not understood: {error!r}"}, 400
         return responses.JSONResponse(found, status, HEADERS)

@@ -144,6 +144,9 @@ class LabelingFound:
     low: float | None = None
     mean: float | None = None
     high: float | None = None
+    alpha: float | None = None
+    rounds: int | None = None
+    converged: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

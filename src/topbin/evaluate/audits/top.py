@@ -8,8 +8,10 @@ positives to be like the others, as the estimate does: biased labels cannot show
 
 from dataclasses import dataclass, field
 from math import exp, hypot, inf, log
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from topbin.core.checks import Scores, check_fraction
 from topbin.core.errors import InputError
@@ -33,12 +35,12 @@ class TopBin:
     """
 
     cut: float
-    above_u: int
-    n_u: int
-    above_p: int
-    n_p: int
-    worth_u: float = field(default=1.0, repr=False)
-    worth_p: float = field(default=1.0, repr=False)
+    above_u: Annotated[int, Meta(ge=0)]
+    n_u: Annotated[int, Meta(ge=1)]
+    above_p: Annotated[int, Meta(ge=0)]
+    n_p: Annotated[int, Meta(ge=1)]
+    worth_u: Annotated[float, Meta(gt=0, le=1)] = field(default=1.0, repr=False)
+    worth_p: Annotated[float, Meta(gt=0, le=1)] = field(default=1.0, repr=False)
 
     @classmethod
     def at(cls, scores_p: Scores, scores_u: Scores, *, share: float = SHARE) -> "TopBin":

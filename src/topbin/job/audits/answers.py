@@ -259,8 +259,8 @@ def _check_drawn(folder: Path, given: Mapping[int, str], state: AuditState) -> N
         raise InputError(
             "TB117",
             f"{len(foreign):,} answered rows were not drawn for an audit of this run, row "
-            f"{foreign[0]:,} for example. Answer only rows that topbin audit drew; with --refit, "
-            "other rows can teach the model.",
+            f"{foreign[0]:,} for example. Answer only rows that topbin audit drew; with "
+            f"{option('refit', True)}, other rows can teach the model.",
         )
 
 

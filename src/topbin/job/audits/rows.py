@@ -203,7 +203,9 @@ def named_files(folder: Path, sql: str | None) -> Request:
             f'"{folder}" was made from a query, and a query in a folder is never run. If you '
             f"trust it, give it again: {option('sql', request.read.sql)}",
         )
-    return request if sql is None else replace(request, read=replace(request.read, sql=sql))
+    # Images are in the run folder itself; paths to others are not followed.
+    read = replace(request.read, sql=sql, image=None, image_root=None)
+    return replace(request, read=read)
 
 
 def check_unchanged(found: str, told: DataRead) -> None:
