@@ -165,13 +165,14 @@ are.
 
 ## Measured on other splits
 
-`tb.fit(frame, "known", read=tb.Read(text="note"), budget="fast")` as installed with LightGBM,
-α = .1, .3 and .6, on other random splits of the same 50,000 reviews than those above. "Noise": a
-number and a category of three values. "Much noise": these, ten more numbers, a date and a category of 30 values. "Useful
-number": it is two standard deviations higher for positives; the category is noise. AUC is that of
-the unlabeled rows against the truth. Where intervals held α before in spite of noise, they were
-wide. In small tables text alone errs by .14, mostly upward; with noise beside it the error is now
-much the same, and still a little larger where the columns of noise are many.
+`tb.fit(frame, "known", read=tb.Read(text="note"), budget="fast")` as installed with LightGBM, α =
+.1, .3 and .6, on other random splits of the same 50,000 reviews than those above. "Noise": a
+number and a category of three values. "Much noise": these, ten more numbers, a date and a
+category of 30 values. "Useful number": it is two standard deviations higher for positives; the
+category is noise. AUC is that of the unlabeled rows against the truth. Where intervals held α
+before in spite of noise, they were wide. In small tables text alone errs by .14, mostly upward;
+with noise beside it the error is now much the same, and still a little larger where the columns
+of noise are many.
 """
 
 SAME = """
