@@ -7,7 +7,6 @@ import numpy as np
 import torch
 
 import topbin as tb
-from topbin import Budget
 from topbin.learn import NetPlan
 
 N = 120
@@ -40,4 +39,4 @@ def tell(event):
 
 
 if __name__ == "__main__":
-    fit(sys.argv[1], budget=Budget(on_event=tell))
+    fit(sys.argv[1], on_event=tell)

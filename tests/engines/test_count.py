@@ -113,7 +113,7 @@ def test_a_spoiled_page_is_named_and_nothing_of_its_file_counts(tmp_path):
     spoil(tmp_path / "part-3.parquet")
     with pytest.raises(InputError, match=r"TB102 \".*part-3.parquet\" cannot be read") as caught:
         tails_from(ENGINE, pattern, **COLUMNS)
-    assert "--skip-bad" in str(caught.value)
+    assert "skip_bad=True" in str(caught.value)
     (tmp_path / "part-5.parquet").write_bytes(b"PAR1 and then nothing")
     counted = count_from(ENGINE, pattern, **COLUMNS, skip_bad=True)
     kept = np.r_[0:1001, 2500:3000]
