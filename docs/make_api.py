@@ -252,8 +252,7 @@ def options_page(known: Sequence[Option]) -> str:
         for each in known:
             if TITLES[each.place] == title:
                 flag = "SOURCE" if each.name == "source" else f"--{each.name.replace('_', '-')}"
-                is_plain = each.default is None or each.default in ((), False)
-                default = "" if is_plain and each.name != "seed" else f"`{each.default}`"
+                default = f"`{each.shown_default}`" if each.shown_default else ""
                 python = IN_PYTHON[each.place].format(name=each.name)
                 if each.name in ("source", "unlabeled"):
                     python = "the first argument of `tb.fit`"

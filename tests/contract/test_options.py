@@ -4,6 +4,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import click
 import jsonschema
@@ -15,7 +16,9 @@ from coded import fails
 from topbin.cli.options import given, request_options
 from topbin.cli.verb import Verb
 from topbin.core import InputError
-from topbin.core.options import PLACES, Read, opt, options, read_request, schema, settle
+from topbin.core.options import PLACES, Preset, Read, opt, options, read_request, schema, settle
+from topbin.data.formats.dates import ISO, ORDERS
+from topbin.learn.defaults import PRESETS
 from topbin.store.answer import answer_schema
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +56,12 @@ def test_one_line_adds_an_option_everywhere(monkeypatch):
     jsonschema.validate(seen, schema())
     assert schema()["properties"]["sheet"]["description"] == "The sheet of a workbook."
     assert "| `--sheet` | `tb.Read(sheet=…)` | text |" in options_page(options())
+
+
+def test_the_words_of_an_option_are_those_of_its_room():
+    assert get_args(Preset) == tuple(PRESETS)
+    dates = next(each for each in options() if each.name == "dates")
+    assert get_args(dates.plain) == (*ORDERS, ISO)
 
 
 def test_the_pages_are_those_of_the_package():

@@ -68,7 +68,12 @@ def alpha(
     """  # fmt: skip
     request = _request(options)
     _check_method(method, options["by"])
-    labeling = _check_gamma(request.labeling, options["by"])
+    if request.labeling.asks_gamma and options["by"] is not None:
+        raise click.UsageError(
+            "--gamma, --at-most and --at-least need one estimate; leave out --by"
+        )
+    from topbin.evaluate.sensitivity import asked_sensitivity
+
     show = screen(as_json)
     counted, found = _count(files, options, method, request)
     selective = None
@@ -77,8 +82,9 @@ def alpha(
         show.print(f"note            {note}")
     if options["by"] is None:
         show.print(found[None].summary())
-        if labeling is not None:
-            selective = _selective(counted, found[None], labeling)
+        level = found[None].confidence
+        selective = asked_sensitivity(counted.tails[None], request.labeling, level)
+        if selective is not None:
             show.print("\n".join(selective.lines()))
     else:
         show.print(_table(options["by"], found), soft_wrap=False)
@@ -98,7 +104,7 @@ def _request(options: dict[str, Any]) -> Any:
 
     if options["label"] is None:
         raise click.UsageError("--label is missing: name the column that marks the positives")
-    return read_request({name: value for name, value in given(options).items() if name != "engine"})
+    return read_request(given(options))
 
 
 def _check_method(method: str, by: str | None) -> None:
@@ -113,24 +119,6 @@ def _check_method(method: str, by: str | None) -> None:
         known = ", ".join(name for name, m in METHODS.items() if m.needs in allowed)
         what = "is not computed by group" if by else "does not read scores"
         raise InputError("TB007", f"{method!r} {what}; {known} {'are' if by else 'do'}.")
-
-
-def _check_gamma(labeling: Any, by: str | None) -> Any:
-    """What is asked about selective labels, if anything is."""
-    if labeling.asks_gamma and by is not None:
-        raise click.UsageError(
-            "--gamma, --at-most and --at-least need one estimate; leave out --by"
-        )
-    return labeling if labeling.asks_gamma else None
-
-
-def _selective(counted: Any, estimate: Any, labeling: Any) -> Any:
-    from topbin.evaluate.sensitivity import GAMMAS, sensitivity
-
-    return sensitivity(
-        counted.tails[None], gamma=labeling.gamma or GAMMAS, at_most=labeling.at_most,
-        at_least=labeling.at_least, confidence=estimate.confidence,
-    )  # fmt: skip
 
 
 def _count(

@@ -23,7 +23,7 @@ SHOWN = 3  # names of files in a message
 @click.command(cls=Verb)
 @click.argument("source", nargs=-1, type=click.Path())
 @request_options()
-@engine_options("For files larger than memory: train on a sample, score all.", is_usual=False)
+@engine_options(is_usual=False)
 @option(
     "--max-alpha",
     group="Output",

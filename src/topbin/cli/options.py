@@ -38,8 +38,8 @@ def click_option(each: Option, *, is_usual: bool = True) -> Callable[[Command], 
     """An option of the command; None stands for one that was not given."""
     about: dict[str, Any] = {"help": each.help, "metavar": each.metavar, "default": None}
     plain = each.plain
-    if (each.default is not None and each.default not in ((), False)) or each.name == "seed":
-        about["help"] += f"  [default: {each.default}]"
+    if each.shown_default:
+        about["help"] += f"  [default: {each.shown_default}]"
     if plain is bool:
         about["is_flag"] = True
     elif plain == Names:
@@ -52,8 +52,8 @@ def click_option(each: Option, *, is_usual: bool = True) -> Callable[[Command], 
     return option(flag, each.name, group=TITLES[each.place], is_usual=is_usual, **about)
 
 
-def given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given; names of columns may come several times, or with commas.
+def given(values: Mapping[str, Any], place: str | None = None) -> dict[str, Any]:
+    """The options that were given, or those of one place; names of columns may have commas.
 
     >>> given({"drop": ("a,b", "c"), "id": None, "seed": 3, "engine": "dask", "why": True})
     {'drop': ['a', 'b', 'c'], 'seed': 3, 'engine': 'dask'}
@@ -62,12 +62,14 @@ def given(values: Mapping[str, Any]) -> dict[str, Any]:
     found = {
         name: value
         for name, value in values.items()
-        if name in known and value is not None and value != ()
+        if name in known
+        and value is not None
+        and value != ()
+        and place in (None, known[name].place)
     }
     for name, value in found.items():
         if known[name].kind == Names:
-            listed = list(value) if known[name].any else _split(value)
-            found[name] = listed
+            found[name] = list(value) if known[name].any else _split(value)
     return found
 
 
@@ -76,9 +78,10 @@ def _split(values: tuple[str, ...]) -> list[str]:
 
 
 def engine_options(
-    about: str, default: str | None = None, *, is_usual: bool = True
+    about: str = "", default: str | None = None, *, is_usual: bool = True
 ) -> Callable[[Command], Command]:
     """`--engine`, and for each engine with a cluster the option that names the cluster."""
+    about = about or next(each.help for each in options() if each.name == "engine")
 
     def add(command: Command) -> Command:
         shared: Any = {"group": "Engine", "is_usual": is_usual}

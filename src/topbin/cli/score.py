@@ -39,8 +39,7 @@ def score(
     from topbin.core.options import Read
     from topbin.store.scorer import fitted_rows
 
-    own = {name: value for name, value in given(options).items() if name != "engine"}
-    show, read = screen(as_json), Read(**own)
+    show, read = screen(as_json), Read(**given(options, "read"))
     doubt = fitted_rows(run, source)
     if options["engine"] is None:
         told = _score_here(show, run, source, output, read, force=force, why=options["why"])

@@ -157,6 +157,24 @@ def check_above_zero(value: Any, name: str, *, zero: bool = False) -> float:
     return float(value)
 
 
+def as_numbers(value: Any) -> list[Any]:
+    """One number, several, or text with commas, as a list; text that is no number stays text.
+
+    >>> as_numbers("3, 1.5"), as_numbers(2), as_numbers("two")
+    ([3.0, 1.5], [2], ['two'])
+    """
+    given = value.split(",") if isinstance(value, str) else value
+    given = given.tolist() if hasattr(given, "tolist") else given
+    return [_number(one) for one in (given if isinstance(given, list | tuple) else [given])]
+
+
+def _number(text: Any) -> Any:
+    try:
+        return float(text) if isinstance(text, str) else text
+    except ValueError:
+        return text
+
+
 def look_up(name: Any, table: Mapping[str, Value], kind: str) -> Value:
     """The value of this name in a table, or an error that says which names there are.
 

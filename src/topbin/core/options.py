@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
+from topbin.core.checks import as_numbers
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError, option
 
@@ -26,6 +27,8 @@ Columns = str | Sequence[str]  # as people give them; kept as names
 Preset = Literal["fast", "good", "best"]
 SAMPLE = 100_000  # unlabeled rows to train on, if an engine is asked for and nothing else is said
 MOST_SEED = 2**31 - 1
+SIDES = (8, 1024)  # pixels of an image that a net takes
+BadImages = Literal["leave-out", "refuse"]
 
 
 def opt(default: Value, help: str, **about: Any) -> Value:
@@ -54,8 +57,15 @@ class Option:
     help: str
     usual: bool = False
     any: bool = False
+    text: bool = False  # a number or a truth value is kept as text
     metavar: str | None = None
     limits: Any = None
+
+    @property
+    def shown_default(self) -> str:
+        """The default in words, if it says something."""
+        says_nothing = self.default is None or self.default is False or self.default == ()
+        return "" if says_nothing else str(self.default)
 
     @property
     def type(self) -> Any:
@@ -110,14 +120,17 @@ class Option:
         if self.kind == Names:
             return [value] if isinstance(value, str) else list(value)
         if self.kind == tuple[float, ...]:
-            return _numbers(value)
-        if self.name in ("positive", "negative") and isinstance(value, bool | int | float):
-            return str(value)  # a file says it as it likes
+            found = as_numbers(value)
+            if not all(1 <= one < inf for one in found):
+                raise ValueError("Γ is at least 1")
+            return found
+        if self.text and isinstance(value, bool | int | float):
+            return str(value)
         return value
 
     def stored(self, value: Any) -> Any:
         """The value as a file has it; None if a file cannot have it."""
-        if self.kind is str and self.name in ("positive", "negative"):
+        if self.text:
             return str(value)
         if isinstance(value, os.PathLike):
             value = os.fspath(value)
@@ -130,17 +143,6 @@ class Option:
         if isinstance(value, tuple):
             return list(value)
         return value if isinstance(value, str | int | float | bool) else None
-
-
-def _numbers(value: Any) -> list[Any]:
-    """All Γ of one number, several, or text with commas."""
-    given = value.split(",") if isinstance(value, str) else value
-    given = given.tolist() if hasattr(given, "tolist") else given
-    listed = given if isinstance(given, list | tuple) else [given]
-    found = [float(one) if isinstance(one, str) else one for one in listed]
-    if not all(1 <= one < inf for one in found):
-        raise ValueError("Γ is at least 1")
-    return found
 
 
 def options_of(value: Any, place: str = "") -> Iterator[Option]:
@@ -180,9 +182,12 @@ class Rows:
         kind=Names, any=True, usual=True,
     )  # fmt: skip
     positive: Any = opt(
-        None, "The label of a positive, if not 1 or true.", kind=str, any=True, usual=True
+        None, "The label of a positive, if not 1 or true.",
+        kind=str, any=True, text=True, usual=True,
+    )  # fmt: skip
+    negative: Any = opt(
+        None, "The label of a row known to be negative.", kind=str, any=True, text=True
     )
-    negative: Any = opt(None, "The label of a row known to be negative.", kind=str, any=True)
     id: str | None = opt(None, "A column that names rows; never used as a feature.", usual=True)
     drop: Columns = opt((), "Columns to leave out; repeat, or use commas.", kind=Names, usual=True)
     group: str | None = opt(
@@ -215,12 +220,10 @@ class Read:
     )
     image: str | None = opt(None, "The column that has paths of images.", usual=True)
     image_size: int | None = opt(
-        None, "Pixels of a side.  [that of the images, ≤ 64]", ge=8, le=1024
+        None, "Pixels of a side.  [that of the images, ≤ 64]", ge=SIDES[0], le=SIDES[1]
     )
     image_root: str | None = opt(None, "The folder of the paths in a table, if not its own.")
-    bad_images: Literal["leave-out", "refuse"] = opt(
-        "leave-out", "What to do with images that cannot be read."
-    )
+    bad_images: BadImages = opt("leave-out", "What to do with images that cannot be read.")
     weight: str | None = opt(None, "A column of row weights; they train the models only.")
     time: str | None = opt(None, "A column of dates or numbers: folds are blocks of time.")
     dates: Literal["dmy", "mdy", "ymd", "iso"] | None = opt(

@@ -16,10 +16,11 @@ from typing import Any, Literal
 import numpy as np
 
 from topbin.core import AlphaEstimate, Evidence
-from topbin.core.checks import check_fraction
+from topbin.core.checks import as_numbers, check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import INTERVAL_ASSUMES
 from topbin.core.figures import figure, percent
+from topbin.core.options import Labeling
 from topbin.evaluate.measure import Floats, Interval, read_source
 from topbin.mpe.bound import check_gamma
 from topbin.mpe.estimate import estimate_alpha
@@ -137,16 +138,25 @@ def sensitivity(
     return Sensitivity(intervals, confidence, assumes, found)
 
 
+def asked_sensitivity(
+    source: Any, labeling: Labeling, confidence: float | None = None
+) -> Sensitivity | None:
+    """What `sensitivity` says, if these options ask for it."""
+    if not labeling.asks_gamma:
+        return None
+    return sensitivity(
+        source, gamma=labeling.gamma or GAMMAS, at_most=labeling.at_most,
+        at_least=labeling.at_least, confidence=confidence,
+    )  # fmt: skip
+
+
 def check_gammas(gamma: Any) -> tuple[float, ...]:
     """All Γ from 1 on, ascending; from one number, several, or text with commas.
 
     >>> check_gammas("3, 1.5"), check_gammas(2)
     ((1.0, 1.5, 3.0), (1.0, 2.0))
     """
-    given = gamma.split(",") if isinstance(gamma, str) else gamma
-    if not isinstance(given, Sequence):
-        given = given.tolist() if getattr(given, "ndim", 0) else [given]
-    return tuple(sorted({1.0, *(check_gamma(_number(one)) for one in given)}))
+    return tuple(sorted({1.0, *map(check_gamma, as_numbers(gamma))}))
 
 
 def check_conclusions(at_most: Any, at_least: Any) -> list[tuple[Kind, float]]:
@@ -191,14 +201,6 @@ def reconcile(source: Any, audited: Interval) -> Reconciled | None:
         f"The estimate and the audit are reconciled if labeling is at least {least:.2f} times "
         f"selective (Γ = {least:.2f}){other}.",
     )
-
-
-def _number(text: Any) -> Any:
-    """The number that a text says, or the text itself, which is then refused."""
-    try:
-        return float(text) if isinstance(text, str) else text
-    except ValueError:
-        return text
 
 
 @dataclass(frozen=True, slots=True, eq=False)

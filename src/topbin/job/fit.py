@@ -26,7 +26,7 @@ from topbin.core.options import (
 from topbin.data.images.rows import Images
 from topbin.engines.engine import Engine, open_engine
 from topbin.engines.local import Local
-from topbin.evaluate.sensitivity import GAMMAS, Sensitivity, sensitivity
+from topbin.evaluate.sensitivity import asked_sensitivity
 from topbin.job.choice import Choice, choose_model
 from topbin.job.labeling import classifier_for, labeling_of
 from topbin.job.prepare import Prepared, prepare
@@ -206,7 +206,11 @@ def fit_prepared(
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(*two.work))
     result = _refined(result, two.careful, y, engine or Local(), choice)
-    result = replace(result, labeling=labeling_of(result, two.careful, y), gamma=_gamma_of(result))
+    result = replace(
+        result,
+        labeling=labeling_of(result, two.careful, y),
+        gamma=asked_sensitivity(result, data.request.labeling),
+    )
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
 
@@ -222,15 +226,6 @@ def _shared(data: Prepared, memory: MutableMapping[str, Any]) -> dict[str, Any]:
         "positive": 1,
         "negative": -1 if data.labels.is_negative.any() else None,
     }
-
-
-def _gamma_of(result: Result) -> Sensitivity | None:
-    """What follows if labels are not random, if that was asked for."""
-    asked = result.request.labeling
-    if not asked.asks_gamma:
-        return None
-    gammas = asked.gamma or GAMMAS
-    return sensitivity(result, gamma=gammas, at_most=asked.at_most, at_least=asked.at_least)
 
 
 def _choice(data: Prepared, shared: dict[str, Any]) -> Choice | None:

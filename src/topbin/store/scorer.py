@@ -7,12 +7,13 @@ from copy import copy
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from topbin.core.errors import InputError, option
+from topbin.core.options import Read
 from topbin.data.batch import Batch, as_pandas
 from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns, as_columns
@@ -22,7 +23,6 @@ from topbin.data.images.cache import (
     LEAVE_OUT,
     REFUSE,
     bad_sentences,
-    check_bad,
     decode_files,
     refuse_bad,
 )
@@ -160,7 +160,7 @@ class Scorer:
         left out with a warning, or with `bad_images="refuse"` an error. `embeddings` are vectors
         beside the rows, as in `topbin.fit`.
         """
-        check_bad(bad_images)
+        Read(bad_images=cast(Any, bad_images))  # which refuses another word
         self._check_why(why)
         if self.encoder.image is not None and isinstance(frame, np.ndarray):
             return self._score_array(frame)

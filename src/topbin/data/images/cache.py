@@ -25,14 +25,14 @@ from dataclasses import dataclass
 from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from topbin.core.atomic import new_folder, remove, write_errors, write_text
-from topbin.core.checks import look_up
 from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
+from topbin.core.options import BadImages
 from topbin.data.images.decode import BadImage, Header, quiet_pillow, read_header
 from topbin.data.images.files import is_image_name
 from topbin.data.images.rows import Images, images_at_once
@@ -40,7 +40,7 @@ from topbin.data.images.workers import ROW, Target, decode_chunks
 from topbin.data.table import listed
 
 ABOUT, PIXELS, ROWS = "about.json", "pixels.npy", "rows.npy"
-LEAVE_OUT, REFUSE = "leave-out", "refuse"  # what to do with files that cannot be read
+LEAVE_OUT, REFUSE = get_args(BadImages)  # what to do with files that cannot be read
 FORM = 2  # of the arrays; others are made again
 AT_ONCE = 256  # images; after so many the disk is told
 CHUNK = 16  # images that a worker takes at a time
@@ -102,11 +102,6 @@ def decode_files(
             store, bad = _filled(where, paths, right, workers, tell)
     ok = np.flatnonzero(store.rows["done"])
     return Decoding(store.images(ok, held), ok, bad)
-
-
-def check_bad(bad_images: str) -> None:
-    """TB008 unless this says what to do with files that cannot be read."""
-    look_up(bad_images, {LEAVE_OUT: 0, REFUSE: 1}, "bad_images")
 
 
 def common_shape(headers: Sequence[Header], size: int | None = None) -> tuple[int, int, int]:

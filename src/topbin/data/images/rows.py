@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from topbin.core.errors import InputError
 from topbin.core.hashing import Bits, mix
+from topbin.core.options import SIDES
 
 Pixels = NDArray[np.uint8]
 CHANNELS = (1, 3)
-SMALLEST, LARGEST = 8, 1024  # pixels of a side that a net can read
+SMALLEST, LARGEST = SIDES
 CACHED = 1 << 20  # bytes
 
 
