@@ -5,8 +5,7 @@
     python bench/scripts/posterior.py uci SCORES      # the paper's five tables, the default plan
     python bench/scripts/posterior.py page SCORES     # bench/results/posterior.md
 
-`SCORES` is a folder of crossfit_coverage.py with the parts fresh, check, calibrate (seeds 10, 0 and
-0), held_back and held_back_default.
+`SCORES` is a folder of crossfit_coverage.py with all of its parts.
 """
 
 import argparse
@@ -18,7 +17,14 @@ from multiprocessing import Pool
 from pathlib import Path
 
 import numpy as np
-from crossfit_sets import CALIBRATED, CHECKED, FRESH, HELD_BACK, HELD_BACK_AGAIN, READ_ONCE
+from crossfit_sets import (
+    ALL_SETS,
+    FRESH,
+    HELD_BACK,
+    HELD_BACK_AGAIN,
+    READ_ONCE,
+    THIRTY_EIGHT,
+)
 from report import RESULTS, head, one_thread, save, table
 from scipy.stats import rankdata
 
@@ -26,8 +32,7 @@ from topbin import estimate_alpha
 from topbin.core import Evidence, Tails
 
 BEFORE = RESULTS / "posterior_before.csv"
-JUDGED = CALIBRATED | CHECKED | FRESH  # whole data sets are left out of the prior that judges them
-SEED = dict.fromkeys(CALIBRATED | CHECKED, 0) | dict.fromkeys(FRESH, 10)
+SEED = dict.fromkeys(THIRTY_EIGHT, 0) | dict.fromkeys(FRESH, 10)
 FOLDS, LISTS, BINS = 4, (50, 100, 500), 10
 OTHERS = ("bbe", "bbe_cp", "dedpul")
 UCI_ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -47,7 +52,7 @@ def fits(folder: Path) -> Iterator[tuple[str, Path]]:
         elif name in HELD_BACK:
             yield "held back, fast", file
         elif (
-            name in JUDGED
+            name in THIRTY_EIGHT
             and int(seed) == SEED[name]
             and ("1000" in file.stem or "3000" in file.stem)
         ):
@@ -74,7 +79,7 @@ def train_folds(folder: Path) -> None:
     from train_overlap import Prior, train
 
     torch.set_num_threads(1)
-    part = fold_of(list(JUDGED))
+    part = fold_of(list(ALL_SETS))
     (folder / "nets").mkdir(exist_ok=True)
     for fold in range(FOLDS):
         file = folder / "nets" / f"{fold}.npz"
@@ -172,7 +177,7 @@ def judge(task: tuple[str, str, str, tuple[float, float, float]]) -> Judged:
     file = Path(path)
     evidence, truth = read(file)
     name, alpha, n_p, _, _ = file.stem.rsplit("-", 4)
-    net = OverlapNet.from_bytes(Path(net_file).read_bytes()) if net_file else None
+    net = OverlapNet.from_bytes(Path(net_file).read_bytes())
     posterior = alpha_posterior(evidence.tails, effective=evidence.effective, net=net)
     posterior = posterior.at_most(max(upper_bound(evidence.independent, 0.975), posterior.median))
     low, high = posterior.interval(0.95)
@@ -218,14 +223,14 @@ def _bins(likely: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def judge_all(folder: Path) -> list[Judged]:
-    part, before = fold_of(list(JUDGED)), {}
+    part, before = fold_of(list(ALL_SETS)), {}
     with BEFORE.open(newline="") as file:
         for row in csv.DictReader(file):
             before[row["fit"]] = tuple(float(row[name]) for name in ("alpha", "low", "high"))
     tasks = []
     for kind, file in fits(folder):
         name = file.stem.rsplit("-", 4)[0]
-        net = str(folder / "nets" / f"{part[name]}.npz") if kind == "left out" else ""
+        net = str(folder / "nets" / f"{part[name]}.npz")
         tasks.append((kind, str(file), net, before[f"{file.parent.name}/{file.stem}"]))
     with Pool(int(os.environ.get("TOPBIN_JOBS", "1"))) as pool:
         return pool.map(judge, tasks, chunksize=8)

@@ -9,8 +9,9 @@ import pytest
 from coded import fails
 
 import topbin as tb
-from topbin.data import encoders, fit_features
-from topbin.data.encoders import Encoder
+from topbin.data import fit_features
+from topbin.data.encoders import kept, texts
+from topbin.data.encoders.texts import Encoder
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +45,7 @@ def counted(monkeypatch):
             rows = [[text.count("good"), text.count("bad")] for text in texts]
             return np.array(rows, np.float32)
 
-    monkeypatch.setattr(encoders, "_Loaded", Stand)
+    monkeypatch.setattr(texts, "_Loaded", Stand)
     return seen
 
 
@@ -67,21 +68,26 @@ def test_what_is_no_encoder(tmp_path):
 
 
 def test_texts_are_encoded_once_and_go_on_after_a_kill(tmp_path, cache, counted, monkeypatch):
-    monkeypatch.setattr(encoders, "BLOCK", 10)
-    encoder, texts = Encoder(str(folder(tmp_path))), [f"{i} good" for i in range(35)]
+    monkeypatch.setattr(kept, "BLOCK", 10)
+    encoder, words = Encoder(str(folder(tmp_path))), [f"{i} good" for i in range(35)]
     counted.dies_after = 20
     with pytest.raises(KeyboardInterrupt):
-        encoder.vectors(texts)
+        encoder.vectors(words)
     counted.dies_after = None
-    found = encoder.vectors(texts)
+    found = encoder.vectors(words)
     assert counted.texts == 35
-    assert isinstance(found, np.memmap)
     np.testing.assert_array_equal(found, [[1, 0]] * 35)
-    encoder.vectors(texts)
+    encoder.vectors(words[::-1])
     assert counted.texts == 35
-    assert [path.suffix for path in (cache / "vectors").iterdir()] == [".npy"]
-    Encoder(str(folder(tmp_path, "other"))).vectors(texts[:1])
+    encoder.vectors([*words, "one more", "one more"])
     assert counted.texts == 36
+    (own,) = (cache / "vectors").iterdir()
+    blocks = sorted(own.iterdir())
+    assert len(blocks) == 5
+    blocks[0].write_bytes(b"damaged")
+    np.testing.assert_array_equal(encoder.vectors(words), found)
+    Encoder(str(folder(tmp_path, "other"))).vectors(words[:1])
+    assert 37 < counted.texts <= 47
 
 
 def test_a_fit_with_an_encoder(tmp_path, counted):

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -40,7 +41,13 @@ def _tiny(monkeypatch):
     monkeypatch.setattr(nets, "epochs_factor", lambda rows, effort: 1)
 
 
+def fit(*given, read=None, **more):
+    """`tb.fit` with nets."""
+    return tb.fit(*given, read=replace(read or tb.Read(), encoder="none"), **more)
+
+
 def command(*given, code=0):
+    given = (*given, "--encoder", "none") if given[0] == "fit" else given
     done = CliRunner().invoke(main, [*map(str, given)])
     assert done.exit_code == code, done.output
     return done.output
@@ -180,7 +187,7 @@ def test_a_source_that_has_no_image_is_told_what_the_run_reads(made, tmp_path):
 
 def test_known_positives_inside_the_unlabeled_folder_are_left_out_there(tmp_path):
     folders(tmp_path, 3, 5)
-    data = prepare(asked(tmp_path, positives=tmp_path / "known"))
+    data = prepare(asked(tmp_path, positives=tmp_path / "known", encoder="none"))
     assert (data.labels.n_p, data.labels.n_u) == (3, 5)
     assert data.findings[0].code == "shared-files"
     assert data.findings[0].sentence.startswith("3 files are also among the known positives")
@@ -218,7 +225,7 @@ def test_the_same_image_on_both_sides_is_an_alarm(tmp_path):
         (tmp_path / "rest" / f"copy {i}.png").write_bytes(
             (tmp_path / "known" / f"é {i:03d}.png").read_bytes()
         )
-    found = tb.fit(tmp_path / "rest", positives=tmp_path / "known")
+    found = fit(tmp_path / "rest", positives=tmp_path / "known")
     assert "shared-rows" in {alarm.code for alarm in found.estimate.alarms}
     assert found.data.findings[-1].code == "overlap"
 
@@ -226,21 +233,21 @@ def test_the_same_image_on_both_sides_is_an_alarm(tmp_path):
 def test_arrays_lists_frames_and_tables_are_one_road(tmp_path):
     truth = folders(tmp_path)
     known, rest = bars(40, True, 1), bars(80, True, 2)
-    two = tb.fit(rest, positives=known)
+    two = fit(rest, positives=known)
     y = np.repeat([1, 0], [40, 80])
     both = np.concatenate([known, rest])
-    one = tb.fit(both, y)
+    one = fit(both, y)
     assert one.estimate.alpha == two.estimate.alpha
     assert isinstance(one.data.X, Images)
     paths = [str(p) for name in ("known", "rest") for p in sorted((tmp_path / name).iterdir())]
     frame = pd.DataFrame({"file": paths, "y": y, "other": np.append(y[:40], truth)})
-    found = tb.fit(frame, "y", read=tb.Read(image="file"))
+    found = fit(frame, "y", read=tb.Read(image="file"))
     assert [column.name for column in found.data.encoder.dropped] == ["other"]
-    listed = tb.fit(paths, y)
+    listed = fit(paths, y)
     assert listed.estimate.alpha == found.estimate.alpha
     frame["file"] = [p.removeprefix(f"{tmp_path}/") for p in paths]
     frame.to_csv(tmp_path / "t.csv", index=False)
-    table = tb.fit(tmp_path / "t.csv", "y", read=tb.Read(image="file"))
+    table = fit(tmp_path / "t.csv", "y", read=tb.Read(image="file"))
     assert table.estimate.alpha == found.estimate.alpha
     own = set(frame["file"])
     assert set(table.candidates()["file"]) <= own  # as the table has them
@@ -249,7 +256,7 @@ def test_arrays_lists_frames_and_tables_are_one_road(tmp_path):
     review = open_review(tmp_path / "by table", n=5)
     assert set(audit(tmp_path / "by table").draw(75)["file"]) <= own
     assert all(review.pictures.of(str(path)) for path in frame["file"][40:45])
-    two_folders = tb.fit(tmp_path / "rest", positives=tmp_path / "known")
+    two_folders = fit(tmp_path / "rest", positives=tmp_path / "known")
     assert two_folders.estimate.alpha == found.estimate.alpha
     one.save(tmp_path / "run")
     assert open_pictures(tmp_path / "run").of("image 50").startswith("data:image/png")
@@ -266,39 +273,39 @@ def test_what_cannot_be_done_with_images_is_refused(tmp_path):
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "a.png").write_text("no image")
     with fails("TB130", "empty"):
-        tb.fit(rest, positives=tmp_path / "empty")
+        fit(rest, positives=tmp_path / "empty")
     with fails("TB131", "text"):
-        tb.fit(rest, positives=tmp_path / "text")
+        fit(rest, positives=tmp_path / "text")
     with fails("TB132", "a.png"):
-        tb.fit(rest, positives=tmp_path / "text", read=tb.Read(bad_images="refuse"))
+        fit(rest, positives=tmp_path / "text", read=tb.Read(bad_images="refuse"))
     for name in ("é 001.png", "é 002.png"):
         (known / name).unlink()
     with fails("TB003"):
-        tb.fit(rest, positives=known)
+        fit(rest, positives=known)
     with fails("TB136"):
-        tb.fit(rest, positives=known, budget=tb.Budget(sample=10))
+        fit(rest, positives=known, budget=tb.Budget(sample=10))
     with fails("TB136", "subtypes"):
-        tb.fit(bars(9, True), positives=bars(9, True, 1), labeling=tb.Labeling(subtypes="report"))
+        fit(bars(9, True), positives=bars(9, True, 1), labeling=tb.Labeling(subtypes="report"))
     with fails("TB008"):
-        tb.fit(rest)
+        fit(rest)
     with fails("TB008", "bad_images"):
-        tb.fit(rest, positives=known, read=tb.Read(bad_images="ignore"))
+        fit(rest, positives=known, read=tb.Read(bad_images="ignore"))
     with fails("TB008", "image_size"):
-        tb.fit(rest, positives=known, read=tb.Read(image_size=4))
+        fit(rest, positives=known, read=tb.Read(image_size=4))
     with fails("TB134", "different"):
-        tb.fit(bars(3, True), positives=bars(3, True, side=9))
+        fit(bars(3, True), positives=bars(3, True, side=9))
     with fails("TB005"):
-        tb.fit(bars(3, True), [1, 0])
+        fit(bars(3, True), [1, 0])
     frame = pd.DataFrame({"path": ["../a.png", "b.png"], "n": [1, 2], "y": [1, 0]})
     frame.to_csv(rest / "t.csv", index=False)
     with fails("TB133"):
-        tb.fit(rest / "t.csv", "y", read=tb.Read(image="path"))
+        fit(rest / "t.csv", "y", read=tb.Read(image="path"))
     with fails("TB135"):
-        tb.fit(rest / "t.csv", "y", read=tb.Read(image="n"))
+        fit(rest / "t.csv", "y", read=tb.Read(image="n"))
     with fails("TB103"):
-        tb.fit(rest / "t.csv", "y", read=tb.Read(image="pth"))
+        fit(rest / "t.csv", "y", read=tb.Read(image="pth"))
     with fails("TB131", "No such file"):
-        tb.fit(
+        fit(
             frame.assign(path=["a.png", None]),
             "y",
             read=tb.Read(image="path", image_root=str(tmp_path)),
@@ -339,7 +346,7 @@ main(sys.argv[1:])
 def test_a_killed_run_keeps_its_nets(tmp_path):
     folders(tmp_path)
     given = ["fit", "--positives", tmp_path / "known", "--unlabeled", tmp_path / "rest"]
-    given = [*map(str, given), "-o", str(tmp_path / "run")]
+    given = [*map(str, given), "-o", str(tmp_path / "run"), "--encoder", "none"]
     killed = [sys.executable, "-c", KILLED, *given]
     assert subprocess.run(killed, capture_output=True, check=False).returncode == -signal.SIGKILL
     said = command(*given, "--resume")

@@ -129,7 +129,7 @@ def _images(scorer: Any, source: tuple[str, ...], read: Any) -> Iterator[tuple[A
     """Batches of images, each with the folder that its paths are relative to."""
     from topbin.job.images import image_batches
 
-    return image_batches(source, scorer.encoder, read.image_root)
+    return image_batches(source, scorer.encoder, read)
 
 
 def _score_in_parts(

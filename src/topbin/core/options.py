@@ -214,7 +214,9 @@ class Read:
     """
 
     text: Columns = opt((), "Columns of free text, read as words.", kind=Names, usual=True)
-    encoder: str | None = opt(None, "A folder with an encoder that reads the texts.")
+    encoder: str | None = opt(
+        None, "A folder with an encoder that reads the texts, or the images; lite0, none."
+    )
     embeddings: Any = opt(
         None, "A file of vectors, one per row: .npy or .parquet.", kind=str, any=True
     )

@@ -5,7 +5,7 @@ blank and other. A string column becomes "text" only where the user asks for its
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,14 @@ class Columns:
         if name not in self.known:
             self.known[name] = read_column(self.table, name)
         return self.known[name]
+
+
+def with_vectors(table: Batch, vectors: Mapping[str, NDArray[Any]]) -> Columns:
+    """The columns of a table, of which some are vectors that were made of what they hold."""
+    kinds: dict[str, Kind] = {**table.kinds}
+    kinds.update((name, "vector") for name in vectors)
+    known = {name: Column(name, "vector", matrix) for name, matrix in vectors.items()}
+    return Columns(replace(table, kinds=kinds), known)
 
 
 def as_columns(table: Any) -> Columns:

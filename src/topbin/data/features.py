@@ -23,11 +23,12 @@ from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
-from topbin.data.encoders import Encoder
+from topbin.data.encoders.texts import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.formats.dates import ISO, ORDERS
 from topbin.data.formats.decimals import MARKS, TEXT
 from topbin.data.schema import CONTENT, Kind, check_columns, nearest, quoted
+from topbin.data.vectors import COMPONENTS, WIDE, principal_axes, project
 from topbin.data.words import learn_words, text_matrix
 
 Floats = NDArray[np.float64]
@@ -49,10 +50,10 @@ FITS: Mapping[str, tuple[Kind, ...]] = {
     "text": ("string", "blank"),
     "vector": ("vector", "blank"),
     "encoded": ("string", "blank"),
-    "image": ("string",),  # paths
+    "image": ("string",),  # paths, which a net reads; if an encoder does, it is a vector
     "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
-AS_TEXT = ("string", "text", "image")
+AS_TEXT = ("string", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +77,10 @@ class Feature:
     idf: tuple[float, ...] = ()
     letters: tuple[str, ...] = ()
     letters_idf: tuple[float, ...] = ()
-    size: int = 0  # of a vector
-    encoder: str = ""  # the folder of the encoder that makes vectors of the texts
+    size: int = 0  # how many numbers a vector becomes
+    mean: tuple[float, ...] = ()  # of long vectors, which are read by their components
+    axes: tuple[float, ...] = ()  # of these components, one after the other
+    encoder: str = ""  # what makes vectors of the texts or images: a folder, or the name of ours
     digest: str = ""  # which encoder that was
     shape: tuple[int, ...] = ()  # of an image: channels, height, width
 
@@ -85,6 +88,11 @@ class Feature:
         pairs = (self.terms, self.idf), (self.letters, self.letters_idf)
         if self.kind not in FITS or any(len(terms) != len(idf) for terms, idf in pairs):
             raise ValueError(f"column {self.name!r} has no known kind, or terms without weights")
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column holds text: words, categories, or paths of images."""
+        return self.kind in AS_TEXT or bool(self.shape)
 
     @property
     def date_parts(self) -> tuple[str, ...]:
@@ -161,8 +169,13 @@ class Features:
 
     @property
     def image(self) -> Feature | None:
-        """The column of paths, if the rows are images."""
-        return next((feature for feature in self.features if feature.kind == "image"), None)
+        """The column of images, if there is one; it has an encoder, or else a net reads it."""
+        return next((feature for feature in self.features if feature.shape), None)
+
+    @property
+    def only_images(self) -> bool:
+        """Whether models see nothing but images."""
+        return all(feature.shape for feature in self.features)
 
     @property
     def columns(self) -> list[str]:
@@ -181,7 +194,6 @@ class Features:
         """
         columns = as_columns(table)
         self.check(columns.table)
-        assert self.image is None  # images are decoded, not encoded
         if self.scaled:
             parts = [(f, columns[f.name]) for f in self.features]
             blocks = [SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts]
@@ -205,7 +217,8 @@ class Features:
                 how = f" Give the vectors with {option('embeddings')}, or as that column."
                 how = how if feature.kind == "vector" else ""
                 raise InputError("TB109", f"{message} Its columns are {seen}.{how}")
-            if (kind := table.kinds[name]) not in FITS[feature.kind]:
+            fits = ("string", "vector") if feature.shape else FITS[feature.kind]
+            if (kind := table.kinds[name]) not in fits:
                 was = "text" if feature.kind == "text" else f"a {feature.kind}"
                 before = f'column "{name}" was {was} when the model was fitted'
                 now = f"is a {kind} in {table.name}"
@@ -213,12 +226,12 @@ class Features:
 
     def orders(self, given: str | None) -> dict[str, str]:
         """How to read dates of new files: as in the fit, or as given; what was text stays text."""
-        told = {f.name: ISO if f.kind in AS_TEXT else given for f in self.features}
+        told = {f.name: ISO if f.is_text else given for f in self.features}
         return {name: order for name, order in told.items() if order} | {**self.dates}
 
     def marks(self, given: str | None) -> dict[str, str]:
         """How to read numbers of new files: as in the fit, or as given; text stays text."""
-        told = {f.name: TEXT if f.kind in AS_TEXT else given for f in self.features}
+        told = {f.name: TEXT if f.is_text else given for f in self.features}
         return {name: mark for name, mark in told.items() if mark} | {**self.decimals}
 
     def to_dict(self) -> dict[str, Any]:
@@ -320,10 +333,8 @@ def _learn_encoded(column: Column, folder: str) -> Feature:
             f'"{column.name}" holds {CONTENT[column.kind]}, not text; leave out {option("text")}.',
         )
     encoder = Encoder(os.path.abspath(folder))
-    vectors = encoder.vectors(column.texts)
-    known = {"encoder": encoder.folder, "digest": encoder.digest, "size": vectors.shape[1]}
-    feature = Feature(name=column.name, kind="encoded", **known)
-    return _with_scale(feature, column)
+    own = Feature(name=column.name, kind="encoded", encoder=encoder.folder, digest=encoder.digest)
+    return _learn_vectors(own, column)
 
 
 def _useless(column: Column, finding: Finding | None, *, keep: bool) -> str:
@@ -340,8 +351,9 @@ def _learn(column: Column, is_text: bool, scaled: bool) -> Feature:
         seen = sorted(text for text in column.texts if text.strip())  # blank text is missing
         hashes = HASHES if len(seen) > MANY and not scaled else 0
         return Feature(name=name, kind="string", categories=tuple(seen), hashes=hashes)
-    size = column.values.shape[1] if kind == "vector" else 0
-    feature = Feature(name=name, kind=kind, size=size)
+    feature = Feature(name=name, kind=kind)
+    if kind == "vector":
+        return _learn_vectors(feature, column)
     if kind == "date":
         first = str(np.nanmin(column.values).astype("datetime64[D]"))
         has_times = bool(_hours(column.values[~column.missing]).any())
@@ -349,6 +361,22 @@ def _learn(column: Column, is_text: bool, scaled: bool) -> Feature:
     if not scaled:
         return feature
     return _with_scale(feature, column)
+
+
+def _learn_vectors(feature: Feature, column: Column) -> Feature:
+    """Vectors as they are, every number scaled; long ones by their components.
+
+    A component is divided by the root of its own standard deviation and the largest one: as they
+    are the first few would drown the others, and made equal the last ones would be mostly noise.
+    """
+    raw = _raw_vectors(feature, column)
+    if raw.shape[1] <= WIDE or len(raw) <= COMPONENTS:
+        return _with_scale(replace(feature, size=raw.shape[1]), column)
+    mean, axes = principal_axes(raw)
+    own: Any = {"mean": tuple(mean.tolist()), "axes": tuple(axes.ravel().round(7).tolist())}
+    feature = _with_scale(replace(feature, size=len(axes), **own), column)
+    spread = np.array(feature.scale)
+    return replace(feature, scale=tuple(np.sqrt(spread * spread.max()).tolist()))
 
 
 def _with_scale(feature: Feature, column: Column) -> Feature:
@@ -374,10 +402,8 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
         return [_categories(feature, column), *_letters(feature, column)]
     if feature.kind == "date":
         return _date_parts(feature, column)
-    if feature.kind == "vector":
+    if feature.kind in ("vector", "encoded"):
         return _dimensions(feature, column)
-    if feature.kind == "encoded":
-        return _encoded(feature, column)
     values: Floats = column.numbers
     if np.isinf(values).any():
         raise InputError(
@@ -392,19 +418,23 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
 
 
 def _dimensions(feature: Feature, column: Column) -> list[Floats]:
-    """One array per dimension of a vector."""
+    """One array per number of a vector, or per component of a long one."""
     if column.kind == "blank":
         return [column.values] * feature.size
-    if (size := column.values.shape[1]) != feature.size:
-        before = f'column "{feature.name}" had vectors of {feature.size:,} numbers in the fit'
+    raw, expected = _raw_vectors(feature, column), len(feature.mean) or feature.size
+    if (size := raw.shape[1]) != expected:
+        before = f'column "{feature.name}" had vectors of {expected:,} numbers in the fit'
         raise InputError("TB109", f"{before} and has {size:,} now. Use the same model for both.")
-    return list(column.values.T)
+    if feature.axes:
+        axes = np.array(feature.axes).reshape(feature.size, -1)
+        raw = project(raw, np.array(feature.mean), axes)
+    return list(np.asarray(raw, np.float64).T)
 
 
-def _encoded(feature: Feature, column: Column) -> list[Floats]:
-    """One array per dimension of the vectors that the encoder of the fit makes of the texts."""
-    if column.kind == "blank":
-        return [column.values] * feature.size
+def _raw_vectors(feature: Feature, column: Column) -> NDArray[Any]:
+    """The vectors of a column, or those that the encoder of the fit makes of its texts."""
+    if feature.kind != "encoded":
+        return column.values
     encoder = Encoder(feature.encoder)
     if encoder.digest != feature.digest:
         raise InputError(
@@ -412,9 +442,10 @@ def _encoded(feature: Feature, column: Column) -> list[Floats]:
             f'the encoder in "{feature.encoder}" is not the one that the model was fitted with. '
             "Put that one back, or fit again.",
         )
-    known: Any = encoder.vectors(column.texts) if column.texts else np.zeros((0, feature.size))
-    whole = np.vstack([known, np.full(feature.size, np.nan)])
-    return list(np.asarray(whole, np.float64)[column.places].T)
+    width = len(feature.mean) or feature.size
+    known: Any = encoder.vectors(column.texts) if column.texts else np.zeros((0, width), np.float32)
+    nothing = np.full((1, known.shape[1]), np.nan, np.float32)
+    return np.concatenate([known, nothing])[column.places]
 
 
 def _categories(feature: Feature, column: Column) -> Floats:

@@ -1,7 +1,8 @@
 """Vectors, one per row, such as the embeddings of texts or images: read, checked, put together.
 
 A column of vectors is one feature with many numbers. All its vectors have the same length; a row
-without one is missing. Files of NumPy are read without pickle, and stay on the disk.
+without one is missing. Files of NumPy are read without pickle, and stay on the disk. Models read
+long vectors by their principal components.
 """
 
 from collections.abc import Iterable
@@ -12,9 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topbin.core.errors import InputError
+from topbin.core.hashing import row_keys
 
 EMBEDDING = "embedding"  # the column that a file or array of vectors becomes
 NUMBERS = "biuf"  # NumPy's letters for numbers
+# Vectors of more numbers than WIDE are read by so many components, learned from so many rows. More
+# components cost time and, where rows are few, accuracy (bench/results/photographs.md).
+WIDE, COMPONENTS, LEARNED_FROM = 128, 64, 20_000
 Floats = NDArray[np.float64]
 
 
@@ -89,3 +94,28 @@ def load_npy(path: str | Path, name: str) -> Any:
         words = " ".join(str(error).split())
         raise InputError("TB142", f"{name} cannot be read as numbers of NumPy: {words}.") from error
     return check_vectors(array, name)
+
+
+def principal_axes(vectors: NDArray[Any]) -> tuple[Floats, Floats]:
+    """The mean of vectors, and the directions in which they differ most, one per row.
+
+    Rows are ordered by their content first: the order in a file would move the last bits.
+
+    >>> mean, axes = principal_axes(np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0]]))
+    >>> mean, np.abs(axes[:1])
+    (array([2., 5.]), array([[1., 0.]]))
+    """
+    known = np.flatnonzero(~np.isnan(vectors).any(axis=1))
+    keys = row_keys(vectors[known])
+    some = vectors[known[np.argsort(keys, kind="stable")][:LEARNED_FROM]]
+    mean = some.mean(axis=0, dtype=np.float64)
+    off = some - mean
+    _, directions = np.linalg.eigh(off.T @ off)
+    return mean, np.ascontiguousarray(directions[:, ::-1][:, :COMPONENTS].T)
+
+
+def project(vectors: NDArray[Any], mean: Floats, axes: Floats) -> Floats:
+    """The components of vectors along these axes."""
+    step = max(1, (1 << 22) // max(1, mean.size))
+    parts = [(vectors[i : i + step] - mean) @ axes.T for i in range(0, len(vectors), step)]
+    return np.concatenate([np.zeros((0, len(axes))), *parts])

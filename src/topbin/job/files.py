@@ -12,9 +12,9 @@ import numpy as np
 from topbin.core.atomic import write_text
 from topbin.core.errors import InputError
 from topbin.core.figures import percent
+from topbin.core.folder import check_regular, read_file
 from topbin.data.batch import Batch
 from topbin.data.findings import Finding
-from topbin.data.images.rows import Images
 from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.evaluate.candidates import list_precision
@@ -24,7 +24,6 @@ from topbin.job.result import Result, in_front
 from topbin.show.page import page
 from topbin.show.pictures import Picture, open_pictures
 from topbin.store.answer import Answer, Candidates
-from topbin.store.folder import check_regular, read_file
 from topbin.store.models import load, reading, save
 from topbin.store.runs import ROWS, RunFolder, read_result, write_result
 from topbin.store.scorer import MODEL as MODEL
@@ -59,7 +58,7 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     listed = replace(found.candidates, sum=sum_of(folder / CANDIDATES))
     found = replace(found, candidates=listed)
     keep_images(result.data, folder)
-    if (keep_rows and result.data.rest is None) or isinstance(result.data.X, Images):
+    if (keep_rows and result.data.rest is None) or result.data.image is not None:
         write_table(folder / ROWS, unlabeled_rows(result.data), force=True)
     html = page(found, result.classifier, _shown(frame), pictures_of(folder, found, frame))
     write_text(folder / REPORT, html, force=True)

@@ -144,12 +144,12 @@ def _engine_of(engine: Any) -> AbstractContextManager[Engine | None]:
     return open_engine(engine) if isinstance(engine, str) else nullcontext(engine)
 
 
-def _decoding(heard: Sequence[Callable[[Event], object]]) -> Callable[[int, int], None]:
-    """A function that tells everybody how many images are decoded."""
+def _decoding(heard: Sequence[Callable[[Event], object]]) -> Callable[[str, int, int], None]:
+    """A function that tells everybody how many images are decoded, or encoded."""
 
-    def tell(done: int, total: int) -> None:
+    def tell(stage: str, done: int, total: int) -> None:
         for each in heard:
-            each(Event("decode", done, total))
+            each(Event(stage, done, total))
 
     return tell
 

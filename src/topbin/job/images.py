@@ -6,8 +6,9 @@ and stay in the run folder, where the report and the review find them.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,14 @@ from topbin.core.labels import Labels, LabelValues, read_labels
 from topbin.core.optional import require
 from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import Batch, join
+from topbin.data.encoders.images import (
+    DESCRIPTION,
+    NONE,
+    ImageEncoder,
+    is_image_encoder,
+    load_model,
+)
+from topbin.data.encoders.lite import LITE
 from topbin.data.features import Dropped, Feature, Features
 from topbin.data.find import is_address
 from topbin.data.findings import Finding, find_shared, overlap
@@ -38,8 +47,8 @@ from topbin.data.images.files import find_images, is_image_name, names_images, p
 from topbin.data.images.rows import Images
 from topbin.data.schema import CONTENT, nearest
 from topbin.data.table import all_shared, open_table
-from topbin.job.draw import open_labeled, positives_first
-from topbin.job.prepare import Prepared, is_array, paths_of
+from topbin.job.draw import LabeledTable, open_labeled, positives_first
+from topbin.job.prepare import PathColumn, Prepared, Taken, encoded, is_array, paths_of
 from topbin.mpe.alarms import repeated_rows, shared_rows
 from topbin.store.runs import IMAGES
 
@@ -60,7 +69,7 @@ class Sources:
 
     `images` are there if the pixels came as an array. `found` is what to know about the files.
     `paths` are those of the rows, from here, if they differ from their column: in a table they are
-    relative to a folder, which for unlabeled rows is `root`.
+    relative to a folder, which for unlabeled rows is `root`. `opened` is that table.
     """
 
     rows: Batch
@@ -70,6 +79,13 @@ class Sources:
     found: tuple[Finding, ...] = ()
     paths: Sequence[str] | None = None
     root: str | None = None
+    opened: LabeledTable | None = None
+
+    def files(self) -> Sequence[str]:
+        """The path of each row, from here."""
+        if self.paths is not None:
+            return self.paths
+        return paths_from(self.rows.frame[self.column], self.column, None)
 
 
 def check_folders(request: Request) -> None:
@@ -82,51 +98,102 @@ def check_folders(request: Request) -> None:
 
 
 def _refuse_others(request: Request) -> None:
-    """TB136 for options of tables that are not there for images."""
-    read, labeling = request.read, request.labeling
-    if labeling.subtypes is not None or labeling.labeled_by:
-        asked = "labeled_by" if labeling.labeled_by else "subtypes"
-        raise InputError(
-            "TB136", f"{option(asked)} reads columns of a table, and images have none."
-        )
+    """TB136 for options that are not there for images."""
+    read, given = request.read, request.read.encoder
     if request.budget.rows is not None:
         raise InputError(
             "TB136",
             f"all images train; leave out {option('sample')} and {option('engine')}.",
         )
-    asked_for = {"group": request.rows.group, "time": read.time, "weight": read.weight}
-    asked_for |= {"embeddings": read.embeddings, "encoder": read.encoder}
+    if read.embeddings is not None:
+        raise InputError(
+            "TB136", f"{option('embeddings')} is not supported for images; leave it out."
+        )
+    if given is not None and not is_image_encoder(given):
+        raise InputError(
+            "TB143",
+            f'"{given}" has no {DESCRIPTION}, so it is no encoder of images; name the folder of '
+            f"one, {option('encoder', LITE)}, or {option('encoder', NONE)} for a net.",
+        )
+
+
+def _refuse_for_nets(request: Request) -> None:
+    """TB136 for options that read other columns, which a net does not see."""
+    read, labeling = request.read, request.labeling
+    asked_for = {
+        "group": request.rows.group, "time": read.time, "weight": read.weight,
+        "subtypes": labeling.subtypes, "labeled_by": labeling.labeled_by,
+    }  # fmt: skip
     for name, value in asked_for.items():
-        if value is not None:
-            raise InputError("TB136", f"{option(name)} is not supported for images; leave it out.")
+        if value:
+            raise InputError(
+                "TB136",
+                f"{option(name)} reads columns of a table, and a net sees images only; leave it "
+                f"out, or read the images with an encoder: {option('encoder', LITE)}.",
+            )
 
 
 def prepare_images(
-    request: Request, folder: Path | None = None, tell: Callable[[int, int], object] | None = None
+    request: Request,
+    folder: Path | None = None,
+    tell: Callable[[str, int, int], object] | None = None,
 ) -> Prepared:
-    """Read images and their labels; they are decoded into the folder of a run, if there is one."""
+    """Read images and their labels; they are decoded into the folder of a run, if there is one.
+
+    Colours are read by an encoder, and grey images, which it does not know, by a net, unless the
+    request says otherwise.
+    """
     _refuse_others(request)
-    require("torch", extra="images", caller="fitting images")  # before minutes of decoding
+    encoder = _encoder(request.read.encoder)
+    if encoder is None:
+        _refuse_for_nets(request)
+    if encoder is None or request.read.encoder is None:
+        require("torch", extra="images", caller="fitting images")  # before minutes of decoding
     given = _sources(request)
-    images, kept, bad = _decoded(given, request.read, folder, tell)
+    images, kept, bad = _decoded(given, request.read, folder, _stage(tell, "decode"))
     rows = given.rows.take(kept)
     if not rows.rows:
         raise InputError("TB131", f"no image can be read. {bad_sentences(bad)[0]}")
-    labels = given.labels(rows, kept)
-    shape = images.row_shape
-    feature = Feature(name=given.column, kind="image", shape=shape)
-    label, id = request.rows.label, request.rows.id
-    own = [name for name in (label, id) if isinstance(name, str)]
-    dropped = tuple(
-        Dropped(name, NOT_READ.format(name))
-        for name in rows.kinds
-        if name not in (given.column, *own, LABEL)
-    )
-    findings, alarms = notice_images(images, labels, bad)
-    is_named = isinstance(label, str) or label is None
+    paths = None if given.images is not None else [given.files()[i] for i in kept]
+    label = request.rows.label
+    named = label if isinstance(label, str) or label is None else LABEL
+    files = Counter(bad.values())  # by reason, as the sentences are
+    sentences = zip(files.values(), bad_sentences(bad), strict=True)
+    left = (Finding("bad-images", None, number, words) for number, words in sentences)
+    taken = Taken(
+        rows, given.labels(rows, kept), named, opened=given.opened, found=(*given.found, *left),
+        image=PathColumn(given.column, images, paths, given.root), encoder=encoder,
+    )  # fmt: skip
+    if encoder is None or (request.read.encoder is None and images.row_shape[0] == 1):
+        _refuse_for_nets(request)
+        return _for_net(taken, request)
+    return encoded(taken, request, _stage(tell, "encode"))
+
+
+def _encoder(given: str | None) -> ImageEncoder | None:
+    """The encoder that is asked for; ours, if nothing is said. None is a net."""
+    if given == NONE:
+        return None
+    encoder = ImageEncoder(LITE if given in (None, LITE) else os.path.abspath(given))
+    load_model(encoder)  # now, because a fault is better found before minutes of decoding
+    return encoder
+
+
+def _stage(tell: Callable[[str, int, int], object] | None, name: str) -> Told | None:
+    return None if tell is None else partial(tell, name)
+
+
+def _for_net(taken: Taken, request: Request) -> Prepared:
+    """Pixels as they are; a net reads nothing else."""
+    image, rows = taken.image, taken.table
+    assert image is not None
+    own = (image.name, taken.label, request.rows.id, LABEL)
+    dropped = tuple(Dropped(n, NOT_READ.format(n)) for n in rows.kinds if n not in own)
+    feature = Feature(name=image.name, kind="image", shape=image.images.row_shape)
+    findings, alarms = notice_copies(image.images, taken.labels)
     return Prepared(
-        rows, labels, Features((feature,), dropped), images, (*given.found, *findings), request,
-        label if is_named else LABEL, id, alarms, image_root=given.root,
+        rows, taken.labels, Features((feature,), dropped), image.images,
+        (*taken.found, *findings), request, taken.label, request.rows.id, alarms, image=image,
     )  # fmt: skip
 
 
@@ -222,13 +289,13 @@ def _table(request: Request) -> Sources:
     if opened.known is not None:
         known = _paths_of(opened.known, column, root_of(asked.positives, given_root))
         both = _two(opened.known, rest, column)
-        return replace(both, paths=[*known, *paths], root=root)
+        return replace(both, paths=[*known, *paths], root=root, opened=opened)
 
     def labels(rows: Batch, _: Any) -> Labels:
         coded = rows.coded(str(asked.label))
         return opened.resolve(coded.counts(), asked.positive, asked.negative).read(coded)
 
-    return Sources(rest, labels, column, paths=paths, root=root)
+    return Sources(rest, labels, column, paths=paths, root=root, opened=opened)
 
 
 def root_of(source: Any, given: str | None) -> str | None:
@@ -281,33 +348,26 @@ def _decoded(
     """The images, which rows they belong to, and the files that were left out."""
     if given.images is not None:
         return given.images, np.arange(len(given.images)), {}
-    paths = given.paths
-    if paths is None:
-        paths = paths_from(given.rows.frame[given.column], given.column, None)
     folder = None if run is None else run / IMAGES
-    done = decode_files(paths, size=read.image_size, folder=folder, tell=tell)
+    done = decode_files(given.files(), size=read.image_size, folder=folder, tell=tell)
     if read.bad_images == REFUSE:
         refuse_bad(done.bad, ADVICE)
     return done.images, done.kept, done.bad
 
 
-def notice_images(images: Images, labels: Labels, bad: Mapping[str, str]) -> tuple[Any, Any]:
-    """Files that were left out, and copies: images of P that are among U, or come twice."""
+def notice_copies(images: Images, labels: Labels) -> tuple[Any, Any]:
+    """Images of P that are among U, or come twice."""
     keys, is_p, is_u = images.row_keys, labels.is_positive, labels.is_unlabeled
     twins = equal_keys(keys[is_p], keys[is_u], [keys[:, None]])
-    files = Counter(bad.values())  # by reason, as the sentences are
-    sentences = zip(files.values(), bad_sentences(bad), strict=True)
-    left = [Finding("bad-images", None, number, words) for number, words in sentences]
-    return (*left, *overlap(twins)), (*shared_rows(twins), *repeated_rows(twins.repeated))
+    return overlap(twins), (*shared_rows(twins), *repeated_rows(twins.repeated))
 
 
 def image_batches(
-    source: Sequence[str], encoder: Features, root: str | None = None, **read: Any
+    source: Sequence[str], encoder: Features, read: Read
 ) -> Iterator[tuple[Batch, str | None]]:
     """New images to score: folders and files, or tables with the column of paths; some at a time.
 
-    With them comes the folder that their paths are relative to, if there is one. `read` is for
-    tables.
+    With them comes the folder that their paths are relative to, if there is one.
     """
     assert encoder.image is not None
     column = encoder.image.name
@@ -318,12 +378,15 @@ def image_batches(
             yield replace(Batch.from_frame(frame, name="the images"), first=start), None
         return
     _refuse_folders(source, column)
-    table = open_table(list(source), needed=[column], **read)
+    table = open_table(
+        list(source), needed=encoder.columns, dates=encoder.orders(read.dates),
+        decimal=encoder.marks(read.decimal), partitions=read.partitions,
+    )  # fmt: skip
     if column not in table.types:
         near = "" if column == COLUMN else nearest(column, table.types)
         message = f'the run was fitted on images, and {table.name} has no column "{column}".{near}'
         raise InputError("TB109", f"{message} {EXPECTED.format(column)}")
-    root = root_of(list(source), root)
+    root = root_of(list(source), read.image_root)
     for batch in table.batches(rows=SCORED_AT_ONCE):
         check_paths(batch, column)
         for start in range(0, batch.rows, SCORED_AT_ONCE):
@@ -342,7 +405,7 @@ def _refuse_folders(source: Sequence[str], column: str) -> None:
 
 def keep_images(data: Prepared, folder: Path) -> None:
     """Leave the pixels in a run folder, if they are not there already."""
-    target = folder / IMAGES
-    if isinstance(data.X, Images) and not (target / ABOUT).exists():
-        column = data.encoder.columns[0]
-        write_store(target, data.X, paths_from(data.table.frame[column], column, data.image_root))
+    target, own = folder / IMAGES, data.image
+    if own is not None and not (target / ABOUT).exists():
+        names = paths_from(data.table.frame[own.name], own.name, own.root)
+        write_store(target, own.images, names)

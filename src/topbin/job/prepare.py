@@ -18,7 +18,8 @@ from topbin.core.labels import Labels
 from topbin.core.options import Request, Rows
 from topbin.data.batch import Batch, Places
 from topbin.data.beside import as_column, attach_whole
-from topbin.data.columns import Columns
+from topbin.data.columns import Columns, with_vectors
+from topbin.data.encoders.images import ImageEncoder
 from topbin.data.features import LINEAR, Features, Floats, fit_features
 from topbin.data.findings import Finding, find_in_columns, overlap
 from topbin.data.images.files import names_images
@@ -72,6 +73,37 @@ class Rest:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PathColumn:
+    """A column of images, of which each row has one: names, pixels for people, and their files.
+
+    `root` is the folder that paths in a table are relative to. `paths` is None for an array.
+    """
+
+    name: str
+    images: Images
+    paths: Sequence[str] | None = None
+    root: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """Rows that are in memory, with their labels, before anything is learned from them.
+
+    `opened` is the table that they come from, if they come from one, and `encoder` makes vectors
+    of the images.
+    """
+
+    table: Batch
+    labels: Labels
+    label: str | None
+    rest: Rest | None = None
+    opened: LabeledTable | None = None
+    found: tuple[Finding, ...] = ()
+    image: PathColumn | None = None
+    encoder: ImageEncoder | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """Rows whose labels are read and whose features are encoded.
@@ -79,7 +111,8 @@ class Prepared:
     `request` is what was asked for. `alarms` are reasons to doubt any estimate from these rows.
     `rest` is None if they are all rows. `dates` and `decimals` say how dates and numbers were read.
     `weight` are the weights of the rows in training, if they have any, and `kept` is what folds
-    keep together. `image_root` is the folder that paths of images in a table are relative to.
+    keep together. `image` is the column of images, if there is one; if they have no encoder, a net
+    reads them, and X are its images.
     """
 
     table: Batch
@@ -96,7 +129,7 @@ class Prepared:
     decimals: Sequence[str] = ()
     weight: Floats | None = None
     kept: Kept | None = None
-    image_root: str | None = None
+    image: PathColumn | None = None
 
     def __repr__(self) -> str:
         return f"<Prepared: {self.table.name}; {self.labels.note}; {self.encoder!r}>"
@@ -105,12 +138,12 @@ class Prepared:
     def stored_request(self) -> Request:
         """What was asked for, as run.toml has it; rows that are in no file have a name too."""
         rows, names, budget = self.request.rows, self.request.settings(), self.request.budget
-        is_image = isinstance(self.X, Images)
-        own_name = ["an array of images" if is_image else self.table.name]
+        is_array = self.image is not None and self.image.paths is None
+        own_name = ["an array of images" if is_array else self.table.name]
         if rows.positives is None:
             own: Any = {"source": names.get("source", own_name)}
         else:
-            nameless = own_name if is_image else ["a frame"]
+            nameless = own_name if is_array else ["a frame"]
             own = {"positives": names.get("positives", nameless)}
             own["unlabeled"] = names.get("unlabeled", own_name)
         if "engine" not in names:  # an object of Python, which no file can hold
@@ -127,7 +160,7 @@ class Prepared:
     def hash(self) -> str:
         """A hash of all values of these rows, and of the content of their images."""
         names = self.table.hash()
-        return self.X.hash(names) if isinstance(self.X, Images) else names
+        return names if self.image is None else self.image.images.hash(names)
 
     @property
     def unlabeled_rows(self) -> Any:
@@ -176,7 +209,9 @@ class Prepared:
     def _kinds(self) -> str:
         """How many columns were read in which way."""
         names = {"string": "category", "boolean": "yes/no", "encoded": "text"}
-        kinds = Counter(names.get(f.kind, f.kind) for f in self.encoder.features)
+        kinds = Counter(
+            "image" if f.shape else names.get(f.kind, f.kind) for f in self.encoder.features
+        )
         read = [_plural(count, kind) for kind, count in kinds.most_common()]
         texts = [f.name for f in self.encoder.features if f.kind in ("text", "encoded")]
         read = [f"{r} ({quoted(texts)})" if r.endswith(" text") else r for r in read]
@@ -200,11 +235,11 @@ class Prepared:
     @cached_property
     def about(self) -> DataRead:
         """What an answer says about the data."""
-        kept, rest, image = self.kept, self.rest, None
-        if isinstance(self.X, Images):
-            channels, height, width = self.X.row_shape
-            shape, column = (channels, height, width), self.encoder.columns[0]
-            image = ImageColumn(column=column, shape=shape, root=self.image_root or None)
+        kept, rest, own, image = self.kept, self.rest, self.image, None
+        if own is not None:
+            channels, height, width = own.images.row_shape
+            shape = channels, height, width
+            image = ImageColumn(column=own.name, shape=shape, root=own.root or None)
         sample = None
         if rest is not None:
             sample = Sampled(rows=self.labels.n_u, of=self.n_u, seed=rest.seed)
@@ -235,13 +270,13 @@ def prepare(
     *,
     engine: Engine | None = None,
     folder: Path | None = None,
-    tell: Callable[[int, int], object] | None = None,
+    tell: Callable[[str, int, int], object] | None = None,
 ) -> Prepared:
     """Read what a request names, whole or a sample of it, and encode its rows.
 
     With a sample, a source that has more than four times as many unlabeled rows stays where it is:
     only its positives and two samples come into memory. Images are decoded into `folder`, that of
-    the run, and `tell` hears how many are done.
+    the run, and `tell` hears how many are decoded, and then encoded.
     """
     rows, read = request.rows, request.read
     refuse_same(rows)
@@ -256,25 +291,37 @@ def prepare(
     table, labels, rest = _taken(opened, request, engine or Local())
     if read.embeddings is not None:
         table = _with_vectors(table, request)
-    id = rows.id or opened.table.id_column
+    return encoded(Taken(table, labels, rows.label, rest, opened, opened.found), request)
+
+
+def encoded(
+    taken: Taken, request: Request, tell: Callable[[int, int], object] | None = None
+) -> Prepared:
+    """Rows as what models read, with what was noticed about them."""
+    rows, read, opened, table = request.rows, request.read, taken.opened, taken.table
+    labels, label, rest, image = taken.labels, taken.label, taken.rest, taken.image
+    id = rows.id or (None if opened is None else opened.table.id_column)
     if id is not None:
-        _check_id(table, labels, rows.label, id)
-    kept = read_kept(table, rows.label, rows.group, read.time)
+        _check_id(table, labels, label, id)
+    kept = read_kept(table, label, rows.group, read.time)
     columns = Columns(table)
+    if image is not None and taken.encoder is not None:
+        vectors = taken.encoder.vectors(image.images, image.paths, tell)
+        columns = with_vectors(table, {image.name: vectors})
     weights = None if read.weight is None else _weights(columns, read.weight)
-    own = rows.label, id, read.weight, rows.group, read.time
-    left = [*(name for name in own if name is not None), *rows.drop]
+    own = label, id, read.weight, rows.group, read.time
+    left = [*(name for name in own if name in table.kinds), *rows.drop]
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
     shown = columns if rest is None else rest.columns
-    features = _features(shown, opened, left, request)
+    features = _features(shown, taken, left, request)
     X = features.encode(columns)
-    others = [name for name in table.kinds if name not in (rows.label, id, *read.text)]
+    others = [name for name in table.kinds if name not in (label, id, *read.text)]
     findings, alarms = _notice(columns, X, labels, features, others, kept)
-    findings = (*opened.found, *findings)
     return Prepared(
-        table, labels, features, X, findings, request, rows.label, id, alarms, rest,
-        opened.table.date_lines, opened.table.decimal_lines, weights, kept,
+        table, labels, features, X, (*taken.found, *findings), request, label, id, alarms, rest,
+        () if opened is None else opened.table.date_lines,
+        () if opened is None else opened.table.decimal_lines, weights, kept, image,
     )  # fmt: skip
 
 
@@ -303,17 +350,18 @@ def _taken(
     return *read_whole(opened, rows.positive, rows.negative), None
 
 
-def _features(
-    shown: Columns | Batch,
-    opened: LabeledTable,
-    left: list[str],
-    request: Request,
-) -> Features:
+def _features(shown: Columns | Batch, taken: Taken, left: list[str], request: Request) -> Features:
     """The encoder, fitted, with how dates and numbers of its columns are written."""
-    encoder = request.read.encoder
-    reader = None if encoder is None else os.path.abspath(encoder)
+    given, opened, image, by = request.read.encoder, taken.opened, taken.image, taken.encoder
+    reader = None if given is None or by is not None else os.path.abspath(given)
     text = list(request.read.text)
     features = fit_features(shown, exclude=left, text=text, encoder=reader).by_name()
+    if image is not None and by is not None:
+        about: Any = {"encoder": by.given, "digest": by.digest, "shape": image.images.row_shape}
+        own = (replace(f, **about) if f.name == image.name else f for f in features.features)
+        features = replace(features, features=tuple(own))
+    if opened is None:
+        return features
     orders = {c: order for c, order in opened.table.dates.items() if c in features.columns}
     marks = {c: mark for c, mark in opened.table.decimals.items() if c in features.columns}
     return replace(features, dates=orders, decimals=marks)

@@ -10,6 +10,7 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.figures import counted, range_ends
 from topbin.learn.crossfit import Plan
 
+IMAGE_STAGES = "decode", "encode"
 FIRST_LINE = "first estimate  between {} and {}; refining (Ctrl-C keeps the best so far)"
 
 
@@ -78,8 +79,9 @@ def shown(console: Any) -> Iterator[Callable[[Event], None]]:
                 bar.update(task, description=left)
                 if left and not live:
                     console.print(f"refining        {left}")
-            elif event.stage == "decode":
-                bar.update(task, completed=event.done, total=event.total, description="decoding")
+            elif event.stage in IMAGE_STAGES:
+                what = f"{event.stage[:-1]}ing"
+                bar.update(task, completed=event.done, total=event.total, description=what)
             elif event.stage == "refine":
                 bar.update(task, completed=event.done, total=event.total, description=left)
                 if not live and _is_quarter(event.done, event.total):
@@ -90,8 +92,8 @@ def shown(console: Any) -> Iterator[Callable[[Event], None]]:
 
 
 @contextmanager
-def shown_decoding(console: Any) -> Iterator[Callable[[int, int], None]]:
-    """A function that shows how many images are decoded: a bar, or in a log four lines."""
+def shown_decoding(console: Any) -> Iterator[Callable[[str, int, int], None]]:
+    """A function that shows how many images are decoded or encoded: a bar, or in a log lines."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -101,18 +103,18 @@ def shown_decoding(console: Any) -> Iterator[Callable[[int, int], None]]:
     )
 
     live = console.is_terminal or console.is_jupyter
-    columns = TextColumn("decoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    what = TextColumn("{task.description}")
+    columns = what, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=not live) as bar:
         task = bar.add_task("", total=None)
-        quarters = 0
+        quarters = dict.fromkeys(IMAGE_STAGES, 0)
 
-        def tell(done: int, total: int) -> None:
-            nonlocal quarters
-            bar.update(task, completed=done, total=total)
-            if not live and 4 * done // total > quarters:
-                quarters = 4 * done // total
+        def tell(stage: str, done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, description=f"{stage[:-1]}ing")
+            if not live and 4 * done // total > quarters[stage]:
+                quarters[stage] = 4 * done // total
                 # Not "decoding": a resumed run has them from before.
-                console.print(f"decoded         {done:,} of {counted(total, 'image')}")
+                console.print(f"{stage}d         {done:,} of {counted(total, 'image')}")
 
         yield tell
 

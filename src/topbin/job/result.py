@@ -17,7 +17,6 @@ from topbin.core.evidence import Evidence
 from topbin.core.figures import counted, figure
 from topbin.core.options import Request
 from topbin.data.batch import Batch
-from topbin.data.images.rows import Images
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.audits.together import WITH_SCORES
 from topbin.evaluate.candidates import list_precision, what_to_expect
@@ -409,4 +408,4 @@ def unused(name: str, taken: Iterable[str]) -> str:
 
 def packages(data: Prepared) -> dict[str, str]:
     """The versions of what takes part in a job with these rows."""
-    return versions_of((*PACKAGES, *(IMAGE_PACKAGES if isinstance(data.X, Images) else ())))
+    return versions_of((*PACKAGES, *(IMAGE_PACKAGES if data.image is not None else ())))

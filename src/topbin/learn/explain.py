@@ -133,6 +133,8 @@ def _in_words(found: Explanation, features: Features) -> Explanation:
 
 def _explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Explanation:
     """By the columns of the matrix, grouped by the columns of the table; words count each."""
+    if features.only_images:
+        raise InputError("TB013", "scores of images alone cannot be explained by their columns.")
     found = [contributions(model, X) for model in models]
     parts, base = sum(part for part, _ in found) / len(found), np.mean([b for _, b in found])
     names, grouped = zip(*(_units(feature, features.scaled) for feature in features.features),

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core.folder import check_regular
 from topbin.core.optional import require
 from topbin.data.images.cache import open_stored
 from topbin.data.images.decode import BadImage, decode_content, quiet_pillow, read_bytes
 from topbin.data.images.rows import Images
-from topbin.store.folder import check_regular
 from topbin.store.runs import IMAGES
 
 SIDE = 128  # pixels, in the report

@@ -32,9 +32,9 @@ from topbin.core.atomic import (
     write_text,
 )
 from topbin.core.errors import InputError, MissingExtra, option
+from topbin.core.folder import read_file
 from topbin.core.options import Request, options, read_request
 from topbin.store.answer import Answer, plain
-from topbin.store.folder import read_file
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
 ROWS, IMAGES = "unlabeled.parquet", "images"

@@ -16,7 +16,8 @@ from topbin.core.errors import InputError, option
 from topbin.core.options import Read
 from topbin.data.batch import Batch, as_pandas
 from topbin.data.beside import as_column, attach_whole
-from topbin.data.columns import Columns, as_columns
+from topbin.data.columns import Columns, with_vectors
+from topbin.data.encoders.images import fitted_encoder
 from topbin.data.features import Features
 from topbin.data.images.cache import (
     ADVICE,
@@ -128,17 +129,27 @@ class Scorer:
         self, batch: Batch, bad_images: str, root: str | None
     ) -> tuple[Any, Any, Any, Any]:
         """What the model reads of a batch, of which rows, and what to know about the others."""
-        self.encoder.check(batch)
-        if self.encoder.image is None:
-            columns = as_columns(batch.select(self.encoder.columns))
+        image = self.encoder.image
+        if image is None:
+            columns = self._columns(batch)
             coverage = ColumnCoverage.of(self.encoder, columns)
             return self.encoder.encode(columns), np.arange(batch.rows), coverage, {}
-        image = self.encoder.image
         paths = paths_from(batch.frame[image.name], image.name, root)
         done = decode_files(paths, shape=image.shape)
         if bad_images == REFUSE:
             refuse_bad(done.bad, ADVICE)
-        return done.images, done.kept, ColumnCoverage(batch.rows), done.bad
+        X: Any = done.images
+        if image.encoder and len(done.kept):
+            vectors = fitted_encoder(image.encoder, image.digest).vectors(
+                X, [paths[i] for i in done.kept]
+            )
+            X = self.encoder.encode(self._columns(batch.take(done.kept), {image.name: vectors}))
+        return X, done.kept, ColumnCoverage(batch.rows), done.bad
+
+    def _columns(self, batch: Batch, vectors: Mapping[str, Any] | None = None) -> Columns:
+        """The columns that the model reads, images as vectors; TB109 if they are not those."""
+        self.encoder.check(batch)
+        return with_vectors(batch.select(self.encoder.columns), vectors or {})
 
     def score(
         self,
@@ -188,7 +199,7 @@ class Scorer:
         return Batch.from_frame(frame), as_pandas(frame)
 
     def _check_why(self, why: bool) -> None:
-        if why and self.encoder.image is not None:
+        if why and self.encoder.only_images:
             raise InputError(
                 "TB013", f"scores of images cannot be explained; leave out {option('why')}."
             )
@@ -197,9 +208,14 @@ class Scorer:
         """Images in memory, by number."""
         assert self.encoder.image is not None
         names = [f"image {i + 1}" for i in range(len(pixels))]
-        with reading("the model of the run"):
-            p = self.model.predict_proba(Images.of(pixels))[:, 1] if len(pixels) else np.zeros(0)
         frame = pd.DataFrame({self.encoder.image.name: names})
+        X: Any = Images.of(pixels)
+        if self.encoder.image.encoder and len(X):
+            own = fitted_encoder(self.encoder.image.encoder, self.encoder.image.digest)
+            vectors = {self.encoder.image.name: own.vectors(X)}
+            X = self.encoder.encode(self._columns(Batch.from_frame(frame), vectors))
+        with reading("the model of the run"):
+            p = self.model.predict_proba(X)[:, 1] if len(pixels) else np.zeros(0)
         return frame.assign(**{PROBABILITY: p, POSITIVE: p > 0.5})
 
     def refuse_images(self, source: Any) -> None:

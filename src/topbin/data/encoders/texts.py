@@ -1,34 +1,27 @@
 """Texts as vectors of a frozen encoder, from a folder on this machine that the user names.
 
 The folder has the format of Hugging Face or sentence-transformers. Nothing is downloaded, no code
-from the folder runs, and weights are read as safetensors only, which cannot hold code. Vectors are
-made once: they are kept by block, so that a killed run continues, and then as one file
-of NumPy that stays on the disk. A different encoder or other texts make another file.
+from the folder runs, and weights are read as safetensors only, which cannot hold code.
 """
 
 import hashlib
 import json
-import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from topbin.core.atomic import new_file, remove, write_errors
 from topbin.core.errors import InputError
 from topbin.core.optional import require
+from topbin.data.encoders.kept import BLOCK, Vectors, vectors_of
 
-BLOCK = 256  # texts, encoded and kept at a time
 BATCH = 32  # texts that the encoder reads at once
 LONGEST = 256  # tokens, unless the folder says otherwise
 CONFIG, WEIGHTS, POOLING = "config.json", "model.safetensors", "1_Pooling/config.json"
-CACHE = "TOPBIN_CACHE"  # names the folder of vectors
-Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -51,32 +44,22 @@ class Encoder:
             whole.update(hashlib.file_digest(weights, "sha256").digest())
         return whole.hexdigest()
 
-    def vectors(self, texts: Sequence[str]) -> Any:
-        """One vector per text, from the disk if these texts were encoded before."""
-        told = hashlib.sha256(self.digest.encode())
-        for text in texts:
-            told.update(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
-        folder = cache_folder() / told.hexdigest()[:32]
-        whole = folder.with_suffix(".npy")
-        if not whole.exists():
-            with write_errors(folder):
-                folder.mkdir(parents=True, exist_ok=True)
-                _keep(whole, np.concatenate(list(self._blocks(texts, folder))))
-                remove(folder)
-        return np.load(whole, mmap_mode="r", allow_pickle=False)
+    def vectors(self, texts: Sequence[str]) -> Vectors:
+        """One vector per text; those that were encoded before come from the disk."""
+        keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        with _bar(len(texts)) as tell:
+            return vectors_of(self.digest, keys, self._encode(texts), tell)
 
-    def _blocks(self, texts: Sequence[str], folder: Path) -> Iterator[Vectors]:
-        """The vectors of each block; those that are on the disk are not made again."""
-        model = None
-        with _bar(len(texts)) as told:
-            for start in range(0, len(texts), BLOCK):
-                path = folder / f"{start:09d}.npy"
-                here = texts[start : start + BLOCK]
-                if not path.exists():
-                    model = model or _Loaded(self.folder)
-                    _keep(path, model.encode(here))
-                told(len(here))
-                yield np.load(path, allow_pickle=False)
+    def _encode(self, texts: Sequence[str]) -> Callable[[list[int]], Vectors]:
+        """A function that encodes some of the texts, and loads the encoder when it is called."""
+        loaded: list[_Loaded] = []
+
+        def encode(places: list[int]) -> Vectors:
+            if not loaded:
+                loaded.append(_Loaded(self.folder))
+            return loaded[0].encode([texts[place] for place in places])
+
+        return encode
 
 
 class _Loaded:
@@ -121,12 +104,6 @@ class _Loaded:
         return np.asarray(found.float().numpy(), np.float32)
 
 
-def cache_folder() -> Path:
-    """Where vectors are kept: what TOPBIN_CACHE names, or the user's cache."""
-    usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get(CACHE) or Path(usual) / "topbin") / "vectors"
-
-
 def _check_folder(folder: Path) -> None:
     """TB143 if this is no encoder that can be loaded safely."""
     if not folder.is_dir() or not (folder / CONFIG).is_file():
@@ -158,12 +135,6 @@ def _read(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _keep(path: Path, array: Any) -> None:
-    """Write an array whole or not at all."""
-    with new_file(path, force=True) as half, open(half, "wb") as handle:
-        np.save(handle, array, allow_pickle=False)
-
-
 class _bar:
     """A bar on a terminal, for texts that take more than a moment."""
 
@@ -177,7 +148,7 @@ class _bar:
 
     def __enter__(self) -> Any:
         self.progress.start()
-        return lambda rows: self.progress.advance(self.task, rows)
+        return lambda done, total: self.progress.update(self.task, completed=done, total=total)
 
     def __exit__(self, *_: object) -> None:
         self.progress.stop()

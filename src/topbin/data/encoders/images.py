@@ -1,0 +1,224 @@
+"""Images as vectors of a frozen encoder: an ONNX file, with a description of it beside it.
+
+The description says how pixels become numbers, and what the encoder makes of a test image. That is
+verified when the encoder is loaded, because a model can be exported wrongly and still run. ONNX
+holds a graph of known operations and no code; the file is handed over as bytes, so that it cannot
+name other files.
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from topbin.core.errors import InputError
+from topbin.core.folder import read_file
+from topbin.core.optional import require
+from topbin.data.encoders.kept import Told, Vectors, checked, vectors_of
+from topbin.data.encoders.lite import LITE, lite_folder
+from topbin.data.images.cache import cores
+from topbin.data.images.decode import BadImage, decode, pillow, quiet_pillow
+from topbin.data.images.rows import Images
+
+DESCRIPTION, MODEL = "encoder.json", "model.onnx"
+MOST_BYTES = 2 << 30  # of a model
+AT_ONCE = 32  # images that the encoder reads at once
+CLOSE = 1e-3  # how near to its description an encoder must be, as a part of the largest number
+NONE = "none"  # no encoder: a net is trained
+Channels = tuple[float, float, float]
+Above0 = Annotated[float, Meta(gt=0)]
+
+
+class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a model reads: red, green and blue, each less its `mean` and divided by its `scale`.
+
+    `check` is the `signature` of what the model makes of `waves`.
+    """
+
+    name: str
+    side: Annotated[int, Meta(ge=8, le=1024)]
+    mean: Channels
+    scale: tuple[Above0, Above0, Above0]
+    sha256: str
+    check: Annotated[tuple[float, ...], Meta(min_length=8, max_length=8)]
+    layout: Literal["NCHW", "NHWC"] = "NCHW"
+
+
+@dataclass(frozen=True)
+class ImageEncoder:
+    """A frozen encoder of images: the folder of one, or the name of ours; see `digest`."""
+
+    given: str
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where it is."""
+        return lite_folder() if self.given == LITE else Path(self.given)
+
+    @cached_property
+    def about(self) -> Description:
+        """The description beside the model."""
+        path = self.folder / DESCRIPTION
+        try:
+            return msgspec.json.decode(read_file(path, 1 << 20), type=Description)
+        except (OSError, msgspec.DecodeError) as error:
+            raise InputError("TB143", f'"{path}" does not describe an encoder: {error}.') from error
+
+    @cached_property
+    def digest(self) -> str:
+        """Which encoder it is: SHA-256 over the description, which has that of the model."""
+        return hashlib.sha256(msgspec.json.encode(self.about)).hexdigest()
+
+    def vectors(
+        self, images: Images, paths: Sequence[str] | None = None, tell: Told | None = None
+    ) -> Vectors:
+        """One vector per image; those that were encoded before come from the disk.
+
+        With `paths` the files are decoded once more, as large as the encoder needs them.
+        """
+        keys, side, loaded = image_keys(images), self.about.side, None
+
+        def encode(places: list[int]) -> Vectors:
+            nonlocal loaded
+            loaded = loaded or load_model(self)
+            with ThreadPoolExecutor(cores()) as pool, quiet_pillow():
+                if paths is None:
+                    pixels = list(pool.map(lambda i: _resized(images, i, side), places))
+                else:
+                    pixels = list(pool.map(lambda i: _decoded(paths[i], side), places))
+            return loaded(np.stack(pixels))
+
+        return vectors_of(self.digest, keys, encode, tell)
+
+
+def fitted_encoder(given: str, digest: str) -> ImageEncoder:
+    """The encoder of a fit; TB143 if another one is there now."""
+    encoder = ImageEncoder(given)
+    if encoder.digest != digest:
+        raise InputError(
+            "TB143",
+            f'the encoder "{given}" is not the one that the model was fitted with. Put that one '
+            "back, or fit again.",
+        )
+    return encoder
+
+
+def image_keys(images: Images) -> list[bytes]:
+    """One SHA-256 per image: of its file, or of its pixels if there is none."""
+    if images.sums is not None:
+        return [bytes(one) for one in images.sums[images.rows]]
+    shape = str(images.row_shape).encode()
+    return [hashlib.sha256(shape + images.read([i]).tobytes()).digest() for i in range(len(images))]
+
+
+def _decoded(path: str, side: int) -> Any:
+    try:
+        return decode(path, 3, side, side).pixels
+    except BadImage as error:  # it could be read a moment ago
+        raise InputError("TB132", f'"{path}" {error}; it has changed since it was read.') from error
+
+
+def _resized(images: Images, place: int, side: int) -> Any:
+    pixels = images.read([place])[0].transpose(1, 2, 0)
+    image = pillow().fromarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)).copy())
+    how = pillow().Resampling.BILINEAR
+    return np.asarray(require_fit()(image, (side, side), method=how), np.uint8)
+
+
+@lru_cache(maxsize=1)
+def load_model(encoder: ImageEncoder) -> "Model":
+    """The encoder in memory, after its bytes and its answer to the test image were compared."""
+    about, path = encoder.about, encoder.folder / MODEL
+    runtime = require("onnxruntime", extra="images", caller="an encoder of images")
+    try:
+        content = read_file(path, MOST_BYTES)
+    except OSError as error:
+        raise InputError("TB143", f'"{path}" cannot be read: {error}.') from error
+    if hashlib.sha256(content).hexdigest() != about.sha256:
+        raise InputError(
+            "TB143", f'"{path}" is not the model that {DESCRIPTION} beside it describes.'
+        )
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = cores(), 4
+    try:
+        session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the runtime has a class of its own for each thing that goes wrong
+        words = str(error).partition("\n")[0][:200]
+        raise InputError("TB143", f'the model "{path}" cannot be loaded: {words}') from error
+    model = Model(session, about)
+    model.verify()
+    return model
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A session of the runtime, and the description of what it reads."""
+
+    session: Any
+    about: Description
+
+    def __call__(self, pixels: Any) -> Vectors:
+        """The vectors of images of bytes (n, side, side, 3)."""
+        found = [self._run(pixels[i : i + AT_ONCE]) for i in range(0, len(pixels), AT_ONCE)]
+        return np.concatenate(found)
+
+    def _run(self, pixels: Any) -> Vectors:
+        mean, scale = (np.array(one, np.float32) for one in (self.about.mean, self.about.scale))
+        with np.errstate(over="ignore"):  # what is not finite is refused below
+            read = (pixels.astype(np.float32) - mean) / scale
+        if self.about.layout == "NCHW":
+            read = np.ascontiguousarray(read.transpose(0, 3, 1, 2))
+        try:
+            found = self.session.run(None, {self.session.get_inputs()[0].name: read})[0]
+        except Exception as error:
+            words = str(error).partition("\n")[0][:200]
+            raise InputError("TB143", f"the encoder cannot read an image: {words}") from error
+        return checked(np.asarray(found).reshape(len(pixels), -1), len(pixels))
+
+    def verify(self) -> None:
+        """TB143 unless the test image becomes the vector that the description has."""
+        found = signature(self._run(waves(self.about.side)[None])[0])
+        expected = np.array(self.about.check)
+        off = float(np.abs(found - expected).max())
+        if off > CLOSE * np.abs(expected).max():
+            raise InputError(
+                "TB143",
+                f"the encoder {self.about.name!r} makes another vector of the test image than its "
+                f"description says (off by {off:.3g}). Convert the model again.",
+            )
+
+
+def waves(side: int) -> Any:
+    """The test image, which every model reads differently: waves of three colours."""
+    down, across = np.mgrid[:side, :side] / side
+    three = [np.sin(k * (9 * across + 5 * down * k)) for k in (1, 2, 3)]
+    return np.rint(127.5 + 127.5 * np.stack(three, axis=-1)).astype(np.uint8)
+
+
+def signature(vector: Any) -> Any:
+    """Eight sums over a vector, which another vector, or another order, would change.
+
+    >>> signature(np.array([1.0, 0.0]))
+    array([1., 1., 1., 1., 1., 1., 1., 1.])
+    """
+    return np.cos(np.outer(np.arange(1, 9), np.arange(vector.size))) @ np.asarray(vector, float)
+
+
+def require_fit() -> Any:
+    """Pillow's function that scales an image and cuts out its middle."""
+    return require("PIL.ImageOps", extra="images", caller="reading images").fit
+
+
+def is_image_encoder(given: str | None) -> bool:
+    """Whether this names an encoder of images, or says that there is to be none."""
+    return given in (LITE, NONE) or (
+        given is not None and os.path.isfile(os.path.join(given, DESCRIPTION))
+    )

@@ -1,0 +1,266 @@
+"""Images as vectors of an encoder: the road of tables, from folders to a report."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from coded import fails
+
+pytest.importorskip("onnx", reason='needs pip install "topbin[images]"')
+pytest.importorskip("onnxruntime", reason='needs pip install "topbin[images]"')
+
+from pictures import bars, folders
+from stored import result_of
+from tiny_encoder import described, tiny_encoder, tiny_model
+
+import topbin as tb
+from topbin.cli import main
+from topbin.data.encoders import images as encoders
+from topbin.data.encoders import lite
+from topbin.data.encoders.images import ImageEncoder, signature, waves
+from topbin.data.images.rows import Images
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOPBIN_CACHE", str(tmp_path / "cache"))
+
+
+def command(*given, code=0):
+    done = CliRunner().invoke(main, [*map(str, given)])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+@pytest.fixture
+def encoded(monkeypatch):
+    """How many images the encoder has read."""
+    counts = []
+    run = encoders.Model.__call__
+
+    def counting(self, pixels):
+        counts.append(len(pixels))
+        return run(self, pixels)
+
+    monkeypatch.setattr(encoders.Model, "__call__", counting)
+    return lambda: sum(counts)
+
+
+def test_two_folders_become_a_report_and_new_ones_scores(tmp_path, encoded):
+    truth, tiny = folders(tmp_path, 40, 120), tiny_encoder(tmp_path)
+    given = ["--positives", tmp_path / "known", "--encoder", tiny]
+    said = command("fit", tmp_path / "rest", *given, "-o", tmp_path / "run")
+    assert "1 image" in said
+    assert "encoded         160 of 160 images" in said
+    assert encoded() == 160
+    found = result_of(tmp_path / "run")
+    low, high = found["estimate"]["interval"]
+    assert low <= truth.mean() <= high
+    assert found["data"]["image"] == {"column": "image", "shape": [3, 12, 12], "root": None}
+    assert found["importance"] == []  # one column explains nothing
+    assert "data:image/png" in (tmp_path / "run/report.html").read_text("utf-8")
+    command("score", tmp_path / "run", tmp_path / "rest", "-o", tmp_path / "s.csv")
+    assert encoded() == 160  # the vectors of the fit
+    scores = pd.read_csv(tmp_path / "s.csv")
+    assert np.mean(scores["topbin_positive"] == truth) > 0.9
+    new = bars(9, True, seed=9)
+    assert (tb.load(tmp_path / "run").score(new)["topbin_probability"] > 0.5).mean() > 0.7
+    assert encoded() == 169
+    tb.load(tmp_path / "run").score(new[::-1])
+    assert encoded() == 169
+
+
+def test_files_arrays_and_tables_are_one_road(tmp_path):
+    folders(tmp_path)
+    read = tb.Read(encoder=str(tiny_encoder(tmp_path)))
+    by_files = tb.fit(tmp_path / "rest", positives=tmp_path / "known", read=read, budget="fast")
+    paths = [str(p) for name in ("known", "rest") for p in sorted((tmp_path / name).iterdir())]
+    y = np.repeat([1, 0], [40, 80])
+    frame = pd.DataFrame({"file": paths, "y": y})
+    in_table = tb.Read(encoder=read.encoder, image="file")
+    by_table = tb.fit(frame, "y", read=in_table, budget="fast")
+    assert by_table.estimate.alpha == by_files.estimate.alpha
+    pixels = np.stack([_pixels(path) for path in paths])
+    by_array = tb.fit(pixels, y, read=read, budget="fast")
+    assert by_array.estimate.alpha == by_files.estimate.alpha
+    with fails("TB013"):
+        by_files.explain()
+
+
+def _pixels(path):
+    from PIL import Image
+
+    return np.asarray(Image.open(path))
+
+
+def test_a_table_of_numbers_texts_and_images(tmp_path):
+    truth = folders(tmp_path, 60, 120)
+    paths = [p.relative_to(tmp_path) for p in sorted((tmp_path / "known").iterdir())]
+    paths += [p.relative_to(tmp_path) for p in sorted((tmp_path / "rest").iterdir())]
+    is_positive, rng = np.append(np.ones(60, bool), truth), np.random.default_rng(0)
+    words = [["blue", "sky"], ["green", "meadow"]]
+    texts = [
+        f"a {' '.join(rng.choice(words[p], 5))} and item {rng.integers(10**6)} of many"
+        for p in is_positive * 1
+    ]
+    frame = pd.DataFrame({
+        "photo": map(str, paths), "note": texts, "age": rng.normal(2 * is_positive),
+        "clinic": rng.integers(0, 60, 180).astype(str), "known": np.arange(180) < 60,
+    })  # fmt: skip
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    read = ["--image", "photo", "--text", "note", "--encoder", tiny_encoder(tmp_path)]
+    given = ["fit", tmp_path / "t.csv", "--label", "known", *read, "--group", "clinic"]
+    said = command(*given, "--preset", "fast", "-o", tmp_path / "run")
+    assert "1 image" in said
+    assert "1 number" in said
+    assert '1 text ("note")' in said
+    found = result_of(tmp_path / "run")
+    low, high = found["estimate"]["interval"]
+    assert low <= truth.mean() <= high
+    named = {one["column"] for one in found["importance"]}
+    assert {"photo", "age"} <= named
+    assert "note: meadow" in named
+    command("score", tmp_path / "run", tmp_path / "t.csv", "-o", tmp_path / "s.csv", "--why")
+    scores = pd.read_csv(tmp_path / "s.csv")
+    assert np.mean(scores["topbin_positive"][60:] == truth) > 0.9
+    missing = frame.drop(columns="age")
+    missing.to_csv(tmp_path / "m.csv", index=False)
+    said = command("score", tmp_path / "run", tmp_path / "m.csv", "-o", tmp_path / "no.csv", code=1)
+    assert "TB109" in said
+
+
+def test_grey_images_are_for_nets_and_colours_for_the_encoder(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr("topbin.job.images.load_model", lambda encoder: seen.append(encoder.given))
+    monkeypatch.setattr(encoders, "lite_folder", lambda: tiny_encoder(tmp_path))
+    from asked import asked
+
+    from topbin.job.prepare import prepare
+
+    grey = bars(9, True, channels=1)
+    assert isinstance(prepare(asked(grey, positives=bars(9, True, 1, channels=1))).X, Images)
+    colours = asked(bars(9, True), positives=bars(9, True, 1))
+    assert prepare(colours).X.shape == (18, 6)
+    assert seen == ["lite0", "lite0"]
+    folder = str(tiny_encoder(tmp_path))
+    asks = asked(grey, positives=bars(9, True, 1, channels=1), encoder=folder)
+    assert prepare(asks).X.shape == (18, 6)
+
+
+def test_an_encoder_that_is_not_what_it_says(tmp_path):
+    folders(tmp_path, 5, 9)
+
+    def fit(folder):
+        read = tb.Read(encoder=str(folder))
+        return tb.fit(tmp_path / "rest", positives=tmp_path / "known", read=read)
+
+    with fails("TB143", "has no encoder.json"):
+        fit(tmp_path / "rest")
+    content = tiny_model()
+    with fails("TB143", "another vector of the test image"):
+        fit(described(tmp_path / "a", tiny_model((2, 3))))
+    with fails("TB143", "off by"):
+        fit(described(tmp_path / "b", content, check=[1.0] * 8))
+    with fails("TB143", "not the model that encoder.json beside it describes"):
+        fit(described(tmp_path / "c", content, sha256="0" * 64))
+    garbage = b"no model"
+    with fails("TB143", "cannot be loaded"):
+        fit(described(tmp_path / "d", garbage))
+    with fails("TB143", "cannot be loaded"):
+        fit(described(tmp_path / "e", content[: len(content) // 2]))
+    with fails("TB143", "cannot read an image"):
+        fit(described(tmp_path / "f", content, side=24))
+    with fails("TB143", "finite"):
+        fit(described(tmp_path / "g", content, scale=[1e-39, 1, 1]))
+    for wrong in (
+        {"scale": [0, 0, 0]},
+        {"side": "12"},
+        {"side": 4},
+        {"mean": [0]},
+        {"more": 1},
+        {"check": ["x"] * 8},
+    ):
+        with fails("TB143", "does not describe an encoder"):
+            fit(described(tmp_path / "h", content, **wrong))
+    (tmp_path / "h" / "encoder.json").unlink()
+    os.mkfifo(tmp_path / "h" / "encoder.json")
+    with fails("TB143"):
+        fit(tmp_path / "h")
+    assert not list((tmp_path / "cache").rglob("*.npz"))
+
+
+def test_another_encoder_at_score_is_refused(tmp_path):
+    folders(tmp_path)
+    tiny = tiny_encoder(tmp_path)
+    read = tb.Read(encoder=str(tiny))
+    result = tb.fit(tmp_path / "rest", positives=tmp_path / "known", read=read, budget="fast")
+    result.save(tmp_path / "run")
+    about = json.loads((tiny / "encoder.json").read_text())
+    (tiny / "encoder.json").write_text(json.dumps({**about, "name": "other"}))
+    with fails("TB143", "is not the one that the model was fitted with"):
+        tb.load(tmp_path / "run").score(tmp_path / "rest")
+
+
+KILLED = """
+import os, signal, sys
+from topbin.data.encoders import images, kept
+kept.BLOCK = 16
+run, count = images.Model.__call__, [0]
+def dying(self, pixels):
+    count[0] += 1
+    if count[0] > int(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run(self, pixels)
+images.Model.__call__ = dying
+from topbin.cli import main
+main(sys.argv[2:])
+"""
+
+
+def test_a_killed_run_goes_on_where_it_was(tmp_path, encoded):
+    folders(tmp_path)
+    given = ["fit", tmp_path / "rest", "--positives", tmp_path / "known", "--preset", "fast"]
+    given = [*map(str, given), "--encoder", str(tiny_encoder(tmp_path)), "-o"]
+    for blocks in (1, 5):
+        killed = [sys.executable, "-c", KILLED, str(blocks), *given, str(tmp_path / "run")]
+        killed += ["--resume"] if blocks > 1 else []
+        assert subprocess.run(killed, check=False).returncode == -signal.SIGKILL
+        told = len(list((tmp_path / "cache").rglob("*.npz")))
+        assert told == (1 if blocks == 1 else 6)
+    command(*given, tmp_path / "run", "--resume")
+    assert encoded() == 120 - 6 * 16
+    command(*given, tmp_path / "whole")
+    one, two = ((tmp_path / name / "candidates.csv").read_bytes() for name in ("run", "whole"))
+    assert one == two
+
+
+@pytest.mark.slow
+def test_the_encoder_that_comes_along_is_the_original(tmp_path):
+    pytest.importorskip(lite.PACKAGE, reason='needs pip install "topbin[images]"')
+    encoder = ImageEncoder("lite0")
+    model = encoders.load_model(encoder)
+    found = model(waves(224)[None])
+    assert found.shape == (1, 1280)
+    np.testing.assert_allclose(signature(found[0]), lite.CHECK, atol=1e-3)
+    before = hashlib.sha256((encoder.folder / "model.onnx").read_bytes()).hexdigest()
+    assert before == encoder.about.sha256
+    vectors = encoder.vectors(Images.of(bars(3, True)))
+    assert vectors.shape == (3, 1280)
+
+
+def test_damaged_weights_are_not_converted(tmp_path, monkeypatch):
+    monkeypatch.setattr(lite, "SHA256", "0" * 64)
+    if lite.find_spec(lite.PACKAGE) is not None:
+        with fails("TB143", "does not have the weights that are expected"):
+            lite.lite_folder()
+    monkeypatch.setattr(lite, "PACKAGE", "no_such_weights")
+    with fails("TB011", "topbin[images]"):
+        lite.lite_folder()
+    assert not (tmp_path / "cache").exists()
