@@ -90,6 +90,22 @@ def test_texts_are_encoded_once_and_go_on_after_a_kill(tmp_path, cache, counted,
     assert 37 < counted.texts <= 47
 
 
+def test_the_steps_of_an_encoder_are_those_that_its_folder_lists(tmp_path):
+    place = folder(tmp_path)
+    assert texts._steps(place) == ({}, False)
+    steps = [{"type": f"sentence_transformers.models.{name}"} for name in texts.KNOWN_STEPS]
+    (place / "modules.json").write_text(json.dumps(steps))
+    (place / "1_Pooling").mkdir()
+    (place / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    assert texts._steps(place) == ({"pooling_mode_cls_token": True}, True)
+    (place / "modules.json").write_text(json.dumps([*steps, {"type": "own.Dense"}]))
+    with fails("TB143", "has a step 'Dense'"):
+        texts._steps(place)
+    (place / "modules.json").write_text("3")
+    with fails("TB143", "is not a list of steps"):
+        texts._steps(place)
+
+
 def test_a_fit_with_an_encoder(tmp_path, counted):
     rng = np.random.default_rng(0)
     good = np.arange(300) % 2 == 0

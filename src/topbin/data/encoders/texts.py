@@ -22,6 +22,7 @@ from topbin.data.encoders.kept import BLOCK, Vectors, vectors_of
 BATCH = 32  # texts that the encoder reads at once
 LONGEST = 256  # tokens, unless the folder says otherwise
 CONFIG, WEIGHTS, POOLING = "config.json", "model.safetensors", "1_Pooling/config.json"
+KNOWN_STEPS = "Transformer", "Pooling", "Normalize"
 
 
 @dataclass(frozen=True)
@@ -72,14 +73,13 @@ class _Loaded:
         try:
             self.tokenizer = hub.AutoTokenizer.from_pretrained(folder, **safe)
             self.model = hub.AutoModel.from_pretrained(folder, use_safetensors=True, **safe).eval()
-        except (OSError, ValueError, KeyError) as error:
+        except Exception as error:  # safetensors and tokenizers have classes of their own
             words = str(error).partition("\n")[0]
             raise InputError(
                 "TB143", f'the encoder in "{folder}" cannot be loaded: {words}'
             ) from error
         root = Path(folder)
-        self.pooling = _read(root / POOLING)
-        self.normalized = any(p.name.endswith("_Normalize") for p in root.iterdir())
+        self.pooling, self.normalized = _steps(root)
         asked = _read(root / "sentence_bert_config.json").get("max_seq_length") or LONGEST
         self.longest = int(min(asked, self.tokenizer.model_max_length))
 
@@ -104,6 +104,30 @@ class _Loaded:
         return np.asarray(found.float().numpy(), np.float32)
 
 
+def _steps(root: Path) -> tuple[dict[str, Any], bool]:
+    """How the vectors of tokens become one, and whether it is scaled to length 1.
+
+    modules.json says so; a folder without one has a pooling of its own, or takes the mean.
+    """
+    listed = _json(root / "modules.json")
+    if listed is None:
+        return _read(root / POOLING), any(p.name.endswith("_Normalize") for p in root.iterdir())
+    steps = [str(one.get("type", "")).rpartition(".")[2] for one in _records(listed, root)]
+    if strange := [step for step in steps if step not in KNOWN_STEPS]:
+        raise InputError(
+            "TB143",
+            f'the encoder in "{root}" has a step {strange[0]!r}; {", ".join(KNOWN_STEPS)} are '
+            "understood. Encode the texts yourself, and give the vectors with embeddings.",
+        )
+    return _read(root / POOLING), "Normalize" in steps
+
+
+def _records(listed: Any, root: Path) -> list[dict[str, Any]]:
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise InputError("TB143", f'"{root / "modules.json"}" is not a list of steps.')
+    return listed
+
+
 def _check_folder(folder: Path) -> None:
     """TB143 if this is no encoder that can be loaded safely."""
     if not folder.is_dir() or not (folder / CONFIG).is_file():
@@ -125,13 +149,18 @@ def _check_folder(folder: Path) -> None:
         )
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _json(path: Path) -> Any:
+    """What a file says; None if there is none."""
     try:
-        found = json.loads(path.read_text("utf-8"))
+        return json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        return {}
+        return None
     except (OSError, ValueError) as error:
         raise InputError("TB143", f'"{path}" cannot be read: {error}.') from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found = _json(path)
     return found if isinstance(found, dict) else {}
 
 
