@@ -238,7 +238,7 @@ def events_jsonl(folder, rng):
 def checkpoint(folder, rng):
     from topbin.learn.backends.checkpoint import load
     from topbin.learn.backends.torch import torch_backend
-    from topbin.learn.learners.pvu import PVU
+    from topbin.learn.learners import PVU
 
     path = folder / "c.safetensors"
     content = path.read_bytes()

@@ -17,7 +17,7 @@ def backend():
     from torch import nn
 
     from topbin.learn.backends.torch import torch_backend
-    from topbin.learn.learners.pvu import PVU
+    from topbin.learn.learners import PVU
 
     return torch_backend(PVU, X, net=nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 1)))
 
@@ -25,7 +25,7 @@ def backend():
 @pytest.fixture
 def path(tmp_path):
     from topbin.learn.backends.checkpoint import keep
-    from topbin.learn.learners.pvu import PVU
+    from topbin.learn.learners import PVU
     from topbin.learn.loop import train
 
     model = backend()

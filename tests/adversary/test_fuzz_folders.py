@@ -71,7 +71,7 @@ def checkpoints(source):
 
     from topbin.learn.backends.checkpoint import keep
     from topbin.learn.backends.torch import torch_backend
-    from topbin.learn.learners.pvu import PVU
+    from topbin.learn.learners import PVU
     from topbin.learn.loop import train
 
     (source / "checkpoint").mkdir()

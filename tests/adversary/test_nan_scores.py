@@ -48,7 +48,7 @@ def test_nan_from_a_model_is_said_with_its_name_and_rows(pipeline):
 def test_nan_from_a_net_is_said():
     nn = pytest.importorskip("torch.nn")
     from topbin.learn.backends.torch import torch_backend
-    from topbin.learn.learners.pvu import PVU
+    from topbin.learn.learners import PVU
 
     backend = torch_backend(PVU, X.astype("float32"), net=nn.Linear(2, 1))
     backend.net.weight.data[:] = np.nan

@@ -16,7 +16,7 @@ import topbin as tb
 from topbin.data import table as tables
 from topbin.data import write_table
 from topbin.engines import Local, engine, tails_from
-from topbin.learn import registry as learners
+from topbin.learn import learners
 from topbin.mpe import registry as methods
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,6 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 ADDED = {  # by the worked examples
     "src/topbin/mpe/half.py",
     "tests/mpe/test_half.py",
-    "src/topbin/learn/learners/double.py",
     "src/topbin/learn/nets/one_layer.py",
     "src/topbin/data/formats/stata.py",
     "src/topbin/engines/serial.py",
@@ -71,13 +70,12 @@ def test_an_estimator_is_a_file_a_line_and_a_test(monkeypatch):
     contract.test_row_order_does_not_change_a_bit("half")
 
 
-def test_a_learner_is_a_file_a_line_and_a_test(monkeypatch):
+def test_a_learner_is_a_value_a_line_and_a_test(monkeypatch):
     source, line, test = blocks("a learner")
-    module = as_module(monkeypatch, "topbin.learn.learners.double", source)
-    table = vars(learners) | {"DOUBLE": module.DOUBLE}
-    exec(line, table)
+    table = dict(vars(learners))
+    exec(source + line, table)
     assert table["LEARNERS"].keys() == {*learners.LEARNERS, "double"}
-    monkeypatch.setitem(learners.LEARNERS, "double", module.DOUBLE)
+    monkeypatch.setitem(learners.LEARNERS, "double", table["DOUBLE"])
 
     assert learners.find_learner("double").threshold(0.5) == pytest.approx(0.6931, abs=1e-4)
     risk = load_tests("tests/learn/test_risk.py")

@@ -19,7 +19,7 @@ from topbin.learn import Plan
 from topbin.learn.crossfit import crossfit
 from topbin.learn.defaults import text_models
 from topbin.learn.explain import explain
-from topbin.learn.learners.tedn import TEDN
+from topbin.learn.learners import TEDN
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.overlap import alpha_posterior
 

@@ -19,10 +19,7 @@ from topbin.core.tails import Tails
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.crossfit import Plan, crossfit, inner_folds, least_kept, run_chain
 from topbin.learn.defaults import default_model
-from topbin.learn.learners.cvir import CVIR
-from topbin.learn.learners.pvu import PVU
-from topbin.learn.learners.tedn import TEDN
-from topbin.learn.registry import LEARNERS
+from topbin.learn.learners import CVIR, LEARNERS, PVU, TEDN
 from topbin.learn.select import content_order, stratified_folds
 from topbin.mpe.bbe import bbe
 

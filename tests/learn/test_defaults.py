@@ -13,9 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from topbin.learn import Plan
 from topbin.learn.crossfit import crossfit
 from topbin.learn.defaults import coarse, default_model, plan_for
-from topbin.learn.learners.cvir import CVIR
-from topbin.learn.learners.pvu import PVU
-from topbin.learn.learners.tedn import TEDN
+from topbin.learn.learners import CVIR, PVU, TEDN
 
 
 def test_dense_tables_get_trees_and_sparse_ones_a_linear_model():

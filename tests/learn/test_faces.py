@@ -26,7 +26,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import topbin as tb
 from topbin.core.errors import InputError, MissingExtra
 from topbin.learn import LEARNERS, NetPlan, Plan, crossfit
-from topbin.learn.learners.cvir import CVIR
+from topbin.learn.learners import CVIR
 
 TINY = Plan(outer=3, inner=2, repeats=1)
 FAST = {"plan": TINY, "confidence": None}

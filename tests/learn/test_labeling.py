@@ -13,7 +13,7 @@ from topbin.learn.labeling.clusters import find_clusters, merge_small
 from topbin.learn.labeling.propensity import attributes, labeling_chance
 from topbin.learn.labeling.scar import ScarTest, scar_test
 from topbin.learn.labeling.subtypes import shrunken
-from topbin.learn.learners.tedn import TEDN
+from topbin.learn.learners import TEDN
 from topbin.learn.probabilities import RatioMap
 
 TINY = tb.learn.Plan(outer=3, inner=2, repeats=1, rounds=1)

@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 
 from topbin.core.errors import InputError  # noqa: E402
 from topbin.learn.nets import NETS, build_net, crop_and_flip, resnet18  # noqa: E402
-from topbin.learn.nets.mlp import mlp  # noqa: E402
+from topbin.learn.nets.paper import mlp  # noqa: E402
 
 
 def size(net):

@@ -17,7 +17,7 @@ from topbin.evaluate.auc import pu_auc
 from topbin.job.prepare import Prepared
 from topbin.learn.crossfit import crossfit
 from topbin.learn.defaults import FIRST, plan_for, text_models
-from topbin.learn.learners.pvu import PVU
+from topbin.learn.learners import PVU
 from topbin.learn.risk import Learner
 
 MOST_ROWS = 12_000  # for the choice

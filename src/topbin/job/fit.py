@@ -37,7 +37,7 @@ from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.crossfit import CrossFit, OutOfTime, Plan, Progress, chain_name
 from topbin.learn.defaults import FIRST, PRESETS, default_model, plan_for
-from topbin.learn.learners.tedn import TEDN
+from topbin.learn.learners import TEDN
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
 
 LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards

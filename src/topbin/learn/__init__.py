@@ -5,9 +5,7 @@ The public names are listed in `__init__.pyi` and loaded on first use; those for
 
 import lazy_loader
 
-# Modules that have the name of their function are loaded first: else the module would hide it.
+# A module that has the name of its function is loaded first: else the module would hide it.
 from topbin.learn.crossfit import crossfit as crossfit
-from topbin.learn.learners.cvir import cvir as cvir
-from topbin.learn.learners.nnpu import nnpu as nnpu
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

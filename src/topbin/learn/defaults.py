@@ -170,7 +170,7 @@ def plan_for(learner: Learner, X: Any, plan: Plan | None = None) -> Plan:
     round of discarding, because more did harm. A learner that discards nothing needs no inner
     folds, and fits once.
 
-    >>> from topbin.learn.learners.tedn import TEDN
+    >>> from topbin.learn.learners import TEDN
     >>> plan_for(TEDN, np.zeros((100_000, 2)))
     Plan(outer=3, inner=2, repeats=1, warm=1, rounds=2)
     """

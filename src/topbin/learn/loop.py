@@ -13,7 +13,7 @@ import numpy as np
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError, TopbinError
 from topbin.core.checks import Scores, check_count, check_fraction
-from topbin.learn.learners.pvu import PVU
+from topbin.learn.learners import PVU
 from topbin.learn.risk import Learner, Risk, mean_risk
 from topbin.learn.select import RowNumbers, keep_lowest, n_rows
 from topbin.mpe.registry import METHODS
@@ -202,6 +202,21 @@ def _judge(
     scores_p, scores_u = (model.scores(X) for X in holdout)
     risk = None if warm is None else mean_risk(warm.at(None), scores_p, scores_u)
     return estimator(Evidence(scores_p, scores_u)), risk
+
+
+def mean_alpha(history: Sequence[Epoch], *, last: int = 10) -> float:
+    """Mean α̂ of the last epochs, as the paper reports it, because single ones vary with SGD.
+
+    >>> both = [AlphaEstimate(alpha=alpha, n_p=9, n_u=9, method="bbe") for alpha in (0.25, 0.75)]
+    >>> mean_alpha([Epoch(1, "tedn", 0.6, 0.3, n_kept=9, estimate=each) for each in both])
+    0.5
+    """
+    alphas = [epoch.estimate.alpha for epoch in history[-last:] if epoch.estimate is not None]
+    if not alphas:
+        raise InputError(
+            "TB001", "no epoch has an estimate of alpha; pass holdout=(X_p, X_u) to train."
+        )
+    return float(np.mean(alphas))
 
 
 def _check_samples(X_p: Any, X_u: Any, holdout: tuple[Any, Any] | None) -> None:

@@ -15,7 +15,7 @@ from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_cros
 from topbin.learn.classifiers.tables import check_columns
 from topbin.learn.crossfit import Plan
 from topbin.learn.groups import read_together
-from topbin.learn.learners.pvu import PVU
+from topbin.learn.learners import PVU
 from topbin.mpe.alarms import shared_rows
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import METHODS, Method, find_method

@@ -28,7 +28,7 @@ from topbin.learn.classifiers.plans import check_plan, is_net
 from topbin.learn.classifiers.tables import is_table, read_table, stack
 from topbin.learn.crossfit import Progress
 from topbin.learn.groups import Together, read_together
-from topbin.learn.learners.pvu import PVU
+from topbin.learn.learners import PVU
 from topbin.learn.risk import Learner
 from topbin.learn.select import Floats, RowNumbers, n_rows
 from topbin.mpe.registry import find_method

@@ -7,7 +7,7 @@ import numpy as np
 from topbin.core.checks import Scores
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
-from topbin.learn.learners.pvu import PVU
+from topbin.learn.learners import PVU
 from topbin.learn.probabilities import ProbabilityMap, probabilities_through
 from topbin.mpe.dedpul import Rule, capped, density_ratio, without_ties
 from topbin.mpe.estimate import add_alarms

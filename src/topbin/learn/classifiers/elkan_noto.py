@@ -17,7 +17,7 @@ from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
 from topbin.learn.crossfit import Ensemble
 from topbin.learn.defaults import calibrated_model
-from topbin.learn.learners.pvu import PVU
+from topbin.learn.learners import PVU
 from topbin.learn.probabilities import ProbabilityMap
 from topbin.learn.risk import Learner, Risk
 from topbin.learn.select import Floats

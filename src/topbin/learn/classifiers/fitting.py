@@ -16,7 +16,7 @@ from topbin.core.posterior import AlphaPosterior
 from topbin.learn.crossfit import CrossFit, Progress, crossfit
 from topbin.learn.defaults import coarse, default_model, plan_for
 from topbin.learn.groups import Together
-from topbin.learn.learners.tedn import TEDN
+from topbin.learn.learners import TEDN
 from topbin.learn.loop import NEAR_ONE, Epoch
 from topbin.learn.probabilities import ProbabilityMap, fit_probabilities
 from topbin.learn.risk import Learner

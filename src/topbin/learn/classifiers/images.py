@@ -27,8 +27,7 @@ from topbin.learn.classifiers.fitting import FitOptions, TwoSamples
 from topbin.learn.classifiers.plans import NetPlan
 from topbin.learn.classifiers.tedn import TEDnClassifier
 from topbin.learn.crossfit import CrossFit, Ensemble, OutOfTime, Plan, Progress, chain_name
-from topbin.learn.learners.pvu import PVU
-from topbin.learn.learners.tedn import TEDN
+from topbin.learn.learners import PVU, TEDN
 from topbin.learn.risk import Learner
 from topbin.learn.select import Floats
 

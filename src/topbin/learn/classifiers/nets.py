@@ -22,8 +22,8 @@ from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTa
 from topbin.learn.classifiers.plans import NetPlan
 from topbin.learn.crossfit import Progress
 from topbin.learn.groups import folds_of
-from topbin.learn.learners.tedn import TEDN, mean_alpha
-from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, train
+from topbin.learn.learners import TEDN
+from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, mean_alpha, train
 from topbin.learn.nets import Net
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.risk import Learner

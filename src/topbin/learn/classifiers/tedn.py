@@ -11,8 +11,7 @@ from topbin.learn.classifiers.face import check_weight
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable
 from topbin.learn.crossfit import CrossFit
 from topbin.learn.groups import read_together
-from topbin.learn.learners.cvir import CVIR
-from topbin.learn.learners.tedn import TEDN
+from topbin.learn.learners import CVIR, TEDN
 from topbin.learn.risk import Learner
 
 

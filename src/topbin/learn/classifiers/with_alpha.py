@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.learners.cvir import cvir
-from topbin.learn.learners.nnpu import nnpu
-from topbin.learn.learners.upu import UPU
+from topbin.learn.learners import UPU, cvir, nnpu
 from topbin.learn.risk import Learner, Loss
 
 

@@ -31,7 +31,7 @@ from topbin.learn.classifiers.fitting import (
     run_crossfit,
 )
 from topbin.learn.defaults import FIRST
-from topbin.learn.learners.pvu import PVU
+from topbin.learn.learners import PVU
 from topbin.learn.select import Floats
 from topbin.mpe.features.samples import is_sparse
 

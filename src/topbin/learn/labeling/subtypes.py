@@ -28,7 +28,7 @@ from topbin.learn.defaults import FIRST
 from topbin.learn.groups import order_of
 from topbin.learn.labeling.clusters import Clusters, find_clusters, merge_small, project
 from topbin.learn.labeling.scar import TILT, ScarTest, scar_test
-from topbin.learn.learners.pvu import PVU
+from topbin.learn.learners import PVU
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.select import Floats, RowNumbers
 from topbin.mpe.alarms import few_positives

@@ -7,11 +7,8 @@ from typing import Any
 from topbin.core.checks import look_up
 from topbin.core.errors import InputError
 from topbin.learn.backends.needs_torch import Tensor, nn, torch
-from topbin.learn.nets.allconv import allconv
-from topbin.learn.nets.augment import crop_and_flip, shift
-from topbin.learn.nets.fast import LARGE, MEDIUM, fast, pass_through, whiten
-from topbin.learn.nets.mlp import mlp, uci_mlp
-from topbin.learn.nets.resnet18 import resnet18
+from topbin.learn.nets.fast import LARGE, MEDIUM, fast, pass_through, shift, whiten
+from topbin.learn.nets.paper import allconv, crop_and_flip, mlp, resnet18, uci_mlp
 
 __all__ = ["NETS", "Net", "build_net", "crop_and_flip", "mlp", "resnet18", "allconv", "uci_mlp"]
 

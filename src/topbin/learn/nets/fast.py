@@ -7,6 +7,7 @@ in the training images (of P and of U alike, so no label is used). The rest lear
 from collections.abc import Sequence
 
 from topbin.learn.backends.needs_torch import Tensor, nn, torch
+from topbin.learn.nets.paper import pick
 
 SMALL, MEDIUM, LARGE = (24, 64, 96), (32, 128, 128), (64, 256, 256)
 SIDE = 32  # larger images are read in steps of several pixels, so that about as many places remain
@@ -136,3 +137,17 @@ def whiten(net: nn.Module, images: Tensor) -> None:
     """Fit the first convolution of a net of `fast` to training images, P and U together."""
     assert isinstance(net, FastNet)
     net.whitening.fit(images)
+
+
+def shift(images: Tensor, padding: int = 2) -> Tensor:
+    """Shift each image by up to `padding` pixels; what comes in mirrors what is at the border.
+
+    >>> shift(torch.ones(2, 3, 8, 8)).shape
+    torch.Size([2, 3, 8, 8])
+    """
+    n, _, height, width = images.shape
+    padding = min(padding, height - 1, width - 1)
+    padded = torch.nn.functional.pad(images, [padding] * 4, mode="reflect")
+    top, left = torch.randint(0, 2 * padding + 1, (2, n, 1)).to(images.device)
+    down, across = (torch.arange(size, device=images.device) for size in (height, width))
+    return pick(padded, top + down, left + across)

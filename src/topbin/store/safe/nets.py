@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.learn.backends.torch import TorchBackend, name_for, torch_backend
-from topbin.learn.learners.pvu import PVU
+from topbin.learn.learners import PVU
 from topbin.learn.nets import build_net
 from topbin.store.safe.store import Attachments, name_of, pack, unpack
 

@@ -1,1 +1,0 @@
-"""One file per learner; `topbin.learn.registry` lists them."""
