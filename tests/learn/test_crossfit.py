@@ -17,7 +17,7 @@ from topbin.core.errors import InputError
 from topbin.core.shares import share_below
 from topbin.core.tails import Tails
 from topbin.learn.backends.sklearn import positive_scores
-from topbin.learn.crossfit import Plan, crossfit, inner_folds, least_kept, run_chain
+from topbin.learn.crossfit import Plan, RunOptions, crossfit, inner_folds, least_kept, run_chain
 from topbin.learn.defaults import default_model
 from topbin.learn.learners import CVIR, LEARNERS, PVU, TEDN
 from topbin.learn.select import content_order, stratified_folds
@@ -165,7 +165,9 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_jobs():
     X, is_p = table()
     one = crossfit(LogisticRegression(), X, is_p, TEDN, plan=SMALL, seed=5)
     with parallel_config("threading"):
-        two = crossfit(LogisticRegression(), X, is_p, TEDN, plan=SMALL, seed=5, n_jobs=2)
+        two = crossfit(
+            LogisticRegression(), X, is_p, TEDN, plan=SMALL, seed=5, run=RunOptions(n_jobs=2)
+        )
     other = crossfit(LogisticRegression(), X, is_p, TEDN, plan=SMALL, seed=6)
     assert (one.scores == two.scores).all()
     assert (one.scores != other.scores).any()
@@ -174,7 +176,7 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_jobs():
 def test_events_count_to_the_end():
     X, is_p = table()
     seen = []
-    crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL, on_event=seen.append)
+    crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL, run=RunOptions(on_event=seen.append))
     assert [event.done for event in seen] == list(range(1, 9))
     assert {event.total for event in seen} == {8}
     assert seen[-1].epoch.phase == "tedn"
@@ -182,7 +184,7 @@ def test_events_count_to_the_end():
 
 def test_past_the_deadline_one_repeat_of_one_round_is_all():
     X, is_p = table()
-    fit = crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL, deadline=monotonic())
+    fit = crossfit(GaussianNB(), X, is_p, TEDN, plan=SMALL, run=RunOptions(deadline=monotonic()))
     assert len(fit.history) == 1
     assert len(fit.ensemble.groups) == 1
     assert (fit.scores > 0).all()
@@ -293,12 +295,14 @@ def test_kept_chains_score_other_rows_with_the_models_of_one_fold():
 def test_a_memory_of_chains_without_models_does_not_serve_where_models_are_asked_for():
     X, is_p = table()
     memory, asked = {}, {"plan": SMALL, "seed": 2}
-    plain = crossfit(GaussianNB(), X, is_p, TEDN, memory=memory, **asked)
+    plain = crossfit(GaussianNB(), X, is_p, TEDN, run=RunOptions(memory=memory), **asked)
     assert not memory["tedn-0-0"].models
-    kept = crossfit(GaussianNB(), X, is_p, TEDN, memory=memory, keep_chains=True, **asked)
+    kept = crossfit(
+        GaussianNB(), X, is_p, TEDN, run=RunOptions(memory=memory), keep_chains=True, **asked
+    )
     assert len(memory["tedn-0-0"].models) == len(kept.folds[0][0].models) == 6
     assert (kept.scores == plain.scores).all()
-    again = crossfit(None, X, is_p, TEDN, memory=memory, keep_chains=True, **asked)
+    again = crossfit(None, X, is_p, TEDN, run=RunOptions(memory=memory), keep_chains=True, **asked)
     assert (again.score(X) == kept.score(X)).all()
 
 
@@ -323,7 +327,9 @@ def test_where_P_and_U_are_one_noise_alpha_is_nearly_one():
 def test_new_rows_are_scored_by_one_model_of_each_round_each_of_another_fold():
     X, is_p = table()
     memory, plan = {}, Plan(outer=2, inner=3, repeats=1, warm=1, rounds=2)
-    fit = crossfit(GaussianNB(), X, is_p, TEDN, plan=plan, lean=True, memory=memory)
+    fit = crossfit(
+        GaussianNB(), X, is_p, TEDN, plan=plan, new_rows="lean", run=RunOptions(memory=memory)
+    )
     whole = memory["tedn-0-2"]
     assert len(whole.models) == 9
     assert fit.ensemble.groups == ((whole.models[0], whole.models[4], whole.models[8]),)

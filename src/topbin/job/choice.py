@@ -15,7 +15,7 @@ import numpy as np
 from topbin.data.features import Feature, Features
 from topbin.evaluate.auc import pu_auc
 from topbin.job.prepare import Prepared
-from topbin.learn.crossfit import crossfit
+from topbin.learn.crossfit import RunOptions, crossfit
 from topbin.learn.defaults import FIRST, plan_for, text_models
 from topbin.learn.learners import PVU
 from topbin.learn.risk import Learner
@@ -78,8 +78,8 @@ def choose_model(
     for name, model in models.items():
         learner: Learner = replace(PVU, name=f"{PVU.name}-{name}")
         fit = crossfit(
-            model, X, is_positive, learner, plan=plan, seed=seed, n_jobs=n_jobs, memory=memory,
-            new_rows=False, **held,
+            model, X, is_positive, learner, plan=plan, seed=seed, new_rows=False,
+            run=RunOptions(n_jobs=n_jobs, memory=memory), **held,
         )  # fmt: skip
         auc[name] = pu_auc(*fit.evidence(is_positive).scores).value
     # Of words, the first model is the easier to explain, so another one must be clearly better.

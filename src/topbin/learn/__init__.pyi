@@ -17,6 +17,7 @@ from .classifiers import UPUClassifier as UPUClassifier
 from .crossfit import CrossFit as CrossFit
 from .crossfit import Plan as Plan
 from .crossfit import Progress as Progress
+from .crossfit import RunOptions as RunOptions
 from .crossfit import crossfit as crossfit
 from .explain import Explanation as Explanation
 from .explain import Reason as Reason

@@ -143,6 +143,24 @@ class Progress:
     epoch: Epoch | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a fit is run: none of this changes what it finds, unless time runs out.
+
+    `n_jobs` folds are fitted at once. `deadline` is a reading of `time.monotonic`: after it nothing
+    begins that is not needed to score every row. `memory` keeps finished steps by name, for a fit
+    that is interrupted and run again. `on_event` is called with a `Progress` after each step.
+
+    >>> RunOptions(n_jobs=2).deadline
+    inf
+    """
+
+    n_jobs: int | None = None
+    deadline: float = inf
+    memory: MutableMapping[str, Any] | None = None
+    on_event: Callable[[Progress], object] | None = None
+
+
 def crossfit(
     estimator: Any,
     X: Any,
@@ -156,24 +174,19 @@ def crossfit(
     sample_weight: Floats | None = None,
     groups: Any = None,
     times: Any = None,
-    n_jobs: int | None = None,
-    deadline: float = inf,
-    new_rows: bool = True,
-    lean: bool = False,
+    new_rows: bool | Literal["lean"] = True,
     keep_chains: bool | Literal["first"] = False,
-    memory: MutableMapping[str, Any] | None = None,
-    on_event: Callable[[Progress], object] | None = None,
+    run: RunOptions = RunOptions(),
 ) -> CrossFit:
     """Run a learner once for each outer fold and once on all rows, `repeats` times.
 
     Rows with the same of `groups` are held out together, and with `times` (dates or numbers) folds
     are blocks of time; as these are always the same, there is one repeat, and no ranks.
     A row's score is its rank within its fold, averaged over repeats; without `ranks` it is the
-    score of the models. `deadline` is a reading of `time.monotonic`: after it no repeat or round
-    begins that is not needed to score every row. Without `new_rows` no model for them is made;
-    with `lean`, `one_per_round` scores them. Chains that `memory` has, by their `chain_name`, are
-    taken from it; others are put there unless the deadline cut them short. Models of chains that
-    held rows out are dropped, or kept by `keep_chains`: all, or those of the "first" repeat.
+    score of the models. Without `new_rows` no model for them is made; if these are "lean",
+    `one_per_round` scores them. Models of chains that held rows out are dropped, or kept by
+    `keep_chains`: all, or those of the "first" repeat. Chains that the memory of `run` has, by
+    their `chain_name`, are taken from it; others are put there unless the deadline cut them short.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from topbin.learn import find_learner
@@ -184,30 +197,26 @@ def crossfit(
     True
     """
     together = read_together(groups, times, is_positive.size)
+    grouped = None if together is None else together.grouped
     if times is not None:  # blocks of time differ in their share of positives, so ranks would too
         plan, ranks = replace(plan, repeats=1), False
     order = order_of(X, is_positive, sample_weight, together)
     X, is_positive = _safe_indexing(X, order), is_positive[order]
     sample_weight = None if sample_weight is None else sample_weight[order]
-    run = partial(
+    together = None if together is None else together.at(order)
+    chain = partial(
         run_chain, estimator, X, is_positive, learner, alpha=alpha, plan=plan,
-        sample_weight=sample_weight, deadline=deadline,
-        together=None if together is None else together.at(order),
+        sample_weight=sample_weight, deadline=run.deadline, together=together,
     )  # fmt: skip
     kept = 1 if keep_chains == "first" else plan.repeats if keep_chains else 0
-    jobs = list(jobs_of(is_positive, learner, plan, seed, new_rows, run.keywords["together"]))
+    jobs = list(jobs_of(is_positive, learner, plan, seed, bool(new_rows), together))
     with threadpool_limits(limits=1 if is_small(X) else None):
-        running = _run_jobs(jobs, run, {} if memory is None else memory, n_jobs, kept)
-        chains = list(_reported(running, len(jobs), on_event))
-    found = _gather(chains, is_positive, ranks=ranks, lean=lean)
-    found = replace(found, groups=None if together is None else together.grouped)
-    return _as_given(found, [chain for chain in chains if chain.repeat < kept], order)
-
-
-def _as_given(found: CrossFit, kept: Sequence[Chain], order: RowNumbers) -> CrossFit:
-    """The same cross-fit, with its rows in the order in which they were given."""
-    chains = tuple(replace(chain, held_out=order[chain.held_out]) for chain in kept)
-    return replace(found, scores=found.scores[np.argsort(order)], chains=chains)
+        chains = list(_reported(_run_jobs(jobs, chain, run, kept), len(jobs), run.on_event))
+    fit = _gather(chains, is_positive, ranks=ranks, lean=new_rows == "lean")
+    # The same cross-fit, with its rows in the order in which they were given.
+    held = (replace(one, held_out=order[one.held_out]) for one in chains if one.repeat < kept)
+    scores = fit.scores[np.argsort(order)]
+    return replace(fit, scores=scores, chains=tuple(held), groups=grouped)
 
 
 def _reported(
@@ -249,32 +258,28 @@ def jobs_of(
 
 
 def _run_jobs(
-    jobs: Iterable[Job],
-    run: "partial[Chain]",
-    memory: MutableMapping[str, Any],
-    n_jobs: int | None,
-    kept: int,
+    jobs: Iterable[Job], chain: "partial[Chain]", run: RunOptions, kept: int
 ) -> Iterator[Chain]:
     """The chains in order, repeat by repeat: those in memory, and those that are run now.
 
     All models of the first `kept` repeats are kept.
     """
-    plan, deadline = run.keywords["plan"], run.keywords["deadline"]
+    plan, memory = chain.keywords["plan"], {} if run.memory is None else run.memory
     for repeat, group in groupby(jobs, key=lambda job: job.repeat):
         known = [(job, memory.get(job.name)) for job in group]
         if keep_models := repeat < kept:
             known = [(job, done if done and done.models else None) for job, done in known]
         missing = [job for job, done in known if done is None]
-        if repeat and missing and monotonic() > deadline:
+        if repeat and missing and monotonic() > run.deadline:
             return
-        task = delayed(partial(run, keep_models=keep_models))
+        task = delayed(partial(chain, keep_models=keep_models))
         tasks = (task(job.held_out, job.repeat, seed=job.seed) for job in missing)
-        runs = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+        runs = Parallel(n_jobs=run.n_jobs, return_as="generator")(tasks)
         for job, done in known:
-            chain = next(runs) if done is None else done
-            if done is None and len(chain.history) == plan.warm + plan.rounds:  # not cut short
-                memory[job.name] = chain
-            yield chain
+            new = next(runs) if done is None else done
+            if done is None and len(new.history) == plan.warm + plan.rounds:  # not cut short
+                memory[job.name] = new
+            yield new
 
 
 def is_small(X: Any) -> bool:

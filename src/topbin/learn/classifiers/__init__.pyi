@@ -1,12 +1,12 @@
 from .alpha import AlphaEstimator as AlphaEstimator
 from .dedpul import DEDPULClassifier as DEDPULClassifier
 from .elkan_noto import ElkanNotoClassifier as ElkanNotoClassifier
+from .faces import CVIRClassifier as CVIRClassifier
+from .faces import NNPUClassifier as NNPUClassifier
+from .faces import PvUClassifier as PvUClassifier
+from .faces import TEDnClassifier as TEDnClassifier
+from .faces import UPUClassifier as UPUClassifier
 from .labeling import SAREMClassifier as SAREMClassifier
 from .labeling import SubtypesClassifier as SubtypesClassifier
 from .labeling import subtypes as subtypes
 from .plans import NetPlan as NetPlan
-from .tedn import TEDnClassifier as TEDnClassifier
-from .with_alpha import CVIRClassifier as CVIRClassifier
-from .with_alpha import NNPUClassifier as NNPUClassifier
-from .with_alpha import PvUClassifier as PvUClassifier
-from .with_alpha import UPUClassifier as UPUClassifier

@@ -13,7 +13,7 @@ from topbin.learn.classifiers.elkan_noto import natural_pvu
 from topbin.learn.classifiers.face import PUEstimator, check_weight
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
 from topbin.learn.classifiers.tables import check_columns
-from topbin.learn.crossfit import Plan
+from topbin.learn.crossfit import Plan, RunOptions
 from topbin.learn.groups import read_together
 from topbin.learn.learners import PVU
 from topbin.mpe.alarms import shared_rows
@@ -97,7 +97,8 @@ class AlphaEstimator(PUEstimator):
         is_p = table.is_positive
         learner = natural_pvu(float(is_p.mean())) if method.needs == "probabilities" else PVU
         plan = Plan(outer=self.cv, repeats=self.repeats)
-        options = FitOptions(self.estimator, plan, seed=self._seed(), n_jobs=self.n_jobs)
+        run = RunOptions(n_jobs=self.n_jobs)
+        options = FitOptions(self.estimator, plan, seed=self._seed(), run=run)
         ranks = method.needs == "tails"
         fit = run_crossfit(table, learner, options, ranks=ranks, new_rows=False)
         self.evidence_ = fit.evidence(is_p)

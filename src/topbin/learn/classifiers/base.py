@@ -1,6 +1,6 @@
 """The face all classifiers share: data in, labels and probabilities out.
 
-A classifier names its learner; `fitting` fits it to tables, and `nets` trains nets.
+A classifier is its parameters and a recipe; `fitting` fits it to tables, and `nets` trains nets.
 """
 
 from collections.abc import Callable
@@ -14,29 +14,34 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.base import ClassifierMixin
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from topbin.core.checks import check_above_zero, check_fraction
 from topbin.core.errors import InputError
-from topbin.core.labels import Mask, read_labels
+from topbin.core.labels import read_labels
 from topbin.core.shares import share_below
 from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.face import PUEstimator, check_weight, classes_of
-from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, TwoSamples
+from topbin.learn.classifiers.fitting import (
+    FitOptions,
+    FittedModel,
+    GivenRows,
+    Recipe,
+    TrainingTable,
+    TwoSamples,
+)
 from topbin.learn.classifiers.plans import check_plan, is_net
 from topbin.learn.classifiers.tables import is_table, read_table, stack
-from topbin.learn.crossfit import Progress
-from topbin.learn.groups import Together, read_together
-from topbin.learn.learners import PVU
-from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, RowNumbers, n_rows
+from topbin.learn.crossfit import Progress, RunOptions
+from topbin.learn.groups import read_together
+from topbin.learn.select import Floats, n_rows
 from topbin.mpe.registry import find_method
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
-    """The shared face; a subclass names its learner, or fits in its own way.
+    """The shared face; each classifier adds its parameters and the recipe that they make.
 
     Parameters
     ----------
@@ -94,10 +99,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         time: see `topbin.learn.crossfit`.
         """
         options = self._options()
-        X, is_positive, known = self._read_all(X, y)
-        weight = check_weight(sample_weight, n_rows(X))
-        together = read_together(groups, times, n_rows(X))
-        return self._fit_rows(X, is_positive, known, weight, options, together)
+        return self._fit(self._given(X, y, sample_weight, groups, times), options)
 
     def fit_pu(self, X_p: Any, X_u: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn from two samples: known positives, and unlabeled rows.
@@ -114,33 +116,11 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         together = read_together(groups, None, n_p + n_u)
         if is_table(X_p) or is_table(X_u):
             X = self._read(stack(X_p, X_u), reset=True)
-            known = np.arange(n_p + n_u)
-            return self._fit_rows(X, labels.is_positive, known, weight, options, together)
+            rows = GivenRows(X, labels.is_positive, np.arange(n_p + n_u), weight, together)
+            return self._fit(rows, options)
         X_p = self._read(X_p, reset=True)  # refused unless a net can take it as it is
         weights = None if weight is None else (weight[:n_p], weight[n_p:])
         return self._store(self._fit_two(TwoSamples(X_p, X_u, weights, together), options))
-
-    def _fit_rows(
-        self,
-        X: Any,
-        is_positive: Mask,
-        known: RowNumbers,
-        weight: Any,
-        options: FitOptions,
-        together: Together | None = None,
-    ) -> Self:
-        """Fit on the rows that are not known to be negative."""
-        side, weight = is_positive[known], None if weight is None else weight[known]
-        if self._net() is None:
-            table = self._table(X, is_positive, known, weight, together)
-            return self._store(self._fit_table(table, options), X, known)
-        from topbin.learn.classifiers.nets import pick
-
-        two = pick(X, known[side]), pick(X, known[~side])
-        weights = None if weight is None else (weight[side], weight[~side])
-        if together is not None:
-            together = together.at(np.concatenate([known[side], known[~side]]))
-        return self._store(self._fit_two(TwoSamples(*two, weights, together), options))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the kind that the classifier was fitted with."""
@@ -180,18 +160,19 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "probability_map_")
         groups = getattr(self.model_, "groups", ())
-        found = [model.feature_importances_ for group in groups for model in group]
-        if not found:
+        used = [model.feature_importances_ for group in groups for model in group]
+        if not used:
             raise AttributeError(f"{type(self.model_).__name__} has no feature importances")
-        total = np.sum([each / max(each.sum(), 1e-12) for each in found], axis=0)
+        total = np.sum([each / max(each.sum(), 1e-12) for each in used], axis=0)
         return np.asarray(total / max(total.sum(), 1e-12), np.float64)
 
     def _proba(self, X: Any) -> Floats:
         check_is_fitted(self, "probability_map_")
         return self.probability_map_(self.model_.scores(self._read(X, reset=False)))
 
-    def _learner(self) -> Learner:
-        return PVU
+    def _recipe(self) -> Recipe:
+        """How this face learns: all in which it differs from the others."""
+        raise NotImplementedError
 
     def _net(self) -> Any:
         """The net to train, a default one where it must be a net; None for a table model."""
@@ -218,49 +199,56 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         alpha = getattr(self, "alpha", None)
         return None if alpha is None else check_fraction(alpha, "alpha")
 
-    @staticmethod
-    def _table(
-        X: Any,
-        is_positive: Mask,
-        known: RowNumbers,
-        weight: Any = None,
-        together: Together | None = None,
-    ) -> TrainingTable:
-        rows = X if known.size == n_rows(X) else _safe_indexing(X, known)
-        own = None if together is None else together.at(known)
-        return TrainingTable(rows, is_positive[known], weight, own)
-
-    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
-        return self._learn(partial(fitting.fit_table, table, options))
-
-    def _fit_two(self, samples: TwoSamples, options: FitOptions) -> FittedModel:
-        from topbin.learn.classifiers.nets import fit_net
-
-        return self._learn(partial(fit_net, self._net(), samples, options))
-
-    def _learn(self, fit: Callable[[Learner, float | None], FittedModel]) -> FittedModel:
-        """Fit the learner, with the α that the user gave."""
-        return fit(self._learner(), self._given_alpha())
-
-    def _read_all(self, X: Any, y: Any) -> tuple[Any, Mask, RowNumbers]:
-        """The table, which rows are positive, and the rows that are not known to be negative."""
+    def _given(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, times: Any = None
+    ) -> GivenRows:
+        """The rows that are to be learned from, read and checked."""
         X = self._read(X, reset=True)
         labels = self._read_labels(y, n_rows(X))
         self.classes_ = classes_of(labels, self.negative)
         self.label_note_ = labels.note
-        return X, labels.is_positive, np.flatnonzero(~labels.is_negative)
+        weight = check_weight(sample_weight, n_rows(X))
+        together = read_together(groups, times, n_rows(X))
+        known = np.flatnonzero(~labels.is_negative)
+        return GivenRows(X, labels.is_positive, known, weight, together)
 
-    def _store(self, fitted: FittedModel, X: Any = None, known: RowNumbers | None = None) -> Self:
-        """Keep what was fitted; rows of X known to be negative get probabilities as new rows do."""
+    def _fit(self, rows: GivenRows, options: FitOptions) -> Self:
+        if self._net() is None:
+            return self._store(self._fit_table(rows.table, options), rows)
+        return self._store(self._fit_two(rows.samples, options))
+
+    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
+        recipe = self._recipe()
+        if recipe.fit_table is not None:
+            return recipe.fit_table(table, options)
+        return recipe.learn(partial(fitting.fit_table, self._weighted(table, options), options))
+
+    def _weighted(self, table: TrainingTable, options: FitOptions) -> TrainingTable:
+        """The table with how much each positive counts, if the recipe finds it."""
+        find = self._recipe().labeling
+        if find is None:
+            return table
+        self.labeling_ = find(table, options)
+        return fitting.weighted(table, self.labeling_)
+
+    def _fit_two(self, samples: TwoSamples, options: FitOptions) -> FittedModel:
+        from topbin.learn.classifiers.nets import fit_net
+
+        return self._recipe().learn(partial(fit_net, self._net(), samples, options))
+
+    def _store(self, fitted: FittedModel, rows: GivenRows | None = None) -> Self:
+        """Keep what was fitted; rows known to be negative get probabilities as new rows do."""
+        if hasattr(self, "labeling_"):
+            fitted = fitting.with_labeling(fitted, self.labeling_, self.confidence)
         self.model_, self.probability_map_ = fitted.model, fitted.probability_map
         self.estimate_, self.alpha_ = fitted.estimate, fitted.estimate.alpha
         self.history_, self.evidence_ = list(fitted.history), fitted.evidence
-        if known is None:
+        if rows is None:
             return self
         self.oof_proba_ = fitted.oof
-        if known.size < n_rows(X):
-            self.oof_proba_ = fitted.probability_map(fitted.model.scores(X))
-            self.oof_proba_[known] = fitted.oof
+        if rows.known.size < n_rows(rows.X):
+            self.oof_proba_ = fitted.probability_map(fitted.model.scores(rows.X))
+            self.oof_proba_[rows.known] = fitted.oof
         return self
 
     def _read(self, X: Any, *, reset: bool) -> Any:
@@ -286,17 +274,13 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         plan = check_plan(self.plan, self.preset, net=self._net() is not None)
         self._given_alpha()
         limit = self.time_limit
-        return FitOptions(
-            estimator=self.estimator,
-            plan=plan,
-            method=self.method,
-            confidence=self.confidence,
-            seed=self._seed(),
+        run = RunOptions(
             n_jobs=self.n_jobs,
             deadline=inf if limit is None else monotonic() + check_above_zero(limit, "time_limit"),
             memory=getattr(self, "memory", None),
             on_event=self.on_event,
         )
+        return FitOptions(self.estimator, plan, self.method, self.confidence, self._seed(), run)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

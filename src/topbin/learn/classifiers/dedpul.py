@@ -1,12 +1,19 @@
 """DEDPULClassifier: the posterior of DEDPUL (see `topbin.mpe.dedpul`) over any model."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from topbin.core.checks import Scores
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
+from topbin.learn.classifiers.fitting import (
+    FitOptions,
+    FittedModel,
+    Recipe,
+    TrainingTable,
+    run_crossfit,
+)
 from topbin.learn.learners import PVU
 from topbin.learn.probabilities import ProbabilityMap, probabilities_through
 from topbin.mpe.dedpul import Rule, capped, density_ratio, without_ties
@@ -31,14 +38,20 @@ class DEDPULClassifier(PUClassifier):
     method: str = field(default="dedpul", init=False)  # no parameter: it is what the class is
     _nets = "never"
 
-    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
-        fit = run_crossfit(table, replace(PVU, name="dedpul"), options, ranks=False)
-        evidence = fit.evidence(table.is_positive)
-        found = METHODS["dedpul"].read(evidence, rule=self.rule, bandwidth=self.bandwidth)
-        estimate = add_alarms(found, evidence, options.confidence)
-        likely = dedpul_curve(*evidence.scores, estimate.alpha, bandwidth=self.bandwidth)
-        oof = likely(fit.scores)
-        return FittedModel(fit.ensemble, likely, estimate, fit.history, evidence, oof)
+    def _recipe(self) -> Recipe:
+        return Recipe(fit_table=partial(fit_dedpul, rule=self.rule, bandwidth=self.bandwidth))
+
+
+def fit_dedpul(
+    table: TrainingTable, options: FitOptions, *, rule: Rule, bandwidth: float
+) -> FittedModel:
+    """Cross-fit P against U, and read α and the probabilities from the ratio of densities."""
+    fit = run_crossfit(table, replace(PVU, name="dedpul"), options, ranks=False)
+    evidence = fit.evidence(table.is_positive)
+    estimate = METHODS["dedpul"].read(evidence, rule=rule, bandwidth=bandwidth)
+    estimate = add_alarms(estimate, evidence, options.confidence)
+    curve = dedpul_curve(*evidence.scores, estimate.alpha, bandwidth=bandwidth)
+    return FittedModel(fit.ensemble, curve, estimate, fit.history, evidence, curve(fit.scores))
 
 
 def dedpul_curve(

@@ -6,6 +6,7 @@ positives. The paper's f(x) = g(x)/c is for all rows; probabilities here are for
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,13 @@ from sklearn.utils import _safe_indexing
 from topbin.core.errors import InputError
 from topbin.learn.backends.sklearn import seeded, weight_name
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, run_crossfit
+from topbin.learn.classifiers.fitting import (
+    FitOptions,
+    FittedModel,
+    Recipe,
+    TrainingTable,
+    run_crossfit,
+)
 from topbin.learn.crossfit import Ensemble
 from topbin.learn.defaults import calibrated_model
 from topbin.learn.learners import PVU
@@ -44,29 +51,34 @@ class ElkanNotoClassifier(PUClassifier):
     method: str = field(default="elkan_noto", init=False)  # no parameter: it is what the class is
     _nets = "never"
 
-    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
-        is_p = table.is_positive
-        if options.estimator is None:
-            if table.together is not None:
-                raise InputError(
-                    "TB122",
-                    "the default model of ElkanNotoClassifier is calibrated on folds that would "
-                    "split groups. Pass an estimator with probabilities of its own, or use "
-                    "TEDnClassifier.",
-                )
-            options = replace(options, estimator=calibrated_model(table.X, is_p))
-        share_p = float(is_p.mean())
-        fit = run_crossfit(table, natural_pvu(share_p), options, ranks=False)
-        evidence = fit.evidence(is_p, share_p=share_p)
-        estimate = estimate_alpha(evidence, method=options.method, confidence=options.confidence)
-        c = labeled_share(estimate.alpha, share_p)
-        model, likely = fit.ensemble, as_map(from_labeled, c)
-        oof = likely(fit.scores)
-        if self.weighted:
-            w_u = from_labeled(evidence.scores_u, c)
-            f = fit_weighted(options.estimator, table, w_u, seed=options.seed)
-            model, likely = Ensemble(((f,),), ()), as_map(from_positive, c)
-        return FittedModel(model, likely, estimate, fit.history, evidence, oof)
+    def _recipe(self) -> Recipe:
+        return Recipe(fit_table=partial(fit_elkan_noto, weighted=self.weighted))
+
+
+def fit_elkan_noto(table: TrainingTable, options: FitOptions, *, weighted: bool) -> FittedModel:
+    """Cross-fit g, read c from it, and turn g, or a second model, into probabilities."""
+    is_p = table.is_positive
+    if options.estimator is None:
+        if table.together is not None:
+            raise InputError(
+                "TB122",
+                "the default model of ElkanNotoClassifier is calibrated on folds that would "
+                "split groups. Pass an estimator with probabilities of its own, or use "
+                "TEDnClassifier.",
+            )
+        options = replace(options, estimator=calibrated_model(table.X, is_p))
+    share_p = float(is_p.mean())
+    fit = run_crossfit(table, natural_pvu(share_p), options, ranks=False)
+    evidence = fit.evidence(is_p, share_p=share_p)
+    estimate = estimate_alpha(evidence, method=options.method, confidence=options.confidence)
+    c = labeled_share(estimate.alpha, share_p)
+    model, curve = fit.ensemble, as_map(from_labeled, c)
+    oof = curve(fit.scores)
+    if weighted:
+        w_u = from_labeled(evidence.scores_u, c)
+        f = fit_weighted(options.estimator, table, w_u, seed=options.seed)
+        model, curve = Ensemble(((f,),), ()), as_map(from_positive, c)
+    return FittedModel(model, curve, estimate, fit.history, evidence, oof)
 
 
 def natural_pvu(share_p: float) -> Learner:

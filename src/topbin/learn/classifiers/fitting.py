@@ -1,9 +1,8 @@
 """From samples to a fitted classifier: a model that scores rows, α, and probabilities."""
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
@@ -13,14 +12,14 @@ from topbin.core import AlphaEstimate, Evidence
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.labels import Mask
 from topbin.core.posterior import AlphaPosterior
-from topbin.learn.crossfit import CrossFit, Progress, crossfit
+from topbin.learn.crossfit import CrossFit, RunOptions, crossfit
 from topbin.learn.defaults import coarse, default_model, plan_for
 from topbin.learn.groups import Together
-from topbin.learn.learners import TEDN
+from topbin.learn.learners import PVU, TEDN
 from topbin.learn.loop import NEAR_ONE, Epoch
 from topbin.learn.probabilities import ProbabilityMap, fit_probabilities
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, RowNumbers
+from topbin.learn.select import Floats, RowNumbers, n_rows
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
 
@@ -71,6 +70,37 @@ class TwoSamples:
     together: Together | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenRows:
+    """All rows that a face was given; models see those that are `known` not to be negative."""
+
+    X: Any
+    is_positive: Mask
+    known: RowNumbers
+    weight: Floats | None = None
+    together: Together | None = None
+
+    @property
+    def table(self) -> TrainingTable:
+        """The rows as one table."""
+        X, known = self.X, self.known
+        rows = X if known.size == n_rows(X) else _safe_indexing(X, known)
+        weight = None if self.weight is None else self.weight[known]
+        together = None if self.together is None else self.together.at(known)
+        return TrainingTable(rows, self.is_positive[known], weight, together)
+
+    @property
+    def samples(self) -> TwoSamples:
+        """The rows as a net takes them."""
+        from topbin.learn.classifiers.nets import pick
+
+        side = self.is_positive[self.known]
+        p, u = self.known[side], self.known[~side]
+        weights = None if self.weight is None else (self.weight[p], self.weight[u])
+        together = None if self.together is None else self.together.at(np.concatenate([p, u]))
+        return TwoSamples(pick(self.X, p), pick(self.X, u), weights, together)
+
+
 @dataclass(frozen=True, slots=True)
 class FitOptions:
     """How to fit any learner."""
@@ -80,10 +110,7 @@ class FitOptions:
     method: str = DEFAULT_METHOD
     confidence: float | None = CONFIDENCE
     seed: int = 0
-    n_jobs: int | None = None
-    deadline: float = inf
-    memory: MutableMapping[str, Any] | None = None
-    on_event: Callable[[Progress], object] | None = None
+    run: RunOptions = RunOptions()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +128,50 @@ class FittedModel:
     oof: Floats | None = None
 
 
+class Labeling(Protocol):
+    """How labeling depends on the rows: what each known positive counts, and what that means."""
+
+    @property
+    def weight_p(self) -> Floats:
+        """How much each known positive counts, with mean 1."""
+
+    @property
+    def alpha(self) -> float | None:
+        """α, if it was found with the weights."""
+
+    @property
+    def notes(self) -> Notes:
+        """What a reader of an estimate with these weights must know."""
+
+    def with_interval(
+        self, estimate: AlphaEstimate, evidence: Evidence, confidence: float | None
+    ) -> AlphaEstimate:
+        """The estimate with an interval that knows of the weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a face learns: a learner, the α that the user knows, and what else it does.
+
+    `refit` is a learner that trains a fresh model at the end, with the α that was found. `labeling`
+    finds how much each positive counts. `fit_table` takes the place of `fitting.fit_table`.
+    """
+
+    learner: Learner = PVU
+    alpha: float | None = None
+    refit: Learner | None = None
+    labeling: Callable[[TrainingTable, FitOptions], Labeling] | None = None
+    fit_table: Callable[[TrainingTable, FitOptions], FittedModel] | None = None
+
+    def learn(self, fit: Callable[[Learner, float | None], FittedModel]) -> FittedModel:
+        """Fit the learner, and the second one if there is one."""
+        first = fit(self.learner, self.alpha)
+        if self.refit is None:
+            return first
+        second = fit(self.refit, usable(first.estimate)[0])
+        return replace(second, estimate=first.estimate, history=(*first.history, *second.history))
+
+
 def fit_table(
     table: TrainingTable, options: FitOptions, learner: Learner, alpha: float | None = None
 ) -> FittedModel:
@@ -109,7 +180,7 @@ def fit_table(
     if learner.needs_alpha and alpha is None:
         alpha, notes = usable(fit_table(table, replace(options, confidence=None), TEDN).estimate)
     fit = run_crossfit(table, learner, options, alpha=alpha)
-    return from_crossfit(fit, table, lambda found: judge(found, options, alpha, notes))
+    return from_crossfit(fit, table, lambda own: judge(own, options, alpha, notes))
 
 
 def from_crossfit(
@@ -123,6 +194,23 @@ def from_crossfit(
     likely = fit_probabilities(evidence, estimate)
     oof = likely(fit.scores)
     return FittedModel(fit.ensemble, likely, estimate, fit.history, evidence, oof)
+
+
+def weighted(table: TrainingTable, labeling: Labeling) -> TrainingTable:
+    """The table with how much each positive counts."""
+    weight = labeling.weight_p
+    # Equal weights are no weights, to the last bit.
+    if (weight == weight[0]).all():
+        return table
+    return replace(table, weight_p=weight, alpha=labeling.alpha)
+
+
+def with_labeling(fitted: FittedModel, labeling: Labeling, confidence: float | None) -> FittedModel:
+    """The same model, its estimate with the notes and the interval of how labels came about."""
+    estimate = replace(fitted.estimate, notes=(*labeling.notes, *fitted.estimate.notes))
+    if fitted.evidence.weight_p is not None:
+        estimate = labeling.with_interval(estimate, fitted.evidence, confidence)
+    return replace(fitted, estimate=estimate)
 
 
 def run_crossfit(
@@ -144,9 +232,9 @@ def run_crossfit(
         alpha=alpha, plan=plan_for(learner, table.X, options.plan), ranks=ranks,
         seed=options.seed, sample_weight=table.row_weight,
         groups=None if together is None else together.groups,
-        times=None if together is None else together.times, n_jobs=options.n_jobs,
-        deadline=options.deadline, new_rows=new_rows, lean=lean,
-        keep_chains=keep_chains, memory=options.memory, on_event=options.on_event,
+        times=None if together is None else together.times,
+        new_rows="lean" if new_rows and lean else new_rows, keep_chains=keep_chains,
+        run=options.run,
     )  # fmt: skip
 
 
@@ -161,9 +249,9 @@ def judge(
         # An interval of weighted positives must contain the error of the weights, which only the
         # one who made them can tell.
         confidence = options.confidence if evidence.weight_p is None else None
-        found = find_method(options.method).read(evidence)
-        found = add_alarms(found, evidence, confidence)
-        return replace(found, notes=(*found.notes, *notes))
+        estimate = find_method(options.method).read(evidence)
+        estimate = add_alarms(estimate, evidence, confidence)
+        return replace(estimate, notes=(*estimate.notes, *notes))
     tails = evidence.tails
     given = AlphaEstimate(
         alpha=alpha,

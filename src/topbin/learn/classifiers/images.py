@@ -23,12 +23,19 @@ from topbin.core.errors import InputError
 from topbin.core.labels import Mask
 from topbin.data.images.rows import Images
 from topbin.learn.classifiers import fitting
-from topbin.learn.classifiers.fitting import FitOptions, TwoSamples
+from topbin.learn.classifiers.faces import TEDnClassifier
+from topbin.learn.classifiers.fitting import FitOptions, Recipe, TwoSamples
 from topbin.learn.classifiers.plans import NetPlan
-from topbin.learn.classifiers.tedn import TEDnClassifier
-from topbin.learn.crossfit import CrossFit, Ensemble, OutOfTime, Plan, Progress, chain_name
+from topbin.learn.crossfit import (
+    CrossFit,
+    Ensemble,
+    OutOfTime,
+    Plan,
+    Progress,
+    RunOptions,
+    chain_name,
+)
 from topbin.learn.learners import PVU, TEDN
-from topbin.learn.risk import Learner
 from topbin.learn.select import Floats
 
 
@@ -94,7 +101,8 @@ class NetScorer(BaseEstimator):  # type: ignore[misc]
         if self.epochs and held_out is not None:
             held, learner = two_samples(*held_out), TEDN
             plan = NetPlan(warm=self.warm, epochs=self.epochs, nets=1)
-        options = FitOptions(plan=plan, seed=self.random_state, on_event=self._heard)
+        run = RunOptions(on_event=self._heard)
+        options = FitOptions(plan=plan, seed=self.random_state, run=run)
         with one_thread():
             trained = train_net(self.estimator, inside, held, options, learner, watch_warm=False)
         self.model_ = NetModel(trained.backend, None)
@@ -151,9 +159,9 @@ class ImageClassifier(TEDnClassifier):
         if sample_weight is not None or groups is not None or times is not None:
             raise InputError("TB136", "images take no weights, groups or times; leave them out.")
         options = self._heard_by_epoch(self._options())
-        table = self._table(*self._read_all(X, y))
+        table = self._given(X, y).table
         found = fitting.run_crossfit(
-            table, self._learner(), options, new_rows=False, keep_chains=True
+            table, self._recipe().learner, options, new_rows=False, keep_chains=True
         )
         groups = groupby(found.chains, key=lambda chain: chain.repeat)
         nets = tuple(tuple(net for chain in own for net in chain.models) for _, own in groups)
@@ -166,12 +174,12 @@ class ImageClassifier(TEDnClassifier):
 
     def _heard_by_epoch(self, options: FitOptions) -> FitOptions:
         """The same options with a net that knows the time limit and reports its epochs."""
-        net = clone(self.estimator).set_params(deadline=options.deadline)
-        on_event = options.on_event
+        net = clone(self.estimator).set_params(deadline=options.run.deadline)
+        on_event = options.run.on_event
         if self.n_jobs not in (None, 1) or on_event is None:
             return replace(options, estimator=net)
         jobs = [
-            chain_name(self._learner(), repeat, k)
+            chain_name(self._recipe().learner, repeat, k)
             for repeat in range(self.plan.repeats)
             for k in range(self.plan.outer)
         ]
@@ -181,11 +189,12 @@ class ImageClassifier(TEDnClassifier):
         def heard(_: Progress) -> None:
             on_event(Progress(next(epochs), self.steps * len(jobs)))
 
-        return replace(options, estimator=net.set_params(on_event=heard), on_event=None)
+        run = replace(options.run, on_event=None)
+        return replace(options, estimator=net.set_params(on_event=heard), run=run)
 
-    def _learner(self) -> Learner:
+    def _recipe(self) -> Recipe:
         # In the cross-fit every net is one fit; the net itself discards, if it is to.
-        return PVU if self.is_first else replace(PVU, name=TEDN.name)
+        return Recipe(PVU if self.is_first else replace(PVU, name=TEDN.name))
 
     def _read(self, X: Any, *, reset: bool) -> Images:
         images = X if isinstance(X, Images) else Images.of(X, "X")

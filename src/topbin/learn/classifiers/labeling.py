@@ -2,59 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.data.schema import check_columns
-from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable
-from topbin.learn.classifiers.tedn import TEDnClassifier
-from topbin.learn.groups import read_together
-from topbin.learn.labeling.propensity import fit_propensity
+from topbin.learn.classifiers.faces import TEDnClassifier
+from topbin.learn.classifiers.fitting import FitOptions, Recipe, TrainingTable
+from topbin.learn.labeling.propensity import Propensity, fit_propensity
 from topbin.learn.labeling.subtypes import MOST, Subtypes, find_subtypes
-from topbin.learn.select import RowNumbers
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class WeightedClassifier(TEDnClassifier):
-    """(TED)ⁿ whose known positives count by the inverse of the odds that they were labeled."""
-
-    _nets = "never"
-
-    def _find(self, table: TrainingTable, options: FitOptions) -> Any:
-        """How labeling depends on the rows: a value with `weight_p` and `notes`."""
-        raise NotImplementedError
-
-    def _weighted(
-        self, table: TrainingTable, options: FitOptions, *, again: bool = False
-    ) -> TrainingTable:
-        if hasattr(table.X, "columns"):
-            raise InputError(
-                "TB013",
-                f"{type(self).__name__} compares rows as numbers, and with your own estimator "
-                "a frame is not encoded. Pass an array of numbers, or leave the estimator out.",
-            )
-        if not again:
-            self.labeling_ = self._find(table, options)
-        weight = self.labeling_.weight_p
-        # Equal weights are no weights, to the last bit.
-        if (weight == weight[0]).all():
-            return table
-        return replace(table, weight_p=weight, alpha=self.labeling_.alpha)
-
-    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
-        return super()._fit_table(self._weighted(table, options), options)
-
-    def _store(self, fitted: FittedModel, X: Any = None, known: RowNumbers | None = None) -> Self:
-        estimate, evidence = fitted.estimate, fitted.evidence
-        told = replace(estimate, notes=(*self.labeling_.notes, *estimate.notes))
-        if evidence.weight_p is not None:
-            told = self.labeling_.with_interval(told, evidence, self.confidence)
-        return super()._store(replace(fitted, estimate=told), X, known)
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class SubtypesClassifier(WeightedClassifier):
+class SubtypesClassifier(TEDnClassifier):
     """How many and which, if some kinds of positives are labeled more often than others.
 
     The known positives are clustered, it is estimated how often each cluster is labeled, and
@@ -74,13 +34,18 @@ class SubtypesClassifier(WeightedClassifier):
     """
 
     most: int = MOST
+    _nets = "never"
+
+    def _recipe(self) -> Recipe:
+        return replace(super()._recipe(), labeling=self._find)
 
     def _find(self, table: TrainingTable, options: FitOptions) -> Subtypes:
+        check_numbers(table, self)
         return find_subtypes(table, options, most=self.most)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SAREMClassifier(WeightedClassifier):
+class SAREMClassifier(TEDnClassifier):
     """How many and which, if labeling depends on columns that you can name.
 
     `labeled_by` names columns of a frame, or has positions of columns of an array: the site, the
@@ -99,8 +64,13 @@ class SAREMClassifier(WeightedClassifier):
     """
 
     labeled_by: Mapping[str, Sequence[int]] | Sequence[str | int] | str | int = ()
+    _nets = "never"
 
-    def _find(self, table: TrainingTable, options: FitOptions) -> Any:
+    def _recipe(self) -> Recipe:
+        return replace(super()._recipe(), labeling=self._find)
+
+    def _find(self, table: TrainingTable, options: FitOptions) -> Propensity:
+        check_numbers(table, self)
         columns, names = self._attributes(table.X.shape[1])
         return fit_propensity(table, options, columns, names)
 
@@ -120,6 +90,16 @@ class SAREMClassifier(WeightedClassifier):
         return [name % width for name in named], [f"column {name}" for name in named]
 
 
+def check_numbers(table: TrainingTable, face: TEDnClassifier) -> None:
+    """TB013 for a frame that is not encoded: rows are compared as numbers."""
+    if hasattr(table.X, "columns"):
+        raise InputError(
+            "TB013",
+            f"{type(face).__name__} compares rows as numbers, and with your own estimator "
+            "a frame is not encoded. Pass an array of numbers, or leave the estimator out.",
+        )
+
+
 def matrix_columns(features: Any, names: Sequence[str]) -> list[int]:
     """Where the columns of a table are in its matrix; TB103 or TB126 if they are not there."""
     if features is None:
@@ -131,13 +111,13 @@ def matrix_columns(features: Any, names: Sequence[str]) -> list[int]:
         if name in dropped:
             raise InputError("TB126", f'labeling cannot be explained by "{name}": {dropped[name]}')
     check_columns(names, features.columns, "the table that models read")
-    found: list[int] = []
+    places: list[int] = []
     place = 0
     for feature in features.features:
         width = len(feature.names(scaled=features.scaled))
-        found += range(place, place + width) if feature.name in names else ()
+        places += range(place, place + width) if feature.name in names else ()
         place += width
-    return found
+    return places
 
 
 def subtypes(
@@ -169,6 +149,5 @@ def subtypes(
         most=most, positive=positive, negative=negative, confidence=confidence,
         random_state=random_state, n_jobs=n_jobs,
     )  # fmt: skip
-    X, is_positive, known = face._read_all(X, y)
-    together = read_together(groups, times, is_positive.size)
-    return face._find(face._table(X, is_positive, known, None, together), face._options())
+    rows = face._given(X, y, groups=groups, times=times)
+    return find_subtypes(rows.table, face._options(), most=most)

@@ -83,7 +83,7 @@ def fit_net(
     rows = n_rows(samples.X_p) + n_rows(samples.X_u)
     nets, found, parts = plan.turns(learner, kind, rows), list[TrainedNet](), list[Evidence]()
     for inside, held in _hold_outs(samples, scaler, plan.holdout, nets, options.seed):
-        if found and team.any(monotonic() > options.deadline):
+        if found and team.any(monotonic() > options.run.deadline):
             break
         own = replace(options, plan=replace(plan, nets=nets), seed=options.seed + TURN * len(found))
         found.append(train_net(net, inside, held, own, learner, alpha, len(found), team))
@@ -261,9 +261,9 @@ def _follow(
     try:
         for epoch in epochs:
             history.append(epoch)
-            if options.on_event is not None and team.leads:
-                options.on_event(Progress(earlier + epoch.epoch, total, epoch))
-            if epoch.settled or team.any(monotonic() > options.deadline):
+            if options.run.on_event is not None and team.leads:
+                options.run.on_event(Progress(earlier + epoch.epoch, total, epoch))
+            if epoch.settled or team.any(monotonic() > options.run.deadline):
                 break
     except Diverged as error:
         if not history:

@@ -114,7 +114,9 @@ def fit_propensity(
             f"how labeling depends on {', '.join(names)} cannot be seen from {n_p:,} known "
             f"positives; at least {FEWEST} are needed. Leave labeled_by out, or label more rows.",
         )
-    plain = replace(options, plan=FIRST, confidence=None, memory=None, on_event=None)
+    plain = replace(
+        options, plan=FIRST, confidence=None, run=replace(options.run, memory=None, on_event=None)
+    )
     # The class model of the rounds does not read the named columns. They tell who is labeled, which
     # it would take for who is positive: with them, e of the site that labels most was .53 for .7.
     others = np.setdiff1d(np.arange(table.X.shape[1]), columns)

@@ -245,7 +245,7 @@ def _read_one(rows: TrainingTable, is_member: Mask, options: FitOptions) -> _Rea
     of_cluster[np.flatnonzero(rows.is_positive)[is_member]] = True
     taken = np.flatnonzero(of_cluster | ~rows.is_positive)
     table = replace(rows.at(taken), is_positive=of_cluster[taken])
-    plain = replace(options, plan=FIRST, memory=None, on_event=None)
+    plain = replace(options, plan=FIRST, run=replace(options.run, memory=None, on_event=None))
     fit = run_crossfit(table, PVU, plain, new_rows=False)
     evidence = fit.evidence(table.is_positive)
     estimate = estimate_alpha(
