@@ -1,6 +1,7 @@
 """Files appear whole or not at all; a folder in use is refused; the disk's no is a sentence."""
 
 import errno
+import fcntl
 import os
 import resource
 import signal
@@ -160,15 +161,15 @@ def test_two_runs_into_one_folder_are_refused(tmp_path):
 
 
 def test_a_lock_file_that_was_removed_under_us_is_taken_again(tmp_path, monkeypatch):
-    real, removed = atomic._try_lock, []
+    real, removed = fcntl.flock, []
 
-    def take_and_lose(held):
-        real(held)
+    def take_and_lose(held, operation):
+        real(held, operation)
         if not removed:
             removed.append(True)
             (tmp_path / ".lock").unlink()
 
-    monkeypatch.setattr(atomic, "_try_lock", take_and_lose)
+    monkeypatch.setattr(fcntl, "flock", take_and_lose)
     with lock(tmp_path), fails("TB107"), lock(tmp_path):
         pass
     assert removed

@@ -12,7 +12,6 @@ import re
 import secrets
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from glob import escape
@@ -20,13 +19,9 @@ from pathlib import Path
 
 from topbin.core.errors import FileError, InputError, TopbinError, option
 
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
-
 PathLike = str | os.PathLike[str]
 LOCK = ".lock"
+HANDOVER = 0.2  # seconds: the run that held a lock may be removing its file just now
 PART = ".part"
 OWNER = re.compile(r"\.([0-9a-f]{8})-(\d{1,9})-[0-9a-f]{12}\.")
 REASONS = {
@@ -119,41 +114,25 @@ def lock(folder: PathLike, *, wait: float = 0.0) -> Iterator[None]:
     The operating system drops the lock when the process ends, however it ends, so a killed run
     leaves nothing that must be cleaned up by hand.
     """
+    from filelock import FileLock, Timeout  # here, because importing it takes a tenth of a second
+
     path = Path(folder) / LOCK
+    held = FileLock(path, timeout=max(wait, HANDOVER))
     with write_errors(path):
-        held = _take(path, time.monotonic() + wait)
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(held)
-
-
-def _take(path: Path, until: float) -> int:
-    while True:
-        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        os.stat(path.parent)  # which would be made otherwise
         try:
-            _try_lock(held)
-        except OSError as error:
-            os.close(held)
-            if time.monotonic() < until:
-                time.sleep(0.05)
-                continue
+            held.acquire()
+        except Timeout as error:
             raise FileError(
                 "TB107",
                 f'another run is writing to "{path.parent}". Wait for it to end, '
                 "or choose another output folder.",
             ) from error
-        if path.exists() and os.path.samestat(os.fstat(held), path.stat()):
-            return held
-        os.close(held)  # the holder before us removed the file between our open and our lock
-
-
-def _try_lock(held: int) -> None:
-    if sys.platform == "win32":
-        msvcrt.locking(held, msvcrt.LK_NBLCK, 1)
-    else:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        held.release()
 
 
 def remove_parts(folder: Path) -> None:

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.neighbors import NearestNeighbors
 
 from topbin.core.labels import Mask
 from topbin.core.shares import share_below
 from topbin.data.columns import Column
 from topbin.data.findings import Finding
 
-QUERIES, AT_ONCE, SEED = 200, 25, 0
+QUERIES, SEED = 200, 0
 SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # of groups that are tried
 KNOTS = 1_000  # quantiles by which a column is turned into ranks
 FEWEST = 20  # known positives
@@ -79,17 +80,12 @@ def find_jump(X: Any, is_p: Mask, is_u: Mask, groups: Any = None) -> Jump | None
 
 def _nearest(R: Any, drawn: Any, count: int, groups: Any) -> Any:
     """For each drawn row the numbers of the nearest other rows, of other groups, nearest first."""
-    squares, found = np.einsum("ij,ij->i", R, R), []
-    for start in range(0, drawn.size, AT_ONCE):
-        own = drawn[start : start + AT_ONCE]
-        distance = squares - 2 * R[own] @ R.T
-        distance[np.arange(own.size), own] = np.inf
-        if groups is not None:
-            distance[groups[own][:, None] == groups] = np.inf
-        near = np.argpartition(distance, count, axis=1)[:, :count]
-        order = np.argsort(np.take_along_axis(distance, near, axis=1), axis=1, kind="stable")
-        found.append(np.take_along_axis(near, order, axis=1))
-    return np.concatenate(found)
+    group = np.arange(len(R)) if groups is None else groups
+    most = min(len(R), count + np.unique(group, return_counts=True)[1].max())
+    search = NearestNeighbors(n_neighbors=most, algorithm="brute").fit(R)
+    near = search.kneighbors(R[drawn], return_distance=False)
+    is_own = group[near] == group[drawn][:, None]
+    return np.take_along_axis(near, np.argsort(is_own, axis=1, kind="stable")[:, :count], axis=1)
 
 
 def _ranks(X: Any) -> Any:
