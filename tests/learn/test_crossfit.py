@@ -19,8 +19,8 @@ from topbin.core.tails import Tails
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.crossfit import Plan, RunOptions, crossfit, inner_folds, least_kept, run_chain
 from topbin.learn.defaults import default_model
+from topbin.learn.folds import content_order, stratified_folds
 from topbin.learn.learners import CVIR, LEARNERS, PVU, TEDN
-from topbin.learn.select import content_order, stratified_folds
 from topbin.mpe.bbe import bbe
 
 SMALL = Plan(outer=3, inner=2, repeats=2)

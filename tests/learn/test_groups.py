@@ -14,7 +14,7 @@ from topbin.core import Evidence, InputError
 from topbin.learn import Plan, crossfit, find_learner
 from topbin.learn.classifiers import DEDPULClassifier, ElkanNotoClassifier, PvUClassifier
 from topbin.learn.crossfit import inner_folds
-from topbin.learn.groups import Together, folds_of, read_together
+from topbin.learn.folds import Together, folds_of, read_together
 from topbin.mpe import alpha_posterior, upper_bound
 
 FAST = Plan(outer=3, inner=2, repeats=1, warm=1, rounds=1)

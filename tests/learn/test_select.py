@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topbin.core.errors import InputError
-from topbin.learn.select import keep_lowest, n_rows, split_rows
+from topbin.learn.folds import n_rows, split_rows
+from topbin.learn.loop import keep_lowest
 
 tied_scores = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=40)
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from topbin.core.errors import InputError
 
 Scores = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
+RowNumbers = NDArray[np.intp]
 Value = TypeVar("Value")
 Found = TypeVar("Found", bound=NDArray[np.floating[Any]])
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import unmasked
 from topbin.core.errors import NEXT, InputError, option
+from topbin.core.figures import counted
 
 Mask = NDArray[np.bool_]
 SHOWN = 8
@@ -294,10 +295,10 @@ def _note(counts: Mapping[Any, int], positive: Any, negative: Any) -> str:
     read = [(value, roles.get(value, "unlabeled")) for value in counts]
     read.sort(key=lambda pair: ("positive", "known negative", "unlabeled").index(pair[1]))
     shown = [
-        f"{_show(value)} = {role} ({_plural(counts[value], 'row')})" for value, role in read[:SHOWN]
+        f"{_show(value)} = {role} ({counted(counts[value], 'row')})" for value, role in read[:SHOWN]
     ]
     if len(read) > SHOWN:
-        rest = _plural(sum(counts[value] for value, _ in read[SHOWN:]), "row")
+        rest = counted(sum(counts[value] for value, _ in read[SHOWN:]), "row")
         shown.append(f"… and {len(read) - SHOWN:,} more = unlabeled ({rest})")
     return ", ".join(shown)
 
@@ -319,7 +320,7 @@ def _clear_value(counts: Mapping[Any, int], name: str) -> Any:
         return named[0]
     raise InputError(
         "TB002",
-        f"{name} has {_plural(len(counts), 'value')}: {_table(counts)}.\n      "
+        f"{name} has {counted(len(counts), 'value')}: {_table(counts)}.\n      "
         f'Which means "positive"? {_advice(list(counts))}',
     )
 
@@ -355,7 +356,3 @@ def _table(counts: Mapping[Any, int]) -> str:
 def _show(value: Any) -> str:
     shown = "blank" if value is None else repr(value)
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
-
-
-def _plural(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"

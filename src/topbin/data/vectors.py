@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topbin.core.checks import Floats
 from topbin.core.errors import InputError
 from topbin.core.hashing import row_keys
 
@@ -20,7 +21,6 @@ NUMBERS = "biuf"  # NumPy's letters for numbers
 # Vectors of more numbers than WIDE are read by so many components, learned from so many rows. More
 # components cost time and, where rows are few, accuracy (bench/results/photographs.md).
 WIDE, COMPONENTS, LEARNED_FROM = 128, 64, 20_000
-Floats = NDArray[np.float64]
 
 
 def is_vector(value: Any) -> bool:

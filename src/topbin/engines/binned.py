@@ -10,10 +10,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from topbin.core.checks import Scores
+from topbin.core.checks import Floats, Scores
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
@@ -28,7 +27,6 @@ from topbin.mpe.registry import find_method
 
 CELLS = 1 << 16
 ROWS = 1 << 20  # at most so many scores represent all; quantiles, if there are more
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from topbin.core.counting import Counts, count_above
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.errors import InputError, TopbinError, option
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.figures import counted
 from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.tails import Tails
 from topbin.data.batch import Part
@@ -335,7 +336,7 @@ def _notes(seen: Seen, alone: Collection[Any], groups: int) -> Iterator[str]:
     if seen.unusable:
         yield f"{seen.unusable:,} of {seen.rows:,} rows were left out: no finite score"
     if alone:
-        many = f"{len(alone):,} group{'' if len(alone) == 1 else 's'} left out"
+        many = f"{counted(len(alone), 'group')} left out"
         names = listed("blank" if group is None else str(group) for group in alone)
         yield f"{many}, without positives or without unlabeled rows: {names}"
     if groups > 1:

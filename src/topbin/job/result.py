@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import topbin
-from topbin.core.checks import Scores, check_count, check_fraction
+from topbin.core.checks import Floats, RowNumbers, Scores, check_count, check_fraction
 from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
@@ -28,7 +28,6 @@ from topbin.job.sweep import Best
 from topbin.learn.crossfit import Chain
 from topbin.learn.explain import Explanation, explain_held_out
 from topbin.learn.probabilities import fit_probabilities
-from topbin.learn.select import Floats, RowNumbers
 from topbin.store.answer import Answer, Candidates, Case, Importance, ModelName
 from topbin.store.models import versions_of
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from topbin.core.checks import Floats
 from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
 from topbin.core.hashing import mix
@@ -29,7 +30,6 @@ from topbin.job.draw import Roles
 from topbin.job.prepare import Prepared
 from topbin.learn.backends.sklearn import mean_score
 from topbin.learn.crossfit import Chain, CrossFit
-from topbin.learn.select import Floats
 
 FOLDS = 1  # the first stream of hashes that assigns folds, one for each repeat
 Chains = Sequence[Sequence[Chain]]  # for each repeat, one per fold

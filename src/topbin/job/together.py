@@ -19,7 +19,7 @@ from topbin.data.findings import Finding
 from topbin.data.near_copies import find_groups, find_jump, labels_are_shared
 from topbin.data.schema import CONTENT
 from topbin.learn.crossfit import Plan
-from topbin.learn.groups import Together, read_together
+from topbin.learn.folds import Together, read_together
 from topbin.mpe.alarms import group_column, near_copies
 
 TIMES = ("date", "number")

@@ -34,6 +34,7 @@ from .loop import Diverged as Diverged
 from .loop import Epoch as Epoch
 from .loop import EpochLoss as EpochLoss
 from .loop import SettleRule as SettleRule
+from .loop import keep_lowest as keep_lowest
 from .loop import mean_alpha as mean_alpha
 from .loop import train as train
 from .nets import NETS as NETS
@@ -44,4 +45,3 @@ from .probabilities import fit_probabilities as fit_probabilities
 from .risk import Learner as Learner
 from .risk import Risk as Risk
 from .risk import mean_risk as mean_risk
-from .select import keep_lowest as keep_lowest

@@ -22,13 +22,13 @@ from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
 from topbin.core import Evidence, InputError
+from topbin.core.checks import Floats, RowNumbers
 from topbin.core.labels import Mask
 from topbin.core.shares import share_below
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
-from topbin.learn.groups import Together, folds_of, order_of, read_together
+from topbin.learn.folds import Together, folds_of, order_of, read_together
 from topbin.learn.loop import TRACKED_BY, Epoch, train
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, RowNumbers
 from topbin.mpe.registry import METHODS
 
 # Below this many cells a model runs faster on one thread than it can wake a second one.

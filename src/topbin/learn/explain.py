@@ -18,10 +18,10 @@ from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
+from topbin.core.checks import Floats, RowNumbers
 from topbin.core.errors import InputError
 from topbin.data.features import Feature, Features
 from topbin.learn.crossfit import Chain
-from topbin.learn.select import Floats, RowNumbers
 from topbin.learn.spelling import told_as_words
 
 REASONS = 3

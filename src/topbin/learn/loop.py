@@ -12,10 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError, TopbinError
-from topbin.core.checks import Scores, check_count, check_fraction
+from topbin.core.checks import RowNumbers, Scores, check_count, check_fraction, check_scores
+from topbin.learn.folds import n_rows
 from topbin.learn.learners import PVU
 from topbin.learn.risk import Learner, Risk, mean_risk
-from topbin.learn.select import RowNumbers, keep_lowest, n_rows
 from topbin.mpe.registry import METHODS
 
 WARM_START = "warm-start"
@@ -175,6 +175,21 @@ def _one_epoch(
     return Epoch(
         number, stage.name, done.loss, done.training_error, n_kept, alpha=alpha, alarms=alarms
     )
+
+
+def keep_lowest(scores_u: Any, alpha: float, *, least: int = 1) -> RowNumbers:
+    """Rows of U that remain when the top α by score are discarded, in row order.
+
+    The loss of calling a row negative grows with its score, so ranking by score is the paper's
+    ranking by loss. At least `least` rows remain; of equal scores at the cut, the first ones do.
+
+    >>> keep_lowest([0.9, 0.1, 0.8, 0.2], alpha=0.5)
+    array([1, 3])
+    """
+    scores = check_scores(scores_u, "scores_u")
+    check_fraction(alpha, "alpha", low_open=False, high_open=False)
+    n_kept = max(min(least, scores.size), scores.size - round(alpha * scores.size))
+    return np.sort(np.argsort(scores, kind="stable")[:n_kept])
 
 
 def is_past_best_epoch(history: Sequence[Epoch]) -> bool:

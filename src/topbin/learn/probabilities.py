@@ -12,11 +12,10 @@ import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
-from topbin.core.checks import check_fraction, check_scores
+from topbin.core.checks import Floats, check_fraction, check_scores
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.posterior import AlphaPosterior
-from topbin.learn.select import Floats
 
 TILT, LEAST = 1e-3, 1e-9
 

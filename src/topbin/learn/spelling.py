@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
+from topbin.core.checks import Floats
 from topbin.data.features import Feature, Features
 from topbin.data.words import letters_of
-from topbin.learn.select import Floats
 
 ABSENT = "other letters"
 EDGES = re.compile(r"^\W+|\W+$")

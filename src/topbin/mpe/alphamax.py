@@ -7,13 +7,10 @@ Jain, White, Trosset & Radivojac, "Nonparametric semi-supervised learning of cla
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from topbin.core.checks import Scores, check_count, check_scores
+from topbin.core.checks import Floats, Scores, check_count, check_scores
 from topbin.core.estimate import AlphaEstimate
-
-Floats = NDArray[np.float64]
 
 STEPS = 300
 ANGLES = np.arange(1, STEPS) * (np.pi / 2 / STEPS)  # even in arcsin √α

@@ -7,13 +7,11 @@ Ivanov, "DEDPUL: Difference-of-Estimated-Densities-based Positive-Unlabeled Lear
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d, median_filter
 
 from topbin.core import AlphaEstimate, InputError
-from topbin.core.checks import Scores, check_above_zero, check_fraction, check_scores
+from topbin.core.checks import Floats, Scores, check_above_zero, check_fraction, check_scores
 
-Floats = NDArray[np.float64]
 Rule = Literal["auto", "em", "bend"]
 
 BANDWIDTH = 0.2  # in standard deviations of the positives

@@ -17,6 +17,7 @@ from typing import IO
 import duckdb
 
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 from topbin.data.find import Format, open_bytes
 from topbin.data.formats.dates import Dated, formats_of
 from topbin.data.formats.decimals import MARKS, SPACES, Numbered, marks_of, pattern, separators
@@ -323,7 +324,7 @@ def _bad_rows(delimiter: str, handle: IO[bytes]) -> str:
             for row in reader:
                 header = header or len(row)
                 if row and len(row) != header:
-                    fields = f"{len(row):,} field{'' if len(row) == 1 else 's'}"
+                    fields = counted(len(row), "field")
                     return (
                         f"line {line + 1:,} has {fields}; the header has {header:,}. "
                         "Quote fields that hold the delimiter, or repair the row."

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from topbin.core.errors import InputError
+from topbin.core.figures import counted
 from topbin.core.hashing import text_key
 from topbin.data.batch import Part
 from topbin.data.find import TEXT as ENDING
@@ -130,7 +131,7 @@ def _open(connection: Duck, path: str, name: str) -> TextFolder:
     files, others = texts_in(path)
     given = name.strip('"')
     if others:
-        name += f" (without {others:,} other file{'s' * (others > 1)})"
+        name += f" (without {counted(others, 'other file')})"
     places = [os.path.join(path, file) for file in files]
     about: Any = {"given": given, "others": others, "empty": _empty(places)}
     return TextFolder(

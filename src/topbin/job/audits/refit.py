@@ -30,7 +30,7 @@ from topbin.learn.classifiers.elkan_noto import fit_weighted
 from topbin.learn.classifiers.fitting import TrainingTable
 from topbin.learn.crossfit import Ensemble
 from topbin.learn.defaults import coarse, default_model
-from topbin.learn.groups import folds_of
+from topbin.learn.folds import folds_of
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save

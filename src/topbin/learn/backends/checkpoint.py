@@ -19,8 +19,8 @@ from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.learn.backends.needs_torch import Dataset, Tensor, torch
 from topbin.learn.backends.torch import State, TorchBackend
+from topbin.learn.folds import n_rows
 from topbin.learn.loop import Epoch
-from topbin.learn.select import n_rows
 
 if TYPE_CHECKING:
     import safetensors.torch

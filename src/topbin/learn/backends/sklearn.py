@@ -13,12 +13,11 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from topbin.core.checks import refuse_nan
+from topbin.core.checks import Floats, RowNumbers, refuse_nan
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask
 from topbin.learn.loop import EpochLoss
 from topbin.learn.risk import Risk, mean_risk
-from topbin.learn.select import Floats, RowNumbers
 
 FEWEST = 1e-6  # a probability of exactly 0 or 1 has no logit
 

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from math import isfinite, prod
 from typing import Any
 
-from topbin.core.checks import Scores, check_count, look_up, refuse_nan
+from topbin.core.checks import RowNumbers, Scores, check_count, look_up, refuse_nan
 from topbin.core.errors import InputError
 from topbin.data.images.rows import Images
 from topbin.learn.backends.distributed import ALONE, Team
 from topbin.learn.backends.needs_torch import Tensor, nn, torch
 from topbin.learn.backends.optim import Optim, default_optim, logit_of, mean_losses
 from topbin.learn.backends.tensors import as_rows, deal, join, place, row_shape, take
+from topbin.learn.folds import n_rows
 from topbin.learn.loop import EpochLoss
 from topbin.learn.nets import NETS, Net, build_net
 from topbin.learn.risk import Learner, Risk
-from topbin.learn.select import RowNumbers, n_rows
 
 SCORED_AT_ONCE = 1000
 IMAGES_AT_ONCE = 250  # of those on the disk; as many train at once, so this takes no more memory

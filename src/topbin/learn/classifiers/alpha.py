@@ -14,7 +14,7 @@ from topbin.learn.classifiers.face import PUEstimator, check_weight
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
 from topbin.learn.classifiers.tables import check_columns
 from topbin.learn.crossfit import Plan, RunOptions
-from topbin.learn.groups import read_together
+from topbin.learn.folds import read_together
 from topbin.learn.learners import PVU
 from topbin.mpe.alarms import shared_rows
 from topbin.mpe.estimate import add_alarms

@@ -17,7 +17,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from topbin.core.checks import check_above_zero, check_fraction
+from topbin.core.checks import Floats, check_above_zero, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.labels import read_labels
 from topbin.core.shares import share_below
@@ -34,8 +34,7 @@ from topbin.learn.classifiers.fitting import (
 from topbin.learn.classifiers.plans import check_plan, is_net
 from topbin.learn.classifiers.tables import is_table, read_table, stack
 from topbin.learn.crossfit import Progress, RunOptions
-from topbin.learn.groups import read_together
-from topbin.learn.select import Floats, n_rows
+from topbin.learn.folds import n_rows, read_together
 from topbin.mpe.registry import find_method
 
 

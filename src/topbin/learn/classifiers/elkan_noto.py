@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from topbin.core.checks import Floats
 from topbin.core.errors import InputError
 from topbin.learn.backends.sklearn import seeded, weight_name
 from topbin.learn.classifiers.base import PUClassifier
@@ -27,7 +28,6 @@ from topbin.learn.defaults import calibrated_model
 from topbin.learn.learners import PVU
 from topbin.learn.probabilities import ProbabilityMap
 from topbin.learn.risk import Learner, Risk
-from topbin.learn.select import Floats
 from topbin.mpe.estimate import estimate_alpha
 
 NEVER_ONE = 1 - 1e-9

@@ -9,17 +9,17 @@ from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
 from topbin.core import AlphaEstimate, Evidence
+from topbin.core.checks import Floats, RowNumbers
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.labels import Mask
 from topbin.core.posterior import AlphaPosterior
 from topbin.learn.crossfit import CrossFit, RunOptions, crossfit
 from topbin.learn.defaults import coarse, default_model, plan_for
-from topbin.learn.groups import Together
+from topbin.learn.folds import Together, n_rows
 from topbin.learn.learners import PVU, TEDN
 from topbin.learn.loop import NEAR_ONE, Epoch
 from topbin.learn.probabilities import ProbabilityMap, fit_probabilities
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, RowNumbers, n_rows
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
 

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from topbin.core.checks import look_up
+from topbin.core.checks import Floats, look_up
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask
 from topbin.data.images.rows import Images
@@ -36,7 +36,6 @@ from topbin.learn.crossfit import (
     chain_name,
 )
 from topbin.learn.learners import PVU, TEDN
-from topbin.learn.select import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
+from topbin.core.checks import Floats, RowNumbers
 from topbin.learn.backends.distributed import ALONE, Team, find_team
 from topbin.learn.backends.needs_torch import Dataset, nn, torch
 from topbin.learn.backends.torch import TorchBackend, kind_of, torch_backend
@@ -21,13 +22,12 @@ from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, TwoSamples
 from topbin.learn.classifiers.plans import NetPlan
 from topbin.learn.crossfit import Progress
-from topbin.learn.groups import folds_of
+from topbin.learn.folds import Split, folds_of, n_rows, split_rows
 from topbin.learn.learners import TEDN
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, mean_alpha, train
 from topbin.learn.nets import Net
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.risk import Learner
-from topbin.learn.select import Floats, RowNumbers, Split, n_rows, split_rows
 
 TURN = 1000  # between the seeds of nets that take turns
 STEADY = "α is the mean of the estimates of the last {} epochs, because single ones vary"

@@ -15,8 +15,8 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
+from topbin.core.checks import Floats, RowNumbers
 from topbin.core.labels import Mask
-from topbin.learn.select import Floats, RowNumbers
 from topbin.mpe.features.samples import is_sparse
 
 COMPONENTS = 10

@@ -21,6 +21,7 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
+from topbin.core.checks import Floats
 from topbin.core.figures import figure
 from topbin.core.labels import Mask
 from topbin.learn.classifiers.fitting import (
@@ -32,7 +33,6 @@ from topbin.learn.classifiers.fitting import (
 )
 from topbin.learn.defaults import FIRST
 from topbin.learn.learners import PVU
-from topbin.learn.select import Floats
 from topbin.mpe.features.samples import is_sparse
 
 ROUNDS = 10

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from topbin.core.checks import Floats, RowNumbers
 from topbin.core.estimate import Alarm
 from topbin.core.labels import Mask
-from topbin.learn.select import Floats, RowNumbers
 
 REDRAWS, TRIALS = 999, 200
 LEVEL, TILT = 0.05, 2.0
 WEAK = 0.1  # a power below which a test without a finding says nothing
 # The models that call a row likely were trained on the labels of others like it, and some likely
 # rows are negative, so labels vary more among them than chance alone lets them: by this factor.
-# With the 1.15 of `topbin.mpe.intervals`, 6 of 29 fits with random labels raised an alarm, with 1.3
-# two did. Other seeds check it in bench/results/subtypes.md.
+# With 1.15, about √SPREAD of `topbin.core.evidence`, 6 of 29 fits with random labels raised an
+# alarm, with 1.3 two did. Other seeds check it in bench/results/subtypes.md.
 VARY = 1.3
 FEWEST = 20  # likely positives, labeled or not; with fewer the test says nothing
 

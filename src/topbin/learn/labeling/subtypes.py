@@ -18,19 +18,18 @@ from typing import Any
 import numpy as np
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
-from topbin.core.checks import check_count
+from topbin.core.checks import Floats, RowNumbers, check_count
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.evidence import SPREAD
-from topbin.core.figures import percent
+from topbin.core.figures import counted, percent
 from topbin.core.labels import Mask
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
 from topbin.learn.defaults import FIRST
-from topbin.learn.groups import order_of
+from topbin.learn.folds import order_of
 from topbin.learn.labeling.clusters import Clusters, find_clusters, merge_small, project
 from topbin.learn.labeling.scar import TILT, ScarTest, scar_test
 from topbin.learn.learners import PVU
 from topbin.learn.probabilities import fit_probabilities
-from topbin.learn.select import Floats, RowNumbers
 from topbin.mpe.alarms import few_positives
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.overlap import alpha_posterior
@@ -177,8 +176,9 @@ class Subtypes:
         }
 
     def _merged(self) -> str:
-        some = f"{self.merged} small cluster{'s' * (self.merged > 1)} merged into others"
-        return f" ({some})" if self.merged else ""
+        return (
+            f" ({counted(self.merged, 'small cluster')} merged into others)" if self.merged else ""
+        )
 
 
 def find_subtypes(

@@ -1,31 +1,29 @@
-"""Rows that belong together, such as visits of one patient, and folds that never split them.
+"""Rows that are held out: folds, their order, and groups that folds never split.
 
-If copies of a row were in the training folds, the models would know its label: labeled positives
-would score too high, hidden ones too low, and α̂ would be far too small. So a group is held out as
-a whole, in outer and inner folds, also if it has labeled and unlabeled rows. Folds by time hold
-out one stretch of time after another, whole groups again.
+If copies of a row, such as visits of one patient, were in the training folds, the models would know
+its label: labeled positives would score too high, hidden ones too low, and α̂ would be far too
+small. So a group is held out as a whole, in outer and inner folds, also if it has labeled and
+unlabeled rows. Folds by time hold out one stretch of time after another, whole groups again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
+from sklearn.model_selection import StratifiedKFold
 
-from topbin.core.checks import unmasked
+from topbin.core.checks import Floats, RowNumbers, check_count, check_fraction, unmasked
 from topbin.core.errors import InputError
 from topbin.core.figures import counted
-from topbin.core.hashing import splitmix64
+from topbin.core.hashing import Bits, row_keys, splitmix64
 from topbin.core.labels import Mask
-from topbin.learn.select import (
-    Floats,
-    RowNumbers,
-    Split,
-    content_keys,
-    content_order,
-    stratified_folds,
-)
+from topbin.data.batch import row_hashes
+from topbin.data.images.rows import Images
+
+Split = tuple[RowNumbers, RowNumbers]  # to train on, and held out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +103,32 @@ def _moments(values: Any) -> Floats:
     return np.asarray(values, np.float64)
 
 
+def content_keys(X: Any) -> Bits:
+    """One number per row that depends on its values alone, also where these are not numbers."""
+    if isinstance(X, Images):
+        return X.row_keys
+    is_numeric = issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
+    return row_keys(X) if is_numeric else row_hashes(X)
+
+
+def content_order(
+    X: Any, is_positive: Mask, weight: Floats | None = None, *, more: Sequence[Any] = ()
+) -> RowNumbers:
+    """An order of the rows that depends on their content, not on where they are in the table.
+
+    Equal rows come in the order of `more`, the last one first, and then in the order that they
+    have, which is harmless because they are exchangeable.
+
+    >>> content_order(np.array([[3.0], [1.0], [2.0]]), np.array([False, False, True]))
+    array([0, 2, 1])
+    >>> content_order(np.array([[1.0], [2.0], [3.0]]), np.array([False, True, False]))
+    array([2, 1, 0])
+    """
+    keys = content_keys(X)
+    weight = np.zeros(keys.size) if weight is None else weight
+    return np.lexsort((*more, weight, is_positive, keys))
+
+
 def order_of(
     X: Any, is_positive: Mask, weight: Floats | None, together: Together | None
 ) -> RowNumbers:
@@ -120,6 +144,36 @@ def order_of(
     np.add.at(sums, together.groups, own)
     times = () if together.times is None else (together.times,)
     return content_order(X, is_positive, weight, more=(sums[together.groups], *times))
+
+
+def split_rows(n: int, rng: np.random.Generator, *, share: float = 0.2) -> Split:
+    """Rows to train on, at least one, and a random share of n rows held out, at least one."""
+    check_fraction(share, "share")
+    if check_count(n, "n", least=0) < 2:
+        raise InputError("TB001", f"a hold-out needs at least 2 rows to divide; got {n}.")
+    n_out = min(n - 1, max(1, round(share * n)))
+    order = rng.permutation(n)
+    return np.sort(order[n_out:]), np.sort(order[:n_out])
+
+
+def stratified_folds(
+    is_positive: Mask, folds: int, seed: int, *, least: int = 2
+) -> Iterator[Split]:
+    """Rows to train on and rows held out, per fold; fewer folds where a side has fewer rows.
+
+    TB003 if a side has fewer than `least` rows.
+    """
+    n_p = int(is_positive.sum())
+    fewest = min(n_p, is_positive.size - n_p)
+    if fewest < least:
+        raise InputError(
+            "TB003",
+            f"cross-fitting needs {least} positives and {least} unlabeled rows; got n_samples = "
+            f"{is_positive.size} with {n_p} positive. Score the rows with a model of your own and "
+            "use topbin.estimate_alpha.",
+        )
+    splitter = StratifiedKFold(min(folds, fewest), shuffle=True, random_state=seed)
+    yield from splitter.split(np.zeros(is_positive.size), is_positive)
 
 
 def folds_of(
@@ -195,3 +249,10 @@ def _in_blocks(sizes: Any, times: Floats, folds: int) -> RowNumbers:
             "Leave the time out.",
         )
     return fold
+
+
+def n_rows(X: Any) -> int:
+    """How many rows: arrays, tensors, sparse matrices, Datasets, or a tuple of these."""
+    if isinstance(X, tuple):
+        return n_rows(X[0])
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
