@@ -388,7 +388,7 @@ def test_a_net_for_rows_of_a_forged_shape_takes_no_memory(tmp_path, shape):
     import torch
     from safetensors.torch import load, save
 
-    from topbin.learn.classifiers import NetPlan
+    from topbin.learn import NetPlan
 
     model = tb.PvUClassifier("uci-mlp", plan=NetPlan(epochs=1)).fit(X, S)
     tb.save(model, tmp_path / "m")

@@ -52,7 +52,7 @@ def boosters(source):
 
 
 def nets(source):
-    from topbin.learn.classifiers import NetPlan
+    from topbin.learn import NetPlan
 
     model = tb.PvUClassifier("uci-mlp", plan=NetPlan(epochs=1), random_state=0)
     tb.save(model.fit(X, S), source / "net")

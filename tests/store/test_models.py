@@ -32,7 +32,7 @@ from sklearn.svm import SVC
 
 import topbin as tb
 from topbin.data import Batch, fit_features
-from topbin.learn.classifiers import NetPlan
+from topbin.learn import NetPlan
 from topbin.learn.crossfit import Plan
 from topbin.store import inspect_model, load_encoder, models
 from topbin.store.safe import lists, store

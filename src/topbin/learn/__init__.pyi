@@ -7,7 +7,6 @@ from .backends.torch import torch_backend as torch_backend
 from .classifiers import CVIRClassifier as CVIRClassifier
 from .classifiers import DEDPULClassifier as DEDPULClassifier
 from .classifiers import ElkanNotoClassifier as ElkanNotoClassifier
-from .classifiers import NetPlan as NetPlan
 from .classifiers import NNPUClassifier as NNPUClassifier
 from .classifiers import PvUClassifier as PvUClassifier
 from .classifiers import SAREMClassifier as SAREMClassifier
@@ -19,6 +18,7 @@ from .crossfit import Plan as Plan
 from .crossfit import Progress as Progress
 from .crossfit import RunOptions as RunOptions
 from .crossfit import crossfit as crossfit
+from .defaults import NetPlan as NetPlan
 from .explain import Explanation as Explanation
 from .explain import Reason as Reason
 from .labeling.propensity import Propensity as Propensity

@@ -3,8 +3,8 @@
 They were chosen by measurement: see bench/results/tedn_uci_sklearn.md.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
+from topbin.core.checks import check_count
 from topbin.core.errors import InputError
 from topbin.core.labels import Mask
 from topbin.core.optional import require
@@ -25,7 +26,7 @@ from topbin.learn.crossfit import Plan
 from topbin.learn.risk import Learner
 
 FEW_ROWS = 5_000  # above, a third repeat did not lower the error of α
-SMALL_ROWS = 10_000
+SMALL_ROWS = 10_000  # up to here, a fifth of the rows is too few to read α from
 LARGE_ROWS = 50_000
 # Threads of LightGBM wait for each other up to four times per leaf, and they wait by spinning. Up
 # to this many cells two threads used 3 to 5 times the CPU of one where other work ran.
@@ -40,6 +41,49 @@ FIRST = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)  # an estimate in se
 TEXT_C, VECTOR_C = 2.0, 0.05
 TREE_COLUMNS = 200  # of a sparse table, those that trees read
 FEWEST_CALIBRATED = 10  # rows of a side; fewer cannot be calibrated
+
+
+@dataclass(frozen=True, slots=True)
+class NetPlan:
+    """Epochs at most, warm-start epochs of (TED)ⁿ, and how the net is trained.
+
+    What is None is as the net has it in `topbin.learn.NETS`: 200 epochs in batches of 200, or, for
+    the fast net, 10 epochs of warm start and 6 more. A warm start of no fixed length ends once PvU
+    has run twice as long as it took to reach its lowest risk on held-out rows, or after half of
+    `epochs`; the paper uses a number, `warm=100` for tables. `optim` is a `topbin.learn.Optim`.
+    `augment` maps a batch of images to an altered one.
+
+    With several `nets` each holds out another part of the rows, so that α is read from all rows,
+    and their mean logit scores new ones. There are three fast nets if α is to be estimated from at
+    most 10,000 rows; a single one takes a third of the time, and holds out the share `holdout`.
+
+    `checkpoint` is a folder that keeps the net after every epoch, one file per fit: a fit that was
+    killed continues from there when it is called again with the same rows and parameters.
+    """
+
+    epochs: int | None = None
+    warm: int | None = None
+    batch: int | None = None
+    holdout: float = 0.2
+    device: str = "auto"
+    optim: Any = None
+    augment: Callable[[Any], Any] | None = None
+    checkpoint: str | None = None
+    nets: int | None = None
+
+    def turns(self, learner: Learner, net: Any, rows: int) -> int:
+        """How many nets of this kind, a row of NETS, take turns in holding out some of the rows."""
+        if self.nets is not None:
+            return check_count(self.nets, "nets")
+        return int(net.nets) if learner.estimates_alpha and rows <= SMALL_ROWS else 1
+
+    def phases(self, learner: Learner, net: Any) -> tuple[int, int]:
+        """Warm-start epochs before this learner, at most, and its own; `net` is a row of NETS."""
+        two = learner.estimates_alpha or (learner.discard and net.warm is not None)
+        usual = net.epochs if two or net.warm is None else net.warm
+        epochs = usual if self.epochs is None else self.epochs
+        fixed = net.warm if self.warm is None else self.warm
+        return (epochs // 2 if fixed is None else fixed) if two else 0, epochs
 
 
 def preset_plan(preset: str) -> Plan | None:

@@ -9,4 +9,3 @@ from .faces import UPUClassifier as UPUClassifier
 from .labeling import SAREMClassifier as SAREMClassifier
 from .labeling import SubtypesClassifier as SubtypesClassifier
 from .labeling import subtypes as subtypes
-from .plans import NetPlan as NetPlan

@@ -3,6 +3,7 @@
 A classifier is its parameters and a recipe; `fitting` fits it to tables, and `nets` trains nets.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +23,14 @@ from topbin.core.errors import InputError
 from topbin.core.labels import read_labels
 from topbin.core.shares import share_below
 from topbin.learn.classifiers import fitting
-from topbin.learn.classifiers.face import PUEstimator, check_weight, classes_of
+from topbin.learn.classifiers.face import (
+    PUEstimator,
+    check_weight,
+    classes_of,
+    is_table,
+    read_table,
+    stack,
+)
 from topbin.learn.classifiers.fitting import (
     FitOptions,
     FittedModel,
@@ -31,9 +39,8 @@ from topbin.learn.classifiers.fitting import (
     TrainingTable,
     TwoSamples,
 )
-from topbin.learn.classifiers.plans import check_plan, is_net
-from topbin.learn.classifiers.tables import is_table, read_table, stack
-from topbin.learn.crossfit import Progress, RunOptions
+from topbin.learn.crossfit import Plan, Progress, RunOptions
+from topbin.learn.defaults import NetPlan, preset_plan
 from topbin.learn.folds import n_rows, read_together
 from topbin.mpe.registry import find_method
 
@@ -292,3 +299,35 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
             inner = get_tags(self.estimator).input_tags
             tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
         return tags
+
+
+def is_net(estimator: Any) -> bool:
+    """Whether this is a net (a module or a name) rather than a scikit-learn classifier."""
+    torch = sys.modules.get("torch")
+    if isinstance(estimator, str) or (torch and isinstance(estimator, torch.nn.Module)):
+        return True
+    scores = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
+    usable = hasattr(estimator, "fit") and scores and not isinstance(estimator, type)
+    if not usable and estimator is not None:
+        raise InputError(
+            "TB013",
+            f"estimator must be a scikit-learn classifier with predict_proba or "
+            f"decision_function, an nn.Module or the name of a net; got {estimator!r}.",
+        )
+    return False
+
+
+def check_plan(plan: Any, preset: str, *, net: bool) -> Any:
+    """The plan given, or that of the preset; a plan of the other backend is refused."""
+    kind = NetPlan if net else Plan
+    if plan is not None and not isinstance(plan, kind):
+        raise InputError(
+            "TB008", f"plan must be a {kind.__name__} or None for this estimator; got {plan!r}."
+        )
+    named = preset_plan(preset)
+    if net and named is not None:
+        raise InputError(
+            "TB008",
+            f"preset is for scikit-learn models; got {preset!r} with a net. Use plan=NetPlan(...).",
+        )
+    return plan or named

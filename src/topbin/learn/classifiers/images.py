@@ -25,7 +25,6 @@ from topbin.data.images.rows import Images
 from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.faces import TEDnClassifier
 from topbin.learn.classifiers.fitting import FitOptions, Recipe, TwoSamples
-from topbin.learn.classifiers.plans import NetPlan
 from topbin.learn.crossfit import (
     CrossFit,
     Ensemble,
@@ -35,6 +34,7 @@ from topbin.learn.crossfit import (
     RunOptions,
     chain_name,
 )
+from topbin.learn.defaults import NetPlan
 from topbin.learn.learners import PVU, TEDN
 
 

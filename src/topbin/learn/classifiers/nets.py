@@ -20,8 +20,8 @@ from topbin.learn.backends.needs_torch import Dataset, nn, torch
 from topbin.learn.backends.torch import TorchBackend, kind_of, torch_backend
 from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, TwoSamples
-from topbin.learn.classifiers.plans import NetPlan
 from topbin.learn.crossfit import Progress
+from topbin.learn.defaults import NetPlan
 from topbin.learn.folds import Split, folds_of, n_rows, split_rows
 from topbin.learn.learners import TEDN
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, mean_alpha, train

@@ -30,7 +30,7 @@ VALUES = _modules("""
     topbin.learn.loop: Epoch
     topbin.learn.crossfit: Chain Plan Ensemble
     topbin.data.features: Features Feature Dropped Code
-    topbin.learn.classifiers.plans: NetPlan
+    topbin.learn.defaults: NetPlan
     topbin.learn.classifiers.nets: NetModel
     topbin.learn.backends.optim: Optim
 """)
