@@ -17,7 +17,7 @@ from topbin.cli.options import given, request_options
 from topbin.cli.verb import Verb
 from topbin.core import InputError
 from topbin.core.options import PLACES, Preset, Read, opt, options, read_request, schema, settle
-from topbin.data.formats.dates import ISO, ORDERS
+from topbin.data.formats.written import ISO, ORDERS
 from topbin.learn.defaults import PRESETS
 from topbin.store.answer import answer_schema
 

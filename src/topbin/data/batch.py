@@ -198,12 +198,8 @@ class Part:
         """The same rows, with a column for each folder called `column=value` above the file."""
         raise InputError("TB102", f"{self.name}: partitions are read from files on a disk only.")
 
-    def read_dates(self, orders: Mapping[str, str]) -> "Part":
-        """The same rows; only text files have dates that can be read in several ways."""
-        return self
-
-    def read_decimals(self, decimals: Mapping[str, str]) -> "Part":
-        """The same rows; only text files have numbers that can be read in several ways."""
+    def read_written(self, ways: Mapping[str, str]) -> "Part":
+        """The same rows; only text files have columns that can be read in several ways."""
         return self
 
     def count(self) -> int:

@@ -25,8 +25,7 @@ from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
 from topbin.data.encoders.texts import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
-from topbin.data.formats.dates import ISO, ORDERS
-from topbin.data.formats.decimals import MARKS, TEXT
+from topbin.data.formats.written import ISO, MARKS, ORDERS, TEXT
 from topbin.data.schema import CONTENT, Kind, check_columns, nearest, quoted
 from topbin.data.vectors import COMPONENTS, WIDE, principal_axes, project
 from topbin.data.words import learn_words, text_matrix

@@ -15,10 +15,15 @@ from topbin.core.figures import counted
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
 from topbin.data.find import TEXT, Format, SourceLike, find_files, format_of, is_address
 from topbin.data.formats import database, delimited, excel, json_files, npy, parquet, text_files
-from topbin.data.formats.dates import Found, Given, date_lines, settle_orders
-from topbin.data.formats.decimals import Found as FoundNumbers
-from topbin.data.formats.decimals import decimal_lines, settle_decimals
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
+from topbin.data.formats.written import (
+    Given,
+    Place,
+    date_lines,
+    decimal_lines,
+    settle_decimals,
+    settle_orders,
+)
 from topbin.data.schema import ONE_TEXT, Kind, Types, check_columns, kinds_of, merge_types
 
 FORMATS: tuple[Format, ...] = (
@@ -64,7 +69,7 @@ class Table:
     @property
     def date_lines(self) -> list[str]:
         """How dates were read that are not in ISO 8601, a sentence per column."""
-        return date_lines(_dated(self.files, None), self.dates)
+        return date_lines(_dates(self.files, None), self.dates)
 
     @property
     def id_column(self) -> str | None:
@@ -299,40 +304,42 @@ def _agreed(
 ) -> list[Table]:
     """The same tables, with one order of dates, one decimal mark and one type per column."""
     files = [file for table in tables for file in table.files]
-    orders = settle_orders(_dated(files, needed), dates)
-    numbers = list(_numbered(files, needed))
+    orders = settle_orders(_dates(files, needed), dates)
+    numbers = list(_numbers(files, needed))
     marks = settle_decimals(numbers, decimal)
     how: Any = {"dates": orders, "decimals": marks}
     how["decimal_lines"] = decimal_lines(numbers, marks, decimal)
     agreed = []
     for table in tables:
-        read = tuple(file.read_dates(orders).read_decimals(marks) for file in table.files)
+        read = tuple(file.read_written(orders | marks) for file in table.files)
         types = merge_types([(file.name, file.types) for file in read], needed)
         agreed.append(replace(table, files=read, **how).read_as(types))
     return agreed
 
 
-def _dated(files: Iterable[Part], needed: Names) -> Iterator[Found]:
-    """The columns of each file that may be dates, of those that are needed."""
+def _written(files: Iterable[Part], needed: Names) -> Iterator[Place]:
+    """The columns of each file that can be read in several ways, of those that are needed."""
     for file in files:
-        for column, dated in getattr(file, "dated", {}).items():
+        for column, written in getattr(file, "written", {}).items():
             if needed is None or column in needed:
-                yield file.name, column, dated
+                yield file.name, column, written
 
 
-def _numbered(files: Sequence[Part], needed: Names) -> Iterator[FoundNumbers]:
+def _dates(files: Iterable[Part], needed: Names) -> Iterator[Place]:
+    return (place for place in _written(files, needed) if place[2].is_date)
+
+
+def _numbers(files: Sequence[Part], needed: Names) -> Iterator[Place]:
     """The columns of each file that hold numbers with marks, if they are numbers in all files."""
-    known = [(file, getattr(file, "numbered", {})) for file in files]
+    places = [place for place in _written(files, needed) if not place[2].is_date]
+    known = {(file, column) for file, column, _ in places}
     words = {
         column
-        for file, numbered in known
+        for file in files
         for column, kind in kinds_of(file.types).items()
-        if kind not in ("number", "blank") and column not in numbered
+        if kind not in ("number", "blank") and (file.name, column) not in known
     }
-    for file, numbered in known:
-        for column, found in numbered.items():
-            if column not in words and (needed is None or column in needed):
-                yield file.name, column, found
+    return (place for place in places if place[1] not in words)
 
 
 def _paths(source: SourceLike) -> list[str]:

@@ -19,9 +19,16 @@ import duckdb
 from topbin.core.errors import InputError
 from topbin.core.figures import counted
 from topbin.data.find import Format, open_bytes
-from topbin.data.formats.dates import Dated, formats_of
-from topbin.data.formats.decimals import MARKS, SPACES, Numbered, marks_of, pattern, separators
 from topbin.data.formats.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
+from topbin.data.formats.written import (
+    MARKS,
+    SPACES,
+    Written,
+    formats_of,
+    marks_of,
+    pattern,
+    separators,
+)
 from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
@@ -56,34 +63,23 @@ class Delimited(DuckPart):
     """A csv or tsv file: its dialect, and the type of every column (blank: no value at all)."""
 
     delimiter: str
-    dated: dict[str, Dated] = field(default_factory=dict)  # text that could be read as dates
-    formats: dict[str, str] = field(default_factory=dict)  # text that is read as dates
-    numbered: dict[str, Numbered] = field(default_factory=dict)  # numbers, and how they are written
-    marks: dict[str, str] = field(default_factory=dict)  # text that is read as numbers
+    written: dict[str, Written] = field(default_factory=dict)  # dates and numbers in other forms
+    ways: dict[str, str] = field(default_factory=dict)  # in which columns of these are read
 
-    def read_dates(self, orders: Mapping[str, str]) -> "Delimited":
-        """The same rows, with text that is written in the order of its column read as dates."""
-        told = {c: dated.formats.get(orders.get(c, "")) for c, dated in self.dated.items()}
-        formats = {c: form for c, form in told.items() if form is not None}
-        types = self.types | {c: "TIMESTAMP" if "%M" in f else "DATE" for c, f in formats.items()}
-        own = {c: types[c] for c in self.own}
-        return replace(self, own=own, types=types, formats=formats)
-
-    def read_decimals(self, decimals: Mapping[str, str]) -> "Delimited":
-        """The same rows, with numbers read by the marks of their columns."""
-        known = {c: mark for c, mark in decimals.items() if c in self.numbered}
-        marks = {c: mark for c, mark in known.items() if mark in self.numbered[c].marks}
-        whole = {c for c, mark in marks.items() if mark in self.numbered[c].whole}
-        types = self.types | {c: "BIGINT" if c in whole else "DOUBLE" for c in marks}
-        return replace(self, own={c: types[c] for c in self.own}, types=types, marks=marks)
+    def read_written(self, ways: Mapping[str, str]) -> "Delimited":
+        """The same rows, with text read as dates and numbers in the ways of its columns."""
+        known = {c: way for c, way in ways.items() if c in self.written}
+        fitting = {c: way for c, way in known.items() if way in self.written[c].ways}
+        types = self.types | {c: self.written[c].type_of(way) for c, way in fitting.items()}
+        return replace(self, own={c: types[c] for c in self.own}, types=types, ways=fitting)
 
     @property
     def source(self) -> str:
         """The SQL that parses its columns into their types."""
         types = {c: self.types.get(c, own) for c, own in self.own.items()}
-        ours = {c: f for c, f in self.formats.items() if kind_of(types[c]) == "date"}
-        marks = {c: mark for c, mark in self.marks.items() if kind_of(types[c]) == "number"}
-        text = {c for c, type_ in types.items() if type_ == "BLANK"} | ours.keys() | marks.keys()
+        kinds = {c: kind_of(self.written[c].type_of(way)) for c, way in self.ways.items()}
+        read = {c: self.ways[c] for c, kind in kinds.items() if kind_of(types[c]) == kind}
+        text = {c for c, type_ in types.items() if type_ == "BLANK"} | read.keys()
         listed = ", ".join(
             f"{literal(c)}: {literal('VARCHAR' if c in text else type_)}"
             for c, type_ in types.items()
@@ -92,11 +88,10 @@ class Delimited(DuckPart):
             f"read_csv({path_literal(self.path)}, auto_detect=false, columns={{{listed}}}, "
             f"{_dialect(self.delimiter)}, dateformat='{ISO_DATE}')"
         )
-        read = [
-            *(f"strptime({identifier(c)}, {literal(f)})::{self.own[c]}" for c, f in ours.items()),
-            *(f"{_digits(c, mark)}::{self.own[c]}" for c, mark in marks.items()),
-        ]
-        named = (f"{sql} as {identifier(c)}" for sql, c in zip(read, [*ours, *marks], strict=True))
+        named = (
+            f"{_value(c, self.written[c], way)}::{self.own[c]} as {identifier(c)}"
+            for c, way in read.items()
+        )
         return f"(select * replace ({', '.join(named)}) from {rows})" if read else rows
 
     def explain(self, words: str) -> str:
@@ -115,7 +110,7 @@ def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
             path=path, name=name, own=guessed, types=guessed, delimiter=delimiter, first_line=2,
         )  # fmt: skip
         settled = _settle(connection, file)
-        return replace(settled, numbered=_numbered(connection, settled))
+        return replace(settled, written=settled.written | _numbered(connection, settled))
     except duckdb.Error as error:
         raise InputError("TB102", complaint(path, name, delimiter, str(error))) from error
 
@@ -206,8 +201,8 @@ def _settle(connection: Duck, file: Delimited) -> Delimited:
         types[column] = "BLANK" if not filled else (fitting or ["VARCHAR"])[0]
         formats = {order: f for order, f in forms.get(column, {}).items() if next(counts) == filled}
         if formats and not fitting:
-            dated[column] = Dated(str(seen[column]), formats)
-    return replace(file, own=types, types=types, size=rows, dated=dated)
+            dated[column] = Written(str(seen[column]), formats)
+    return replace(file, own=types, types=types, size=rows, written=dated)
 
 
 def _samples(connection: Duck, text: str, types: Types) -> dict[str, str | None]:
@@ -220,10 +215,10 @@ def _samples(connection: Duck, text: str, types: Types) -> dict[str, str | None]
     return dict(zip(unsure, found, strict=True))
 
 
-def _numbered(connection: Duck, file: Delimited) -> dict[str, Numbered]:
+def _numbered(connection: Duck, file: Delimited) -> dict[str, Written]:
     """The columns of numbers that have a mark or separators, and how these can be read."""
     asked = [c for c, type_ in file.types.items() if type_ in ("VARCHAR", "DOUBLE")]
-    asked = [c for c in asked if c not in file.dated]
+    asked = [c for c in asked if c not in file.written]
     if not asked:
         return {}
     text = replace(file, types=dict.fromkeys(file.types, "VARCHAR")).source
@@ -235,7 +230,7 @@ def _numbered(connection: Duck, file: Delimited) -> dict[str, Numbered]:
         plain, marks = file.types[c] == "DOUBLE", marks_of(seen)
         pointed = next((value for value in seen if "." in value), "")
         if plain and pointed and "," not in marks:
-            found[c] = Numbered(pointed, (".",), plain=True)
+            found[c] = Written(pointed, {".": "DOUBLE"}, plain=True)
         elif marks and (pointed or not plain):
             unsure.append(c)
     return found | _checked(connection, file, text, unsure)
@@ -243,7 +238,7 @@ def _numbered(connection: Duck, file: Delimited) -> dict[str, Numbered]:
 
 def _checked(
     connection: Duck, file: Delimited, text: str, columns: Sequence[str]
-) -> dict[str, Numbered]:
+) -> dict[str, Written]:
     """The marks that all values of these columns fit, from one pass."""
     if not columns:
         return {}
@@ -258,19 +253,22 @@ def _checked(
     found = {}
     for i, c in enumerate(columns):
         sample, filled, *counts = values[6 * i : 6 * i + 6]
-        fit, whole = counts[:2], counts[2:]
-        marks = tuple(m for m, count in zip(MARKS, fit, strict=True) if count == filled)
-        exact = tuple(m for m, count in zip(MARKS, whole, strict=True) if count == filled)
-        plain = file.types[c] == "DOUBLE"
+        marks = {
+            mark: "BIGINT" if whole == filled else "DOUBLE"
+            for mark, fit, whole in zip(MARKS, counts[:2], counts[2:], strict=True)
+            if fit == filled
+        }
         if sample is not None and marks:
-            found[c] = Numbered(sample, marks, exact, plain, file.delimiter)
+            found[c] = Written(sample, marks, file.types[c] == "DOUBLE", file.delimiter)
     return found
 
 
-def _digits(column: str, mark: str) -> str:
-    """A number in SQL as every reader of numbers takes it: digits, and a point."""
-    signs = literal(f"[{separators(mark)}]")
-    return f"replace(regexp_replace({identifier(column)}, {signs}, '', 'g'), '{mark}', '.')"
+def _value(column: str, written: Written, way: str) -> str:
+    """A date in SQL, or a number as every reader of numbers takes it: digits, and a point."""
+    if written.is_date:
+        return f"strptime({identifier(column)}, {literal(written.ways[way])})"
+    signs = literal(f"[{separators(way)}]")
+    return f"replace(regexp_replace({identifier(column)}, {signs}, '', 'g'), '{way}', '.')"
 
 
 def _written_as(form: str) -> str:

@@ -1,0 +1,270 @@
+"""How columns of csv files are written: dates that are not in ISO 8601, numbers with commas.
+
+A column can be read in several ways: orders of day, month and year, or decimal marks, which are
+what the decimals of numbers follow. Its way is the one that all values in all files fit, or what
+the user or the model says. Dates that fit two orders are an error. Where both marks fit ("1,234"),
+the user decides, then the other columns, then the delimiter: files whose fields are separated by
+semicolons have decimal commas. What was decided is said and stored, and new rows are read so too.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from topbin.core.errors import InputError, option
+
+ORDERS = {"dmy": "day, month, year", "mdy": "month, day, year", "ymd": "year, month, day"}
+ISO = "iso"  # dates in any other form stay text
+TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
+SHAPE = re.compile(r"(\d{1,4})([-/. ])\d{1,2}\2(\d{1,4})(?: .{4,})?", re.ASCII)
+MARKS = {",": "comma", ".": "point"}
+TEXT = "text"  # numbers that are not plainly written stay text
+SPACES = " '’\u00a0\u202f"
+
+Given = str | Mapping[str, str] | None  # a way for all columns, or for some by name
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A column of one file whose values are all dates or all numbers: one of them, and its ways.
+
+    An order comes with the format that reads it, a mark with the type that it gives. A `plain`
+    column of numbers is read with a point anyway.
+    """
+
+    sample: str
+    ways: Mapping[str, str]
+    plain: bool = False
+    delimiter: str = ","
+
+    @property
+    def is_date(self) -> bool:
+        """Whether the ways are orders of dates."""
+        return not self.ways.keys() <= MARKS.keys()
+
+    def type_of(self, way: str) -> str:
+        """The type of the column if it is read in this way."""
+        form = self.ways[way]
+        return ("TIMESTAMP" if "%M" in form else "DATE") if self.is_date else form
+
+    def read(self, way: str) -> str:
+        """The sample as a date in ISO 8601, or as a plain number."""
+        if self.is_date:
+            return str(datetime.strptime(self.sample, self.ways[way]).date())
+        digits = self.sample.translate({ord(sign): None for sign in separators(way)})
+        return f"{float(digits.replace(way, '.')):.15g}"
+
+
+Place = tuple[str, str, Written]  # a file, the name of a column, and how it is written
+
+
+def formats_of(text: str) -> dict[str, str]:
+    """The orders in which a text is a date, each with the format that says so.
+
+    >>> formats_of("13/04/2020"), formats_of("3.4.20 10:00")["mdy"]
+    ({'dmy': '%d/%m/%Y'}, '%m.%d.%y %H:%M')
+    """
+    shape = SHAPE.fullmatch(text)
+    if shape is None:
+        return {}
+    first, separator, last = shape.groups()
+    year = "Y" if len(first) == 4 or len(re.match(r"\d*", last)[0]) == 4 else "y"  # type: ignore[index]
+    plain = {o: separator.join(f"%{year if part == 'y' else part}" for part in o) for o in ORDERS}
+    tried = ((order, form + time) for order, form in plain.items() for time in TIMES)
+    return {order: form for order, form in tried if _fits(text, form)}
+
+
+def _fits(text: str, form: str) -> bool:
+    try:
+        datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return True
+
+
+def pattern(mark: str) -> str:
+    """The regular expression of a number with this mark, for Python and for DuckDB.
+
+    A number that begins with 0 is a code, and at most 18 digits are a number that is exact enough.
+
+    >>> [bool(re.fullmatch(pattern(","), text)) for text in ("1.234,5", "1 234", "0,5", "007")]
+    [True, True, True, False]
+    """
+    grouped = "|".join(f"(?:[{between}][0-9]{{3}}){{1,5}}" for between in separators(mark))
+    return f" *[-+]?(?:0|[1-9][0-9]{{0,17}}|[1-9][0-9]{{0,2}}(?:{grouped}))(?:[{mark}][0-9]+)? *"
+
+
+def separators(mark: str) -> str:
+    """What may stand between the digits of a number with this mark."""
+    return ("," if mark == "." else ".") + SPACES
+
+
+def marks_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """The marks with which all texts are numbers.
+
+    >>> marks_of(["1.234,56", "7"]), marks_of(["26,571", "980"]), marks_of(["3,5", "high"])
+    ((',',), (',', '.'), ())
+    """
+    fitting = list(MARKS)
+    for text in texts:
+        fitting = [mark for mark in fitting if re.fullmatch(pattern(mark), text)]
+        if not fitting:
+            break
+    return tuple(fitting)
+
+
+def settle_orders(columns: Iterable[Place], given: Given) -> dict[str, str]:
+    """The order of each column; TB118 if its dates fit two orders, or files differ.
+
+    One `given` order for all columns only decides where several fit; an order that is given for a
+    column by name is always used.
+
+    >>> day = "a.csv", "day", Written("03/04/2020", formats_of("03/04/2020"))
+    >>> settle_orders([day], "mdy")
+    {'day': 'mdy'}
+    >>> settle_orders([day], None)
+    Traceback (most recent call last):
+    topbin.core.errors.InputError: TB118 "03/04/2020" in the column "day" of a.csv can be 2020-04-03
+    (dmy) or 2020-03-04 (mdy). Say which: dates='dmy' or dates='mdy'.
+    """
+    exact, usual = _asked(given, "dates", [*ORDERS, ISO])
+    if usual == ISO:
+        return {}
+    by_name = _by_name(columns)
+    return {name: exact.get(name) or _order(places, usual) for name, places in by_name.items()}
+
+
+def settle_decimals(columns: Iterable[Place], given: Given) -> dict[str, str]:
+    """The mark of each column that is not plainly written; TB150 if files differ.
+
+    One `given` mark for all columns only decides where both fit; a mark that is given for a column
+    by name is always used.
+
+    >>> pay = "a.csv", "pay", Written("26,571", {",": "DOUBLE", ".": "BIGINT"})
+    >>> rate = "a.csv", "rate", Written("3,5", {",": "DOUBLE"})
+    >>> settle_decimals([pay], None), settle_decimals([pay, rate], None)
+    ({'pay': '.'}, {'pay': ',', 'rate': ','})
+    """
+    exact, usual = _asked(given, "decimal", [*MARKS, TEXT])
+    if usual == TEXT:
+        return {}
+    by_name = _by_name(columns)
+    fitting = {name: _common(places) for name, places in by_name.items() if name not in exact}
+    certain = {marks[0] for marks in fitting.values() if len(marks) == 1}
+    return {
+        name: exact.get(name) or _mark(places, fitting[name], usual, certain)
+        for name, places in by_name.items()
+        if not all(_is_plain(written, certain) for *_, written in places)
+    }
+
+
+def _asked(given: Given, name: str, known: Collection[str]) -> tuple[Mapping[str, str], Any]:
+    """The ways that are given by name, and the one for all other columns, checked."""
+    exact, usual = (given, None) if isinstance(given, Mapping) else ({}, given)
+    for way in (usual, *exact.values()):
+        if way not in (None, *known):
+            listed = ", ".join(map(repr, known))
+            raise InputError("TB008", f"{name} must be one of {listed}; got {way!r}.")
+    return exact, usual
+
+
+def _by_name(columns: Iterable[Place]) -> dict[str, list[Place]]:
+    by_name: dict[str, list[Place]] = {}
+    for place in columns:
+        by_name.setdefault(place[1], []).append(place)
+    return by_name
+
+
+def _common(places: list[Place]) -> list[str]:
+    """The ways that fit a column in all files."""
+    first, *others = (written.ways for *_, written in places)
+    return [way for way in first if all(way in ways for ways in others)]
+
+
+def _samples(places: list[Place]) -> str:
+    """A value for each set of ways, with its file: what a reader must see if files differ."""
+    seen = {tuple(w.ways): (f"{w.sample} in {file}", w.is_date) for file, _, w in places}
+    return "; ".join(f"{s} ({' or '.join(ways)})" if d else s for ways, (s, d) in seen.items())
+
+
+def _order(places: list[Place], usual: str | None) -> str:
+    orders = _common(places)
+    if len(orders) == 1 or usual in orders:
+        return orders[0] if len(orders) == 1 else str(usual)
+    file, name, written = places[0]
+    if not orders:
+        raise InputError(
+            "TB118",
+            f'dates in the column "{name}" are written in different orders: {_samples(places)}. '
+            f"Make them equal, or leave them as text: {option('dates', 'iso')}.",
+        )
+    readings = " or ".join(f"{written.read(order)} ({order})" for order in orders)
+    ways = " or ".join(option("dates", order) for order in orders)
+    doubt = f'"{written.sample}" in the column "{name}" of {file} can be {readings}'
+    raise InputError("TB118", f"{doubt}. Say which: {ways}.")
+
+
+def _is_plain(written: Written, certain: set[str]) -> bool:
+    """Whether nothing speaks for another reading than that of plain numbers with a point."""
+    if not written.plain or "," not in written.ways:
+        return written.plain
+    return "," not in certain and ("." in certain or written.delimiter == ",")
+
+
+def _mark(places: list[Place], fitting: list[str], usual: str | None, certain: set[str]) -> str:
+    if not fitting:
+        raise InputError(
+            "TB150",
+            f'numbers in the column "{places[0][1]}" are written in different ways: '
+            f"{_samples(places)}. Make them equal.",
+        )
+    if len(fitting) == 1 or usual in fitting:
+        return fitting[0] if len(fitting) == 1 else str(usual)
+    if len(certain) == 1:
+        return next(iter(certain))
+    is_plain = all(written.plain for *_, written in places)
+    return "," if not is_plain and all(w.delimiter == ";" for *_, w in places) else "."
+
+
+def date_lines(columns: Iterable[Place], orders: Mapping[str, str]) -> list[str]:
+    """A sentence per column that is read in one of these orders, with an example."""
+    shown = {name: (written, orders.get(name, ISO)) for _, name, written in columns}
+    return [
+        f'"{name}" is {ORDERS[order]}: {written.sample} is {written.read(order)}'
+        for name, (written, order) in shown.items()
+        if order in written.ways
+    ]
+
+
+def decimal_lines(
+    columns: Iterable[Place], decimals: Mapping[str, str], given: Given = None
+) -> list[str]:
+    """A sentence per column that was not plainly written, with an example and what is in doubt.
+
+    >>> pay = "a.csv", "pay", Written("26,571", {",": "DOUBLE", ".": "BIGINT"})
+    >>> decimal_lines([pay], {"pay": "."}, "."), decimal_lines([pay], {"pay": ","}, ",")
+    (['"pay" has separated thousands: 26,571 is 26571'],
+     ['"pay" has a decimal comma: 26,571 is 26.571'])
+    """
+    shown: dict[str, Written] = {}
+    for _, name, written in columns:  # of several files, the one that leaves least in doubt
+        shown[name] = min(shown.get(name, written), written, key=lambda one: len(one.ways))
+    asked = given if isinstance(given, Mapping) else dict.fromkeys(shown, given)
+    return [
+        f'"{name}" has {_as_read(written, decimals[name], in_doubt=not asked.get(name))}'
+        for name, written in shown.items()
+        if decimals.get(name) in written.ways
+    ]
+
+
+def _as_read(written: Written, mark: str, *, in_doubt: bool) -> str:
+    is_whole = written.ways[mark] == "BIGINT"
+    has = "separated thousands" if is_whole else f"a decimal {MARKS[mark]}"
+    read = f"{has}: {written.sample.strip()} is {written.read(mark)}"
+    other = "," if mark == "." else "."
+    if not in_doubt or other not in written.ways or written.read(other) == written.read(mark):
+        return read
+    instead = f'if it is {written.read(other)}, say --decimal {other} (decimal="{other}")'
+    return f"{read}; {instead}"
