@@ -3,7 +3,7 @@ import sys
 
 import topbin as tb
 from topbin.evaluate import metrics
-from topbin.evaluate.scorers import METRICS
+from topbin.evaluate.metrics import METRICS
 
 
 def test_metrics_are_public_and_complete():

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import topbin as tb
 from evaluate.hidden import World
 from topbin.core import InputError
-from topbin.evaluate.scorers import METRICS, make_pu_scorer
+from topbin.evaluate.metrics import METRICS, make_pu_scorer
 
 
 @pytest.fixture(scope="module")
