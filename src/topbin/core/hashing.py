@@ -120,13 +120,13 @@ def equal_keys(keys_p: Bits, keys_u: Bits, rows: Sequence[Any] = ()) -> Twins:
     1
     """
     (_, counts_p), (distinct, counts) = (np.unique(k, return_counts=True) for k in (keys_p, keys_u))
-    found = keys_p[np.isin(keys_p, distinct)]
+    shared = keys_p[np.isin(keys_p, distinct)]
     copies = [int(n[n > 1].sum()) for n in (counts_p, counts)]
     repeated = sum(copies) / (keys_p.size + keys_u.size)
     if repeated and not _tells_apart(rows, counts_p.size + counts.size):
         repeated = 0.0
     usual = copies[1] / keys_u.size
-    return Twins(keys_p.size, found.size, np.unique(found).size, usual, repeated)
+    return Twins(keys_p.size, shared.size, np.unique(shared).size, usual, repeated)
 
 
 def _tells_apart(rows: Sequence[Any], distinct: int) -> bool:

@@ -67,11 +67,11 @@ def design_effect(scores: Scores, groups: NDArray[np.intp], cuts: Scores) -> flo
     copies = float((sizes**2).sum() / scores.size)
     if sizes.size < 2:
         return copies
-    found = 1.0
+    effect = 1.0
     for cut in cuts:
         hits = np.bincount(codes, scores >= cut, minlength=sizes.size)
         share = hits.sum() / scores.size
         if 0 < share < 1:
             spread = ((hits - share * sizes) ** 2).sum() * sizes.size / (sizes.size - 1)
-            found = max(found, float(spread / (scores.size * share * (1 - share))))
-    return min(found, copies)
+            effect = max(effect, float(spread / (scores.size * share * (1 - share))))
+    return min(effect, copies)

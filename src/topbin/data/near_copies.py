@@ -65,7 +65,7 @@ def find_jump(X: Any, is_p: Mask, is_u: Mask, groups: Any = None) -> Jump | None
     drawn = np.random.default_rng(SEED).permutation(np.flatnonzero(is_p[rows]))[:QUERIES]
     own = None if groups is None else groups[rows]
     unlabeled = is_u[rows][_nearest(_ranks(X[rows]), drawn, 2 * sizes[-1] - 1, own)]
-    found = []
+    jumps = []
     for size in sizes:
         near, following = unlabeled[:, : size - 1], unlabeled[:, size - 1 : 2 * size - 1]
         jump = following.mean(axis=1) - near.mean(axis=1)
@@ -74,8 +74,8 @@ def find_jump(X: Any, is_p: Mask, is_u: Mask, groups: Any = None) -> Jump | None
         # In dense clusters whose rows are labeled one by one, few such sets are nearly all labeled.
         is_whole = (near.mean(axis=1) <= NEARLY).mean() >= WHOLE
         if jump.mean() >= JUMP and is_sharp and is_whole:
-            found.append(Jump(float(near.mean()), float(following.mean())))
-    return max(found, key=lambda jump: jump.next - jump.near, default=None)
+            jumps.append(Jump(float(near.mean()), float(following.mean())))
+    return max(jumps, key=lambda jump: jump.next - jump.near, default=None)
 
 
 def _nearest(R: Any, drawn: Any, count: int, groups: Any) -> Any:
@@ -90,7 +90,7 @@ def _nearest(R: Any, drawn: Any, count: int, groups: Any) -> Any:
 
 def _ranks(X: Any) -> Any:
     """Each column as ranks of equal spread, so that no column outweighs the others."""
-    found = np.zeros(X.shape, np.float32)
+    ranks = np.zeros(X.shape, np.float32)
     for j, column in enumerate(np.asarray(X, np.float64).T):
         known = np.isfinite(column)
         values = column[known]
@@ -98,20 +98,20 @@ def _ranks(X: Any) -> Any:
             continue
         at = np.unique(np.quantile(values, np.linspace(0, 1, KNOTS)))
         rank = np.interp(values, at, share_below(at, np.sort(values[:: 1 + values.size // 10_000])))
-        found[known, j] = (rank - rank.mean()) / max(rank.std(), 1e-9)
-    return found
+        ranks[known, j] = (rank - rank.mean()) / max(rank.std(), 1e-9)
+    return ranks
 
 
 def find_groups(columns: Iterable[Column]) -> tuple[Finding, ...]:
     """Columns whose name and values say that they name what rows belong to.
 
     >>> ids = np.repeat(np.arange(30.0), 4)
-    >>> [found.column for found in find_groups([Column("patient_id", "number", ids)])]
+    >>> [finding.column for finding in find_groups([Column("patient_id", "number", ids)])]
     ['patient_id']
     >>> find_groups([Column("amount", "number", ids)])
     ()
     """
-    return tuple(found for column in columns if (found := _group_finding(column)) is not None)
+    return tuple(finding for column in columns if (finding := _group_finding(column)) is not None)
 
 
 def _group_finding(column: Column) -> Finding | None:

@@ -61,8 +61,8 @@ def nearest(name: str, options: Iterable[str]) -> str:
     ' Did you mean "is_fraud"?'
     """
     known = {option.casefold(): option for option in options}
-    found = get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
-    return f' Did you mean "{known[found[0]]}"?' if found else ""
+    similar = get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
+    return f' Did you mean "{known[similar[0]]}"?' if similar else ""
 
 
 def check_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> None:
@@ -140,13 +140,13 @@ def _check_same_columns(
     wanted = a.keys() | b.keys() if needed is None else set(needed)
     lacking = ((second, a.keys() - b.keys()), (first, b.keys() - a.keys()))
     gaps = [(name, sorted(columns & wanted)) for name, columns in lacking]
-    told = "; ".join(f"{name} has no {quoted(columns)}" for name, columns in gaps if columns)
-    if told:
+    missing = "; ".join(f"{name} has no {quoted(columns)}" for name, columns in gaps if columns)
+    if missing:
         single = next((name for name in (first, second) if name.lower().endswith('.txt"')), None)
         way = "Make them equal."
         if single is not None:
             way = f"{single} was read as a table. {ONE_TEXT}"
-        raise InputError("TB106", f"the tables have different columns: {told}. {way}")
+        raise InputError("TB106", f"the tables have different columns: {missing}. {way}")
 
 
 def _wider(a: str, b: str, column: str, first: str, second: str) -> str:
@@ -156,6 +156,6 @@ def _wider(a: str, b: str, column: str, first: str, second: str) -> str:
         return b
     if not _alike(a, b):
         held = [f"{CONTENT[kind_of(type_)]} ({type_})" for type_ in (a, b)]
-        told = f"holds {held[0]} in {first} and {held[1]} in {second}"
-        raise InputError("TB106", f'column "{shortened(column)}" {told}. Make them equal.')
+        difference = f"holds {held[0]} in {first} and {held[1]} in {second}"
+        raise InputError("TB106", f'column "{shortened(column)}" {difference}. Make them equal.')
     return {"number": "DOUBLE", "date": "TIMESTAMP"}.get(kind_of(a), a)

@@ -190,8 +190,8 @@ def open_table(
     ({'age': 'number', 'town': 'string'}, 2)
     """
     matching = columns if needed is None and sql is None else needed
-    found = _found(source, sql, skip_bad, partitions)
-    (table,) = _agreed([found], dates, decimal, matching)
+    opened = _opened(source, sql, skip_bad, partitions)
+    (table,) = _agreed([opened], dates, decimal, matching)
     if sql is not None and not table.files[0].is_database:
         table = _query(table, sql)
     table.check(columns or ())
@@ -231,8 +231,8 @@ def open_pair(
     >>> [list(table.types) for table in two]
     [['x', 'y'], ['x', 'y']]
     """
-    found = [_found(source, partitions=partitions) for source in (positives, unlabeled)]
-    p, u = _agreed(found, dates, decimal)
+    opened = [_opened(source, partitions=partitions) for source in (positives, unlabeled)]
+    p, u = _agreed(opened, dates, decimal)
     types = merge_types([(p.name, p.types), (u.name, u.types)])
     return p.read_as(types), u.read_as(types)
 
@@ -243,14 +243,14 @@ def leave_out_shared(known: Table, table: Table) -> tuple[Table, int]:
     TB139 if there are no others.
     """
     taken = {os.path.realpath(place) for each in _folders(known) for place in each.places}
-    kept, shared = [], 0
+    others, shared = [], 0
     for file in table.files:
         less = file.without(taken) if isinstance(file, text_files.TextFolder) else file
         shared += file.count() - less.count() if less is not file else 0
-        kept += [less] if less is file or less.count() else []
-    if not kept:
+        others += [less] if less is file or less.count() else []
+    if not others:
         raise all_shared(known.name, table.name)
-    return replace(table, files=tuple(kept)), shared
+    return replace(table, files=tuple(others)), shared
 
 
 def all_shared(known: str, rest: str) -> InputError:
@@ -275,8 +275,8 @@ def skipped(bad: Iterable[str]) -> list[str]:
     """
     names = list(bad)
     files, they = (f"{len(names):,} files", "they") if names[1:] else ("1 file", "it")
-    told = f"{files} skipped because {they} cannot be read: {listed(names)}"
-    return [told] if names else []
+    note = f"{files} skipped because {they} cannot be read: {listed(names)}"
+    return [note] if names else []
 
 
 def listed(names: Iterable[str]) -> str:
@@ -285,7 +285,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
-def _found(
+def _opened(
     source: Any, sql: str | None = None, skip_bad: bool = False, partitions: bool = False
 ) -> Table:
     """The files of a source, opened one by one; how they match is not settled yet."""
@@ -307,13 +307,13 @@ def _agreed(
     orders = settle_orders(_dates(files, needed), dates)
     numbers = list(_numbers(files, needed))
     marks = settle_decimals(numbers, decimal)
-    how: Any = {"dates": orders, "decimals": marks}
-    how["decimal_lines"] = decimal_lines(numbers, marks, decimal)
+    settled: Any = {"dates": orders, "decimals": marks}
+    settled["decimal_lines"] = decimal_lines(numbers, marks, decimal)
     agreed = []
     for table in tables:
         read = tuple(file.read_written(orders | marks) for file in table.files)
         types = merge_types([(file.name, file.types) for file in read], needed)
-        agreed.append(replace(table, files=read, **how).read_as(types))
+        agreed.append(replace(table, files=read, **settled).read_as(types))
     return agreed
 
 

@@ -83,10 +83,10 @@ class Ensemble:
     def scores(self, X: Any) -> Floats:
         """The mean over groups of the share of out-of-fold scores below, or of the plain score."""
         with threadpool_limits(limits=1 if is_small(X) else None):
-            found = [mean_score(group, X) for group in self.groups]
+            scores = [mean_score(group, X) for group in self.groups]
         if self.references:
-            found = [share_below(z, k) for k, z in zip(self.references, found, strict=True)]
-        return np.asarray(np.mean(found, axis=0), np.float64)
+            scores = [share_below(z, k) for k, z in zip(self.references, scores, strict=True)]
+        return np.asarray(np.mean(scores, axis=0), np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,10 +118,12 @@ class CrossFit:
     def evidence(self, is_positive: Mask, *, share_p: float | None = None) -> Evidence:
         """The out-of-fold scores of both samples, as scores of rows that trained one another."""
         scores = self.scores[is_positive], self.scores[~is_positive]
-        found = Evidence(*scores, share_p, crossfitted=True)
+        evidence = Evidence(*scores, share_p, crossfitted=True)
         if self.groups is None:
-            return found
-        return replace(found, groups_p=self.groups[is_positive], groups_u=self.groups[~is_positive])
+            return evidence
+        return replace(
+            evidence, groups_p=self.groups[is_positive], groups_u=self.groups[~is_positive]
+        )
 
     @property
     def folds(self) -> tuple[tuple[Chain, ...], ...]:
@@ -208,13 +210,15 @@ def crossfit(
         run_chain, estimator, X, is_positive, learner, alpha=alpha, plan=plan,
         sample_weight=sample_weight, deadline=run.deadline, together=together,
     )  # fmt: skip
-    kept = 1 if keep_chains == "first" else plan.repeats if keep_chains else 0
+    kept_repeats = 1 if keep_chains == "first" else plan.repeats if keep_chains else 0
     jobs = list(jobs_of(is_positive, learner, plan, seed, bool(new_rows), together))
     with threadpool_limits(limits=1 if is_small(X) else None):
-        chains = list(_reported(_run_jobs(jobs, chain, run, kept), len(jobs), run.on_event))
+        chains = list(_reported(_run_jobs(jobs, chain, run, kept_repeats), len(jobs), run.on_event))
     fit = _gather(chains, is_positive, ranks=ranks, lean=new_rows == "lean")
     # The same cross-fit, with its rows in the order in which they were given.
-    held = (replace(one, held_out=order[one.held_out]) for one in chains if one.repeat < kept)
+    held = (
+        replace(one, held_out=order[one.held_out]) for one in chains if one.repeat < kept_repeats
+    )
     scores = fit.scores[np.argsort(order)]
     return replace(fit, scores=scores, chains=tuple(held), groups=grouped)
 
@@ -258,16 +262,16 @@ def jobs_of(
 
 
 def _run_jobs(
-    jobs: Iterable[Job], chain: "partial[Chain]", run: RunOptions, kept: int
+    jobs: Iterable[Job], chain: "partial[Chain]", run: RunOptions, kept_repeats: int
 ) -> Iterator[Chain]:
     """The chains in order, repeat by repeat: those in memory, and those that are run now.
 
-    All models of the first `kept` repeats are kept.
+    All models of the first `kept_repeats` repeats are kept.
     """
     plan, memory = chain.keywords["plan"], {} if run.memory is None else run.memory
     for repeat, group in groupby(jobs, key=lambda job: job.repeat):
         known = [(job, memory.get(job.name)) for job in group]
-        if keep_models := repeat < kept:
+        if keep_models := repeat < kept_repeats:
             known = [(job, done if done and done.models else None) for job, done in known]
         missing = [job for job, done in known if done is None]
         if repeat and missing and monotonic() > run.deadline:
@@ -324,8 +328,8 @@ def run_chain(
         if monotonic() > deadline:
             break
     history, scores, models = zip(*rounds, strict=True)
-    kept = sum(models, ()) if keep_models or not held_out.size else ()
-    return Chain(repeat, held_out, scores, kept, history)
+    own_models = sum(models, ()) if keep_models or not held_out.size else ()
+    return Chain(repeat, held_out, scores, own_models, history)
 
 
 def inner_folds(

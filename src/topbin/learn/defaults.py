@@ -184,11 +184,11 @@ def coarse(X: Any, model: Any) -> Any:
     if not isinstance(model, HistGradientBoostingClassifier):
         return X
     if hasattr(X, "select_dtypes"):  # pandas: the user's own model reads the frame as it came
-        found = X.copy()
+        coarser = X.copy()
         for j in np.flatnonzero([kind.kind in "fiu" for kind in X.dtypes]):
             column = X.iloc[:, j].to_numpy(np.float64, na_value=np.nan)
-            found.isetitem(j, _few_values(column, model.max_bins))
-        return found
+            coarser.isetitem(j, _few_values(column, model.max_bins))
+        return coarser
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiu":
         return np.column_stack([_few_values(column, model.max_bins) for column in X.T])
     return X
@@ -201,9 +201,9 @@ def _few_values(column: Any, count: int) -> Any:
     if np.unique(values).size <= count:
         return column
     shares = (np.arange(count) + 0.5) / count
-    kept = np.unique(np.quantile(values, shares, method="inverted_cdf"))
+    centers = np.unique(np.quantile(values, shares, method="inverted_cdf"))
     few = column.copy()
-    few[known] = kept[np.searchsorted((kept[1:] + kept[:-1]) / 2, values)]
+    few[known] = centers[np.searchsorted((centers[1:] + centers[:-1]) / 2, values)]
     return few
 
 

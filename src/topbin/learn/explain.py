@@ -62,8 +62,8 @@ class Explanation:
 
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"age": [50], "pay": [7]})
-    >>> found = Explanation(("age", "pay"), np.array([[1.0, -2.0]]), np.array([0.5]), rows)
-    >>> [str(reason) for reason in found.reasons()[0]], found.score
+    >>> why = Explanation(("age", "pay"), np.array([[1.0, -2.0]]), np.array([0.5]), rows)
+    >>> [str(reason) for reason in why.reasons()[0]], why.score
     (['pay = 7 (-2.00)', 'age = 50 (+1.00)'], array([-0.5]))
     """
 
@@ -87,9 +87,9 @@ class Explanation:
 
     def texts(self, most: int = REASONS) -> dict[str, list[str]]:
         """The same as columns of a table: reason_1, reason_2, …"""
-        found = [[str(reason) for reason in row] for row in self.reasons(most)]
+        rows = [[str(reason) for reason in row] for row in self.reasons(most)]
         return {
-            f"reason_{k + 1}": [row[k] if k < len(row) else "" for row in found]
+            f"reason_{k + 1}": [row[k] if k < len(row) else "" for row in rows]
             for k in range(min(most, len(self.names)))
         }
 
@@ -150,8 +150,8 @@ def _one_column(
     first = names.index(f"{feature.name}: ~{feature.letters[0]}~")
     last = first + len(feature.letters)
     parts = csr_array(parts)
-    kept = names[:first] + names[last:]
-    place = {name: j for j, name in enumerate(kept)}
+    others = names[:first] + names[last:]
+    place = {name: j for j, name in enumerate(others)}
     cells: defaultdict[tuple[int, int], float] = defaultdict(float)
     for i, (text, own) in enumerate(zip(texts, parts[:, first:last], strict=True)):
         row = own.tocoo()
@@ -176,22 +176,22 @@ def spread(text: str, added: dict[str, float]) -> dict[str, float]:
     """
     seen = [(EDGES.sub("", word), letters_of(word)) for word in text.lower().split()]
     counts = Counter(group for _, groups in seen for group in groups)
-    found: defaultdict[str, float] = defaultdict(float)
+    by_word: defaultdict[str, float] = defaultdict(float)
     for word, groups in seen:
         share = sum(added.get(group, 0.0) / counts[group] for group in groups)
         if share:
-            found[word or "…"] += share
+            by_word[word or "…"] += share
     if absent := sum(part for group, part in added.items() if group not in counts):
-        found[ABSENT] += absent
-    return dict(found)
+        by_word[ABSENT] += absent
+    return dict(by_word)
 
 
 def _explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Explanation:
     """By the columns of the matrix, grouped by the columns of the table; words count each."""
     if features.only_images:
         raise InputError("TB013", "scores of images alone cannot be explained by their columns.")
-    found = [contributions(model, X) for model in models]
-    parts, base = sum(part for part, _ in found) / len(found), np.mean([b for _, b in found])
+    each = [contributions(model, X) for model in models]
+    parts, base = sum(part for part, _ in each) / len(each), np.mean([b for _, b in each])
     names, grouped = zip(*(_units(feature, features.scaled) for feature in features.features),
                          strict=True)  # fmt: skip
     units = [name for own in names for name in own]
@@ -218,12 +218,12 @@ def explain_held_out(
     for k, chain in enumerate(chains):
         own = np.isin(places, chain.held_out) | ((places < 0) & (k == 0))
         if own.any():
-            found = _explain(chain.models, X[own], features, rows[own])
-            done.append((np.flatnonzero(own), found))
+            own_part = _explain(chain.models, X[own], features, rows[own])
+            done.append((np.flatnonzero(own), own_part))
     order = np.argsort(np.concatenate([own for own, _ in done]))
-    parts = [found.parts for _, found in done]
+    parts = [own_part.parts for _, own_part in done]
     whole = vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
-    base = np.concatenate([found.base for _, found in done])
+    base = np.concatenate([own_part.base for _, own_part in done])
     return _in_words(Explanation(done[0][1].names, whole[order], base[order], rows), features)
 
 
@@ -237,8 +237,8 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
         parts = csr_array(X.multiply(weights)) if words else X * weights
         return parts, float(model.intercept_[0])
     if type(model).__name__ == "LGBMClassifier":
-        found = np.asarray(model.booster_.predict(X, pred_contrib=True))
-        return found[:, :-1], float(found[0, -1])
+        shapley = np.asarray(model.booster_.predict(X, pred_contrib=True))
+        return shapley[:, :-1], float(shapley[0, -1])
     raise InputError(
         "TB013",
         f"the scores of {type(model).__name__} cannot be explained. topbin explains LightGBM "
@@ -250,9 +250,9 @@ def _in_place(parts: Any, step: Any, X: Any) -> Any:
     """The parts of some columns of a matrix, where these columns are."""
     if not isinstance(step, ColumnTransformer):
         return parts
-    ((_, _, kept),) = step.transformers
+    ((_, _, columns),) = step.transformers
     inner = csr_array(parts).tocoo()
-    coords = inner.coords[0], np.asarray(kept, np.intp)[inner.coords[1]]
+    coords = inner.coords[0], np.asarray(columns, np.intp)[inner.coords[1]]
     return csr_array((inner.data, coords), shape=X.shape)
 
 

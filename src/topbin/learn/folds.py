@@ -62,8 +62,8 @@ def read_together(groups: Any, times: Any, rows: int) -> Together | None:
             f"all {rows:,} rows are in one group, so that no fold could hold one out. Give a "
             "column that names patients, customers or the like, or leave groups out.",
         )
-    found = Together(codes, None if times is None else _moments(_column(times, "times", rows)))
-    return None if times is None and found.grouped is None else found
+    together = Together(codes, None if times is None else _moments(_column(times, "times", rows)))
+    return None if times is None and together.grouped is None else together
 
 
 def _column(given: Any, name: str, rows: int) -> Any:

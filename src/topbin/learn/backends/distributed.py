@@ -41,11 +41,11 @@ class Team:
         width = ceil(n / self.size)
         mine = z.new_zeros(width)
         mine[: z.numel()] = z
-        found = [torch.empty_like(mine) for _ in range(self.size)]
+        parts = [torch.empty_like(mine) for _ in range(self.size)]
         with _answered():
-            dist.all_gather(found, mine.detach().contiguous())
-        found[self.rank] = mine
-        return torch.stack(found).T.reshape(-1)[:n]
+            dist.all_gather(parts, mine.detach().contiguous())
+        parts[self.rank] = mine
+        return torch.stack(parts).T.reshape(-1)[:n]
 
     def add_gradients(self, net: nn.Module) -> None:
         """Make each gradient the sum over processes, with one message for all of them."""
@@ -81,10 +81,10 @@ class Team:
         """Whether it is true in some process; every process gets the same answer."""
         if self.alone:
             return flag
-        found = torch.tensor(int(flag))
+        any_flag = torch.tensor(int(flag))
         with _answered():
-            dist.all_reduce(found, op=dist.ReduceOp.MAX)
-        return bool(found)
+            dist.all_reduce(any_flag, op=dist.ReduceOp.MAX)
+        return bool(any_flag)
 
     @contextmanager
     def own_randomness(self) -> Iterator[None]:

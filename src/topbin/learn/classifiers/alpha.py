@@ -73,15 +73,15 @@ class AlphaEstimator(PUEstimator):
         known = ~labels.is_negative
         X, is_positive = X[known], labels.is_positive[known]
         if method.needs == "features":
-            found = method.read(Evidence(X_p=X[is_positive], X_u=X[~is_positive]))
+            estimate = method.read(Evidence(X_p=X[is_positive], X_u=X[~is_positive]))
             if together is not None:
-                found = replace(found, notes=(*found.notes, NO_FOLDS.format(self.method)))
+                estimate = replace(estimate, notes=(*estimate.notes, NO_FOLDS.format(self.method)))
         else:
             weight = None if weight is None else weight[known]
             own = None if together is None else together.at(known)
-            found = self._from_scores(method, TrainingTable(X, is_positive, weight, own))
+            estimate = self._from_scores(method, TrainingTable(X, is_positive, weight, own))
         twins = shared_rows(find_twins(X[is_positive], X[~is_positive]))
-        self.estimate_ = replace(found, alarms=(*found.alarms, *twins))
+        self.estimate_ = replace(estimate, alarms=(*estimate.alarms, *twins))
         self.alpha_ = self.estimate_.alpha
         self.label_note_ = labels.note
         return self
@@ -101,6 +101,6 @@ class AlphaEstimator(PUEstimator):
         ranks = method.needs == "tails"
         fit = run_crossfit(table, learner, options, ranks=ranks, new_rows=False)
         self.evidence_ = fit.evidence(is_p)
-        found = method.read(self.evidence_)
+        estimate = method.read(self.evidence_)
         others = [other.read(self.evidence_) for other in METHODS.values() if other.referee]
-        return add_alarms(found, self.evidence_, self.confidence, others)
+        return add_alarms(estimate, self.evidence_, self.confidence, others)

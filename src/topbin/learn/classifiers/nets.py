@@ -47,8 +47,8 @@ class NetModel:
     def scores(self, X: Any) -> Floats:
         """One logit per row."""
         rows, nets = scaled(X, self.scaler), (self.backend, *self.others)
-        found: Floats = np.mean([net.scores(rows).astype(np.float64) for net in nets], axis=0)
-        return found
+        logits: Floats = np.mean([net.scores(rows).astype(np.float64) for net in nets], axis=0)
+        return logits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,23 +81,25 @@ def fit_net(
     scaler = fit_scaler(samples) if isinstance(net, str) else None
     kind = kind_of(net, samples.X_p)
     rows = n_rows(samples.X_p) + n_rows(samples.X_u)
-    nets, found, parts = plan.turns(learner, kind, rows), list[TrainedNet](), list[Evidence]()
+    nets, trained, parts = plan.turns(learner, kind, rows), list[TrainedNet](), list[Evidence]()
     for inside, held in _hold_outs(samples, scaler, plan.holdout, nets, options.seed):
-        if found and team.any(monotonic() > options.run.deadline):
+        if trained and team.any(monotonic() > options.run.deadline):
             break
-        own = replace(options, plan=replace(plan, nets=nets), seed=options.seed + TURN * len(found))
-        found.append(train_net(net, inside, held, own, learner, alpha, len(found), team))
-        parts.append(_held_out_scores(found[-1].backend, held))
+        own = replace(
+            options, plan=replace(plan, nets=nets), seed=options.seed + TURN * len(trained)
+        )
+        trained.append(train_net(net, inside, held, own, learner, alpha, len(trained), team))
+        parts.append(_held_out_scores(trained[-1].backend, held))
     evidence = _joined(parts)
-    epochs = (epoch for each in found for epoch in each.history)
+    epochs = (epoch for each in trained for epoch in each.history)
     history = [replace(epoch, epoch=number) for number, epoch in enumerate(epochs, 1)]
     estimate = fitting.judge(evidence, options, alpha, notes)
     if learner.estimates_alpha and options.method == TRACKED_BY:
-        estimate = _steadied(estimate, history, kind, len(found))
-    alarms = (alarm for each in found for alarm in each.alarms)
+        estimate = _steadied(estimate, history, kind, len(trained))
+    alarms = (alarm for each in trained for alarm in each.alarms)
     estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
     likely = fit_probabilities(evidence, estimate)
-    backends = [each.backend for each in found]
+    backends = [each.backend for each in trained]
     model = NetModel(backends[0], scaler, tuple(backends[1:]))
     return FittedModel(model, likely, estimate, history, evidence)
 

@@ -43,16 +43,16 @@ class Clusters:
 def project(X: Any, is_positive: Mask, seed: int = 0) -> Floats:
     """All rows in the space in which the positives are clustered."""
     if is_sparse(X):
-        kept = min(COMPONENTS, X.shape[1] - 1, int(is_positive.sum()) - 1)
-        if kept < 1:
+        components = min(COMPONENTS, X.shape[1] - 1, int(is_positive.sum()) - 1)
+        if components < 1:
             return np.asarray(X.toarray(), np.float64)
-        reduced = TruncatedSVD(kept, random_state=seed).fit(X[is_positive])
+        reduced = TruncatedSVD(components, random_state=seed).fit(X[is_positive])
         return np.asarray(reduced.transform(X), np.float64)
     scaled = _scaled(np.asarray(X, np.float64))
 
     scaled = scaled * column_weights(scaled, is_positive, seed)
-    kept = min(COMPONENTS, scaled.shape[1], max(1, int(is_positive.sum()) // LEAF))
-    reduced = PCA(kept, random_state=seed, svd_solver="full").fit(scaled[is_positive])
+    components = min(COMPONENTS, scaled.shape[1], max(1, int(is_positive.sum()) // LEAF))
+    reduced = PCA(components, random_state=seed, svd_solver="full").fit(scaled[is_positive])
     return np.asarray(reduced.transform(scaled), np.float64)
 
 
@@ -71,9 +71,9 @@ def column_weights(X: Floats, is_positive: Mask, seed: int = 0) -> Floats:
     forest = ExtraTreesClassifier(
         TREES, max_depth=DEPTH, min_samples_leaf=LEAF, class_weight="balanced", random_state=seed
     )
-    found = forest.fit(X[rows], is_positive[rows]).feature_importances_
-    most = found.max()
-    return np.asarray(found / most if most > 0 else np.ones_like(found), np.float64)
+    importance = forest.fit(X[rows], is_positive[rows]).feature_importances_
+    most = importance.max()
+    return np.asarray(importance / most if most > 0 else np.ones_like(importance), np.float64)
 
 
 def find_clusters(

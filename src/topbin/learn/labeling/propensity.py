@@ -98,9 +98,9 @@ class Propensity:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
-        found = asdict(self)
-        del found["weight_p"]
-        return {**found, "labeled_by": list(self.labeled_by)}
+        values = asdict(self)
+        del values["weight_p"]
+        return {**values, "labeled_by": list(self.labeled_by)}
 
 
 def fit_propensity(
@@ -124,7 +124,7 @@ def fit_propensity(
     odds, moved = np.zeros(is_p.size), np.inf
     for done in range(1, ROUNDS + 1):
         fit = run_crossfit(known, PVU, plain, new_rows=False)
-        read = from_crossfit(fit, known, lambda found: judge(found, plain))
+        read = from_crossfit(fit, known, lambda own: judge(own, plain))
         likely = np.where(is_p, 1.0, np.asarray(read.oof))
         new = logit(labeling_chance(A, is_p, likely))
         # The mean over rounds settles, while α̂ of each round jumps between bins.
@@ -151,8 +151,8 @@ def labeling_chance(A: Floats, is_labeled: Mask, likely: Floats) -> Floats:
     """
     model = LogisticRegression(C=1e4, max_iter=1000)
     weight = np.maximum(likely, 1e-9)
-    found = model.fit(A, is_labeled, sample_weight=weight).predict_proba(A)[:, 1]
-    return np.asarray(np.clip(found, LEAST_PROPENSITY, 1 - LEAST_PROPENSITY), np.float64)
+    chance = model.fit(A, is_labeled, sample_weight=weight).predict_proba(A)[:, 1]
+    return np.asarray(np.clip(chance, LEAST_PROPENSITY, 1 - LEAST_PROPENSITY), np.float64)
 
 
 def attributes(X: Any, columns: Sequence[int], names: Sequence[str]) -> Floats:
@@ -166,10 +166,10 @@ def attributes(X: Any, columns: Sequence[int], names: Sequence[str]) -> Floats:
     chosen = X[:, columns].toarray() if is_sparse(X) else np.asarray(X, np.float64)[:, columns]
     made = [_coded(column) for column in chosen.T]
     if all(part.shape[1] == 1 for part in made):
-        told = ", ".join(f'"{name}"' for name in names)
+        named = ", ".join(f'"{name}"' for name in names)
         raise InputError(
             "TB126",
-            f"{told} has the same value in every row, so labeling cannot depend on it. Name a "
+            f"{named} has the same value in every row, so labeling cannot depend on it. Name a "
             "column that differs between rows.",
         )
     return np.column_stack(made)

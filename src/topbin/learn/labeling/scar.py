@@ -77,11 +77,11 @@ class ScarTest:
         if self.is_alarm:
             return f"the labels do not look random ({p})"
         # An audit can find bias among positives that do not look like it; both are true then.
-        found = f"no sign of biased labels among rows that look positive ({p}), which is no proof"
+        outcome = f"no sign of biased labels among rows that look positive ({p}), which is no proof"
         if self.says_nothing:
-            found = f"the test could not show anything ({p})"
+            outcome = f"the test could not show anything ({p})"
         return (
-            f"{found}: if some positives had "
+            f"{outcome}: if some positives had "
             f"{self.tilt:g} times the odds of others, at best {100 * self.power:.0f} % of such "
             "tests would show it"
         )
@@ -119,8 +119,8 @@ def scar_test(rows: Floats, is_labeled: Mask, *, seed: int = 0, tilt: float = TI
     seen = _distance(ranks, np.flatnonzero(is_labeled)) / VARY**2
     p_value = (1 + np.count_nonzero(np.array(redrawn) >= seen)) / (1 + REDRAWS)
     critical = VARY**2 * np.quantile(redrawn, 1 - LEVEL)
-    found = [_distance(ranks, _tilted(ranks, n_p, tilt, rng)) > critical for _ in range(TRIALS)]
-    return ScarTest(float(p_value), float(np.mean(found)), tilt, n_p, n_u)
+    is_seen = [_distance(ranks, _tilted(ranks, n_p, tilt, rng)) > critical for _ in range(TRIALS)]
+    return ScarTest(float(p_value), float(np.mean(is_seen)), tilt, n_p, n_u)
 
 
 def _distance(ranks: Floats, labeled: RowNumbers) -> float:

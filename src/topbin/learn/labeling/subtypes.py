@@ -73,9 +73,9 @@ class Subtypes:
     of each known positive, and `weight_p` the inverse of the odds that it was labeled, with mean 1.
 
     >>> part = Subtype(60, 0.1, (0.05, 0.2), labeled=0.5, labeled_interval=(0.33, 0.67))
-    >>> found = Subtypes((part,), 1.0, (1.0, 1.0), 600, 0.95, 2, np.zeros(60, int), np.ones(60),
+    >>> subtypes = Subtypes((part,), 1.0, (1.0, 1.0), 600, 0.95, 2, np.zeros(60, int), np.ones(60),
     ...     ScarTest(None, None, 2.0, 9, 9))
-    >>> print(found.summary().splitlines()[0])
+    >>> print(subtypes.summary().splitlines()[0])
     subtypes        1 among the known positives (2 small clusters merged into others)
     """
 
@@ -93,20 +93,16 @@ class Subtypes:
     def notes(self) -> tuple[str, ...]:
         """What a reader of an estimate with these weights must know."""
         low, high = self.weight_p.min(), self.weight_p.max()
-        found = (
-            f"{len(self.parts)} subtypes of known positives count by how rarely they are labeled"
-        )
+        note = f"{len(self.parts)} subtypes of known positives count by how rarely they are labeled"
         if len(self.parts) == 1:
-            found = "one subtype of known positives was found, so all count the same"
+            note = "one subtype of known positives was found, so all count the same"
         elif low == high and self.test.says_nothing:
-            found = "labels could not be tested for bias, so all known positives count the same"
+            note = "labels could not be tested for bias, so all known positives count the same"
         elif low == high:
-            found = (
-                "labels show no sign of bias among the subtypes, so all positives count the same"
-            )
+            note = "labels show no sign of bias among the subtypes, so all positives count the same"
         else:
-            found += f", {low:.2f} to {high:.2f} times"
-        return found, LIMIT
+            note += f", {low:.2f} to {high:.2f} times"
+        return note, LIMIT
 
     def with_interval(
         self, estimate: AlphaEstimate, evidence: Evidence, confidence: float | None
@@ -154,10 +150,10 @@ class Subtypes:
             )
         least, most = self.gamma_interval
         ends = f"{least:.2f} to {'any value' if np.isinf(most) else f'{most:.2f}'}"
-        told = f"Γ = {self.gamma:.2f} between subtypes, {level} interval {ends}"
+        selectivity = f"Γ = {self.gamma:.2f} between subtypes, {level} interval {ends}"
         if len(self.parts) == 1:
-            told = "one subtype, so nothing to compare"
-        lines.append(f"selectivity     {told}")
+            selectivity = "one subtype, so nothing to compare"
+        lines.append(f"selectivity     {selectivity}")
         return "\n".join(
             [*lines, f"random labels?  {self.test.sentence}", f"limit           {LIMIT}"]
         )
@@ -287,8 +283,8 @@ def _gather(
 def subtype_of(estimate: AlphaEstimate) -> Subtype:
     """A subtype from the α of its cluster.
 
-    >>> found = AlphaEstimate(alpha=0.1, n_p=50, n_u=500, method="bbe", interval=(0.05, 0.3))
-    >>> subtype_of(found).labeled, subtype_of(found).labeled_interval
+    >>> estimate = AlphaEstimate(alpha=0.1, n_p=50, n_u=500, method="bbe", interval=(0.05, 0.3))
+    >>> subtype_of(estimate).labeled, subtype_of(estimate).labeled_interval
     (0.5, (0.25, 0.6666666666666666))
     """
     n_p, n_u = estimate.n_p, estimate.n_u
