@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, logit, ndtr, ndtri
 
 from topbin.core import Tails
-from topbin.mpe.bbe_cp import geometric_ranks
+from topbin.core.tails import geometric_ranks
 
 Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 

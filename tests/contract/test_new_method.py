@@ -16,8 +16,8 @@ from topbin.cli.demo import as_table, every_method
 from topbin.core import AlphaEstimate, Evidence, Tails
 from topbin.engines import Local, bin_scores, count_from
 from topbin.engines import thin as thin_module
-from topbin.engines.thin import cost
 from topbin.mpe import METHODS, Method, compared_estimates
+from topbin.mpe.registry import cost_of_thinning
 
 mpl.use("Agg")
 SAMPLE = gaussians(0.3, 300, 400)
@@ -75,7 +75,7 @@ def test_the_estimator_face_and_the_demo_table_have_it(register, needs):
 def test_the_note_on_thinned_cuts_is_the_methods_own(register, more, words):
     register("tails", **more)
     some = Tails.from_scores(*SAMPLE.scores()).at(slice(None, None, 7))
-    assert words in cost(some, 300, "throwaway")[0]
+    assert words in cost_of_thinning(some, 300, "throwaway")[0]
 
 
 def test_engines_have_it(register, tmp_path, monkeypatch):

@@ -9,10 +9,10 @@ from score_files import scored, write
 from topbin import Tails, estimate_alpha
 from topbin.engines import Local, count_from
 from topbin.engines import thin as thin_module
-from topbin.engines.thin import STEP, cost, kept_ranks, thin
 from topbin.mpe import bbe
 from topbin.mpe.bbe import upper_confidence
-from topbin.mpe.registry import find_method
+from topbin.mpe.registry import cost_of_thinning, find_method
+from topbin.mpe.thinning import STEP, kept_ranks, thin
 
 COLUMNS = {"score": "score", "label": "label"}
 
@@ -60,7 +60,7 @@ def test_the_bound_holds(seed, n_p, n_u, ties):
 def test_few_cuts_stay_as_they_are():
     full = Tails.from_scores(*samples(0, 500, 500, 1e6))
     assert thin(full) is full
-    assert cost(full, full.cuts.size, "bbe") == ()
+    assert cost_of_thinning(full, full.cuts.size, "bbe") == ()
 
 
 def test_a_thinned_count_is_that_of_the_kept_cuts_and_says_what_it_cost(tmp_path, coarse):

@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 from topbin.core import AlphaEstimate, Tails
 from topbin.core.hashing import find_twins
 from topbin.mpe.alarms import find_alarms, methods_disagree, shared_rows
-from topbin.mpe.bbe_cp import bbe_cp
+from topbin.mpe.bbe import bbe_cp
 from topbin.mpe.estimate import estimate_alpha
 
 
@@ -144,7 +144,7 @@ def test_no_alarm_ever_says_verified():
 
 
 def test_thinned_tails_raise_the_same_alarms():
-    from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
+    from topbin.core.tails import at_ranks, geometric_ranks
 
     for alpha in (0.05, 0.5, 0.98):
         tails = Tails.from_scores(*gaussians(alpha, 300, 500).scores())

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from topbin.core import InputError, Tails
-from topbin.mpe.bbe_cp import at_ranks, bbe_cp, geometric_ranks, ratio_limit
+from topbin.core.tails import at_ranks, geometric_ranks
+from topbin.mpe.bbe import bbe_cp, ratio_limit
 
 # Few distinct values, so that ties within and between the samples are common.
 scores = st.lists(st.integers(0, 12).map(float), min_size=1, max_size=40)

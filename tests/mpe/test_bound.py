@@ -12,7 +12,7 @@ from roc_models import draw_tails
 
 from topbin.core import Evidence, InputError, Tails
 from topbin.core.evidence import SPREAD
-from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
+from topbin.core.tails import at_ranks, geometric_ranks
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.calibration import (
     alpha_grid,

@@ -51,7 +51,7 @@ def test_big_inputs_are_thinned_to_the_same_answer(monkeypatch):
     scores_p, scores_u = gaussians(0.3, 3000, 5000).scores()
     methods = ("overlap", "bbe", "bbe_cp")
     whole = [tb.estimate_alpha(scores_p, scores_u, method=m) for m in methods]
-    monkeypatch.setattr("topbin.mpe.prune.FEW", 100)
+    monkeypatch.setattr("topbin.mpe.thinning.FEW", 100)
     assert [tb.estimate_alpha(scores_p, scores_u, method=m) for m in methods] == whole
 
 

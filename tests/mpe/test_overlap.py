@@ -16,9 +16,8 @@ from roc_models import draw_tails
 import topbin as tb
 from topbin.core import LEVELS, Tails
 from topbin.core.evidence import SPREAD
-from topbin.engines.thin import kept_ranks, thin
+from topbin.core.tails import at_ranks, geometric_ranks
 from topbin.mpe import thin_tails
-from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
 from topbin.mpe.overlap import (
     NEAR_ONE,
     SHARES,
@@ -33,6 +32,7 @@ from topbin.mpe.overlap import (
     overlap,
     ranks_read,
 )
+from topbin.mpe.thinning import kept_ranks, thin
 
 MODULE = sys.modules["topbin.mpe.overlap"]  # the package has a function of the same name
 CONFIDENCES = (1e-3, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.9999, 1 - 1e-12)
@@ -195,8 +195,8 @@ def test_thinned_tails_of_many_positives_give_the_same_bits(digits, monkeypatch)
     scores_p = rng.normal(2, 1, 30_000).round(digits)
     scores_u = np.append(rng.normal(2, 1, 9_000), rng.normal(0, 1, 21_000)).round(digits)
     full = Tails.from_scores(scores_p, scores_u)
-    monkeypatch.setattr("topbin.mpe.prune.FEW", 10)
-    monkeypatch.setattr("topbin.engines.thin.MANY", 10)
+    monkeypatch.setattr("topbin.mpe.thinning.FEW", 10)
+    monkeypatch.setattr("topbin.mpe.thinning.MANY", 10)
     pruned = thin_tails(scores_p, scores_u, ranks=geometric_ranks(scores_p.size))
     counted = thin(full)
     assert pruned.cuts.size < full.cuts.size

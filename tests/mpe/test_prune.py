@@ -10,11 +10,11 @@ from hard_scores import LARGE, large, samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import topbin.mpe.prune as prune
+import topbin.mpe.thinning as prune
 from topbin.core import Tails
+from topbin.core.tails import at_ranks, geometric_ranks
 from topbin.mpe import bbe, bbe_cp, thin_tails
-from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
-from topbin.mpe.prune import best_cut
+from topbin.mpe.thinning import best_cut
 
 ROWS = prune.FEW  # of each sample: more than enough to be thinned
 

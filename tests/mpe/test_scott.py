@@ -11,7 +11,7 @@ from scipy.special import bdtr, bdtrc
 
 from topbin.core import InputError, Tails
 from topbin.mpe import scott
-from topbin.mpe.bbe_cp import ratio_limit
+from topbin.mpe.bbe import ratio_limit
 
 few_scores = st.lists(st.integers(0, 6).map(float), min_size=1, max_size=14)
 

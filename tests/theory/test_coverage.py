@@ -5,8 +5,7 @@ import pytest
 from roc_models import draw_tails, tilted
 
 from topbin.mpe import alpha_posterior, estimate_alpha, upper_bound
-from topbin.mpe.bbe import bbe
-from topbin.mpe.bbe_cp import bbe_cp
+from topbin.mpe.bbe import bbe, bbe_cp
 
 pytestmark = pytest.mark.slow
 REPEATS, FEWER = 1000, 300

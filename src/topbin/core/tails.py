@@ -17,6 +17,7 @@ from topbin.core.counting import Counts as Counts
 from topbin.core.errors import InputError
 
 Shares = NDArray[np.float64]
+RATIO = 1.05  # between neighboring geometric ranks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,3 +174,26 @@ def _batches(chunks: Iterable[Any], rows: int) -> Iterator[Scores]:
             held, missing = [], rows
     if held:
         yield np.concatenate(held)
+
+
+def geometric_ranks(n_p: int) -> Counts:
+    """The positive ranks that are read: 1, 2, …, then in steps of 5 %, and always n_p itself.
+
+    >>> geometric_ranks(8), geometric_ranks(10**7).size
+    (array([1, 2, 3, 4, 5, 6, 7, 8]), 290)
+    """
+    steps = np.arange(1 + int(np.log(n_p) / np.log(RATIO)))
+    return np.unique(np.append(np.ceil(RATIO**steps), n_p).astype(np.int64))
+
+
+def at_ranks(tails: Tails, ranks: Counts) -> Tails:
+    """The tails at the cuts of these ranks; rank 1 is the largest positive score.
+
+    A cut of tied scores has several ranks and is read once, with all its rows. Thinned tails that
+    lack the exact bin answer with the next larger one that they have.
+
+    >>> at_ranks(Tails.from_scores([1.0, 2.0, 2.0, 5.0], [4.0]), np.array([1, 2])).above_p
+    array([3, 1])
+    """
+    smaller_bins = np.searchsorted(tails.above_p[::-1], ranks)
+    return tails.at(np.unique(np.maximum(tails.above_p.size - 1 - smaller_bins, 0)))

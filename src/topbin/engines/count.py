@@ -25,8 +25,9 @@ from topbin.data.find import SourceLike
 from topbin.data.table import Table, listed, open_table, skipped
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import advising_to_skip, total, total_of
-from topbin.engines.thin import cost, thin
 from topbin.mpe.estimate import estimate_alpha
+from topbin.mpe.registry import cost_of_thinning
+from topbin.mpe.thinning import thin
 
 PART_ROWS = 1 << 22  # small row groups are read together up to this many rows
 CHUNK_ROWS = 1 << 20
@@ -106,7 +107,7 @@ class Counted:
         found = {}
         for group, tails in self.tails.items():
             estimate = estimate_alpha(tails, method=method, confidence=confidence)
-            costs = cost(tails, self.distinct[group], method)
+            costs = cost_of_thinning(tails, self.distinct[group], method)
             found[group] = replace(estimate, notes=(*estimate.notes, *costs))
         return found
 

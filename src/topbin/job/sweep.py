@@ -25,11 +25,12 @@ from topbin.data.batch import Batch, Part, Places, join
 from topbin.data.features import Features
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total
-from topbin.engines.thin import cost, thin
 from topbin.job.draw import Roles
 from topbin.job.prepare import Prepared
 from topbin.learn.backends.sklearn import mean_score
 from topbin.learn.crossfit import Chain, CrossFit
+from topbin.mpe.registry import cost_of_thinning
+from topbin.mpe.thinning import thin
 
 FOLDS = 1  # the first stream of hashes that assigns folds, one for each repeat
 Chains = Sequence[Sequence[Chain]]  # for each repeat, one per fold
@@ -187,7 +188,7 @@ def count_rest(engine: Engine, data: Prepared, fit: CrossFit, method: str, most:
     return Everything(
         Evidence(scores[is_p], scores[~is_p], counted=tails),
         best if swept.best is None else best + swept.best,
-        (*cost(tails, full.cuts.size, method), rest.note(is_counted=True)),
+        (*cost_of_thinning(tails, full.cuts.size, method), rest.note(is_counted=True)),
     )
 
 

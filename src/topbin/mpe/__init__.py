@@ -1,8 +1,7 @@
 """How many: mixture-proportion estimators, one file per method, with intervals and alarms."""
 
 from topbin.mpe.alphamax import alphamax
-from topbin.mpe.bbe import bbe
-from topbin.mpe.bbe_cp import bbe_cp
+from topbin.mpe.bbe import bbe, bbe_cp
 from topbin.mpe.bootstrap import bootstrap
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.dedpul import dedpul, dedpul_posterior
@@ -24,9 +23,9 @@ from topbin.mpe.overlap import (
     overlap,
     ranks_read,
 )
-from topbin.mpe.prune import thin_tails
 from topbin.mpe.registry import DEFAULT_METHOD, METHODS, Method, find_method
 from topbin.mpe.scott import scott
+from topbin.mpe.thinning import thin_tails
 
 __all__ = [
     "LIKELY", "DEFAULT_METHOD", "METHODS", "Method", "OverlapNet", "SHARES", "SIZES_P", "SIZES_U",

@@ -15,7 +15,7 @@ from topbin.core import Alarm, AlphaEstimate, Tails
 from topbin.core.defaults import FEW_POSITIVES, RANGE_ONLY
 from topbin.core.figures import counted, figure
 from topbin.core.hashing import Twins
-from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
+from topbin.core.tails import at_ranks, geometric_ranks
 from topbin.mpe.registry import find_method
 
 Alarms = Iterator[Alarm]

@@ -1,4 +1,9 @@
-"""Best Bin Estimation: Algorithm 1 of Garg et al., NeurIPS 2021."""
+"""Best Bin Estimation: Algorithm 1 of Garg et al., NeurIPS 2021, and the same with exact limits.
+
+The idea is to trust the bin whose upper confidence bound is smallest. The DKW inequality of the
+paper allows every bin the same absolute error; the limits of Clopper & Pearson (Biometrika 1934)
+shrink with the bin, so small pure bins, and rare positives, are found.
+"""
 
 from math import log, sqrt
 
@@ -7,7 +12,8 @@ import numpy as np
 from topbin.core.checks import check_above_zero, check_fraction
 from topbin.core.defaults import DELTA, GAMMA
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.tails import Shares, Tails
+from topbin.core.shares import exact_lower, exact_upper
+from topbin.core.tails import Shares, Tails, at_ranks, geometric_ranks
 
 
 def bbe(tails: Tails, *, delta: float = DELTA, gamma: float = GAMMA) -> AlphaEstimate:
@@ -18,6 +24,30 @@ def bbe(tails: Tails, *, delta: float = DELTA, gamma: float = GAMMA) -> AlphaEst
     """
     best = tails.at(int(np.argmin(upper_confidence(tails, delta=delta, gamma=gamma))))
     return at_cut(best, float(best.ratio), "bbe")
+
+
+def bbe_cp(tails: Tails, *, level: float = 5e-4) -> AlphaEstimate:
+    """Estimate α by the ratio q_u/q_p at the cut where its exact upper limit is smallest.
+
+    `level` is the probability that each of the two binomial limits fails at one cut. Only the
+    cuts at `geometric_ranks` are read, so thinned tails that keep these give the same answer.
+
+    >>> bbe_cp(Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))).alpha
+    0.5
+    """
+    check_fraction(level, "level")
+    read = at_ranks(tails, geometric_ranks(tails.n_p))
+    best = read.at(int(np.argmin(ratio_limit(read, level))))
+    return at_cut(best, float(best.ratio), "bbe_cp")
+
+
+def ratio_limit(tails: Tails, level: float, level_p: float | None = None) -> Shares:
+    """The upper limit of q_u over the lower limit of q_p, at every cut; ties go to larger bins."""
+    tails.require_unlabeled()
+    level_p = level if level_p is None else level_p
+    high_u = exact_upper(tails.above_u, tails.n_u, level)
+    low_p = exact_lower(tails.above_p, tails.n_p, level_p)
+    return np.asarray(high_u / low_p, np.float64)
 
 
 def at_cut(cut: Tails, alpha: float, method: str, notes: tuple[str, ...] = ()) -> AlphaEstimate:

@@ -9,9 +9,8 @@ from numpy.random import Generator
 
 from topbin.core.checks import check_count
 from topbin.core.defaults import DELTA, GAMMA
-from topbin.core.tails import Counts, Shares, Tails
+from topbin.core.tails import Counts, Shares, Tails, at_ranks, geometric_ranks
 from topbin.mpe.bbe import upper_confidence
-from topbin.mpe.bbe_cp import at_ranks, geometric_ranks
 
 
 def bootstrap(

@@ -20,8 +20,7 @@ from scipy.special import ndtri
 from topbin.core.checks import check_fraction, is_number
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
-from topbin.core.tails import Tails
-from topbin.mpe.bbe_cp import at_ranks
+from topbin.core.tails import Tails, at_ranks
 from topbin.mpe.calibration import alpha_grid, calibrated_ranks, critical_shortfall, cut_deviations
 
 SPLIT, ROUNDS = 40, 5

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from topbin.core.tails import Counts, Shares, Tails
-from topbin.mpe.bbe_cp import geometric_ranks
+from topbin.core.tails import Counts, Shares, Tails, geometric_ranks
 
 SEED = 2021
 DRAWS = 20_000

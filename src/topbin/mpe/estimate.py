@@ -9,12 +9,12 @@ import numpy as np
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Scores
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
+from topbin.core.tails import geometric_ranks
 from topbin.mpe.alarms import by_own_models, find_alarms
-from topbin.mpe.bbe_cp import geometric_ranks
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.overlap import alpha_posterior
-from topbin.mpe.prune import thin_tails
 from topbin.mpe.registry import METHODS, Method, find_method
+from topbin.mpe.thinning import thin_tails
 
 LOOK = 100  # scores that are looked at first; labels are noticed at once
 

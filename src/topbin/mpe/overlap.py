@@ -23,8 +23,7 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.evidence import SPREAD
 from topbin.core.posterior import LEVELS, AlphaPosterior, Floats
-from topbin.core.tails import Tails
-from topbin.mpe.bbe_cp import geometric_ranks
+from topbin.core.tails import Tails, geometric_ranks
 from topbin.mpe.bound import check_gamma
 
 # Of the positives; the tails are read at the cuts that contain these shares of them.

@@ -13,15 +13,14 @@ from topbin.core.checks import look_up
 from topbin.core.defaults import DEFAULT_METHOD as DEFAULT_METHOD
 from topbin.core.estimate import AlphaEstimate, Bias
 from topbin.mpe.alphamax import alphamax
-from topbin.mpe.bbe import bbe, bbe_bracket
-from topbin.mpe.bbe_cp import bbe_cp
+from topbin.mpe.bbe import bbe, bbe_bracket, bbe_cp
 from topbin.mpe.dedpul import dedpul
 from topbin.mpe.elkan_noto import elkan_noto
 from topbin.mpe.features.km import km1, km2
 from topbin.mpe.features.tice import tice
 from topbin.mpe.overlap import overlap
-from topbin.mpe.prune import best_cut
 from topbin.mpe.scott import scott, scott_bracket
+from topbin.mpe.thinning import best_cut
 
 Needs = Literal["tails", "scores", "probabilities", "features"]
 Cuts = Literal["all", "best", "ranks"]
@@ -52,7 +51,7 @@ class Method:
     errs: Bias = "either"
     why: str = ""  # the sentence that says which way it errs
     # Of tails, which cuts decide the answer: all; the one with the smallest bound of BBE; or those
-    # of the geometric ranks (`mpe.bbe_cp`). Thinned tails that keep these give the same answer.
+    # of the geometric ranks (`core.tails`). Thinned tails that keep these give the same answer.
     cuts: Cuts = "all"
     # Whether it is told how many independent rows the rows are worth.
     reads_effective: bool = False
@@ -157,3 +156,17 @@ def find_method(name: str) -> Method:
     'tails'
     """
     return look_up(name, METHODS, "method")
+
+
+def cost_of_thinning(tails: Tails, distinct: int, method: str) -> tuple[str, ...]:
+    """What to say about an estimate from thinned tails; nothing if all cuts were kept."""
+    if tails.cuts.size == distinct:
+        return ()
+    kept = f"{tails.cuts.size:,} of {distinct:,} cuts were counted"
+    chosen = find_method(method)
+    if chosen.cuts == "ranks":
+        return (f"{kept}, among them all that {method} and the interval read: no error from that",)
+    if chosen.bracket is None:
+        return (f"{kept}; with all of them {method} may give another α",)
+    low, high = chosen.bracket(tails)
+    return (f"{kept}; with all of them {method} would give α between {low:.6f} and {high:.6f}",)

@@ -8,9 +8,8 @@ from topbin.core.checks import check_fraction
 from topbin.core.defaults import DELTA
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.tails import Tails
-from topbin.mpe.bbe import at_cut, best_between
-from topbin.mpe.bbe_cp import ratio_limit
-from topbin.mpe.prune import lowest_cut
+from topbin.mpe.bbe import at_cut, best_between, ratio_limit
+from topbin.mpe.thinning import lowest_cut
 
 
 def scott(tails: Tails, *, delta: float = DELTA, union_bound: bool = False) -> AlphaEstimate:
