@@ -15,8 +15,7 @@ import topbin as tb
 from topbin.cli.demo import as_table, every_method
 from topbin.core import AlphaEstimate, Evidence, Tails
 from topbin.engines import Local, bin_scores, count_from
-from topbin.engines import thin as thin_module
-from topbin.mpe import METHODS, Method, compared_estimates
+from topbin.mpe import METHODS, Method, compared_estimates, thinning
 from topbin.mpe.registry import cost_of_thinning
 
 mpl.use("Agg")
@@ -79,8 +78,8 @@ def test_the_note_on_thinned_cuts_is_the_methods_own(register, more, words):
 
 
 def test_engines_have_it(register, tmp_path, monkeypatch):
-    monkeypatch.setattr(thin_module, "MANY", 10)
-    monkeypatch.setattr(thin_module, "STEP", 0.1)
+    monkeypatch.setattr(thinning, "MANY", 10)
+    monkeypatch.setattr(thinning, "STEP", 0.1)
     counted = count_from(Local(), write(tmp_path, scored()), score="score", label="label")
     register("tails")
     assert "may give another α" in counted.estimates("throwaway")[None].notes[-1]

@@ -8,8 +8,7 @@ from score_files import scored, write
 
 from topbin import Tails, estimate_alpha
 from topbin.engines import Local, count_from
-from topbin.engines import thin as thin_module
-from topbin.mpe import bbe
+from topbin.mpe import bbe, thinning
 from topbin.mpe.bbe import upper_confidence
 from topbin.mpe.registry import cost_of_thinning, find_method
 from topbin.mpe.thinning import STEP, kept_ranks, thin
@@ -20,8 +19,8 @@ COLUMNS = {"score": "score", "label": "label"}
 @pytest.fixture
 def coarse(monkeypatch):
     """Thinning that already shows on small samples: steps of a tenth above 10 cuts."""
-    monkeypatch.setattr(thin_module, "MANY", 10)
-    monkeypatch.setattr(thin_module, "STEP", 0.1)
+    monkeypatch.setattr(thinning, "MANY", 10)
+    monkeypatch.setattr(thinning, "STEP", 0.1)
 
 
 def samples(seed, n_p, n_u, ties):
@@ -44,8 +43,8 @@ def test_ranks_are_at_most_a_step_apart(n_p):
 def test_the_bound_holds(seed, n_p, n_u, ties):
     full = Tails.from_scores(*samples(seed, n_p, n_u, ties))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(thin_module, "MANY", 10)
-        patch.setattr(thin_module, "STEP", 0.1)
+        patch.setattr(thinning, "MANY", 10)
+        patch.setattr(thinning, "STEP", 0.1)
         some = thin(full)
     reached, best = (upper_confidence(tails).min() for tails in (some, full))
     assert best <= reached <= 1.1001 * best

@@ -10,13 +10,12 @@ from hard_scores import LARGE, large, samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import topbin.mpe.thinning as prune
 from topbin.core import Tails
 from topbin.core.tails import at_ranks, geometric_ranks
-from topbin.mpe import bbe, bbe_cp, thin_tails
+from topbin.mpe import bbe, bbe_cp, thin_tails, thinning
 from topbin.mpe.thinning import best_cut
 
-ROWS = prune.FEW  # of each sample: more than enough to be thinned
+ROWS = thinning.FEW  # of each sample: more than enough to be thinned
 
 
 @contextmanager
@@ -25,7 +24,7 @@ def tiny_cells(first):
     constants = {"FEW": 0, "SPARSE": 1000, "FIRST": first, "SPLIT": 2}
     with ExitStack() as stack:
         for name, value in constants.items():
-            stack.enter_context(patch.object(prune, name, value))
+            stack.enter_context(patch.object(thinning, name, value))
         yield
 
 
