@@ -34,8 +34,8 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC
 
 import topbin as tb
+from topbin.core import folder as folders
 from topbin.learn.crossfit import Plan
-from topbin.store import folder as folders
 from topbin.store.safe.store import Attachments, pack, unpack
 
 SMALL = Plan(outer=2, inner=2, repeats=1, warm=1, rounds=1)
