@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from topbin.core.cells import NO_NUMBER, plain_word
 from topbin.core.checks import Scores
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.figures import counted
@@ -34,7 +35,6 @@ FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
 BYTE = 256
 WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 ARROW = {"number": "float64", "boolean": "bool", "date": "timestamp[us]"}  # all others are text
-NO_NUMBER = ("", "n/a", "na", "nan", "none", "null", "#n/a", "<na>", "?", "-")
 INFERRED: dict[str, Kind] = {
     **dict.fromkeys(("string", "categorical"), "string"),
     **dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal"), "number"),
@@ -406,7 +406,7 @@ def _number(word: Any) -> float | None:
     >>> _number("0.5"), _number(" N/A "), _number("high")
     (0.5, nan, None)
     """
-    text = str(word).strip(' "').lower()  # JSON keeps its quotes
+    text = plain_word(str(word).strip(' "'))  # JSON keeps its quotes
     if text in NO_NUMBER:
         return np.nan
     try:

@@ -16,6 +16,7 @@ from typing import IO
 
 import duckdb
 
+from topbin.core.cells import NO_VALUE
 from topbin.core.errors import InputError
 from topbin.data.find import Format, open_bytes
 from topbin.data.formats.dates import Dated, formats_of
@@ -28,7 +29,6 @@ SAMPLE_ROWS = 20_480  # what DuckDB's sniffer looks at
 FIRST_ROWS = 200  # enough to see that most columns are no numbers with commas
 HEAD_BYTES = 1 << 24
 DELIMITERS = ",;\t|"
-MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null"]
 ISO_DATE = "%Y-%m-%d"
 # A leading zero marks a code (a postcode, an account), not a number.
 NO_CODE = "(not starts_with({c}, '0') or {c} = '0' or starts_with({c}, '0.'))"
@@ -120,7 +120,7 @@ def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
 
 
 def _dialect(delimiter: str) -> str:
-    missing = ", ".join(literal(text) for text in MISSING)
+    missing = ", ".join(literal(text) for text in NO_VALUE)
     return (
         f"delim={literal(delimiter)}, quote='\"', escape='\"', header=true, skip=0, comment='', "
         f"strict_mode=true, nullstr=[{missing}], hive_partitioning=false"

@@ -221,8 +221,9 @@ def read_audit(
 ) -> AuditResult:
     """Save the answers of a file, and judge all answers so far as `judge_audit` does.
 
-    Rows are known by their number, so the file may have been sorted. `force` says that answers
-    which differ from earlier ones are right.
+    Rows are known by their number, so the file may have been sorted. Cells may be empty: rows that
+    were drawn after the last answered one count as not drawn, as in a review. `force` says that
+    answers which differ from earlier ones are right. A file that is refused changes nothing.
     """
     folder = Path(run)
     with lock(folder, wait=WAIT):
@@ -231,10 +232,10 @@ def read_audit(
             raise InputError(
                 "TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100'
             )
-        frame = read_table(answers, columns=["row", ANSWER]).frame
+        frame = _read_filled(answers)
         stored = _draw_of(frame["row"].tolist(), draws, answers)
-        given = read_answers(frame.set_index("row")[ANSWER].loc[list(stored.row)])
-        add_answers(folder, dict(zip(stored.row, given, strict=True)), force=force)
+        said = dict(zip(frame["row"], read_answers(frame[ANSWER]), strict=True))
+        add_answers(folder, {row: said[row] for row in stored.row}, force=force)
     return judge_audit(folder, recall=recall)
 
 
@@ -243,13 +244,18 @@ def read_answered(run: str | Path, answers: str | Path, *, force: bool = False) 
 
     Answers to rows that were drawn count for α too; the others never do.
     """
-    frame = read_table(answers, columns=["row", ANSWER]).frame
+    frame = _read_filled(answers)
     twice = frame["row"][frame["row"].duplicated()]
-    if len(twice) or frame["row"].dtype.kind not in "iu":
+    if len(twice) or frame["row"].dtype.kind not in "iu" or frame["row"].isna().any():
         what = f"row {twice.iloc[0]} twice" if len(twice) else "rows that are no numbers"
         raise InputError("TB117", f'"{answers}" has {what}; keep each row once, by its number.')
     given = frame.set_index("row")[ANSWER].to_dict()
     return record_answers(run, given, force=force, model_only=True)
+
+
+def _read_filled(answers: str | Path) -> Any:
+    """Row numbers and answers of a file, without the empty lines that spreadsheets add."""
+    return read_table(answers, columns=["row", ANSWER]).frame.dropna(how="all").convert_dtypes()
 
 
 def judge_audit(run: str | Path, *, recall: float | None = None) -> AuditResult:
