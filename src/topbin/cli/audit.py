@@ -59,7 +59,8 @@ DRAWN = {
     is_flag=False,
     flag_value=WIDTH_ONLY,
     metavar="[ERROR]",
-    help="Say how many rows it takes: for --width, or to notice that α is off by ERROR.",
+    help="Say how many rows it takes: for --width, for an interval half as wide as now, or to "
+    "notice that α is off by ERROR.",
 )
 @option("--width", group="Plan", type=float, help="How narrow the interval is to be.")
 @option(
@@ -106,14 +107,17 @@ def audit(run: Path, as_json: bool, **asked: Any) -> None:
 
 
 def _plan(show: Any, run: Path, plan: float, width: float | None) -> dict[str, Any]:
-    from topbin.job.audits.audit import plan_audit, plan_audit_width
+    from topbin.job.audits.audit import plan_audit, plan_audit_width, plan_audit_widths
 
     if plan != WIDTH_ONLY:
         planned = plan_audit(run, plan)
         show.print(str(planned), soft_wrap=True)
         return {"n": planned.n}
     if width is None:
-        raise click.UsageError("--plan needs --width, or an error to notice: --plan 0.1")
+        plans = plan_audit_widths(run)
+        for each in plans:
+            show.print(str(each), soft_wrap=True)
+        return {"plans": [each.to_dict() for each in plans]}
     by_width = plan_audit_width(run, width)
     show.print(str(by_width), soft_wrap=True)
     return by_width.to_dict()

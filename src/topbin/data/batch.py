@@ -267,6 +267,18 @@ def tidy_frame(frame: pd.DataFrame, kinds: dict[str, Kind]) -> pd.DataFrame:
     return pd.DataFrame(columns, index=frame.index, copy=not COPIES_ON_WRITE)
 
 
+def add_columns(frame: Any, columns: Mapping[str, Any], *, first: bool = False) -> pd.DataFrame:
+    """The frame with more columns, last or `first`; they replace its own of the same name.
+
+    >>> list(add_columns(pd.DataFrame({"a": [1], "b": [2]}), {"b": [3], "c": ""}, first=True))
+    ['b', 'c', 'a']
+    """
+    # All at once: one by one, pandas warns about a frame with many columns.
+    new = pd.DataFrame(dict(columns), index=frame.index)
+    own = frame.drop(columns=list(columns), errors="ignore")
+    return pd.concat([new, own] if first else [own, new], axis=1)
+
+
 def not_a_table(given: Any) -> InputError:
     """The error of something that holds no rows."""
     return InputError(

@@ -52,7 +52,7 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     name no file to read again.
     """
     folder, found = run.folder, result.answer
-    frame = result.candidates(why=bool(found.importance))
+    frame = result.listed(why=bool(found.importance))
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     write_table(folder / CANDIDATES, frame, force=True)
     listed = replace(found.candidates, sum=sum_of(folder / CANDIDATES))

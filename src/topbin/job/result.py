@@ -1,12 +1,13 @@
 """What a job found: how many, how sure, which rows; as words, a table, a picture, files."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import topbin
 from topbin.core.checks import Scores, check_count, check_fraction
@@ -16,7 +17,7 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.figures import counted, figure
 from topbin.core.options import Request
-from topbin.data.batch import Batch
+from topbin.data.batch import Batch, add_columns
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.audits.together import WITH_SCORES
 from topbin.evaluate.candidates import list_precision, what_to_expect
@@ -58,6 +59,7 @@ class Result:
     chains: tuple[Chain, ...] = ()
     labeling: Any = None  # `Subtypes` or a `Propensity`, if it was asked for
     gamma: Sensitivity | None = None
+    folder: Path | None = field(default=None, init=False)  # where it was saved last
 
     @property
     def request(self) -> Request:
@@ -187,22 +189,33 @@ class Result:
     ) -> Any:
         """The unlabeled rows most likely positive, best first, as a pandas table.
 
-        With `why`, three more columns say what moved the score of a row, of the first 1,000 rows.
+        Its index is that of the frame that was given, so that `frame.loc[found.index]` are these
+        rows as they were; rows of files are counted from 0. With `why`, three more columns say what
+        moved the score of a row, of the first 1,000 rows.
         """
+        frame = self.listed(n, min_precision=min_precision, why=why)
+        places = frame.pop("row").to_numpy() - 1
+        own = getattr(self.request.rows.main, "index", None)
+        return frame.set_axis(own[places] if isinstance(own, pd.Index) else places)
+
+    def listed(
+        self, n: int | None = None, *, min_precision: float | None = None, why: bool = False
+    ) -> Any:
+        """The same as files have it: `row` counts the rows of the table from 1."""
         rows = self.picked(n, min_precision=min_precision).rows
         listed, where = self._listed(rows)
         frame = listed.readable.drop(columns=[self.data.label or ""], errors="ignore")
         if self.data.id is not None:
-            frame.insert(0, self.data.id, frame.pop(self.data.id))
+            frame = frame[[self.data.id, *(name for name in frame if name != self.data.id)]]
         likely = self._likely(self._ranked()[0][:rows]).round(4)
         ours = {"rank": np.arange(1, rows + 1), "row": listed.places + 1, "probability": likely}
         frame = in_front(frame, ours)
-        if why:
-            first = listed.take(slice(EXPLAINED)), where[:EXPLAINED]
-            for name, texts in self._explained(*first).texts().items():
-                blank = [""] * (rows - len(texts))
-                frame[unused(name, frame.columns)] = [*texts, *blank]
-        return frame
+        if not why:
+            return frame
+        texts = self._explained(listed.take(slice(EXPLAINED)), where[:EXPLAINED]).texts()
+        blank = [""] * (rows - EXPLAINED)
+        said = {unused(name, frame.columns): [*told, *blank] for name, told in texts.items()}
+        return add_columns(frame, said)
 
     def score(self, frame: Any, *, embeddings: Any = None) -> Any:
         """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
@@ -310,6 +323,7 @@ class Result:
 
         with open_run(folder, self.data.stored_request, force=force) as run:
             write_files(self, run, keep_rows=True)
+        object.__setattr__(self, "folder", Path(folder))
         return Path(folder)
 
     def __repr__(self) -> str:
@@ -392,10 +406,7 @@ def in_front(frame: Any, columns: Mapping[str, Any]) -> Any:
         name = own if name_in_files(own) not in taken else unused(f"{own} of the table", taken)
         names.append(name)
         taken.add(name_in_files(name))
-    frame = frame.set_axis(names, axis=1)
-    for place, (name, values) in enumerate(columns.items()):
-        frame.insert(place, name, values)
-    return frame
+    return add_columns(frame.set_axis(names, axis=1), columns, first=True)
 
 
 def unused(name: str, taken: Iterable[str]) -> str:

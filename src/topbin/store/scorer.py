@@ -14,7 +14,7 @@ import pandas as pd
 
 from topbin.core.errors import InputError, option
 from topbin.core.options import Read
-from topbin.data.batch import Batch, as_pandas
+from topbin.data.batch import Batch, add_columns, as_pandas
 from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns, with_vectors
 from topbin.data.encoders.images import fitted_encoder
@@ -216,7 +216,7 @@ class Scorer:
             X = self.encoder.encode(self._columns(Batch.from_frame(frame), vectors))
         with reading("the model of the run"):
             p = self.model.predict_proba(X)[:, 1] if len(pixels) else np.zeros(0)
-        return frame.assign(**{PROBABILITY: p, POSITIVE: p > 0.5})
+        return add_columns(frame, {PROBABILITY: p, POSITIVE: p > 0.5})
 
     def refuse_images(self, source: Any) -> None:
         """TB109 for images, if the model does not read them."""
@@ -251,7 +251,7 @@ def refuse_none_left(rows: int, bad: Mapping[str, str]) -> None:
 def with_scores(frame: Any, rated: Rated) -> Any:
     """The rows of a pandas frame that have a score, with the new columns."""
     kept = frame if len(rated.rows) == len(frame) else frame.iloc[rated.rows].reset_index(drop=True)
-    return kept.assign(**rated.columns)
+    return add_columns(kept, rated.columns)
 
 
 def after_audit(model: Any, found: Answer) -> Any:

@@ -14,6 +14,7 @@ from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.data.batch import add_columns
 from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.evaluate.audit import (
@@ -60,7 +61,7 @@ from topbin.job.audits.rows import (
     read_scores,
 )
 from topbin.job.files import CANDIDATES, MODEL, REPORT, relisted, report_of
-from topbin.job.result import in_front, unused
+from topbin.job.result import Result, in_front, unused
 from topbin.store.answer import Answer
 from topbin.store.models import load
 from topbin.store.runs import RESULT, read_result, write_result
@@ -131,8 +132,10 @@ class Audit:
         return plan_audit_width(self.folder, width)
 
 
-def audit(run: str | Path) -> Audit:
-    """Open the audits of a run folder: draw rows, save answers, and estimate α from them.
+def audit(run: Result | str | Path) -> Audit:
+    """Open the audits of a run: draw rows, save answers, and estimate α from them.
+
+    `run` is a run folder, or a result that was saved to one.
 
     >>> import tempfile, pandas as pd, topbin as tb
     >>> rng = np.random.default_rng(0)
@@ -147,8 +150,18 @@ def audit(run: str | Path) -> Audit:
     >>> found.interval[0] < 0.25 < found.interval[1]
     True
     """
-    read_result(run)
-    return Audit(Path(run))
+    folder = run.folder if isinstance(run, Result) else run
+    if folder is None:
+        raise InputError(
+            "TB114",
+            "this result is in memory only, and an audit keeps its rows and answers in a run "
+            'folder. Save it first: result.save("run1"), then topbin.audit(result).',
+        )
+    if not isinstance(folder, str | os.PathLike):
+        got = type(folder).__name__
+        raise InputError("TB006", f"an audit needs a run folder or a saved result; got {got}.")
+    read_result(folder)
+    return Audit(Path(folder))
 
 
 def draw_audit(
@@ -196,7 +209,8 @@ def _draw(
         frame = in_front(frame, {"row": rows, ANSWER: ""})
         how = HOW[sample.kind if where == ANYWHERE else where]
         how += ROWS_NOT_GROUPS if result.data.group else ""
-        frame[unused(ABOUT, frame)] = [f"{how} {NOTE}"] + [""] * (sample.n - 1)
+        about_file = [f"{how} {NOTE}"] + [""] * (sample.n - 1)
+        frame = add_columns(frame, {unused(ABOUT, frame): about_file})
         about = {"row": tuple(rows), "data": result.data.hash, "n": wanted.n, "where": where}
         drawn = Draw.of(sample, **about, bin=top)
         others = [one for one in before if sorted(one.row) != sorted(rows)]
@@ -443,6 +457,20 @@ def _recall(
     return recall_bound(at, above, below, confidence=level, doubt=spent, goal=goal)
 
 
+def plan_audit_widths(run: str | Path) -> tuple[WidthPlan, ...]:
+    """The same for intervals half and a quarter as wide as the one that the run has now."""
+    result = read_result(run)
+    low, high = best_answer(result).interval or (0.0, 0.2)
+    widths = (float(f"{(high - low) / parts:.2g}") for parts in (2, 4))
+    return tuple(plan_audit_width(run, width) for width in widths if width > 0)
+
+
+def best_answer(result: Answer) -> Any:
+    """The value that has α and its interval: the estimate, or what the audit made of it."""
+    audited = result.audit
+    return result.estimate if audited is None else audited.together or audited
+
+
 def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     """How many labels of each kind make the interval no wider than `width`."""
     folder, result = Path(run), read_result(run)
@@ -450,10 +478,8 @@ def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     if scored is not None:
         top = TopBin.at(scored.p, scored.u)
         top = _worth(top, result.estimate)
-    audited = result.audit
-    best = result.estimate if audited is None else audited.together or audited
     return plan_width(
-        best.alpha,
+        best_answer(result).alpha,
         width,
         result.data.n_u,
         probabilities=None if scored is None else scored.f_u,
