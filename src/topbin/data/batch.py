@@ -22,6 +22,7 @@ from topbin.core.errors import InputError, MissingExtra
 from topbin.core.figures import counted
 from topbin.core.labels import Coded
 from topbin.core.optional import require
+from topbin.data.number_cells import look_numeric
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
 from topbin.data.schema import WHOLE as WHOLE_TYPES
 from topbin.data.vectors import is_vector
@@ -33,6 +34,7 @@ DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
 EXACT = 2**53  # larger whole numbers are not floats
 FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
 BYTE = 256
+FIRST_TEXTS = 200  # texts that show whether cells hold numbers
 WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 ARROW = {"number": "float64", "boolean": "bool", "date": "timestamp[us]"}  # all others are text
 INFERRED: dict[str, Kind] = {
@@ -189,6 +191,7 @@ class Part:
     first_line: int | None = None  # in text files
     is_database: bool = False
     id_column: str | None = None  # a column that names rows and is never a feature
+    number_texts: frozenset[str] = frozenset()  # columns of text whose cells seem to hold numbers
 
     def read_as(self, types: Types) -> "Part":
         """The same rows, with their columns read as these types."""
@@ -205,6 +208,12 @@ class Part:
     def read_decimals(self, decimals: Mapping[str, str]) -> "Part":
         """The same rows; only text files have numbers that can be read in several ways."""
         return self
+
+    def read_texts(self, columns: frozenset[str]) -> "Part":
+        """The same rows, with numbers in these columns read as text, as another file has them."""
+        kinds = kinds_of(self.types)
+        texts = {c: "VARCHAR" for c in columns if kinds.get(c) == "number"}
+        return replace(self, types=self.types | texts) if texts else self
 
     def count(self) -> int:
         """How many rows there are."""
@@ -240,11 +249,16 @@ class FramePart(Part):
         """All rows of a pandas, polars or arrow frame."""
         batch = Batch.from_frame(frame, name=name)
         types = {column: TYPICAL[kind] for column, kind in batch.kinds.items()}
-        return cls(path=path, name=name, types=types, size=batch.rows, data=batch.frame)
+        texts = (column for column, kind in batch.kinds.items() if kind == "string")
+        numbers = (c for c in texts if look_numeric(batch.frame[c].dropna()[:FIRST_TEXTS].tolist()))
+        known: Any = {"path": path, "name": name, "types": types, "size": batch.rows}
+        return cls(**known, data=batch.frame, number_texts=frozenset(numbers))
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """All rows at once."""
-        yield self.data[list(types)]
+        data, kinds = self.data[list(types)], kinds_of(types)
+        told = [c for c, kind in kinds.items() if kind == "string" and data[c].dtype.kind in "iuf"]
+        yield data.assign(**{c: _settle(data[c], "string") for c in told}) if told else data
 
 
 def join(batches: Sequence[Batch]) -> Batch:
@@ -310,7 +324,13 @@ def _kind(column: pd.Series) -> Kind:
     if column.dtype.kind == "O" and is_vector(column.dropna().iloc[0]):
         return "vector"
     inferred = pd.api.types.infer_dtype(column, skipna=True)
+    if inferred.startswith("mixed") and all(_is_text_or_number(value) for value in column.dropna()):
+        return INFERRED.get(inferred, "string")
     return "date" if inferred == "string" and _are_days(column) else INFERRED.get(inferred, "other")
+
+
+def _is_text_or_number(value: Any) -> bool:
+    return isinstance(value, str | int | float | np.number) and not isinstance(value, bool)
 
 
 def _are_days(column: pd.Series) -> bool:

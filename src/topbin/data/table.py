@@ -16,6 +16,7 @@ from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, 
 from topbin.data.find import TEXT, Format, SourceLike, find_files, format_of, is_address
 from topbin.data.formats import database, delimited, excel, json_files, npy, parquet, text_files
 from topbin.data.formats.dates import Found, Given, date_lines, settle_orders
+from topbin.data.formats.decimals import TEXT as AS_TEXT
 from topbin.data.formats.decimals import Found as FoundNumbers
 from topbin.data.formats.decimals import decimal_lines, settle_decimals
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
@@ -304,12 +305,21 @@ def _agreed(
     marks = settle_decimals(numbers, decimal)
     how: Any = {"dates": orders, "decimals": marks}
     how["decimal_lines"] = decimal_lines(numbers, marks, decimal)
-    agreed = []
+    agreed, texts = [], _number_texts(files, decimal)
     for table in tables:
-        read = tuple(file.read_dates(orders).read_decimals(marks) for file in table.files)
+        read = tuple(
+            file.read_dates(orders).read_decimals(marks).read_texts(texts) for file in table.files
+        )
         types = merge_types([(file.name, file.types) for file in read], needed)
         agreed.append(replace(table, files=read, **how).read_as(types))
     return agreed
+
+
+def _number_texts(files: Iterable[Part], decimal: Given) -> frozenset[str]:
+    """Columns that a file has as text because some cells hold more than a number."""
+    if decimal == AS_TEXT:
+        return frozenset()
+    return frozenset(column for file in files for column in file.number_texts)
 
 
 def _dated(files: Iterable[Part], needed: Names) -> Iterator[Found]:

@@ -59,7 +59,7 @@ class ColumnCoverage:
     @classmethod
     def of(cls, features: Features, columns: Columns) -> "ColumnCoverage":
         """What the columns of these rows tell the model."""
-        empty = {f.name for f in features.features if columns[f.name].missing.all()}
+        empty = {f.name for f in features.features if f.read(columns[f.name]).missing.all()}
         exact = (f for f in features.features if f.kind == "string" and not f.hashes)
         unseen = {f.name for f in exact if not {*f.categories} & {*columns[f.name].texts}}
         rows = columns.table.rows

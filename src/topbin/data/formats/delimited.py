@@ -22,6 +22,7 @@ from topbin.data.find import Format, open_bytes
 from topbin.data.formats.dates import Dated, formats_of
 from topbin.data.formats.decimals import MARKS, SPACES, Numbered, marks_of, pattern, separators
 from topbin.data.formats.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
+from topbin.data.number_cells import look_numeric
 from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
@@ -114,7 +115,8 @@ def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
             path=path, name=name, own=guessed, types=guessed, delimiter=delimiter, first_line=2,
         )  # fmt: skip
         settled = _settle(connection, file)
-        return replace(settled, numbered=_numbered(connection, settled))
+        numbered, texts = _numbered(connection, settled)
+        return replace(settled, numbered=numbered, number_texts=texts)
     except duckdb.Error as error:
         raise InputError("TB102", complaint(path, name, delimiter, str(error))) from error
 
@@ -219,12 +221,15 @@ def _samples(connection: Duck, text: str, types: Types) -> dict[str, str | None]
     return dict(zip(unsure, found, strict=True))
 
 
-def _numbered(connection: Duck, file: Delimited) -> dict[str, Numbered]:
-    """The columns of numbers that have a mark or separators, and how these can be read."""
+def _numbered(connection: Duck, file: Delimited) -> tuple[dict[str, Numbered], frozenset[str]]:
+    """The columns of numbers that have a mark or separators, and how these can be read.
+
+    With them come columns of text whose cells seem to hold numbers and more.
+    """
     asked = [c for c, type_ in file.types.items() if type_ in ("VARCHAR", "DOUBLE")]
     asked = [c for c in asked if c not in file.dated]
     if not asked:
-        return {}
+        return {}, frozenset()
     text = replace(file, types=dict.fromkeys(file.types, "VARCHAR")).source
     names = ", ".join(identifier(c) for c in asked)
     rows = connection.rows(f"select {names} from {text} limit {FIRST_ROWS}")
@@ -237,7 +242,9 @@ def _numbered(connection: Duck, file: Delimited) -> dict[str, Numbered]:
             found[c] = Numbered(pointed, (".",), plain=True)
         elif marks and (pointed or not plain):
             unsure.append(c)
-    return found | _checked(connection, file, text, unsure)
+    found |= _checked(connection, file, text, unsure)
+    texts = (c for c in asked if file.types[c] == "VARCHAR" and c not in found)
+    return found, frozenset(c for c in texts if look_numeric(first[c]))
 
 
 def _checked(
