@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from claims import claims, fitted, small_run
+from claims import claims, small_run
 from coded import fails
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

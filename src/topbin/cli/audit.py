@@ -31,13 +31,21 @@ DRAWN = {
 @option(
     "--stratified",
     group="Draw",
+    is_usual=False,
     is_flag=True,
     help="Draw equally many rows from each group of similar scores.",
 )
-@option("--seed", group="Draw", type=SEED, help="Of the draw.  [default: the next one]")
+@option(
+    "--seed",
+    group="Draw",
+    type=SEED,
+    is_usual=False,
+    help="Of the draw.  [default: the next one]",
+)
 @option(
     "--sql",
     group="Draw",
+    is_usual=False,
     help="The query that the run was made from, if it was: a query in a folder is never run.",
 )
 @option(
@@ -49,6 +57,7 @@ DRAWN = {
 @option(
     "--refit",
     group="Read back",
+    is_usual=False,
     is_flag=True,
     help="Train with the answers; other rows than drawn ones may be answered too.",
 )
@@ -66,6 +75,7 @@ DRAWN = {
 @option(
     "--recall",
     group="Plan",
+    is_usual=False,
     type=float,
     help="Ask whether so many of the positives are candidates; draws on both sides of them.",
 )
@@ -87,6 +97,7 @@ def audit(run: Path, as_json: bool, **asked: Any) -> None:
     Exit code 3 says that the audit contradicts the estimate.
 
     \b
+      topbin audit run1 --plan
       topbin audit run1 --n 100
       topbin audit run1 --labels run1/audit.csv
     """  # fmt: skip

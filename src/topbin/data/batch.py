@@ -22,7 +22,7 @@ from topbin.core.errors import InputError, MissingExtra
 from topbin.core.figures import counted
 from topbin.core.labels import Coded
 from topbin.core.optional import require
-from topbin.data.number_cells import look_numeric
+from topbin.data.number_cells import holds_number, is_missing, look_numeric
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
 from topbin.data.schema import WHOLE as WHOLE_TYPES
 from topbin.data.vectors import is_vector
@@ -324,13 +324,16 @@ def _kind(column: pd.Series) -> Kind:
     if column.dtype.kind == "O" and is_vector(column.dropna().iloc[0]):
         return "vector"
     inferred = pd.api.types.infer_dtype(column, skipna=True)
-    if inferred.startswith("mixed") and all(_is_text_or_number(value) for value in column.dropna()):
-        return INFERRED.get(inferred, "string")
+    if inferred in ("mixed", "mixed-integer") and all(map(_is_number_cell, column.dropna())):
+        return "string"
     return "date" if inferred == "string" and _are_days(column) else INFERRED.get(inferred, "other")
 
 
-def _is_text_or_number(value: Any) -> bool:
-    return isinstance(value, str | int | float | np.number) and not isinstance(value, bool)
+def _is_number_cell(value: Any) -> bool:
+    """Whether a value is a number, or text that holds one or says that there is none."""
+    if isinstance(value, str):
+        return is_missing(value) or holds_number(value)
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _are_days(column: pd.Series) -> bool:

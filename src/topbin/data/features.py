@@ -10,7 +10,7 @@ is scaled too, but dense.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from scipy.sparse import csr_array, hstack
 from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.data.batch import Batch
-from topbin.data.columns import Column, as_columns
+from topbin.data.columns import Column, Columns, as_columns
 from topbin.data.encoders.texts import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.formats.dates import ISO, ORDERS
@@ -214,13 +214,15 @@ class Features:
         columns = as_columns(table)
         self.check(columns.table)
         if self.scaled:
-            parts = [(f, f.read(columns[f.name])) for f in self.features]
+            parts = self._read(columns)
             blocks = [SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts]
             if self.sparse:
                 return hstack([csr_array(block) for block in blocks], format="csr")
             return np.hstack([b if isinstance(b, np.ndarray) else b.toarray() for b in blocks])
-        parts = ((f, f.read(columns[f.name])) for f in self.features)
-        return np.column_stack([x for f, column in parts for x in numbers(f, column)])
+        return np.column_stack([x for f, column in self._read(columns) for x in numbers(f, column)])
+
+    def _read(self, columns: Columns) -> Iterator[tuple[Feature, Column]]:
+        return ((f, f.read(columns[f.name])) for f in self.features)
 
     def by_name(self) -> "Features":
         """The same, ordered by name: a model must not see how the columns of a file are ordered."""

@@ -123,8 +123,8 @@ def identifier(column: Column) -> Finding | None:
     """Values that name a row rather than describe it: hardly any value comes twice.
 
     For short strings that is enough; long ones that are not mostly digits may describe their rows.
-    Whole numbers must all differ, and be called an id, have no gap, or be in order with small
-    gaps: amounts in cents can all differ, and yet describe their rows.
+    Whole numbers must all differ, and have no gap, be in order, or be called an id: amounts in
+    cents can all differ, and yet describe their rows.
 
     >>> identifier(as_columns({"claim": np.arange(1000, 1100)})["claim"]).figure
     1.0
@@ -149,10 +149,10 @@ def identifier(column: Column) -> Finding | None:
     else:
         share = np.unique(seen).size / seen.size
         steps = np.diff(seen)
-        size = seen.max() - seen.min() + 1
-        in_order = size < 10 * seen.size and ((steps > 0).all() or (steps < 0).all())
+        has_no_gap = seen.max() - seen.min() + 1 == seen.size
+        in_order = (steps > 0).all() or (steps < 0).all()
         is_called_id = ID_NAME.search(column.name.lower()) or column.name.endswith(("Id", "ID"))
-        names_rows = share == 1 and bool(size == seen.size or in_order or is_called_id)
+        names_rows = share == 1 and bool(has_no_gap or in_order or is_called_id)
     if not names_rows:
         return None
     sentence = f'"{column.name}" looks like an identifier: {100 * share:.0f} % are different'
@@ -312,12 +312,13 @@ def find_shared(files: int, known: str) -> tuple[Finding, ...]:
 
 
 def find_in_files(files: Iterable[Any]) -> tuple[Finding, ...]:
-    """What folders of texts have beside texts, and how many texts are empty, if any are."""
+    """What folders of texts have beside texts, how many are empty, and other encodings."""
     folders = list(files)
     others, empty = (
         sum(getattr(each, name, 0) for each in folders) for name in ("others", "empty")
     )
-    found = []
+    notes = (getattr(each, "encoding_note", "") for each in folders)
+    found = [Finding("encoding", None, None, note) for note in notes if note]
     if others:
         was = "was skipped because it does" if others == 1 else "were skipped because they do"
         words = f"{counted(others, 'file')} in folders of texts {was} not end in .txt."

@@ -50,9 +50,9 @@ def read_cell(text: str, mark: str = ".") -> NumberCell | None:
     digits = (found["number"] or "").translate({ord(sign): None for sign in separators(mark)})
     value = float(found["plain"] or digits.replace(mark, "."))
     value = -value if found["sign"] == "-" else value
-    limit = ">" if found["more"] else (found["limit"] or "")[:1]
-    far = JUST * (abs(value) or 1.0)
-    value += {"<": -far, ">": far}.get(limit, 0.0)
+    limit = "+" if found["more"] else (found["limit"] or "")[:1]
+    if limit:
+        value += (-JUST if limit in "<≤" else JUST) * (abs(value) or 1.0)
     unit = (found["before"] or found["unit"] or "").rstrip(".").casefold()
     unit = unit[:-1] if len(unit) > 3 and unit.endswith("s") else unit  # years, as in 1 year
     return NumberCell(value, unit, bool(limit))
@@ -72,11 +72,16 @@ def is_plain(text: str) -> bool:
     return True
 
 
+def holds_number(text: str) -> bool:
+    """Whether a cell holds a number, whatever its decimals follow."""
+    return any(read_cell(text, mark) is not None for mark in MARKS)
+
+
 def look_numeric(texts: Sequence[str]) -> bool:
     """Whether at least half of these texts are numbers, or say that there is none, and one is.
 
     >>> look_numeric(["12 %", "?", "high"]), look_numeric(["?", "-"])
     (True, False)
     """
-    numbers = sum(any(read_cell(text, mark) for mark in MARKS) for text in texts)
+    numbers = sum(map(holds_number, texts))
     return numbers > 0 and 2 * (numbers + sum(map(is_missing, texts))) >= len(texts)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from topbin.core.options import Request
 from topbin.data.batch import Batch, add_columns
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.audits.together import WITH_SCORES
-from topbin.evaluate.candidates import list_precision, what_to_expect
+from topbin.evaluate.candidates import ListPrecision, list_precision, what_to_expect
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.threshold import out_of_reach
 from topbin.job.labeling import labeling_found
@@ -35,6 +36,7 @@ from topbin.store.models import versions_of
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
 NO_INTERVAL = "min_precision needs an interval, and this estimate has none; ask for n rows instead."
+USUAL_ROWS, FEWEST_ROWS = 100, 10  # that are listed if nobody says how many
 PICTURE_ROWS = 100  # of either kind, from which it is read how much each column matters
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
 IMAGE_PACKAGES = "torch", "pillow"
@@ -104,8 +106,11 @@ class Result:
         blind = self.estimate.has_no_signal  # then probabilities are α for all rows, whatever α is
         low = np.zeros_like(best.low) if blind else best.low
         if min_precision is None:
-            rows = min(asked.candidates if n is None else check_count(n, "n"), ranked.size)
-            why = f"the {rows:,} highest probabilities" if rows > 1 else "the highest probability"
+            wanted_rows = asked.candidates if n is None else check_count(n, "n")
+            rows = min(wanted_rows or self._usual_rows(), ranked.size)
+            why = highest(rows)
+            if wanted_rows is None and rows < USUAL_ROWS:
+                why += ", as many as can be positive"
         else:
             wanted = check_fraction(min_precision, "min_precision")
             if self.estimate.interval is None:
@@ -118,15 +123,13 @@ class Result:
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
             if rows == ranked.size < of:
                 why += "; more rows reach it, and only the first are listed"
-        k, positives = rows - 1, self.estimate.alpha * of
-        found = min(1.0, float(rows * best.value[k] / positives)) if positives else 0.0
-        three = (
-            (None,) * 3 if blind else tuple(float(x[k]) for x in (best.value, best.low, best.high))
-        )
-        return Candidates(
-            rows=rows, threshold=float(ranked[k]), precision=three[0], precision_low=three[1],
-            precision_high=three[2], recall=found, why=why,
-        )  # fmt: skip
+        return candidates_of(self.estimate, best, ranked, rows, of, why)
+
+    def _usual_rows(self) -> int:
+        """As many rows as are positive at the high end of α; at least a few, at most 100."""
+        est = self.estimate
+        high = est.interval[1] if est.interval else est.upper_bound or est.alpha
+        return min(USUAL_ROWS, max(FEWEST_ROWS, ceil(high * self.data.n_u)))
 
     def _picked_as_asked(self, min_precision: float) -> Candidates:
         """By the precision the job was asked for; by number where no threshold reaches it."""
@@ -135,7 +138,7 @@ class Result:
         except InputError as error:
             if error.code != "TB008":
                 raise
-            instead = self.picked(self.request.listing.candidates)
+            instead = self.picked(self.request.listing.candidates or self._usual_rows())
             return replace(instead, why=f"{error.message} Instead, {instead.why}")
 
     def _ranked(self) -> tuple[Scores, int]:
@@ -341,6 +344,25 @@ class Result:
         from topbin.show import fragment
 
         return fragment(self.answer, self.classifier)
+
+
+def highest(rows: int) -> str:
+    """Why these rows are listed, if it is only for their rank."""
+    return f"the {rows:,} highest probabilities" if rows > 1 else "the highest probability"
+
+
+def candidates_of(
+    estimate: AlphaEstimate, best: ListPrecision, ranked: Scores, rows: int, of: int, why: str
+) -> Candidates:
+    """So many of the best rows, `of` all unlabeled ones, and what to expect of them."""
+    k, positives = rows - 1, estimate.alpha * of
+    share = min(1.0, float(rows * best.value[k] / positives)) if positives else 0.0
+    ends = (float(end[k]) for end in (best.value, best.low, best.high))
+    value, low, high = (None, None, None) if estimate.has_no_signal else ends
+    return Candidates(
+        rows=rows, threshold=float(ranked[k]), precision=value, precision_low=low,
+        precision_high=high, recall=share, why=why,
+    )  # fmt: skip
 
 
 def summarize(found: Answer, read: Sequence[str] = ()) -> str:

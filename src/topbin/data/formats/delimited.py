@@ -21,7 +21,22 @@ from topbin.core.errors import InputError
 from topbin.data.find import Format, open_bytes
 from topbin.data.formats.dates import Dated, formats_of
 from topbin.data.formats.decimals import MARKS, SPACES, Numbered, marks_of, pattern, separators
-from topbin.data.formats.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
+from topbin.data.formats.duck import (
+    INFINITE,
+    Duck,
+    DuckPart,
+    connect,
+    identifier,
+    literal,
+    path_literal,
+)
+from topbin.data.formats.encodings import (
+    UTF_8,
+    how_read,
+    narrow_encoding,
+    utf8_copy,
+    wide_encoding,
+)
 from topbin.data.number_cells import look_numeric
 from topbin.data.schema import Types, check_names, kind_of
 
@@ -56,10 +71,27 @@ class Delimited(DuckPart):
     """A csv or tsv file: its dialect, and the type of every column (blank: no value at all)."""
 
     delimiter: str
+    encoding: str = UTF_8
     dated: dict[str, Dated] = field(default_factory=dict)  # text that could be read as dates
     formats: dict[str, str] = field(default_factory=dict)  # text that is read as dates
     numbered: dict[str, Numbered] = field(default_factory=dict)  # numbers, and how they are written
     marks: dict[str, str] = field(default_factory=dict)  # text that is read as numbers
+
+    @property
+    def file(self) -> str:
+        """The file that DuckDB reads: itself, or its copy in UTF-8."""
+        return self.path if self.encoding == UTF_8 else utf8_copy(self.path, self.encoding)
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that DuckDB may read."""
+        return [self.file]
+
+    @property
+    def encoding_note(self) -> str:
+        """What to say about a file that is not UTF-8."""
+        is_usual = self.encoding == UTF_8
+        return "" if is_usual else how_read(self.path, self.name, self.encoding)
 
     def read_dates(self, orders: Mapping[str, str]) -> "Delimited":
         """The same rows, with text that is written in the order of its column read as dates."""
@@ -89,7 +121,7 @@ class Delimited(DuckPart):
             for c, type_ in types.items()
         )
         rows = (
-            f"read_csv({path_literal(self.path)}, auto_detect=false, columns={{{listed}}}, "
+            f"read_csv({path_literal(self.file)}, auto_detect=false, columns={{{listed}}}, "
             f"{_dialect(self.delimiter)}, dateformat='{ISO_DATE}')"
         )
         read = [
@@ -101,10 +133,29 @@ class Delimited(DuckPart):
 
     def explain(self, words: str) -> str:
         """What is wrong, by the plainest cause that can be shown."""
-        return complaint(self.path, self.name, self.delimiter, words)
+        return complaint(self.file, self.name, self.delimiter, words)
 
 
 def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
+    """A file in UTF-8, or a copy of it if it is in another encoding."""
+    with open_bytes(path, name) as handle:
+        encoding = wide_encoding(handle.read(1000))
+    if encoding is None:
+        try:
+            return _open_utf8(connection, path, name, tabs=tabs)
+        except InputError as error:
+            if error.code != "TB102" or (encoding := narrow_encoding(path, name)) is None:
+                raise
+    try:
+        copy = utf8_copy(path, encoding)
+    except UnicodeDecodeError as error:
+        message = f"{name} cannot be read: it begins as UTF-16 text, and is damaged: {error}."
+        raise InputError("TB102", message) from error
+    with connect([copy]) as own:
+        return replace(_open_utf8(own, copy, name, tabs=tabs), path=path, encoding=encoding)
+
+
+def _open_utf8(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
     """Settle dialect, names, types and row count of a file, or raise TB102 with what is wrong."""
     delimiter, header = _header(path, name, tabs)
     try:
@@ -133,8 +184,6 @@ def _header(path: str, name: str, tabs: bool) -> tuple[str, list[str]]:
     """The delimiter that gives the most columns, and their names."""
     with open_bytes(path, name) as handle:
         head = handle.read(HEAD_BYTES)
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise InputError("TB102", f"{name} is UTF-16 text. Save it as UTF-8 first.")
     if b"\0" in head[:1000]:
         raise InputError("TB102", f"{name} holds binary data, not text.")
     text = head.decode("utf-8-sig", errors="replace")

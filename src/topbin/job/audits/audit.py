@@ -60,11 +60,11 @@ from topbin.job.audits.rows import (
     draw_from_rows,
     read_scores,
 )
-from topbin.job.files import CANDIDATES, MODEL, REPORT, relisted, report_of
+from topbin.job.files import CANDIDATES, MODEL, REPORT, probabilities_of, relisted, report_of
 from topbin.job.result import Result, in_front, unused
 from topbin.store.answer import Answer
 from topbin.store.models import load
-from topbin.store.runs import RESULT, read_result, write_result
+from topbin.store.runs import PROBABILITIES, RESULT, read_result, write_result
 
 ANSWER, ABOUT = "is_positive", "about this file"
 WAIT = stored_answers.WAIT
@@ -150,7 +150,7 @@ def audit(run: Result | str | Path) -> Audit:
     >>> found.interval[0] < 0.25 < found.interval[1]
     True
     """
-    folder = run.folder if isinstance(run, Result) else run
+    folder: Any = run.folder if isinstance(run, Result) else run
     if folder is None:
         raise InputError(
             "TB114",
@@ -300,6 +300,7 @@ class _Judged:
     result: Answer
     html: str
     candidates: str | None
+    probabilities: Any
     is_look: bool
 
     @classmethod
@@ -312,12 +313,15 @@ class _Judged:
         listed = relisted(folder, result, audited)
         audited = replace(audited, candidates=listed.listed)
         html = report_of(folder, audited, listed)  # may fail, and then nothing has changed
-        return cls(files, judged, audited, html, listed.text, look > len(state.looks))
+        likely = probabilities_of(folder, audited)
+        return cls(files, judged, audited, html, listed.text, likely, look > len(state.looks))
 
     def written(self, folder: Path) -> AuditResult:
         """Write all of it; the caller holds the lock."""
         if self.candidates is not None:
             write_text(folder / CANDIDATES, self.candidates, force=True)
+        if self.probabilities is not None:
+            write_table(folder / PROBABILITIES, self.probabilities, force=True)
         write_result(folder, self.result)
         write_text(folder / REPORT, self.html, force=True)
         if self.is_look:
