@@ -34,7 +34,7 @@ def result():
 
 
 def test_the_screen_says_how_columns_were_read(result):
-    assert "columns         2 numbers, 1 category, 1 date, 1 left out" in result.summary()
+    assert "columns         2 numbers, 1 date, 1 category, 1 left out" in result.summary()
 
 
 def test_numbers_with_separators_are_read_and_noticed(result):
