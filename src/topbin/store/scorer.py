@@ -35,7 +35,7 @@ from topbin.learn.explain import Explanation, explain
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.answer import Answer
 from topbin.store.models import load, load_encoder, reading
-from topbin.store.runs import read_result
+from topbin.store.runs import PROBABILITIES, read_result
 
 MODEL = "model"
 PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
@@ -292,14 +292,14 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     named = read_result(run).data.source
     told = [path for path in named if has_magic(path) or os.path.exists(path)]
     fitted = [Path(os.path.realpath(path)) for path in _globbed(told)]
+    kept = PROBABILITIES if os.path.exists(run / PROBABILITIES) else "candidates.csv"
     for given in _globbed(source):
         path = Path(os.path.realpath(given))
         if any(path.is_relative_to(own) or own.is_relative_to(path) for own in fitted):
             return (
                 f'"{given}" was part of the fit. Models that were trained on a row score it too '
                 "low if it was unlabeled, and too high if it was a known positive. Of unlabeled "
-                "rows, candidates.csv of the run has probabilities by models that did not see them "
-                "(`topbin fit --candidates` lists more rows)."
+                f"rows, {kept} of the run has probabilities by models that did not see them."
             )
     return None
 
