@@ -82,6 +82,17 @@ def test_the_list_can_be_audited_afterwards(run, tmp_path):
     assert likely.is_monotonic_decreasing
 
 
+def test_columns_that_are_called_like_reasons_stay_as_they_are(tmp_path):
+    frame = claims(300).assign(reason_1=np.arange(300) % 5, reason_for=np.arange(300) % 7)
+    result = tb.fit(frame, "known", id="case", budget="fast", candidates=5)
+    run = result.save(tmp_path / "run")
+    list_rows(run, 40)
+    after = pd.read_csv(run / "candidates.csv")
+    for name in ("reason_1", "reason_for"):
+        assert after[name].tolist() == frame[name][after["row"] - 1].tolist()
+    assert after["reason_1_"].notna().sum() == 5
+
+
 def test_a_list_from_files_reads_them_again(tmp_path):
     claims(300).to_csv(tmp_path / "t.csv", index=False)
     words = ["fit", tmp_path / "t.csv", "--label", "known", "--preset", "fast", "--candidates", 5]

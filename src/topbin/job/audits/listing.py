@@ -1,5 +1,6 @@
 """List more rows of a run, or fewer: their scores are known, so nothing is fitted again."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from topbin.store.models import load, reading
 from topbin.store.runs import read_result, write_result
 from topbin.store.scorer import after_audit
 
-REASONS = "reason_"  # how columns begin that say why a row is listed
+REASONS = re.compile(r"reason_\d_*")  # the columns that say why a row is listed
 
 
 def list_rows(run: str | Path, n: int, *, sql: str | None = None) -> Candidates:
@@ -55,12 +56,13 @@ def _listed(folder: Path, found: Answer, n: int, sql: str | None) -> tuple[Any, 
         best = list_precision(model.evidence_, model.estimate_, scores[order])
         likely = model.probability_map_(scores[order]).round(4)
         frame = rows.iloc[order].reset_index(drop=True)
-        reasons = before.set_index("row").filter(regex=f"^{REASONS}").reindex(frame["row"])
+        ours = [name for name in before if REASONS.fullmatch(name) and name not in frame]
+        reasons = before.set_index("row")[ours].reindex(frame["row"])
     estimate, size, why = model.estimate_, order.size, highest(order.size)
     listed = candidates_of(estimate, best, scores[order], size, found.data.n_u, why)
     numbers = frame.pop("row").to_numpy()
     if found.data.id in frame:
         frame = frame[[found.data.id, *(name for name in frame if name != found.data.id)]]
-    ours = {"rank": np.arange(1, size + 1), "row": numbers, "probability": likely}
-    frame = in_front(frame, ours)
+    first = {"rank": np.arange(1, size + 1), "row": numbers, "probability": likely}
+    frame = in_front(frame, first)
     return add_columns(frame, {name: reasons[name].to_numpy() for name in reasons}), listed
