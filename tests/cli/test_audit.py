@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from claims import claims, small_run
 from click.testing import CliRunner
+from stored import result_of
 
 from topbin.cli import main
 
@@ -34,7 +35,17 @@ def test_a_plan_by_width_names_each_kind_and_what_it_assumes(run):
     assert "--where anywhere" in done.stderr
     assert "if the model's probabilities are right, more if not" in done.stderr
     assert "if labeled positives are like the others" in done.stderr
-    assert call("audit", run, "--plan").exit_code == 2
+
+
+def test_a_plan_alone_is_for_intervals_narrower_than_now(run):
+    done = call("audit", run, "--plan", "--json")
+    assert done.exit_code == 0, done.output
+    low, high = result_of(run)["estimate"]["interval"]
+    half, quarter = json.loads(done.stdout)["plans"]
+    assert half["width"] == pytest.approx((high - low) / 2, rel=0.05)
+    assert quarter["width"] == pytest.approx((high - low) / 4, rel=0.05)
+    assert half["anywhere"] < quarter["anywhere"]
+    assert f"no wider than {half['width']:g}" in done.stderr
 
 
 def test_the_screen_shows_both_estimates_and_says_when_to_stop(run, tmp_path):

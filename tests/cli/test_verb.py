@@ -36,7 +36,18 @@ def test_long_help_is_for_those_who_ask():
     assert "--labeled-by" not in short
     assert "--help-all" in short
     assert "--labeled-by" in long
-    assert short.count("\n  --") + short.count("\n  -o") <= 22
+    assert short.count("\n  --") + short.count("\n  -o") <= 9  # those that most people need
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_help_shows_more_than_a_screen(verb):
+    short = CliRunner().invoke(main, [verb, "--help"]).stdout
+    assert len(short.splitlines()) <= 42
+
+
+def test_the_first_help_shows_what_to_type():
+    first = CliRunner().invoke(main, ["--help"]).stdout
+    assert first.index("topbin fit claims.csv --label is_fraud") < first.index("Verbs:")
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "bench"])  # that is a group

@@ -125,10 +125,11 @@ def test_what_fits_to_the_end_keeps_its_type(write):
         ("a,b\n1,2,3\n4,5,6\n", "line 2 has 3 fields"),
         ('a,b\n1,2\n"x,2\n3,4\n', "line 3: a quote is opened and never closed"),
         ('a,b\n"x"y,2\n', "line 2: ',' expected after '\"'"),
-        (b"a,b\n1,2\n1,caf\xe9\n", "not UTF-8 text (byte 0xe9 in line 3)"),
-        (b"a,b\n" + b"1,2\n" * 300_000 + b"1,caf\xe9\n", "byte 0xe9 in line 300,002"),
+        (b"a,b\n1,2\n1,caf\x81\n", "not UTF-8 text (byte 0x81 in line 3)"),  # in no encoding
+        (b"a,b\n1,\xc3\xa9\n1,caf\xe9\n", "not UTF-8 text (byte 0xe9 in line 3)"),  # damaged
+        (b"a,b\n" + b"1,2\n" * 300_000 + b"1,caf\x81\n", "byte 0x81 in line 300,002"),
         (b"a,b\n1,caf\xc3", "not UTF-8 text"),
-        ("a,b\n1,2\n".encode("utf-16"), "is UTF-16 text. Save it as UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16") + b"x", "begins as UTF-16 text, and is damaged"),
         (b"\x00\x01\x02", "holds binary data, not text"),
         ("\n\na,b\n1,2\n", "is blank; it must name the columns"),
         (",,\n1,2,3\n", "is blank; it must name the columns"),

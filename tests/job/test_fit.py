@@ -34,11 +34,11 @@ def test_the_truth_lies_in_the_interval(result):
 
 def test_candidates_are_unlabeled_ranked_and_mostly_right(result):
     frame = result.candidates()
-    assert list(frame.columns[:4]) == ["rank", "row", "probability", "case"]
+    assert list(frame.columns[:3]) == ["rank", "probability", "case"]
     assert len(frame) == 60
     assert frame["probability"].is_monotonic_decreasing
     assert "known" not in frame
-    rows = frame["row"].to_numpy() - 1
+    rows = frame.index
     assert (tumours()["known"].to_numpy()[rows] == 0).all()
     assert (tumours()["case"].to_numpy()[rows] == frame["case"]).all()
     assert len(result.candidates(10)) == 10

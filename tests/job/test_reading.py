@@ -8,8 +8,7 @@ from coded import fails
 
 import topbin as tb
 from topbin.cli import main
-from topbin.data.columns import as_columns
-from topbin.data.findings import numbers_as_text
+from topbin.data.features import fit_features
 from topbin.show.page import headline
 
 
@@ -35,12 +34,13 @@ def result():
 
 
 def test_the_screen_says_how_columns_were_read(result):
-    assert "columns         2 categories, 1 date, 1 number, 1 left out" in result.summary()
+    assert "columns         2 numbers, 1 date, 1 category, 1 left out" in result.summary()
 
 
-def test_numbers_with_separators_are_noticed(result):
-    assert 'noticed         numbers-as-text: "pay" seems to hold numbers' in result.summary()
-    assert [finding.code for finding in result.data.findings] == ["numbers-as-text"]
+def test_numbers_with_separators_are_read_and_noticed(result):
+    assert 'noticed         odd-cells: "pay" is read as numbers: ' in result.summary()
+    assert ' say --decimal , (decimal=",")' in result.summary()  # "1,000" could be 1
+    assert [finding.code for finding in result.data.findings] == ["odd-cells"]
 
 
 @pytest.mark.parametrize(
@@ -48,17 +48,17 @@ def test_numbers_with_separators_are_noticed(result):
     [
         (["26,571", "980", "1,204,000"], True),
         (["3,5", "12,25", "7,0"], True),
-        (["$ 5", "$7.50"], True),
-        (["12 %", "3.5 %"], True),
-        (["1'000", "2'500"], True),
-        (["Ulm", "Rom, 5"], False),
-        (["007", "012"], False),  # codes: no mark, and a leading zero
-        (["A-12", "B-7"], False),
+        (["$ 5", "$7.50", "$ 6"], True),
+        (["12 %", "3.5 %", "0 %"], True),
+        (["1'000", "2'500", "7"], True),
+        (["Ulm", "Rom, 5", "6"], False),
+        (["007", "012", "044"], False),  # codes: no mark, and a leading zero
+        (["A-12", "B-7", "C-1"], False),
     ],
 )
 def test_what_looks_like_a_number(texts, is_number):
-    found = numbers_as_text(as_columns({"x": np.array(texts, object)})["x"])
-    assert (found is not None) == is_number
+    features = fit_features({"x": np.array(texts, object)}).features
+    assert (features[0].kind == "number") == is_number
 
 
 def test_scoring_warns_of_columns_that_say_nothing(result, recwarn):

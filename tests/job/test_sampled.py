@@ -95,9 +95,9 @@ def test_engine_and_parts_change_no_bit(result, files, tmp_path, monkeypatch):
 
 def test_candidates_are_the_best_of_all_unlabeled_rows(result):
     frame, given = result.candidates(200), table()
-    assert list(frame.columns[:4]) == ["rank", "row", "probability", "case"]
+    assert list(frame.columns[:3]) == ["rank", "probability", "case"]
     assert "known" not in frame
-    rows = given.iloc[frame["row"] - 1].reset_index(drop=True)
+    rows = given.iloc[frame.index].reset_index(drop=True)
     assert rows["case"].tolist() == frame["case"].tolist()
     assert not rows["known"].any()
     assert rows["truth"].mean() > 0.95
@@ -290,7 +290,7 @@ def test_an_interrupt_keeps_what_is_whole(files, monkeypatch):
     assert (type(found.classifier), found.estimate.n_u) == (tb.TEDnClassifier, 1200)
     note = "trained on 1,200 of 8,000 unlabeled rows, drawn at random (seed 0); α is of these rows"
     assert f"{note} alone" in found.summary()
-    rows = table().iloc[found.candidates(50)["row"] - 1]
+    rows = table().iloc[found.candidates(50).index]
     assert not rows["known"].any()
     monkeypatch.setattr(tb.TEDnClassifier, "crossfit", interrupt)
     first = sampled(files)

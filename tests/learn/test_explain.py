@@ -62,7 +62,7 @@ def test_candidates_and_new_rows_come_with_reasons(result, tmp_path):
     frame = result.candidates(5, why=True)
     assert list(frame.columns[-3:]) == ["reason_1", "reason_2", "reason_3"]
     top = result.explain(5).reasons()[0][0]
-    assert frame["reason_1"][0] == str(top)
+    assert frame["reason_1"].iloc[0] == str(top)
     assert f"{top.column} = " in str(top)
     assert "reason_1" not in result.candidates(5)
     result.save(tmp_path / "run")

@@ -217,6 +217,25 @@ def test_text_files_give_the_same_as_here(engine, run, tmp_path):
     assert there.candidates().equals(here.candidates())
 
 
+def test_odd_cells_and_other_encodings_give_the_same_as_here(engine, tmp_path):
+    rows = claims(2000, seed=2)
+    rows["amount"] = [f"{100 * v:,.1f} €" for v in rows["amount"]]
+    rows.loc[::7, "amount"] = "?"
+    for i, (part, encoding) in enumerate(((rows[:700], "cp1252"), (rows[700:], "utf-16"))):
+        part.to_csv(tmp_path / f"{i}.csv", index=False, encoding=encoding)
+    files = str(tmp_path / "*.csv")
+    asked = {"sample": 300, "preset": "fast", "id": "case", "positive": "true"}
+    here, there = (fit(files, "known", engine=e, **asked) for e in (Local(), engine))
+    assert here.data.encoder.features[0].kind == "number"
+    assert there.estimate == here.estimate
+    assert there.evidence.tails == here.evidence.tails
+    assert there.candidates().equals(here.candidates())
+    run = here.save(tmp_path / "run")
+    score_files(Local(), run, files, tmp_path / "here")
+    score_files(engine, run, files, tmp_path / "there")
+    assert read_all(tmp_path / "here") == read_all(tmp_path / "there")
+
+
 def test_binned_scores_are_the_same_to_the_bit(engine, tmp_path):
     files = write(tmp_path, scored())
     here, there = (bin_scores(e, count_from(e, files, **COLUMNS)) for e in (Local(), engine))

@@ -56,4 +56,11 @@ class Verbs(click.Group):
 )
 @click.version_option(package_name="topbin")
 def main() -> None:
-    """How many of your unlabeled rows are positive, and which ones?"""
+    """How many of your unlabeled rows are positive, and which ones?
+
+    \b
+      topbin demo                                          # what it does, in a minute
+      topbin fit claims.csv --label is_fraud -o run1       # how many, and which rows
+      topbin audit run1 --n 100                            # random rows to label
+      topbin audit run1 --labels run1/audit.csv            # how many, with your answers
+    """  # fmt: skip

@@ -28,11 +28,22 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
     callback=one_column,
     help="One estimate per value of this column.",
 )
-@option("--drop-nan", group="Data", is_flag=True, help="Leave out rows without a finite score.")
-@option("--skip-bad", group="Data", is_flag=True, help="Leave out files that cannot be read.")
+@option(
+    "--drop-nan",
+    group="Data",
+    is_flag=True,
+    is_usual=False,
+    help="Leave out rows without a finite score.",
+)
+@option(
+    "--skip-bad",
+    group="Data",
+    is_flag=True,
+    is_usual=False,
+    help="Leave out files that cannot be read.",
+)
+@request_options("label", "positive")
 @request_options(
-    "label",
-    "positive",
     "negative",
     "decimal",
     "partitions",
@@ -40,16 +51,24 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
     "at_most",
     "at_least",
     "confidence",
+    is_usual=False,
 )
 @option(
     "--method",
     group="Estimate",
     default=DEFAULT_METHOD,
+    is_usual=False,
     help="overlap, bbe, bbe_cp and scott are exact; dedpul, alphamax and elkan_noto read binned "
     "scores.",
 )
 @engine_options("What counts the rows.", default="local")
-@option("--max-alpha", group="Output", type=float, help="Exit 3 if an interval lies above this.")
+@option(
+    "--max-alpha",
+    group="Output",
+    type=float,
+    is_usual=False,
+    help="Exit 3 if an interval lies above this.",
+)
 @json_option
 def alpha(
     files: tuple[str, ...],

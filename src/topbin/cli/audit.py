@@ -31,13 +31,21 @@ DRAWN = {
 @option(
     "--stratified",
     group="Draw",
+    is_usual=False,
     is_flag=True,
     help="Draw equally many rows from each group of similar scores.",
 )
-@option("--seed", group="Draw", type=SEED, help="Of the draw.  [default: the next one]")
+@option(
+    "--seed",
+    group="Draw",
+    type=SEED,
+    is_usual=False,
+    help="Of the draw.  [default: the next one]",
+)
 @option(
     "--sql",
     group="Draw",
+    is_usual=False,
     help="The query that the run was made from, if it was: a query in a folder is never run.",
 )
 @option(
@@ -49,6 +57,7 @@ DRAWN = {
 @option(
     "--refit",
     group="Read back",
+    is_usual=False,
     is_flag=True,
     help="Train with the answers; other rows than drawn ones may be answered too.",
 )
@@ -59,12 +68,14 @@ DRAWN = {
     is_flag=False,
     flag_value=WIDTH_ONLY,
     metavar="[ERROR]",
-    help="Say how many rows it takes: for --width, or to notice that α is off by ERROR.",
+    help="Say how many rows it takes: for --width, for an interval half as wide as now, or to "
+    "notice that α is off by ERROR.",
 )
 @option("--width", group="Plan", type=float, help="How narrow the interval is to be.")
 @option(
     "--recall",
     group="Plan",
+    is_usual=False,
     type=float,
     help="Ask whether so many of the positives are candidates; draws on both sides of them.",
 )
@@ -86,6 +97,7 @@ def audit(run: Path, as_json: bool, **asked: Any) -> None:
     Exit code 3 says that the audit contradicts the estimate.
 
     \b
+      topbin audit run1 --plan
       topbin audit run1 --n 100
       topbin audit run1 --labels run1/audit.csv
     """  # fmt: skip
@@ -106,14 +118,17 @@ def audit(run: Path, as_json: bool, **asked: Any) -> None:
 
 
 def _plan(show: Any, run: Path, plan: float, width: float | None) -> dict[str, Any]:
-    from topbin.job.audits.audit import plan_audit, plan_audit_width
+    from topbin.job.audits.audit import plan_audit, plan_audit_width, plan_audit_widths
 
     if plan != WIDTH_ONLY:
         planned = plan_audit(run, plan)
         show.print(str(planned), soft_wrap=True)
         return {"n": planned.n}
     if width is None:
-        raise click.UsageError("--plan needs --width, or an error to notice: --plan 0.1")
+        plans = plan_audit_widths(run)
+        for each in plans:
+            show.print(str(each), soft_wrap=True)
+        return {"plans": [each.to_dict() for each in plans]}
     by_width = plan_audit_width(run, width)
     show.print(str(by_width), soft_wrap=True)
     return by_width.to_dict()

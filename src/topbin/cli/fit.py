@@ -36,6 +36,7 @@ SHOWN = 3  # names of files in a message
     "--config",
     group="Output",
     type=click.Path(dir_okay=False, path_type=Path),
+    is_usual=False,
     help="Options from a file, such as run.toml of a run; those given here count more.",
 )
 @option(
@@ -45,11 +46,18 @@ SHOWN = 3  # names of files in a message
     is_usual=False,
     help="Start over in an existing run folder.",
 )
-@option("--resume", group="Output", is_flag=True, help="Continue a run that was stopped.")
+@option(
+    "--resume",
+    group="Output",
+    is_flag=True,
+    is_usual=False,
+    help="Continue a run that was stopped.",
+)
 @option(
     "--dry-run",
     group="Output",
     is_flag=True,
+    is_usual=False,
     help="Only say how the data is read, and how long the fit takes.",
 )
 @option("--quiet", group="Output", is_flag=True, is_usual=False, help="Say nothing but errors.")

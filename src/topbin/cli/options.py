@@ -22,13 +22,16 @@ TITLES = {
 NOT_HERE = ("source", "engine")  # an argument, and an option that engines add to
 
 
-def request_options(*names: str) -> Callable[[Command], Command]:
-    """The options of these names, or of a whole fit if there are none."""
+def request_options(*names: str, is_usual: bool = True) -> Callable[[Command], Command]:
+    """The options of these names, or of a whole fit if there are none.
+
+    Of a fit, those that say so are usual.
+    """
 
     def add(command: Command) -> Command:
         known = [each for each in options() if each.name not in NOT_HERE]
         for each in reversed([one for one in known if one.name in names or not names]):
-            command = click_option(each, is_usual=bool(names) or each.usual)(command)
+            command = click_option(each, is_usual=is_usual if names else each.usual)(command)
         return command
 
     return add

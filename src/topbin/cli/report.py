@@ -4,21 +4,38 @@ from pathlib import Path
 
 import click
 
-from topbin.cli.verb import Verb, json_option, screen, write_json
+from topbin.cli.verb import Verb, json_option, option, screen, write_json
+from topbin.core.figures import counted
 
 
 @click.command(cls=Verb)
 @click.argument("run", type=click.Path(path_type=Path))
+@option(
+    "--candidates",
+    group="Rows",
+    type=click.IntRange(1),
+    help="List so many rows in candidates.csv; nothing is fitted again.",
+)
+@option(
+    "--sql",
+    group="Rows",
+    help="The query that the run was made from, if it was: a query in a folder is never run.",
+)
 @json_option
-def report(run: Path, as_json: bool) -> None:
-    """Write report.html again, with an audit that came after the run.
+def report(run: Path, candidates: int | None, sql: str | None, as_json: bool) -> None:
+    """Write report.html again, with an audit that came after the run, or with more candidates.
 
     \b
       topbin report run1
-      topbin report run1 --json
+      topbin report run1 --candidates 300
     """  # fmt: skip
     from topbin.job.files import write_report
 
+    if candidates is not None:
+        from topbin.job.audits.listing import list_rows
+
+        listed = list_rows(run, candidates, sql=sql)
+        screen(as_json).print(f"wrote           {run}/candidates.csv: {counted(listed.rows)}")
     path = write_report(run)
     screen(as_json).print(f"wrote           {path}")
     if as_json:

@@ -20,8 +20,16 @@ from topbin.core.memory import keep_freed_memory
 @output_option("File to write: .csv, .tsv, .parquet or .jsonl; with --engine, a folder.")
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
-@option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
-@request_options("embeddings", "bad_images", "image_root", "dates", "decimal", "partitions")
+@option(
+    "--skip-bad",
+    group="Engine",
+    is_flag=True,
+    is_usual=False,
+    help="Leave out files that cannot be read.",
+)
+@request_options(
+    "embeddings", "bad_images", "image_root", "dates", "decimal", "partitions", is_usual=False
+)
 @option("--why", group="Output", is_flag=True, help="Three columns more: what moved each score.")
 @json_option
 def score(

@@ -69,9 +69,13 @@ class Verb(click.Command):
         debug: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
         debug["callback"] = lambda ctx, _, value: ctx.meta.update(debug=value)
         shown: dict[str, Any] = {"group": "Output", "help": "Show the traceback of an error."}
-        option("--debug", is_usual=not self.is_long, **shown, **debug)(self)
-        if self.is_long:
-            shown["help"] = "Show all options."
+        is_long = self.is_long
+        option("--debug", is_usual=not is_long, **shown, **debug)(self)
+        if is_long:
+            for each in (one for one in self.params if one.name == "as_json"):
+                each.is_usual = False  # type: ignore[attr-defined]
+            count = sum(isinstance(one, click.Option) for one in self.params)
+            shown["help"] = f"Show all {count} options."
             eager: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
             option("--help-all", callback=_show_all, **shown, **eager)(self)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topbin.core.cells import NO, YES, plain_word
 from topbin.core.checks import unmasked
 from topbin.core.errors import NEXT, InputError, option
 from topbin.core.figures import counted
@@ -21,8 +22,8 @@ SHOWN = 8
 LONGEST = 60  # characters of a value in a message
 GUESSED = 5  # a column with more values is probably not a label column
 FEW = 8  # up to this many values, one comparison per value is faster than a count of all
-LOOKS_POSITIVE = {"1", "1.0", "true", "t", "yes", "y", "positive", "pos", "p"}
-LOOKS_NEGATIVE = {"-1", "-1.0", "false", "f", "no", "n", "negative", "neg"}
+LOOKS_POSITIVE = {"1", "1.0", *YES}
+LOOKS_NEGATIVE = {"-1", "-1.0", *NO}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,7 +286,7 @@ def label_key(value: Any) -> Any:
 
 
 def _rank(value: Any) -> tuple[bool, bool, bool, str]:
-    word = str(value).lower()
+    word = plain_word(value)
     return (value is None, word not in LOOKS_POSITIVE, word not in LOOKS_NEGATIVE, word)
 
 
@@ -316,7 +317,7 @@ def _clear_value(counts: Mapping[Any, int], name: str) -> Any:
     named = [value for value in counts if value is not None]
     if len(counts) <= 2 and all(map(_is_plain, named)):
         return 1
-    if len(named) == 1 and str(named[0]).lower() not in LOOKS_NEGATIVE | {"0", "0.0"}:
+    if len(named) == 1 and plain_word(named[0]) not in LOOKS_NEGATIVE | {"0", "0.0"}:
         return named[0]
     raise InputError(
         "TB002",
@@ -332,11 +333,11 @@ def _advice(values: list[Any]) -> str:
     'Likely: positive=1   (0, 2 = unlabeled)'
     """
     named = [value for value in values if value is not None]
-    if len(named) > GUESSED or str(named[0]).lower() not in LOOKS_POSITIVE:
+    if len(named) > GUESSED or plain_word(named[0]) not in LOOKS_POSITIVE:
         return f"Say which value it is: {option('positive')}"
     guess, rest = f"Likely: {option('positive', _as_value(named[0]))}", values[1:]
     # A 0 beside a third value may also mean "unknown", so it is not taken for a negative.
-    if len(values) > 2 and str(named[1]).lower() in LOOKS_NEGATIVE:
+    if len(values) > 2 and plain_word(named[1]) in LOOKS_NEGATIVE:
         guess, rest = f"{guess}{NEXT}{option('negative', _as_value(named[1]))}", values[2:]
     unlabeled = f"   ({', '.join(map(_show, rest))} = unlabeled)" if len(values) > 2 else ""
     return guess + unlabeled

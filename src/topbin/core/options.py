@@ -183,16 +183,14 @@ class Rows:
     )  # fmt: skip
     positive: Any = opt(
         None, "The label of a positive, if not 1 or true.",
-        kind=str, any=True, text=True, usual=True,
+        kind=str, any=True, text=True,
     )  # fmt: skip
     negative: Any = opt(
         None, "The label of a row known to be negative.", kind=str, any=True, text=True
     )
     id: str | None = opt(None, "A column that names rows; never used as a feature.", usual=True)
-    drop: Columns = opt((), "Columns to leave out; repeat, or use commas.", kind=Names, usual=True)
-    group: str | None = opt(
-        None, "A column that names what rows belong to, such as a patient.", usual=True
-    )
+    drop: Columns = opt((), "Columns to leave out; repeat, or use commas.", kind=Names)
+    group: str | None = opt(None, "A column that names what rows belong to, such as a patient.")
 
     def __post_init__(self) -> None:
         settle(self)
@@ -213,14 +211,14 @@ class Read:
     'dym'.
     """
 
-    text: Columns = opt((), "Columns of free text, read as words.", kind=Names, usual=True)
+    text: Columns = opt((), "Columns of free text, read as words.", kind=Names)
     encoder: str | None = opt(
         None, "A folder with an encoder that reads the texts, or the images; lite0, none."
     )
     embeddings: Any = opt(
         None, "A file of vectors, one per row: .npy or .parquet.", kind=str, any=True
     )
-    image: str | None = opt(None, "The column that has paths of images.", usual=True)
+    image: str | None = opt(None, "The column that has paths of images.")
     image_size: int | None = opt(
         None, "Pixels of a side.  [that of the images, ≤ 64]", ge=SIDES[0], le=SIDES[1]
     )
@@ -289,9 +287,7 @@ class Budget:
     """
 
     preset: Preset = opt("good", "How much work to put in.", usual=True)
-    time_limit: float | None = opt(
-        None, "Seconds after which no new round begins.", gt=0, usual=True
-    )
+    time_limit: float | None = opt(None, "Seconds after which no new round begins.", gt=0)
     threads: int | None = opt(None, "Folds fitted at once.", ge=1)
     sample: int | None = opt(None, f"Unlabeled rows to train on.  [{SAMPLE}]", ge=1)
     engine: Any = opt(
@@ -318,11 +314,13 @@ class Budget:
 class Listing:
     """Which rows to list: so many, or all down to a precision.
 
-    >>> Listing(min_precision=0.9).candidates  # if no row reaches it
-    100
+    >>> Listing(candidates=20).candidates
+    20
     """
 
-    candidates: int = opt(100, "How many candidates to list.", ge=1, usual=True)
+    candidates: int | None = opt(
+        None, "How many candidates to list.  [100, or as many as can be positive]", ge=1, usual=True
+    )
     min_precision: float | None = opt(None, "Or: list rows down to this precision.", gt=0, lt=1)
 
     def __post_init__(self) -> None:
@@ -333,8 +331,8 @@ class Listing:
 class Certainty:
     """How sure the answer is to be, and which random numbers it uses."""
 
-    confidence: float = opt(CONFIDENCE, "Of the interval and the bound.", gt=0, lt=1, usual=True)
-    seed: int = opt(0, "Of folds and models.", ge=0, le=MOST_SEED, usual=True)
+    confidence: float = opt(CONFIDENCE, "Of the interval and the bound.", gt=0, lt=1)
+    seed: int = opt(0, "Of folds and models.", ge=0, le=MOST_SEED)
 
     def __post_init__(self) -> None:
         settle(self)

@@ -16,11 +16,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from topbin.core.cells import NO_NUMBER, plain_word
 from topbin.core.checks import Scores
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.figures import counted
 from topbin.core.labels import Coded
 from topbin.core.optional import require
+from topbin.data.number_cells import holds_number, is_missing, look_numeric
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
 from topbin.data.schema import WHOLE as WHOLE_TYPES
 from topbin.data.vectors import is_vector
@@ -32,9 +34,9 @@ DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?")
 EXACT = 2**53  # larger whole numbers are not floats
 FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
 BYTE = 256
+FIRST_TEXTS = 200  # texts that show whether cells hold numbers
 WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 ARROW = {"number": "float64", "boolean": "bool", "date": "timestamp[us]"}  # all others are text
-NO_NUMBER = ("", "n/a", "na", "nan", "none", "null", "#n/a", "<na>", "?", "-")
 INFERRED: dict[str, Kind] = {
     **dict.fromkeys(("string", "categorical"), "string"),
     **dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal"), "number"),
@@ -189,6 +191,7 @@ class Part:
     first_line: int | None = None  # in text files
     is_database: bool = False
     id_column: str | None = None  # a column that names rows and is never a feature
+    number_texts: frozenset[str] = frozenset()  # columns of text whose cells seem to hold numbers
 
     def read_as(self, types: Types) -> "Part":
         """The same rows, with their columns read as these types."""
@@ -201,6 +204,12 @@ class Part:
     def read_written(self, ways: Mapping[str, str]) -> "Part":
         """The same rows; only text files have columns that can be read in several ways."""
         return self
+
+    def read_texts(self, columns: frozenset[str]) -> "Part":
+        """The same rows, with numbers in these columns read as text, as another file has them."""
+        kinds = kinds_of(self.types)
+        texts = {c: "VARCHAR" for c in columns if kinds.get(c) == "number"}
+        return replace(self, types=self.types | texts) if texts else self
 
     def count(self) -> int:
         """How many rows there are."""
@@ -236,11 +245,16 @@ class FramePart(Part):
         """All rows of a pandas, polars or arrow frame."""
         batch = Batch.from_frame(frame, name=name)
         types = {column: TYPICAL[kind] for column, kind in batch.kinds.items()}
-        return cls(path=path, name=name, types=types, size=batch.rows, data=batch.frame)
+        texts = (column for column, kind in batch.kinds.items() if kind == "string")
+        numbers = (c for c in texts if look_numeric(batch.frame[c].dropna()[:FIRST_TEXTS].tolist()))
+        known: Any = {"path": path, "name": name, "types": types, "size": batch.rows}
+        return cls(**known, data=batch.frame, number_texts=frozenset(numbers))
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """All rows at once."""
-        yield self.data[list(types)]
+        data, kinds = self.data[list(types)], kinds_of(types)
+        told = [c for c, kind in kinds.items() if kind == "string" and data[c].dtype.kind in "iuf"]
+        yield data.assign(**{c: _settle(data[c], "string") for c in told}) if told else data
 
 
 def join(batches: Sequence[Batch]) -> Batch:
@@ -261,6 +275,18 @@ def tidy_frame(frame: pd.DataFrame, kinds: dict[str, Kind]) -> pd.DataFrame:
     """The columns in the forms of their kinds, whatever library they come from."""
     columns = {column: _settle(frame[column], kind) for column, kind in kinds.items()}
     return pd.DataFrame(columns, index=frame.index, copy=not COPIES_ON_WRITE)
+
+
+def add_columns(frame: Any, columns: Mapping[str, Any], *, first: bool = False) -> pd.DataFrame:
+    """The frame with more columns, last or `first`; they replace its own of the same name.
+
+    >>> list(add_columns(pd.DataFrame({"a": [1], "b": [2]}), {"b": [3], "c": ""}, first=True))
+    ['b', 'c', 'a']
+    """
+    # All at once: one by one, pandas warns about a frame with many columns.
+    new = pd.DataFrame(dict(columns), index=frame.index)
+    own = frame.drop(columns=list(columns), errors="ignore")
+    return pd.concat([new, own] if first else [own, new], axis=1)
 
 
 def not_a_table(given: Any) -> InputError:
@@ -294,7 +320,16 @@ def _kind(column: pd.Series) -> Kind:
     if column.dtype.kind == "O" and is_vector(column.dropna().iloc[0]):
         return "vector"
     inferred = pd.api.types.infer_dtype(column, skipna=True)
+    if inferred in ("mixed", "mixed-integer") and all(map(_is_number_cell, column.dropna())):
+        return "string"
     return "date" if inferred == "string" and _are_days(column) else INFERRED.get(inferred, "other")
+
+
+def _is_number_cell(value: Any) -> bool:
+    """Whether a value is a number, or text that holds one or says that there is none."""
+    if isinstance(value, str):
+        return is_missing(value) or holds_number(value)
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _are_days(column: pd.Series) -> bool:
@@ -402,7 +437,7 @@ def _number(word: Any) -> float | None:
     >>> _number("0.5"), _number(" N/A "), _number("high")
     (0.5, nan, None)
     """
-    text = str(word).strip(' "').lower()  # JSON keeps its quotes
+    text = plain_word(str(word).strip(' "'))  # JSON keeps its quotes
     if text in NO_NUMBER:
         return np.nan
     try:

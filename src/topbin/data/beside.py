@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from topbin.core.errors import InputError
-from topbin.data.batch import Batch
+from topbin.data.batch import Batch, add_columns
 from topbin.data.table import Table, read_table
 from topbin.data.vectors import EMBEDDING, check_vectors, stack_vectors
 
@@ -54,7 +54,7 @@ def attach(batch: Batch, vectors: Any) -> Batch:
         message = f'{batch.name} has a column "{EMBEDDING}" already, and embeddings are given too.'
         raise InputError("TB115", f"{message} Rename the column, or leave out one of them.")
     rows = pd.Series(list(vectors), dtype=object, index=batch.frame.index)
-    frame = batch.frame.assign(**{EMBEDDING: rows})
+    frame = add_columns(batch.frame, {EMBEDDING: rows})
     return replace(batch, data=frame, kinds={**batch.kinds, EMBEDDING: "vector"})
 
 

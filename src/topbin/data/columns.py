@@ -4,7 +4,7 @@ The kinds are those of `topbin.data.schema.Kind` everywhere: number, boolean, da
 blank and other. A string column becomes "text" only where the user asks for its words.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -80,6 +80,10 @@ class Columns:
         if name not in self.known:
             self.known[name] = read_column(self.table, name)
         return self.known[name]
+
+    def with_read(self, columns: Iterable[Column]) -> "Columns":
+        """The same, with some columns read in another way."""
+        return Columns(self.table, self.known | {column.name: column for column in columns})
 
 
 def with_vectors(table: Batch, vectors: Mapping[str, NDArray[Any]]) -> Columns:

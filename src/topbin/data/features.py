@@ -10,7 +10,7 @@ is scaled too, but dense.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -22,11 +22,12 @@ from scipy.sparse import csr_array, hstack
 from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.data.batch import Batch
-from topbin.data.columns import Column, as_columns
+from topbin.data.columns import Column, Columns, as_columns
 from topbin.data.encoders.texts import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.formats.written import ISO, MARKS, ORDERS, TEXT
-from topbin.data.schema import CONTENT, Kind, check_columns, nearest, quoted
+from topbin.data.odd_cells import mark_of, odd_words, read_numbers
+from topbin.data.schema import CONTENT, Kind, check_columns, nearest, quoted, shortened
 from topbin.data.vectors import COMPONENTS, WIDE, principal_axes, project
 from topbin.data.words import learn_words, text_matrix
 
@@ -42,7 +43,7 @@ HASHES = 16  # more find a little more in long strings, and more noise in string
 BESIDE_TEXT = 0.05
 LINEAR = ("text", "vector", "encoded")  # kinds for which a linear model is tried
 FITS: Mapping[str, tuple[Kind, ...]] = {
-    "number": ("number", "boolean", "blank"),
+    "number": ("number", "boolean", "string", "blank"),  # text if its cells hold numbers
     "boolean": ("boolean", "number", "blank"),
     "date": ("date", "blank"),
     "string": ("string", "blank"),
@@ -76,6 +77,7 @@ class Feature:
     idf: tuple[float, ...] = ()
     letters: tuple[str, ...] = ()
     letters_idf: tuple[float, ...] = ()
+    mark: str = ""  # what decimals follow, if cells held more than plain numbers
     size: int = 0  # how many numbers a vector becomes
     mean: tuple[float, ...] = ()  # of long vectors, which are read by their components
     axes: tuple[float, ...] = ()  # of these components, one after the other
@@ -85,7 +87,8 @@ class Feature:
 
     def __post_init__(self) -> None:
         pairs = (self.terms, self.idf), (self.letters, self.letters_idf)
-        if self.kind not in FITS or any(len(terms) != len(idf) for terms, idf in pairs):
+        is_known = self.kind in FITS and self.mark in ("", *MARKS)
+        if not is_known or any(len(terms) != len(idf) for terms, idf in pairs):
             raise ValueError(f"column {self.name!r} has no known kind, or terms without weights")
 
     @property
@@ -107,6 +110,22 @@ class Feature:
         if self.kind in parts and (scaled or self.kind == "date"):
             return [f"{self.name} {part}" for part in parts[self.kind]]
         return [self.name, *(f"{self.name} hash {i}" for i in range(self.hashes))]
+
+    def read(self, column: Column) -> Column:
+        """The column as this feature reads it: numbers in cells of text as numbers.
+
+        If no cell of the fit held a word, a word is TB109.
+        """
+        if self.kind != "number" or column.kind != "string":
+            return column
+        words = [] if self.mark else odd_words(column, ".")
+        if words:
+            raise InputError(
+                "TB109",
+                f'column "{self.name}" was a number when the model was fitted and is a string now, '
+                f'such as "{shortened(words[0])}". Give it the type it had.',
+            )
+        return read_numbers(column, self.mark or ".")
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that this feature uses."""
@@ -194,12 +213,15 @@ class Features:
         columns = as_columns(table)
         self.check(columns.table)
         if self.scaled:
-            parts = [(f, columns[f.name]) for f in self.features]
+            parts = self._read(columns)
             blocks = [SPARSE.get(f.kind, _scaled)(f, c) for f, c in parts]
             if self.sparse:
                 return hstack([csr_array(block) for block in blocks], format="csr")
             return np.hstack([b if isinstance(b, np.ndarray) else b.toarray() for b in blocks])
-        return np.column_stack([x for f in self.features for x in numbers(f, columns[f.name])])
+        return np.column_stack([x for f, column in self._read(columns) for x in numbers(f, column)])
+
+    def _read(self, columns: Columns) -> Iterator[tuple[Feature, Column]]:
+        return ((f, f.read(columns[f.name])) for f in self.features)
 
     def by_name(self) -> "Features":
         """The same, ordered by name: a model must not see how the columns of a file are ordered."""
@@ -231,7 +253,8 @@ class Features:
     def marks(self, given: str | None) -> dict[str, str]:
         """How to read numbers of new files: as in the fit, or as given; text stays text."""
         told = {f.name: TEXT if f.is_text else given for f in self.features}
-        return {name: mark for name, mark in told.items() if mark} | {**self.decimals}
+        own = {f.name: f.mark for f in self.features if f.mark}
+        return {name: mark for name, mark in told.items() if mark} | own | {**self.decimals}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -274,13 +297,16 @@ def fit_features(
     text: Sequence[str] = (),
     keep: Sequence[str] = (),
     encoder: str | None = None,
+    decimal: str | None = None,
 ) -> Features:
     """Learn how to encode a table; say which columns are dropped, and why.
 
     `exclude` names columns that are not features (label, id); `text` those to read as words, beside
     those that look like free text. Columns that are constant or look like an identifier are dropped
     unless `keep` names them; so named, free text is a category. `encoder` is the folder of one that
-    reads the texts instead of words. `table` is what `Features.encode` takes.
+    reads the texts instead of words. Text whose cells hold numbers (`topbin.data.odd_cells`) is
+    read as numbers; `decimal` is what decimals follow if both marks fit, and "text" leaves it as it
+    is. `table` is what `Features.encode` takes.
 
     >>> fit_features({"day": ["2020-02-03", "2020-05-01"], "paid": [1, 0]}).names
     ['day year', 'day month', 'day weekday', 'day days', 'paid']
@@ -289,6 +315,12 @@ def fit_features(
     kinds, where = columns.table.kinds, columns.table.name
     check_columns([*exclude, *text, *keep], list(kinds), where)
     names = [name for name in kinds if name not in exclude]
+    marks: dict[str, str] = {}
+    if decimal != TEXT:
+        asked_for = {*text, *keep}
+        told = ((name, mark_of(columns[name], decimal)) for name in names if name not in asked_for)
+        marks = {name: mark for name, mark in told if mark is not None}
+    columns = columns.with_read(read_numbers(columns[name], mark) for name, mark in marks.items())
     found = {name: useless(columns[name]) for name in names}
     looks = [name for name, finding in found.items() if finding and finding.code in TEXTUAL]
     texts = {*text, *looks} - {*keep}
@@ -309,7 +341,11 @@ def fit_features(
     else:
         found_by = {}
     features = tuple(
-        found_by.get(name) or _learn(columns[name], name in texts, scaled) for name in used
+        replace(
+            found_by.get(name) or _learn(columns[name], name in texts, scaled),
+            mark=marks.get(name, ""),
+        )
+        for name in used
     )
     if any(feature.kind == "text" for feature in features):
         features = tuple(_as_small_as_words(feature) for feature in features)

@@ -22,6 +22,7 @@ from topbin.core.labels import Mask, read_labels
 from topbin.core.shares import share_below
 from topbin.data.columns import Column, as_columns
 from topbin.data.images.files import is_image_name
+from topbin.data.odd_cells import in_words, mark_of, mixed_units, read_numbers
 
 LEAK_AUC = 0.98
 FEW_VALUES = 50
@@ -34,10 +35,6 @@ TEXTUAL = ("free-text", "sequence")
 # By these columns, rows are not compared.
 NOT_COMPARED = ("constant", "identifier", "long-strings", "unreadable")
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|rowid|row_number)($|[^a-z])")
-
-# Thousands separators, decimal commas, currency signs and percent signs.
-MARKS = ",' \u00a0\u202f%$€£"
-NUMBER_AS_TEXT = re.compile(r"[-+]?[$€£]? ?\d+(?:[,.' \u00a0\u202f]\d+)*(?: ?[%$€£])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ def check_table(
     columns = as_columns(table)
     if columns.table.rows != is_p.size:
         raise InputError("TB005", f"{columns.table.rows:,} rows and {is_p.size:,} labels.")
-    read = [columns[name] for name in columns.table.kinds]
+    read = [_as_numbers(columns[name]) for name in columns.table.kinds]
     found = find_in_columns(read, is_p, is_u, leak)
     ignored = {finding.column for finding in found if finding.code in NOT_COMPARED}
     compared = [column.numbers for column in read if column.name not in ignored]
@@ -126,8 +123,8 @@ def identifier(column: Column) -> Finding | None:
     """Values that name a row rather than describe it: hardly any value comes twice.
 
     For short strings that is enough; long ones that are not mostly digits may describe their rows.
-    Whole numbers must all differ, and be dense, in order, or called an id: amounts in cents can all
-    differ, and yet describe their rows.
+    Whole numbers must all differ, and have no gap, be in order, or be called an id: amounts in
+    cents can all differ, and yet describe their rows.
 
     >>> identifier(as_columns({"claim": np.arange(1000, 1100)})["claim"]).figure
     1.0
@@ -140,6 +137,8 @@ def identifier(column: Column) -> Finding | None:
             return text
         share = len(column.texts) / seen.size
         names_rows = share >= NEARLY_ALL
+        if names_rows and (numbers := numbers_as_text(column)) is not None:
+            return numbers
         if names_rows and _is_long(column) and _share_of(column, str.isdigit) < DIGITS:
             sentence = (
                 f'"{column.name}" holds long strings, and {100 * share:.0f} % are different. '
@@ -150,10 +149,10 @@ def identifier(column: Column) -> Finding | None:
     else:
         share = np.unique(seen).size / seen.size
         steps = np.diff(seen)
-        dense = seen.max() - seen.min() < 10 * seen.size
+        has_no_gap = seen.max() - seen.min() + 1 == seen.size
         in_order = (steps > 0).all() or (steps < 0).all()
         is_called_id = ID_NAME.search(column.name.lower()) or column.name.endswith(("Id", "ID"))
-        names_rows = share == 1 and bool(dense or in_order or is_called_id)
+        names_rows = share == 1 and bool(has_no_gap or in_order or is_called_id)
     if not names_rows:
         return None
     sentence = f'"{column.name}" looks like an identifier: {100 * share:.0f} % are different'
@@ -206,23 +205,37 @@ def _is_long(column: Column) -> bool:
 
 
 def numbers_as_text(column: Column) -> Finding | None:
-    """Numbers that were read as categories, because of a comma, a space, or a sign beside them.
+    """Numbers that are read as categories because they are of different units.
 
-    >>> numbers_as_text(as_columns({"pay": ["26,571", "1,204", "980"]})["pay"]).code
+    >>> numbers_as_text(as_columns({"pay": ["$5", "$7.5", "€ 6", "€ 8"]})["pay"]).code
     'numbers-as-text'
     """
-    seen = [text.strip() for text in column.texts[:1000] if text.strip()]
-    if column.kind != "string" or not seen:
+    units = mixed_units(column)
+    if not units:
         return None
-    share = sum(NUMBER_AS_TEXT.fullmatch(text) is not None for text in seen) / len(seen)
-    if share < NEARLY_ALL or not any(mark in text for text in seen for mark in MARKS):
-        return None
-    example = max(seen, key=len)
+    named = " and ".join(f'"{unit}"' if unit else "no unit" for unit in units[:3])
     sentence = (
-        f'"{column.name}" seems to hold numbers, such as "{example}", but is read as categories. '
-        "Write plain numbers with a decimal point, and fit again."
+        f'"{column.name}" holds numbers of {len(units):,} units ({named}), which cannot be '
+        "compared. Convert them to one unit, and fit again."
     )
-    return Finding("numbers-as-text", column.name, share, sentence)
+    return Finding("numbers-as-text", column.name, len(units), sentence)
+
+
+def odd_cells(column: Column, mark: str, *, in_doubt: bool = False) -> Finding:
+    """How a column of text was read as numbers: what was in its cells, and what it became.
+
+    >>> pay = as_columns({"pay": ["531.60 €", "?", "18 €", "3 €"]})["pay"]
+    >>> print(odd_cells(pay, "."))
+    odd-cells: "pay" is read as numbers: 3 cells such as "531.60 €" (531.6), 1 cell such as "?"
+    (missing).
+    """
+    rows, sentence = in_words(column, mark, in_doubt=in_doubt)
+    return Finding("odd-cells", column.name, rows, sentence)
+
+
+def _as_numbers(column: Column) -> Column:
+    mark = mark_of(column)
+    return column if mark is None else read_numbers(column, mark)
 
 
 def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> Finding | None:
@@ -299,12 +312,13 @@ def find_shared(files: int, known: str) -> tuple[Finding, ...]:
 
 
 def find_in_files(files: Iterable[Any]) -> tuple[Finding, ...]:
-    """What folders of texts have beside texts, and how many texts are empty, if any are."""
+    """What folders of texts have beside texts, how many are empty, and other encodings."""
     folders = list(files)
     others, empty = (
         sum(getattr(each, name, 0) for each in folders) for name in ("others", "empty")
     )
-    found = []
+    notes = (getattr(each, "encoding_note", "") for each in folders)
+    found = [Finding("encoding", None, None, note) for note in notes if note]
     if others:
         was = "was skipped because it does" if others == 1 else "were skipped because they do"
         words = f"{counted(others, 'file')} in folders of texts {was} not end in .txt."

@@ -16,6 +16,7 @@ from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, 
 from topbin.data.find import TEXT, Format, SourceLike, find_files, format_of, is_address
 from topbin.data.formats import database, delimited, excel, json_files, npy, parquet, text_files
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
+from topbin.data.formats.written import TEXT as AS_TEXT
 from topbin.data.formats.written import (
     Given,
     Place,
@@ -309,12 +310,19 @@ def _agreed(
     marks = settle_decimals(numbers, decimal)
     settled: Any = {"dates": orders, "decimals": marks}
     settled["decimal_lines"] = decimal_lines(numbers, marks, decimal)
-    agreed = []
+    agreed, texts = [], _number_texts(files, decimal)
     for table in tables:
-        read = tuple(file.read_written(orders | marks) for file in table.files)
+        read = tuple(file.read_written(orders | marks).read_texts(texts) for file in table.files)
         types = merge_types([(file.name, file.types) for file in read], needed)
         agreed.append(replace(table, files=read, **settled).read_as(types))
     return agreed
+
+
+def _number_texts(files: Iterable[Part], decimal: Given) -> frozenset[str]:
+    """Columns that a file has as text because some cells hold more than a number."""
+    if decimal == AS_TEXT:
+        return frozenset()
+    return frozenset(column for file in files for column in file.number_texts)
 
 
 def _written(files: Iterable[Part], needed: Names) -> Iterator[Place]:

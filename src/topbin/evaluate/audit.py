@@ -17,6 +17,7 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 
 from topbin.core import AlphaEstimate, InputError
+from topbin.core.cells import NO, NO_ANSWER, NOT_SURE, YES, plain_word
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import Share
@@ -67,12 +68,6 @@ __all__ = [
 Verdict = Literal["agrees", "contradicts", "undecided"]
 Excludes = Literal["interval", "point"] | None
 POSITIVE, NEGATIVE, UNSURE, BLANK = "positive", "negative", "unsure", "blank"
-WORDS = {
-    POSITIVE: ("1", "1.0", "yes", "y", "true", "t", "positive", "pos", "p"),
-    NEGATIVE: ("0", "0.0", "-1", "-1.0", "no", "n", "false", "f", "negative", "neg"),
-    UNSURE: ("?", "unsure", "unknown", "maybe", "unclear", "u"),
-    BLANK: ("", "nan", "none", "null", "na", "n/a", "<na>", "nat"),
-}
 VERDICTS = {
     "agrees": "agrees with the estimate",
     "contradicts": "contradicts the estimate",
@@ -98,7 +93,12 @@ ASSUMES = {
 }
 FEW = 5  # positives; fewer say nothing about how they differ from the labeled ones
 UNLIKELY = 0.01
-MEANING = {word: meaning for meaning, words in WORDS.items() for word in words}
+MEANING = {
+    **dict.fromkeys((*NO_ANSWER, BLANK), BLANK),
+    **dict.fromkeys((*NOT_SURE, UNSURE), UNSURE),
+    **dict.fromkeys(("1", "1.0", *YES, POSITIVE), POSITIVE),
+    **dict.fromkeys(("0", "0.0", "-1", "-1.0", *NO, NEGATIVE), NEGATIVE),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,11 +383,14 @@ def _corrected(
 def read_answers(answers: Any) -> list[str]:
     """Each answer as "positive", "negative", "unsure" or "blank".
 
-    >>> read_answers([1, "No", "?", None])
-    ['positive', 'negative', 'unsure', 'blank']
+    Yes and no may be in any of the languages of `topbin.core.cells`, and what this function
+    returns can be read again.
+
+    >>> read_answers([1, "No", "?", None, "Ja", "não", "blank"])
+    ['positive', 'negative', 'unsure', 'blank', 'positive', 'negative', 'blank']
     """
     values = answers.tolist() if hasattr(answers, "tolist") else list(answers)
-    words = [str(value).strip().lower() for value in values]
+    words = [plain_word(value) for value in values]
     strange = Counter(word for word in words if word not in MEANING)
     if strange:
         shown = ", ".join(f"{word!r} ({count:,})" for word, count in strange.most_common(5))

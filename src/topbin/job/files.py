@@ -1,6 +1,7 @@
 """What a job leaves in its run folder, and what later verbs read back from it."""
 
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from topbin.core.atomic import write_text
 from topbin.core.errors import InputError
 from topbin.core.figures import percent
 from topbin.core.folder import check_regular, read_file
-from topbin.data.batch import Batch
+from topbin.data.batch import Batch, add_columns
 from topbin.data.findings import Finding
 from topbin.data.table import read_table
 from topbin.data.write import write_table
@@ -25,7 +27,7 @@ from topbin.show.page import page
 from topbin.show.pictures import Picture, open_pictures
 from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save
-from topbin.store.runs import ROWS, RunFolder, read_result, write_result
+from topbin.store.runs import PROBABILITIES, ROWS, RunFolder, read_result, write_result
 from topbin.store.scorer import MODEL as MODEL
 from topbin.store.scorer import after_audit
 
@@ -52,7 +54,7 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     name no file to read again.
     """
     folder, found = run.folder, result.answer
-    frame = result.candidates(why=bool(found.importance))
+    frame = result.listed(why=bool(found.importance))
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     write_table(folder / CANDIDATES, frame, force=True)
     listed = replace(found.candidates, sum=sum_of(folder / CANDIDATES))
@@ -60,9 +62,30 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     keep_images(result.data, folder)
     if (keep_rows and result.data.rest is None) or result.data.image is not None:
         write_table(folder / ROWS, unlabeled_rows(result.data), force=True)
+    if result.data.rest is None:  # of a sample, only the best rows are kept
+        write_table(folder / PROBABILITIES, _all_rows(result), force=True)
     html = page(found, result.classifier, _shown(frame), pictures_of(folder, found, frame))
     write_text(folder / REPORT, html, force=True)
     write_result(folder, found)
+
+
+def _all_rows(result: Result) -> Any:
+    """The probability of every unlabeled row, by models that never saw it, and its number."""
+    data = result.data
+    rows = data.table.take(data.unlabeled_rows)
+    own = {} if data.id is None else {data.id: rows.frame[data.id]}
+    likely = {"row": rows.places + 1, "probability": result.probabilities}
+    return in_front(pd.DataFrame(own, index=range(rows.rows)), likely)
+
+
+def probabilities_of(folder: Path, found: Answer) -> Any:
+    """The same with an audit that came later; None if the run has no such file."""
+    if not os.path.lexists(folder / PROBABILITIES):
+        return None
+    rows, model = read_stored(folder, PROBABILITIES), load(folder / MODEL)
+    with reading(folder):
+        model = after_audit(model, found)
+        return add_columns(rows, {"probability": model.probability_map_(model.evidence_.scores[1])})
 
 
 def unlabeled_rows(data: Prepared) -> Any:

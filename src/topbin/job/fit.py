@@ -56,7 +56,7 @@ def fit(
     read: Read = Read(),
     labeling: Labeling = Labeling(),
     budget: Preset | Budget = "good",
-    candidates: int | Listing = 100,
+    candidates: int | Listing | None = None,
     confidence: float = CONFIDENCE,
     seed: int = 0,
 ) -> Result:
@@ -94,7 +94,8 @@ def fit(
         four times `sample` (100,000) unlabeled rows so many, drawn at random, train the models; all
         others are scored, and give α, its interval and candidates.
     candidates
-        How many rows to list; or a `Listing`, which also has a least precision.
+        How many rows to list; or a `Listing`, which also has a least precision. Without a number,
+        100, or fewer if fewer are positive at the high end of the interval.
     confidence
         Of the interval and the bound.
     seed
@@ -355,7 +356,7 @@ def _counted(
 ) -> Result:
     """The result of a sampled fit, after the rows outside the sample are scored and counted."""
     data, asked = result.data, result.request.listing
-    most = max(asked.candidates, LISTED, 10 * LISTED if asked.min_precision else 0)
+    most = max(asked.candidates or 0, LISTED, 10 * LISTED if asked.min_precision else 0)
     counted = count_rest(engine, data, found, careful.method, most)
     # The tails are of all rows and the scores of some, so no method may read both.
     tails = counted.evidence.tails

@@ -21,7 +21,7 @@ from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns, with_vectors
 from topbin.data.encoders.images import ImageEncoder
 from topbin.data.features import LINEAR, Features, Floats, fit_features
-from topbin.data.findings import Finding, find_in_columns, overlap
+from topbin.data.findings import Finding, find_in_columns, odd_cells, overlap
 from topbin.data.images.files import names_images
 from topbin.data.images.rows import Images
 from topbin.data.schema import check_columns, quoted
@@ -316,10 +316,14 @@ def encoded(
     shown = columns if rest is None else rest.columns
     features = _features(shown, taken, left, request)
     X = features.encode(columns)
+    odd = [f for f in features.features if f.mark and table.kinds[f.name] == "string"]
+    noticed = tuple(odd_cells(columns[f.name], f.mark, in_doubt=not read.decimal) for f in odd)
+    columns = columns.with_read(f.read(columns[f.name]) for f in odd)
     others = [name for name in table.kinds if name not in (label, id, *read.text)]
     findings, alarms = _notice(columns, X, labels, features, others, kept)
+    findings = (*taken.found, *noticed, *findings)
     return Prepared(
-        table, labels, features, X, (*taken.found, *findings), request, label, id, alarms, rest,
+        table, labels, features, X, findings, request, label, id, alarms, rest,
         () if opened is None else opened.table.date_lines,
         () if opened is None else opened.table.decimal_lines, weights, kept, image,
     )  # fmt: skip
@@ -355,7 +359,10 @@ def _features(shown: Columns | Batch, taken: Taken, left: list[str], request: Re
     given, opened, image, by = request.read.encoder, taken.opened, taken.image, taken.encoder
     reader = None if given is None or by is not None else os.path.abspath(given)
     text = list(request.read.text)
-    features = fit_features(shown, exclude=left, text=text, encoder=reader).by_name()
+    others = set() if opened is None else set(opened.table.decimals.values())
+    decimal = request.read.decimal or (others.pop() if len(others) == 1 else None)
+    how: Any = {"exclude": left, "text": text, "encoder": reader, "decimal": decimal}
+    features = fit_features(shown, **how).by_name()
     if image is not None and by is not None:
         about: Any = {"encoder": by.given, "digest": by.digest, "shape": image.images.row_shape}
         own = (replace(f, **about) if f.name == image.name else f for f in features.features)

@@ -1,12 +1,14 @@
 """What a job found: how many, how sure, which rows; as words, a table, a picture, files."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import topbin
 from topbin.core.checks import Floats, RowNumbers, Scores, check_count, check_fraction
@@ -16,10 +18,10 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.figures import counted, figure
 from topbin.core.options import Request
-from topbin.data.batch import Batch
+from topbin.data.batch import Batch, add_columns
 from topbin.data.write import PICTURES, name_in_files
 from topbin.evaluate.audits.together import WITH_SCORES
-from topbin.evaluate.candidates import list_precision, what_to_expect
+from topbin.evaluate.candidates import ListPrecision, list_precision, what_to_expect
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.threshold import out_of_reach
 from topbin.job.labeling import labeling_found
@@ -33,6 +35,7 @@ from topbin.store.models import versions_of
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
 NO_INTERVAL = "min_precision needs an interval, and this estimate has none; ask for n rows instead."
+USUAL_ROWS, FEWEST_ROWS = 100, 10  # that are listed if nobody says how many
 PICTURE_ROWS = 100  # of either kind, from which it is read how much each column matters
 PACKAGES = ("topbin", "numpy", "scipy", "scikit-learn", "lightgbm", "pandas", "duckdb")
 IMAGE_PACKAGES = "torch", "pillow"
@@ -57,6 +60,7 @@ class Result:
     chains: tuple[Chain, ...] = ()
     labeling: Any = None  # `Subtypes` or a `Propensity`, if it was asked for
     gamma: Sensitivity | None = None
+    folder: Path | None = field(default=None, init=False)  # where it was saved last
 
     @property
     def request(self) -> Request:
@@ -101,8 +105,11 @@ class Result:
         blind = self.estimate.has_no_signal  # then probabilities are α for all rows, whatever α is
         low = np.zeros_like(best.low) if blind else best.low
         if min_precision is None:
-            rows = min(asked.candidates if n is None else check_count(n, "n"), ranked.size)
-            why = f"the {rows:,} highest probabilities" if rows > 1 else "the highest probability"
+            wanted_rows = asked.candidates if n is None else check_count(n, "n")
+            rows = min(wanted_rows or self._usual_rows(), ranked.size)
+            why = highest(rows)
+            if wanted_rows is None and rows < USUAL_ROWS:
+                why += ", as many as can be positive"
         else:
             wanted = check_fraction(min_precision, "min_precision")
             if self.estimate.interval is None:
@@ -115,15 +122,13 @@ class Result:
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
             if rows == ranked.size < of:
                 why += "; more rows reach it, and only the first are listed"
-        k, positives = rows - 1, self.estimate.alpha * of
-        found = min(1.0, float(rows * best.value[k] / positives)) if positives else 0.0
-        three = (
-            (None,) * 3 if blind else tuple(float(x[k]) for x in (best.value, best.low, best.high))
-        )
-        return Candidates(
-            rows=rows, threshold=float(ranked[k]), precision=three[0], precision_low=three[1],
-            precision_high=three[2], recall=found, why=why,
-        )  # fmt: skip
+        return candidates_of(self.estimate, best, ranked, rows, of, why)
+
+    def _usual_rows(self) -> int:
+        """As many rows as are positive at the high end of α; at least a few, at most 100."""
+        est = self.estimate
+        high = est.interval[1] if est.interval else est.upper_bound or est.alpha
+        return min(USUAL_ROWS, max(FEWEST_ROWS, ceil(high * self.data.n_u)))
 
     def _picked_as_asked(self, min_precision: float) -> Candidates:
         """By the precision the job was asked for; by number where no threshold reaches it."""
@@ -132,7 +137,7 @@ class Result:
         except InputError as error:
             if error.code != "TB008":
                 raise
-            instead = self.picked(self.request.listing.candidates)
+            instead = self.picked(self.request.listing.candidates or self._usual_rows())
             return replace(instead, why=f"{error.message} Instead, {instead.why}")
 
     def _ranked(self) -> tuple[Scores, int]:
@@ -186,22 +191,33 @@ class Result:
     ) -> Any:
         """The unlabeled rows most likely positive, best first, as a pandas table.
 
-        With `why`, three more columns say what moved the score of a row, of the first 1,000 rows.
+        Its index is that of the frame that was given, so that `frame.loc[found.index]` are these
+        rows as they were; rows of files are counted from 0. With `why`, three more columns say what
+        moved the score of a row, of the first 1,000 rows.
         """
+        frame = self.listed(n, min_precision=min_precision, why=why)
+        places = frame.pop("row").to_numpy() - 1
+        own = getattr(self.request.rows.main, "index", None)
+        return frame.set_axis(own[places] if isinstance(own, pd.Index) else places)
+
+    def listed(
+        self, n: int | None = None, *, min_precision: float | None = None, why: bool = False
+    ) -> Any:
+        """The same as files have it: `row` counts the rows of the table from 1."""
         rows = self.picked(n, min_precision=min_precision).rows
         listed, where = self._listed(rows)
         frame = listed.readable.drop(columns=[self.data.label or ""], errors="ignore")
         if self.data.id is not None:
-            frame.insert(0, self.data.id, frame.pop(self.data.id))
+            frame = frame[[self.data.id, *(name for name in frame if name != self.data.id)]]
         likely = self._likely(self._ranked()[0][:rows]).round(4)
         ours = {"rank": np.arange(1, rows + 1), "row": listed.places + 1, "probability": likely}
         frame = in_front(frame, ours)
-        if why:
-            first = listed.take(slice(EXPLAINED)), where[:EXPLAINED]
-            for name, texts in self._explained(*first).texts().items():
-                blank = [""] * (rows - len(texts))
-                frame[unused(name, frame.columns)] = [*texts, *blank]
-        return frame
+        if not why:
+            return frame
+        texts = self._explained(listed.take(slice(EXPLAINED)), where[:EXPLAINED]).texts()
+        blank = [""] * (rows - EXPLAINED)
+        said = {unused(name, frame.columns): [*told, *blank] for name, told in texts.items()}
+        return add_columns(frame, said)
 
     def score(self, frame: Any, *, embeddings: Any = None) -> Any:
         """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
@@ -309,6 +325,7 @@ class Result:
 
         with open_run(folder, self.data.stored_request, force=force) as run:
             write_files(self, run, keep_rows=True)
+        object.__setattr__(self, "folder", Path(folder))
         return Path(folder)
 
     def __repr__(self) -> str:
@@ -326,6 +343,25 @@ class Result:
         from topbin.show import fragment
 
         return fragment(self.answer, self.classifier)
+
+
+def highest(rows: int) -> str:
+    """Why these rows are listed, if it is only for their rank."""
+    return f"the {rows:,} highest probabilities" if rows > 1 else "the highest probability"
+
+
+def candidates_of(
+    estimate: AlphaEstimate, best: ListPrecision, ranked: Scores, rows: int, of: int, why: str
+) -> Candidates:
+    """So many of the best rows, `of` all unlabeled ones, and what to expect of them."""
+    k, positives = rows - 1, estimate.alpha * of
+    share = min(1.0, float(rows * best.value[k] / positives)) if positives else 0.0
+    ends = (float(end[k]) for end in (best.value, best.low, best.high))
+    value, low, high = (None, None, None) if estimate.has_no_signal else ends
+    return Candidates(
+        rows=rows, threshold=float(ranked[k]), precision=value, precision_low=low,
+        precision_high=high, recall=share, why=why,
+    )  # fmt: skip
 
 
 def summarize(found: Answer, read: Sequence[str] = ()) -> str:
@@ -391,10 +427,7 @@ def in_front(frame: Any, columns: Mapping[str, Any]) -> Any:
         name = own if name_in_files(own) not in taken else unused(f"{own} of the table", taken)
         names.append(name)
         taken.add(name_in_files(name))
-    frame = frame.set_axis(names, axis=1)
-    for place, (name, values) in enumerate(columns.items()):
-        frame.insert(place, name, values)
-    return frame
+    return add_columns(frame.set_axis(names, axis=1), columns, first=True)
 
 
 def unused(name: str, taken: Iterable[str]) -> str:

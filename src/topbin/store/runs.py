@@ -37,9 +37,12 @@ from topbin.core.options import Request, options, read_request
 from topbin.store.answer import Answer, plain
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
-ROWS, IMAGES = "unlabeled.parquet", "images"
+ROWS, IMAGES, PROBABILITIES = "unlabeled.parquet", "images", "probabilities.parquet"
 # What a run leaves beside SETTINGS.
-LEFT = (EVENTS, RESULT, STAGES, ROWS, IMAGES, "candidates.csv", "report.html", "model", "refit")
+LEFT = (
+    EVENTS, RESULT, STAGES, ROWS, IMAGES, PROBABILITIES, "candidates.csv", "report.html", "model",
+    "refit",
+)  # fmt: skip
 SCHEMA = "topbin-result-1"
 MOST = 256 << 20  # bytes of a file that people read
 MAY_CHANGE = frozenset({"time_limit"})  # how long to work; what is found by then is the same

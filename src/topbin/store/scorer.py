@@ -14,7 +14,7 @@ import pandas as pd
 
 from topbin.core.errors import InputError, option
 from topbin.core.options import Read
-from topbin.data.batch import Batch, as_pandas
+from topbin.data.batch import Batch, add_columns, as_pandas
 from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns, with_vectors
 from topbin.data.encoders.images import fitted_encoder
@@ -35,7 +35,7 @@ from topbin.learn.explain import Explanation, explain
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.answer import Answer
 from topbin.store.models import load, load_encoder, reading
-from topbin.store.runs import read_result
+from topbin.store.runs import PROBABILITIES, read_result
 
 MODEL = "model"
 PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
@@ -59,7 +59,7 @@ class ColumnCoverage:
     @classmethod
     def of(cls, features: Features, columns: Columns) -> "ColumnCoverage":
         """What the columns of these rows tell the model."""
-        empty = {f.name for f in features.features if columns[f.name].missing.all()}
+        empty = {f.name for f in features.features if f.read(columns[f.name]).missing.all()}
         exact = (f for f in features.features if f.kind == "string" and not f.hashes)
         unseen = {f.name for f in exact if not {*f.categories} & {*columns[f.name].texts}}
         rows = columns.table.rows
@@ -216,7 +216,7 @@ class Scorer:
             X = self.encoder.encode(self._columns(Batch.from_frame(frame), vectors))
         with reading("the model of the run"):
             p = self.model.predict_proba(X)[:, 1] if len(pixels) else np.zeros(0)
-        return frame.assign(**{PROBABILITY: p, POSITIVE: p > 0.5})
+        return add_columns(frame, {PROBABILITY: p, POSITIVE: p > 0.5})
 
     def refuse_images(self, source: Any) -> None:
         """TB109 for images, if the model does not read them."""
@@ -251,7 +251,7 @@ def refuse_none_left(rows: int, bad: Mapping[str, str]) -> None:
 def with_scores(frame: Any, rated: Rated) -> Any:
     """The rows of a pandas frame that have a score, with the new columns."""
     kept = frame if len(rated.rows) == len(frame) else frame.iloc[rated.rows].reset_index(drop=True)
-    return kept.assign(**rated.columns)
+    return add_columns(kept, rated.columns)
 
 
 def after_audit(model: Any, found: Answer) -> Any:
@@ -292,14 +292,14 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     named = read_result(run).data.source
     told = [path for path in named if has_magic(path) or os.path.exists(path)]
     fitted = [Path(os.path.realpath(path)) for path in _globbed(told)]
+    kept = PROBABILITIES if os.path.exists(run / PROBABILITIES) else "candidates.csv"
     for given in _globbed(source):
         path = Path(os.path.realpath(given))
         if any(path.is_relative_to(own) or own.is_relative_to(path) for own in fitted):
             return (
                 f'"{given}" was part of the fit. Models that were trained on a row score it too '
                 "low if it was unlabeled, and too high if it was a known positive. Of unlabeled "
-                "rows, candidates.csv of the run has probabilities by models that did not see them "
-                "(`topbin fit --candidates` lists more rows)."
+                f"rows, {kept} of the run has probabilities by models that did not see them."
             )
     return None
 

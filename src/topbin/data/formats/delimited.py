@@ -16,10 +16,26 @@ from typing import IO
 
 import duckdb
 
+from topbin.core.cells import NO_VALUE
 from topbin.core.errors import InputError
 from topbin.core.figures import counted
 from topbin.data.find import Format, open_bytes
-from topbin.data.formats.duck import INFINITE, Duck, DuckPart, identifier, literal, path_literal
+from topbin.data.formats.duck import (
+    INFINITE,
+    Duck,
+    DuckPart,
+    connect,
+    identifier,
+    literal,
+    path_literal,
+)
+from topbin.data.formats.encodings import (
+    UTF_8,
+    how_read,
+    narrow_encoding,
+    utf8_copy,
+    wide_encoding,
+)
 from topbin.data.formats.written import (
     MARKS,
     SPACES,
@@ -29,6 +45,7 @@ from topbin.data.formats.written import (
     pattern,
     separators,
 )
+from topbin.data.number_cells import look_numeric
 from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
@@ -36,7 +53,6 @@ SAMPLE_ROWS = 20_480  # what DuckDB's sniffer looks at
 FIRST_ROWS = 200  # enough to see that most columns are no numbers with commas
 HEAD_BYTES = 1 << 24
 DELIMITERS = ",;\t|"
-MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null"]
 ISO_DATE = "%Y-%m-%d"
 # A leading zero marks a code (a postcode, an account), not a number.
 NO_CODE = "(not starts_with({c}, '0') or {c} = '0' or starts_with({c}, '0.'))"
@@ -63,8 +79,25 @@ class Delimited(DuckPart):
     """A csv or tsv file: its dialect, and the type of every column (blank: no value at all)."""
 
     delimiter: str
+    encoding: str = UTF_8
     written: dict[str, Written] = field(default_factory=dict)  # dates and numbers in other forms
     ways: dict[str, str] = field(default_factory=dict)  # in which columns of these are read
+
+    @property
+    def file(self) -> str:
+        """The file that DuckDB reads: itself, or its copy in UTF-8."""
+        return self.path if self.encoding == UTF_8 else utf8_copy(self.path, self.encoding)
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that DuckDB may read."""
+        return [self.file]
+
+    @property
+    def encoding_note(self) -> str:
+        """What to say about a file that is not UTF-8."""
+        is_usual = self.encoding == UTF_8
+        return "" if is_usual else how_read(self.path, self.name, self.encoding)
 
     def read_written(self, ways: Mapping[str, str]) -> "Delimited":
         """The same rows, with text read as dates and numbers in the ways of its columns."""
@@ -85,7 +118,7 @@ class Delimited(DuckPart):
             for c, type_ in types.items()
         )
         rows = (
-            f"read_csv({path_literal(self.path)}, auto_detect=false, columns={{{listed}}}, "
+            f"read_csv({path_literal(self.file)}, auto_detect=false, columns={{{listed}}}, "
             f"{_dialect(self.delimiter)}, dateformat='{ISO_DATE}')"
         )
         named = (
@@ -96,10 +129,29 @@ class Delimited(DuckPart):
 
     def explain(self, words: str) -> str:
         """What is wrong, by the plainest cause that can be shown."""
-        return complaint(self.path, self.name, self.delimiter, words)
+        return complaint(self.file, self.name, self.delimiter, words)
 
 
 def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
+    """A file in UTF-8, or a copy of it if it is in another encoding."""
+    with open_bytes(path, name) as handle:
+        encoding = wide_encoding(handle.read(1000))
+    if encoding is None:
+        try:
+            return _open_utf8(connection, path, name, tabs=tabs)
+        except InputError as error:
+            if error.code != "TB102" or (encoding := narrow_encoding(path, name)) is None:
+                raise
+    try:
+        copy = utf8_copy(path, encoding)
+    except UnicodeDecodeError as error:
+        message = f"{name} cannot be read: it begins as UTF-16 text, and is damaged: {error}."
+        raise InputError("TB102", message) from error
+    with connect([copy]) as own:
+        return replace(_open_utf8(own, copy, name, tabs=tabs), path=path, encoding=encoding)
+
+
+def _open_utf8(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
     """Settle dialect, names, types and row count of a file, or raise TB102 with what is wrong."""
     delimiter, header = _header(path, name, tabs)
     try:
@@ -110,13 +162,14 @@ def _open(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimited:
             path=path, name=name, own=guessed, types=guessed, delimiter=delimiter, first_line=2,
         )  # fmt: skip
         settled = _settle(connection, file)
-        return replace(settled, written=settled.written | _numbered(connection, settled))
+        numbered, texts = _numbered(connection, settled)
+        return replace(settled, written=settled.written | numbered, number_texts=texts)
     except duckdb.Error as error:
         raise InputError("TB102", complaint(path, name, delimiter, str(error))) from error
 
 
 def _dialect(delimiter: str) -> str:
-    missing = ", ".join(literal(text) for text in MISSING)
+    missing = ", ".join(literal(text) for text in NO_VALUE)
     return (
         f"delim={literal(delimiter)}, quote='\"', escape='\"', header=true, skip=0, comment='', "
         f"strict_mode=true, nullstr=[{missing}], hive_partitioning=false"
@@ -127,8 +180,6 @@ def _header(path: str, name: str, tabs: bool) -> tuple[str, list[str]]:
     """The delimiter that gives the most columns, and their names."""
     with open_bytes(path, name) as handle:
         head = handle.read(HEAD_BYTES)
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise InputError("TB102", f"{name} is UTF-16 text. Save it as UTF-8 first.")
     if b"\0" in head[:1000]:
         raise InputError("TB102", f"{name} holds binary data, not text.")
     text = head.decode("utf-8-sig", errors="replace")
@@ -215,12 +266,15 @@ def _samples(connection: Duck, text: str, types: Types) -> dict[str, str | None]
     return dict(zip(unsure, found, strict=True))
 
 
-def _numbered(connection: Duck, file: Delimited) -> dict[str, Written]:
-    """The columns of numbers that have a mark or separators, and how these can be read."""
+def _numbered(connection: Duck, file: Delimited) -> tuple[dict[str, Written], frozenset[str]]:
+    """The columns of numbers that have a mark or separators, and how these can be read.
+
+    With them come columns of text whose cells seem to hold numbers and more.
+    """
     asked = [c for c, type_ in file.types.items() if type_ in ("VARCHAR", "DOUBLE")]
     asked = [c for c in asked if c not in file.written]
     if not asked:
-        return {}
+        return {}, frozenset()
     text = replace(file, types=dict.fromkeys(file.types, "VARCHAR")).source
     names = ", ".join(identifier(c) for c in asked)
     rows = connection.rows(f"select {names} from {text} limit {FIRST_ROWS}")
@@ -233,7 +287,9 @@ def _numbered(connection: Duck, file: Delimited) -> dict[str, Written]:
             found[c] = Written(pointed, {".": "DOUBLE"}, plain=True)
         elif marks and (pointed or not plain):
             unsure.append(c)
-    return found | _checked(connection, file, text, unsure)
+    found |= _checked(connection, file, text, unsure)
+    texts = (c for c in asked if file.types[c] == "VARCHAR" and c not in found)
+    return found, frozenset(c for c in texts if look_numeric(first[c]))
 
 
 def _checked(

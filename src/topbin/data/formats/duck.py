@@ -263,7 +263,7 @@ class Joined(DuckPart):
     @property
     def paths(self) -> list[str]:
         """The files that DuckDB may read."""
-        return [file.path for file in self.files]
+        return [path for file in self.files for path in file.paths]
 
     def prepare(self, connection: Duck) -> None:
         """Give the rows of all files their name; a query sees the columns as they are."""

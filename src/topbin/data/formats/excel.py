@@ -14,16 +14,15 @@ from zipfile import BadZipFile
 
 import pandas as pd
 
+from topbin.core.cells import NO_VALUE
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.data.batch import FramePart
 from topbin.data.find import Format
 from topbin.data.formats.database import only_table
-from topbin.data.formats.delimited import MISSING
 from topbin.data.formats.duck import QUERY_SECONDS, connect, duck_errors, failed, one_select
 from topbin.data.schema import check_names
 
-NO_VALUE = {*MISSING, "#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"}
 Cells = tuple[Any, ...]
 
 

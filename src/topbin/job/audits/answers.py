@@ -269,5 +269,5 @@ def _contradicts(before: str | None, said: str) -> bool:
 
 
 def _is_news(before: str | None, said: str) -> bool:
-    """A blank never replaces an answer; "unsure" and answers replace each other."""
-    return said != before and not (said == BLANK and before is not None)
+    """A blank says nothing; "unsure" and answers replace each other."""
+    return said not in (before, BLANK)

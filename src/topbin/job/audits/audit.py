@@ -14,6 +14,7 @@ from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.data.batch import add_columns
 from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.evaluate.audit import (
@@ -59,11 +60,11 @@ from topbin.job.audits.rows import (
     draw_from_rows,
     read_scores,
 )
-from topbin.job.files import CANDIDATES, MODEL, REPORT, relisted, report_of
-from topbin.job.result import in_front, unused
+from topbin.job.files import CANDIDATES, MODEL, REPORT, probabilities_of, relisted, report_of
+from topbin.job.result import Result, in_front, unused
 from topbin.store.answer import Answer
 from topbin.store.models import load
-from topbin.store.runs import RESULT, read_result, write_result
+from topbin.store.runs import PROBABILITIES, RESULT, read_result, write_result
 
 ANSWER, ABOUT = "is_positive", "about this file"
 WAIT = stored_answers.WAIT
@@ -131,8 +132,10 @@ class Audit:
         return plan_audit_width(self.folder, width)
 
 
-def audit(run: str | Path) -> Audit:
-    """Open the audits of a run folder: draw rows, save answers, and estimate α from them.
+def audit(run: Result | str | Path) -> Audit:
+    """Open the audits of a run: draw rows, save answers, and estimate α from them.
+
+    `run` is a run folder, or a result that was saved to one.
 
     >>> import tempfile, pandas as pd, topbin as tb
     >>> rng = np.random.default_rng(0)
@@ -147,8 +150,18 @@ def audit(run: str | Path) -> Audit:
     >>> found.interval[0] < 0.25 < found.interval[1]
     True
     """
-    read_result(run)
-    return Audit(Path(run))
+    folder: Any = run.folder if isinstance(run, Result) else run
+    if folder is None:
+        raise InputError(
+            "TB114",
+            "this result is in memory only, and an audit keeps its rows and answers in a run "
+            'folder. Save it first: result.save("run1"), then topbin.audit(result).',
+        )
+    if not isinstance(folder, str | os.PathLike):
+        got = type(folder).__name__
+        raise InputError("TB006", f"an audit needs a run folder or a saved result; got {got}.")
+    read_result(folder)
+    return Audit(Path(folder))
 
 
 def draw_audit(
@@ -196,7 +209,8 @@ def _draw(
         frame = in_front(frame, {"row": rows, ANSWER: ""})
         how = HOW[sample.kind if where == ANYWHERE else where]
         how += ROWS_NOT_GROUPS if result.data.group else ""
-        frame[unused(ABOUT, frame)] = [f"{how} {NOTE}"] + [""] * (sample.n - 1)
+        about_file = [f"{how} {NOTE}"] + [""] * (sample.n - 1)
+        frame = add_columns(frame, {unused(ABOUT, frame): about_file})
         about = {"row": tuple(rows), "data": result.data.hash, "n": wanted.n, "where": where}
         drawn = Draw.of(sample, **about, bin=top)
         others = [one for one in before if sorted(one.row) != sorted(rows)]
@@ -221,8 +235,9 @@ def read_audit(
 ) -> AuditResult:
     """Save the answers of a file, and judge all answers so far as `judge_audit` does.
 
-    Rows are known by their number, so the file may have been sorted. `force` says that answers
-    which differ from earlier ones are right.
+    Rows are known by their number, so the file may have been sorted. Cells may be empty: rows that
+    were drawn after the last answered one count as not drawn, as in a review. `force` says that
+    answers which differ from earlier ones are right. A file that is refused changes nothing.
     """
     folder = Path(run)
     with lock(folder, wait=WAIT):
@@ -231,10 +246,10 @@ def read_audit(
             raise InputError(
                 "TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100'
             )
-        frame = read_table(answers, columns=["row", ANSWER]).frame
+        frame = _read_filled(answers)
         stored = _draw_of(frame["row"].tolist(), draws, answers)
-        given = read_answers(frame.set_index("row")[ANSWER].loc[list(stored.row)])
-        add_answers(folder, dict(zip(stored.row, given, strict=True)), force=force)
+        said = dict(zip(frame["row"], read_answers(frame[ANSWER]), strict=True))
+        add_answers(folder, {row: said[row] for row in stored.row}, force=force)
     return judge_audit(folder, recall=recall)
 
 
@@ -243,13 +258,18 @@ def read_answered(run: str | Path, answers: str | Path, *, force: bool = False) 
 
     Answers to rows that were drawn count for α too; the others never do.
     """
-    frame = read_table(answers, columns=["row", ANSWER]).frame
+    frame = _read_filled(answers)
     twice = frame["row"][frame["row"].duplicated()]
-    if len(twice) or frame["row"].dtype.kind not in "iu":
+    if len(twice) or frame["row"].dtype.kind not in "iu" or frame["row"].isna().any():
         what = f"row {twice.iloc[0]} twice" if len(twice) else "rows that are no numbers"
         raise InputError("TB117", f'"{answers}" has {what}; keep each row once, by its number.')
     given = frame.set_index("row")[ANSWER].to_dict()
     return record_answers(run, given, force=force, model_only=True)
+
+
+def _read_filled(answers: str | Path) -> Any:
+    """Row numbers and answers of a file, without the empty lines that spreadsheets add."""
+    return read_table(answers, columns=["row", ANSWER]).frame.dropna(how="all").convert_dtypes()
 
 
 def judge_audit(run: str | Path, *, recall: float | None = None) -> AuditResult:
@@ -280,6 +300,7 @@ class _Judged:
     result: Answer
     html: str
     candidates: str | None
+    probabilities: Any
     is_look: bool
 
     @classmethod
@@ -292,12 +313,15 @@ class _Judged:
         listed = relisted(folder, result, audited)
         audited = replace(audited, candidates=listed.listed)
         html = report_of(folder, audited, listed)  # may fail, and then nothing has changed
-        return cls(files, judged, audited, html, listed.text, look > len(state.looks))
+        likely = probabilities_of(folder, audited)
+        return cls(files, judged, audited, html, listed.text, likely, look > len(state.looks))
 
     def written(self, folder: Path) -> AuditResult:
         """Write all of it; the caller holds the lock."""
         if self.candidates is not None:
             write_text(folder / CANDIDATES, self.candidates, force=True)
+        if self.probabilities is not None:
+            write_table(folder / PROBABILITIES, self.probabilities, force=True)
         write_result(folder, self.result)
         write_text(folder / REPORT, self.html, force=True)
         if self.is_look:
@@ -437,6 +461,20 @@ def _recall(
     return recall_bound(at, above, below, confidence=level, doubt=spent, goal=goal)
 
 
+def plan_audit_widths(run: str | Path) -> tuple[WidthPlan, ...]:
+    """The same for intervals half and a quarter as wide as the one that the run has now."""
+    result = read_result(run)
+    low, high = best_answer(result).interval or (0.0, 0.2)
+    widths = (float(f"{(high - low) / parts:.2g}") for parts in (2, 4))
+    return tuple(plan_audit_width(run, width) for width in widths if width > 0)
+
+
+def best_answer(result: Answer) -> Any:
+    """The value that has α and its interval: the estimate, or what the audit made of it."""
+    audited = result.audit
+    return result.estimate if audited is None else audited.together or audited
+
+
 def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     """How many labels of each kind make the interval no wider than `width`."""
     folder, result = Path(run), read_result(run)
@@ -444,10 +482,8 @@ def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     if scored is not None:
         top = TopBin.at(scored.p, scored.u)
         top = _worth(top, result.estimate)
-    audited = result.audit
-    best = result.estimate if audited is None else audited.together or audited
     return plan_width(
-        best.alpha,
+        best_answer(result).alpha,
         width,
         result.data.n_u,
         probabilities=None if scored is None else scored.f_u,

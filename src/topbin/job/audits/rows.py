@@ -83,7 +83,7 @@ def draw_from_rows(
     taken: Sequence[int],
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
-    frame = _unlabeled(folder, found.data, asked.sql)
+    frame = read_unlabeled(folder, found.data, asked.sql)
     if again is not None:
         sample, top = again.sample, again.bin
     else:
@@ -179,7 +179,7 @@ def scores_of(folder: Path) -> Scored:
         return Scored(scores_p, scores_u, f_p, f_u, evidence.groups_p, evidence.groups_u)
 
 
-def _unlabeled(folder: Path, told: DataRead, sql: str | None) -> Any:
+def read_unlabeled(folder: Path, told: DataRead, sql: str | None) -> Any:
     """All unlabeled rows with their numbers."""
     if os.path.lexists(folder / ROWS):
         return read_stored(folder, ROWS)

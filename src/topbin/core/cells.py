@@ -1,0 +1,50 @@
+"""What people write in cells: yes, no, "I am not sure", and that there is no value.
+
+One list for each, so that a label, an answer of an audit, a score and a cell of a table are read
+alike, whatever file they come from.
+"""
+
+import unicodedata
+
+# No value, in a column of any kind, spelled exactly so; the last ones are errors of spreadsheets.
+NO_VALUE = (
+    "", "NA", "N/A", "NaN", "nan", "NULL", "null",
+    "#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!",
+)  # fmt: skip
+# No value where an answer is expected, in any case; elsewhere "none" is a word like others.
+NO_ANSWER = frozenset(
+    {*(word.casefold() for word in NO_VALUE), "none", "nil", "nat", "<na>", "blank"}
+)
+# No value where a number is expected: also signs and words that could be an answer elsewhere.
+NO_NUMBER = NO_ANSWER | {
+    "?", "??", "-", "--", "–", "—", ".", "..", "...", "…", "*",
+    "n.a.", "n.a", "nd", "n.d.", "k.a.", "k. a.", "unknown", "missing", "not available",
+    "not known", "unbekannt", "fehlt", "inconnu", "desconocido", "desconhecido", "sconosciuto",
+    "onbekend", "неизвестно",
+}  # fmt: skip
+# Yes and no in languages with many readers, and the truth values of their spreadsheets.
+YES_AND_NO = (
+    ("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("positive", "negative"),
+    ("pos", "neg"), ("p", "neg"),
+    ("ja", "nein"), ("j", "n"), ("wahr", "falsch"), ("ja", "nee"), ("ja", "nej"), ("ja", "nei"),
+    ("oui", "non"), ("vrai", "faux"), ("sí", "no"), ("si", "no"), ("sì", "no"),
+    ("verdadero", "falso"), ("vero", "falso"), ("sim", "não"), ("sim", "nao"),
+    ("verdadeiro", "falso"), ("da", "nu"), ("да", "нет"), ("истина", "ложь"), ("так", "ні"),
+    ("да", "не"), ("da", "ne"), ("ano", "ne"), ("tak", "nie"), ("áno", "nie"), ("igen", "nem"),
+    ("kyllä", "ei"), ("evet", "hayır"), ("evet", "hayir"), ("ναι", "όχι"), ("ya", "tidak"),
+    ("có", "không"),
+    ("はい", "いいえ"), ("是", "否"), ("是", "不是"), ("예", "아니오"), ("네", "아니요"),
+    ("نعم", "لا"), ("כן", "לא"), ("हाँ", "नहीं"),
+)  # fmt: skip
+YES = frozenset(yes for yes, _ in YES_AND_NO)
+NO = frozenset(no for _, no in YES_AND_NO)
+NOT_SURE = frozenset({"?", "unsure", "unknown", "maybe", "unclear", "u"})
+
+
+def plain_word(value: object) -> str:
+    """A cell as it is looked up: without case, outer spaces, and ways to write an accent.
+
+    >>> plain_word(" SI\\u0301 ") in YES, plain_word(True), plain_word(None) in NO_NUMBER
+    (True, 'true', True)
+    """
+    return unicodedata.normalize("NFC", str(value)).strip().casefold()
