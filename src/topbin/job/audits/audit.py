@@ -14,6 +14,7 @@ from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.options import Read, Request, Rows
 from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.evaluate.audit import (
@@ -91,6 +92,7 @@ class Audit:
     """
 
     folder: Path
+    again: Request = Request()
 
     @property
     def state(self) -> AuditState:
@@ -104,10 +106,9 @@ class Audit:
         where: str = ANYWHERE,
         stratified: bool = False,
         seed: int | None = None,
-        sql: str | None = None,
     ) -> Any:
         """Draw n rows and return them, with a column for the answer; see `draw_audit`."""
-        return _draw(self.folder, Wanted(n, where, stratified, seed, sql), None)[1]
+        return _draw(self.folder, Wanted(n, where, stratified, seed, self.again), None)[1]
 
     def record(self, answers: Mapping[int, Any], *, force: bool = False) -> int:
         """Save answers by row number; see `record_answers`."""
@@ -124,15 +125,21 @@ class Audit:
         """Train with the answers; see `topbin.job.audits.refit`."""
         from topbin.job.audits.refit import refit_audit
 
-        return refit_audit(self.folder)
+        return refit_audit(self.folder, again=self.again)
 
     def plan(self, width: float) -> WidthPlan:
         """How many labels of each kind make the interval no wider than this."""
         return plan_audit_width(self.folder, width)
 
 
-def audit(run: str | Path) -> Audit:
+def audit(
+    run: str | Path, source: Any = None, *, positives: Any = None, read: Read = Read()
+) -> Audit:
     """Open the audits of a run folder: draw rows, save answers, and estimate α from them.
+
+    `source` and `positives` name again what the run was made from, as in `topbin.fit`, and `read`
+    its query, embeddings and encoder. That is needed if the folder cannot vouch for them: see
+    TB151 in the list of codes.
 
     >>> import tempfile, pandas as pd, topbin as tb
     >>> rng = np.random.default_rng(0)
@@ -148,7 +155,8 @@ def audit(run: str | Path) -> Audit:
     True
     """
     read_result(run)
-    return Audit(Path(run))
+    named: Any = {"source" if positives is None else "unlabeled": source}
+    return Audit(Path(run), Request(rows=Rows(**named, positives=positives), read=read))
 
 
 def draw_audit(
@@ -160,7 +168,7 @@ def draw_audit(
     stratified: bool = False,
     seed: int | None = None,
     force: bool = False,
-    sql: str | None = None,
+    again: Request = Request(),
 ) -> AuditSample:
     """Write n random unlabeled rows, with an empty column for the answer; return the draw.
 
@@ -169,13 +177,13 @@ def draw_audit(
     so that audits add up. A draw that is asked for again in the same words is the same rows,
     unless no seed is given and they have been answered.
 
-    A run that was made from a query needs the query again, as `sql`: a folder may come from
-    someone else, so no query in one is ever run.
+    A run that was made from a query, or from files that the folder cannot vouch for, needs them
+    `again`: a folder may come from someone else.
     The rows are in random order and carry no score, so that whoever labels them is blind to it.
     Every draw of a run is kept, so that any of the files can come back, also when two audits of a
     run are drawn at once or one of them is killed.
     """
-    wanted = Wanted(n, where, stratified, seed, sql)
+    wanted = Wanted(n, where, stratified, seed, again)
     return _draw(Path(run), wanted, output, force=force)[0]
 
 
