@@ -121,9 +121,8 @@ def _refit(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
     from topbin.job.audits.audit import read_answered
     from topbin.job.audits.refit import refit_audit
 
-    if asked["labels"] is not None:
-        read_answered(run, asked["labels"], force=asked["force"])
-    learned = refit_audit(run, again=named_again(asked))
+    new = {} if asked["labels"] is None else read_answered(asked["labels"])
+    learned = refit_audit(run, new, force=asked["force"], again=named_again(asked))
     show.print(f"learned         {learned}", soft_wrap=True)
     return learned.to_dict()
 

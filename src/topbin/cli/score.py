@@ -21,7 +21,9 @@ from topbin.core.memory import keep_freed_memory
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option("--skip-bad", group="Engine", is_flag=True, help="Leave out files that cannot be read.")
-@request_options("embeddings", "bad_images", "image_root", "dates", "decimal", "partitions")
+@request_options(
+    "embeddings", "encoder", "bad_images", "image_root", "dates", "decimal", "partitions"
+)
 @option("--why", group="Output", is_flag=True, help="Three columns more: what moved each score.")
 @json_option
 def score(
@@ -71,7 +73,7 @@ def _score_here(
     from topbin.data.write import write_table
     from topbin.store.scorer import ColumnCoverage, read_scorer, refuse_none_left, with_scores
 
-    scorer = read_scorer(run)
+    scorer = read_scorer(run, encoder=read.encoder)
     of_images = scorer.encoder.image is not None
     batches = _images(scorer, source, read) if of_images else _rows(show, scorer, source, read)
     coverage, bad, done = ColumnCoverage(0), dict[str, str](), 0

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
+from topbin.data.encoders.kept import check_place
 from topbin.data.encoders.texts import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.formats.written import ISO, MARKS, ORDERS, TEXT
@@ -115,8 +117,7 @@ class Feature:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Feature":
         """The inverse of `to_dict`, after a trip through JSON."""
-        fields: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
-        return cls(**fields)
+        return msgspec.convert(stored, cls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +234,12 @@ class Features:
         told = {f.name: TEXT if f.is_text else given for f in self.features}
         return {name: mark for name, mark in told.items() if mark} | {**self.decimals}
 
+    def read_by(self, folder: str) -> "Features":
+        """The same with the encoder of texts in another folder."""
+        place = os.path.abspath(folder) if os.path.isdir(folder) else folder  # or a name of ours
+        features = (replace(f, encoder=place) if f.encoder else f for f in self.features)
+        return replace(self, features=tuple(features))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         features = [feature.to_dict() for feature in self.features]
@@ -246,7 +253,7 @@ class Features:
         """The inverse of `to_dict`, after a trip through JSON; TB110 if the values are damaged."""
         try:
             features = tuple(Feature.from_dict(feature) for feature in stored["features"])
-            dropped = tuple(Dropped(**column) for column in stored["dropped"])
+            dropped = msgspec.convert(stored["dropped"], tuple[Dropped, ...])
             dates = dict(stored.get("dates", {}))
             if not set(dates.values()) <= ORDERS.keys():
                 raise ValueError(f"unknown orders of dates: {dates}")
@@ -434,12 +441,13 @@ def _raw_vectors(feature: Feature, column: Column) -> NDArray[Any]:
     """The vectors of a column, or those that the encoder of the fit makes of its texts."""
     if feature.kind != "encoded":
         return column.values
+    check_place(feature.encoder)
     encoder = Encoder(feature.encoder)
     if encoder.digest != feature.digest:
         raise InputError(
             "TB143",
             f'the encoder in "{feature.encoder}" is not the one that the model was fitted with. '
-            "Put that one back, or fit again.",
+            f"Name the folder of that one with {option('encoder')}, or fit again.",
         )
     width = len(feature.mean) or feature.size
     known: Any = encoder.vectors(column.texts) if column.texts else np.zeros((0, width), np.float32)

@@ -7,34 +7,35 @@ and has the size and the SHA-256 that the run keeps; anything else the user has 
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from topbin.core.errors import NEXT, InputError, option
 from topbin.core.options import Request
-from topbin.data.find import find_files, is_address
+from topbin.data.find import TEXT, find_files, is_remote
 from topbin.data.table import FORMATS
-from topbin.store.answer import DataRead, FileSum
+from topbin.store.answer import DataRead, FileSum, NamedBy
 from topbin.store.runs import SETTINGS, damaged, read_asked
 
 MOST = 1 << 30  # bytes to sum; for more than that, a person names the files faster
 MOST_NAMES = 1_000_000  # in a folder, so that no folder makes us walk through a whole disk
-ENDINGS = (".txt", ".json", ".model", ".safetensors")  # of texts, and of what an encoder reads
+NO_ADDRESS = "topbin opens no address that only a file names"
+ENDINGS = {"encoder": (".txt", ".json", ".model", ".safetensors")}  # of what is read in a folder
 
 
 def file_sums(request: Request) -> tuple[FileSum, ...]:
     """The files of this machine that a request names; without sums if they are large."""
-    measured = []
-    for name, value in _asked(request).items():
-        for path in _local(name, value):
-            files = _measure(path)
-            told = FileSum(option=name, path=path, size=sum(files.values())) if files else None
-            measured += [(told, files)] if told is not None and told.size else []
-    if sum(told.size for told, _ in measured) > MOST:
-        return tuple(told for told, _ in measured)
-    return tuple(replace(told, sum=_sum(told.path, files)) for told, files in measured)
+    named = ((n, path) for n, value in _asked(request).items() for path in _local(n, value))
+    measured = [(name, path, _measure(path, name)) for name, path in named]
+    is_small = sum(sum(files.values()) for *_, files in measured) <= MOST
+    return tuple(
+        FileSum(option=name, path=path, size=size, sum=_sum(path, files) if is_small else None)
+        for name, path, files in measured
+        if (size := sum(files.values()))
+    )
 
 
 def read_again(folder: Path, told: DataRead, again: Request) -> Request:
@@ -54,13 +55,13 @@ def read_again(folder: Path, told: DataRead, again: Request) -> Request:
             f"trust it, give it again: {option('sql', asked.read.sql)}",
         )
     before, now = _asked(asked), _asked(again)
-    main = "source" if rows.unlabeled is None else "unlabeled"
+    main: NamedBy = "source" if rows.unlabeled is None else "unlabeled"
     now[main] = again.rows.main  # the unlabeled rows too can be named like a table
     for name, value in now.items():
         if value is not None and before[name] is None and name not in ("source", "unlabeled"):
             raise InputError("TB008", f'"{folder}" was made without {option(name)}; leave it out.')
     unsaid = {n: v for n, v in before.items() if v is not None and now[n] is None}
-    named = {**now, **_vouched(folder, unsaid, told.files)}
+    named: dict[NamedBy, Any] = {**now, **_vouched(folder, unsaid, told.files)}
     # Images are in the run folder itself; paths to others are not followed.
     read = replace(
         asked.read, sql=again.read.sql, image=None, image_root=None,
@@ -70,13 +71,11 @@ def read_again(folder: Path, told: DataRead, again: Request) -> Request:
     return replace(asked, rows=replace(rows, **own), read=read)
 
 
-def is_remote(path: str) -> bool:
-    r"""Whether a name leads to another machine.
-
-    >>> [is_remote(path) for path in ("s3://b/a.parquet", r"\\host\share\a.csv", "a.csv", "/a")]
-    [True, True, False, False]
-    """
-    return is_address(path) or path.startswith(("\\\\", "//"))
+def refuse_addresses(config: Path, request: Request, named: Container[str]) -> None:
+    """TB151 for addresses that a file of settings names, and the user does not."""
+    for name, value in _asked(request).items():
+        if name not in named and any(map(is_remote, paths_of(value))):
+            raise unnamed(config, {name: value}, NO_ADDRESS)
 
 
 def paths_of(source: Any) -> list[str]:
@@ -91,7 +90,7 @@ def paths_of(source: Any) -> list[str]:
     return [os.fspath(path) for path in several if isinstance(path, str | os.PathLike)]
 
 
-def _asked(request: Request) -> dict[str, Any]:
+def _asked(request: Request) -> dict[NamedBy, Any]:
     """What a request names, by option."""
     rows, read = request.rows, request.read
     return {
@@ -106,10 +105,11 @@ def _local(name: str, value: Any) -> Iterator[str]:
     if any(map(is_remote, names)):
         return
     for path in names:
-        yield from [path] if name == "encoder" else find_files(path, FORMATS)
+        with suppress(InputError):  # of a file that is gone, and the result must not be
+            yield from [path] if name == "encoder" else find_files(path, FORMATS)
 
 
-def _measure(path: str) -> dict[str, int]:
+def _measure(path: str, name: str) -> dict[str, int]:
     """The sizes of the regular files that a name stands for; of a folder, of those that are read.
 
     Nothing is opened. A folder with too many names counts as one without files.
@@ -122,8 +122,9 @@ def _measure(path: str) -> dict[str, int]:
         seen += len(folders) + len(names)
         if seen > MOST_NAMES:
             return {}
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [os.path.join(place, name) for name in names if name.lower().endswith(ENDINGS)]
+        folders[:] = [folder for folder in folders if not folder.startswith(".")]
+        read = (file for file in names if file.lower().endswith(ENDINGS.get(name, TEXT)))
+        found += [os.path.join(place, file) for file in read]
     return _sized(sorted(found))
 
 
@@ -139,14 +140,20 @@ def _sized(paths: Sequence[str]) -> dict[str, int]:
     return sizes
 
 
-def _sum(path: str, files: dict[str, int]) -> str:
-    """The SHA-256 of a file; of a folder, that of the names and sums of its files."""
+def _sum(path: str, files: Mapping[str, int]) -> str | None:
+    """The SHA-256 of a file; of a folder, that of the names and sums of its files.
+
+    None if one of them cannot be read.
+    """
     whole = hashlib.sha256()
     for name, size in files.items():
         if not size:
             continue  # files of the system say so, and may never end
-        with open(name, "rb") as handle:
-            one = hashlib.file_digest(handle, "sha256").hexdigest()
+        try:
+            with open(name, "rb") as handle:
+                one = hashlib.file_digest(handle, "sha256").hexdigest()
+        except OSError:
+            return None
         if name == path:
             return one
         whole.update(f"{os.path.relpath(name, path)}\0{one}\n".encode("utf-8", "surrogateescape"))
@@ -154,19 +161,19 @@ def _sum(path: str, files: dict[str, int]) -> str:
 
 
 def _vouched(
-    folder: Path, asked: dict[str, Any], kept: Sequence[FileSum]
-) -> dict[str, str | list[str]]:
+    folder: Path, asked: Mapping[NamedBy, Any], kept: Sequence[FileSum]
+) -> dict[NamedBy, str | list[str]]:
     """The files that a run was made from, by option, after all were compared with their sums."""
-    found: dict[str, list[FileSum]] = {name: [] for name in asked}
+    found: dict[NamedBy, list[FileSum]] = {name: [] for name in asked}
     for one in kept:
         found.get(one.option, []).append(one)
     for name, value in asked.items():
         names = [*paths_of(value), *(one.path for one in found[name])]
         if any(map(is_remote, names)):
-            raise _unnamed(folder, asked, "topbin opens no address because a folder names it")
+            raise unnamed(folder, asked, NO_ADDRESS)
         if not found[name] or any(one.sum is None for one in found[name]):
             why = "the folder has no sum that shows whether this is what the run was made from"
-            raise _unnamed(folder, asked, why)
+            raise unnamed(folder, asked, why)
     for one in (one for several in found.values() for one in several):
         _check_same(one)
     paths = {name: [one.path for one in several] for name, several in found.items()}
@@ -174,7 +181,8 @@ def _vouched(
     return {name: several[0] if name in single else several for name, several in paths.items()}
 
 
-def _unnamed(folder: Path, asked: dict[str, Any], why: str) -> InputError:
+def unnamed(folder: Path, asked: Mapping[NamedBy, Any], why: str) -> InputError:
+    """TB151 for what a folder, or a file of settings, names and the user does not."""
     names = ", ".join(f'"{path}"' for value in asked.values() for path in paths_of(value))
     marks = NEXT.join(option(name, paths_of(value)) for name, value in asked.items())
     return InputError(
@@ -186,19 +194,14 @@ def _unnamed(folder: Path, asked: dict[str, Any], why: str) -> InputError:
 
 def _check_same(told: FileSum) -> None:
     """Refuse a file that is not the one that the run was made from; another size is not opened."""
-    files = _measure(told.path)
+    files = _measure(told.path, told.option)
     if not files:
         raise InputError(
             "TB101",
             f'there is no file "{told.path}", which the run was made from. If it is elsewhere '
             f"now, give the same command with {option(told.option, ['NEW_PLACE'])}",
         )
-    try:
-        is_same = sum(files.values()) == told.size and _sum(told.path, files) == told.sum
-    except OSError as error:
-        message = f'"{told.path}" cannot be opened: {error.strerror}.'
-        raise InputError("TB102", message) from error
-    if not is_same:
+    if sum(files.values()) != told.size or _sum(told.path, files) != told.sum:
         raise changed([told.path])
 
 

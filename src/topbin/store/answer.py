@@ -20,6 +20,7 @@ from topbin.learn.labeling.subtypes import Subtype
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
+NamedBy = Literal["source", "positives", "unlabeled", "embeddings", "encoder"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class FileSum:
     Large files have none; then an audit asks for them by name.
     """
 
-    option: Literal["source", "positives", "unlabeled", "embeddings", "encoder"]
+    option: NamedBy
     path: str
     size: Positive
     sum: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None

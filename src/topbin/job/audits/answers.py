@@ -32,7 +32,8 @@ from topbin.store.runs import (
 
 DRAWN, ANSWERS = "audit.json", "answers.jsonl"
 WAIT = 60.0  # seconds for another audit of the same run to end
-Place = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+MOST_ROW = 2**63 - 1
+Place = Annotated[int, Meta(ge=0, le=MOST_ROW)]
 Places = Annotated[tuple[Place, ...], Meta(min_length=1)]
 
 
@@ -171,9 +172,22 @@ def record_answers(
     before is TB119, unless `force` says that the new answer is right.
     """
     folder = Path(run)
-    given = dict(zip(map(int, answers), read_answers(answers.values()), strict=True))
+    given = understood(answers)
     with lock(folder, wait=WAIT):
         return add_answers(folder, given, force=force, model_only=model_only)
+
+
+def understood(answers: Mapping[Any, Any]) -> dict[int, str]:
+    """Answers by row number, or an error if one of them, or a number, is not understood."""
+    numbers = (row for row in answers if isinstance(row, int | np.integer))
+    strange = answers.keys() - {row for row in numbers if 0 < row <= MOST_ROW}
+    if strange:
+        raise InputError(
+            "TB117",
+            f"answers are given by the number of a row, as topbin audit wrote it; got "
+            f"{strange.pop()!r:.80}.",
+        )
+    return dict(zip(map(int, answers), read_answers(answers.values()), strict=True))
 
 
 def add_answers(

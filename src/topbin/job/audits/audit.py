@@ -233,6 +233,8 @@ def read_audit(
     which differ from earlier ones are right.
     """
     folder = Path(run)
+    if recall is not None:
+        check_fraction(recall, "recall")  # before an answer is saved
     with lock(folder, wait=WAIT):
         draws = read_state(folder).draws
         if not draws:
@@ -246,18 +248,15 @@ def read_audit(
     return judge_audit(folder, recall=recall)
 
 
-def read_answered(run: str | Path, answers: str | Path, *, force: bool = False) -> int:
-    """Save the answers of a file with any unlabeled rows, such as candidates, for the model.
-
-    Answers to rows that were drawn count for α too; the others never do.
-    """
+def read_answered(answers: str | Path) -> dict[int, Any]:
+    """The answers of a file with any unlabeled rows, such as candidates, by row number."""
     frame = read_table(answers, columns=["row", ANSWER]).frame
     twice = frame["row"][frame["row"].duplicated()]
     if len(twice) or frame["row"].dtype.kind not in "iu":
         what = f"row {twice.iloc[0]} twice" if len(twice) else "rows that are no numbers"
         raise InputError("TB117", f'"{answers}" has {what}; keep each row once, by its number.')
-    given = frame.set_index("row")[ANSWER].to_dict()
-    return record_answers(run, given, force=force, model_only=True)
+    found: dict[int, Any] = frame.set_index("row")[ANSWER].to_dict()
+    return found
 
 
 def judge_audit(run: str | Path, *, recall: float | None = None) -> AuditResult:

@@ -6,8 +6,10 @@ are no random sample. The folder `refit` is a run folder of its own, so it can s
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from topbin.core.options import Request
 from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
 from topbin.evaluate.threshold import recall
-from topbin.job.audits.answers import WAIT, read_state
+from topbin.job.audits.answers import WAIT, add_answers, read_state, understood
 from topbin.job.audits.rows import check_unchanged
 from topbin.job.files import CANDIDATES, MODEL, sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared, prepare
@@ -71,12 +73,22 @@ class Refit:
         return asdict(self)
 
 
-def refit_audit(run: str | Path, *, again: Request = Request()) -> Refit:
-    """Train with every answer so far, and leave the model and its candidates in RUN/refit."""
-    folder = Path(run)
+def refit_audit(
+    run: str | Path,
+    answers: Mapping[int, Any] = MappingProxyType({}),
+    *,
+    force: bool = False,
+    again: Request = Request(),
+) -> Refit:
+    """Train with every answer so far, and leave the model and its candidates in RUN/refit.
+
+    New `answers`, by row number, are saved first, also those to rows that were not drawn: these
+    never count for α. None is saved if a row is not an unlabeled one of this run.
+    """
+    folder, new = Path(run), understood(answers)
     with lock(folder, wait=WAIT):
         result, state = read_result(folder), read_state(folder)
-        told = {row: said for row, said in {**state.known, **state.answers}.items()
+        told = {row: said for row, said in {**state.known, **state.answers, **new}.items()
                 if said in (POSITIVE, NEGATIVE)}  # fmt: skip
         if not told:
             raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
@@ -93,6 +105,7 @@ def refit_audit(run: str | Path, *, again: Request = Request()) -> Refit:
             raise InputError(
                 "TB117", f"row {foreign[0]:,} has an answer and is no unlabeled row of this run."
             )
+        add_answers(folder, new, force=force, model_only=True)
         at = np.array([place[row] for row in told])
         truth = np.array([said == POSITIVE for said in told.values()])
         scores_p, scores_u, models = _crossfit(data, before, at, truth)
