@@ -57,19 +57,20 @@ def review(
     from topbin.show.review import HOST, open_port, review_app, serve
 
     require("starlette", extra="review", caller="topbin review")  # before any row is drawn
-    show, token, taken = screen(as_json), secrets.token_urlsafe(24), open_port(port)
-    rows = open_review(run, n=n, where=where, candidates=candidates, again=named_again(named))
-    app = review_app(rows, token)
-    address, told = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
-    show.print(f"label           {told['total'] - told['done']:,} of {told['total']:,} rows at")
-    show.print(f"                {address}", soft_wrap=True)
-    show.print(f"question        {rows.question}", soft_wrap=True)
-    show.print("end             Ctrl-C; every answer is saved at once")
-    if as_json:
-        write_json({"address": address, **told})
-    elif not no_browser:
-        webbrowser.open(address)
-    serve(app, taken)
+    show, token = screen(as_json), secrets.token_urlsafe(24)
+    with open_port(port) as taken:
+        rows = open_review(run, n=n, where=where, candidates=candidates, again=named_again(named))
+        app = review_app(rows, token)
+        address, told = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
+        show.print(f"label           {told['total'] - told['done']:,} of {told['total']:,} rows at")
+        show.print(f"                {address}", soft_wrap=True)
+        show.print(f"question        {rows.question}", soft_wrap=True)
+        show.print("end             Ctrl-C; every answer is saved at once")
+        if as_json:
+            write_json({"address": address, **told})
+        elif not no_browser:
+            webbrowser.open(address)
+        serve(app, taken)
     _say_goodbye(show, rows, run)
 
 

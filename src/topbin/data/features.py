@@ -55,6 +55,7 @@ FITS: Mapping[str, tuple[Kind, ...]] = {
     "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
 AS_TEXT = ("string", "text")
+MOST_NUMBERS = 1 << 20  # that a column of a stored encoder may become
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,8 @@ class Feature:
         pairs = (self.terms, self.idf), (self.letters, self.letters_idf)
         if self.kind not in FITS or any(len(terms) != len(idf) for terms, idf in pairs):
             raise ValueError(f"column {self.name!r} has no known kind, or terms without weights")
+        if not (0 <= self.hashes <= MOST_NUMBERS and 0 <= self.size <= MOST_NUMBERS):
+            raise ValueError(f"column {self.name!r} becomes too many numbers")
 
     @property
     def is_text(self) -> bool:

@@ -21,7 +21,7 @@ from topbin.store.answer import DataRead, FileSum, NamedBy
 from topbin.store.runs import SETTINGS, damaged, read_asked
 
 MOST = 1 << 30  # bytes to sum; for more than that, a person names the files faster
-MOST_NAMES = 1_000_000  # in a folder, so that no folder makes us walk through a whole disk
+MOST_NAMES = 200_000  # in a folder, so that no folder makes us walk through a whole disk
 NO_ADDRESS = "topbin opens no address that only a file names"
 ENDINGS = {"encoder": (".txt", ".json", ".model", ".safetensors")}  # of what is read in a folder
 

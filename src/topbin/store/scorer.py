@@ -117,10 +117,10 @@ class Scorer:
         """
         refuse_scored(batch.kinds, batch.name)
         self._check_why(why)
-        X, rows, coverage, bad = self._encoded(batch, bad_images, root)
         p, reasons = np.zeros(0), {}
-        if len(rows):
-            with reading("the model of the run"):
+        with reading("the model of the run"):
+            X, rows, coverage, bad = self._encoded(batch, bad_images, root)
+            if len(rows):
                 p = self.model.predict_proba(X)[:, 1]
                 reasons = self._explain(X, batch).texts() if why else {}
         ours = {f"{REASON}{name}": texts for name, texts in reasons.items()}
