@@ -45,8 +45,9 @@ def read_again(folder: Path, told: DataRead, again: Request) -> Request:
     is not run: TB113, unless the user gives one.
     """
     asked = read_asked(folder)
-    rows = asked.rows
-    if not rows.main or (rows.label is None and not rows.positives):
+    rows, before, now = asked.rows, _asked(asked), _asked(again)
+    is_named = rows.main is not None and (rows.label is not None or rows.positives is not None)
+    if not is_named or any(value in ("", ()) for value in before.values()):
         raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
     if asked.read.sql is not None and again.read.sql is None:
         raise InputError(
@@ -54,7 +55,6 @@ def read_again(folder: Path, told: DataRead, again: Request) -> Request:
             f'"{folder}" was made from a query, and a query in a folder is never run. If you '
             f"trust it, give it again: {option('sql', asked.read.sql)}",
         )
-    before, now = _asked(asked), _asked(again)
     main: NamedBy = "source" if rows.unlabeled is None else "unlabeled"
     now[main] = again.rows.main  # the unlabeled rows too can be named like a table
     for name, value in now.items():

@@ -28,7 +28,7 @@ from topbin.job.audits.rows import ANYWHERE, TOP, Scored, read_scores
 from topbin.job.files import CANDIDATES, read_stored
 from topbin.show.pictures import LARGE, Pictures, open_pictures
 from topbin.store.answer import Answer, DataRead
-from topbin.store.runs import read_asked, read_result
+from topbin.store.runs import damaged, read_asked, read_result
 
 NO_FILES = "a frame", "an array of images"  # as settings call positives that were in memory
 AWAY = 30.0  # seconds without a sign of life after which a page no longer holds its row
@@ -215,6 +215,8 @@ def open_review(
     question = question_of(result.data, read_asked(folder).rows.positives or ())
     if candidates:
         frame = read_stored(folder, CANDIDATES)
+        if "row" not in frame or frame["row"].dtype.kind not in "iu":
+            raise damaged(folder / CANDIDATES, "it has no numbers of rows")
         drawn = {row for one in read_state(folder).draws for row in one.row}
         frame = frame[~frame["row"].isin(drawn)]
         rows = _texts(frame["row"], frame.drop(columns="row"))
