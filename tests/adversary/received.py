@@ -1,4 +1,4 @@
-"""A run folder as somebody else could send it: made of a file that the receiver has, then forged."""
+"""A run folder as somebody else could send it, made of a file that the receiver has."""
 
 import hashlib
 import json

@@ -22,6 +22,7 @@ from scipy.sparse import csr_array, hstack
 
 from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
+from topbin.core.options import SIDES
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, as_columns
 from topbin.data.encoders.kept import check_place
@@ -92,6 +93,8 @@ class Feature:
             raise ValueError(f"column {self.name!r} has no known kind, or terms without weights")
         if not (0 <= self.hashes <= MOST_NUMBERS and 0 <= self.size <= MOST_NUMBERS):
             raise ValueError(f"column {self.name!r} becomes too many numbers")
+        if self.shape and (len(self.shape) != 3 or not all(1 <= n <= SIDES[1] for n in self.shape)):
+            raise ValueError(f"column {self.name!r} has images of the shape {self.shape}")
 
     @property
     def is_text(self) -> bool:
