@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
+from topbin.core.checks import stored_as
 from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.core.options import SIDES
@@ -123,7 +123,7 @@ class Feature:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Feature":
         """The inverse of `to_dict`, after a trip through JSON."""
-        return msgspec.convert(stored, cls)
+        return stored_as(stored, cls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class Features:
         """The inverse of `to_dict`, after a trip through JSON; TB110 if the values are damaged."""
         try:
             features = tuple(Feature.from_dict(feature) for feature in stored["features"])
-            dropped = msgspec.convert(stored["dropped"], tuple[Dropped, ...])
+            dropped = tuple(stored_as(column, Dropped) for column in stored["dropped"])
             dates = dict(stored.get("dates", {}))
             if not set(dates.values()) <= ORDERS.keys():
                 raise ValueError(f"unknown orders of dates: {dates}")
