@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from topbin.cli.options import again_options, named_again
 from topbin.cli.verb import PASSED, SEED, Verb, json_option, option, screen, write_json
 
 ANSWER = "is_positive"
@@ -20,6 +21,7 @@ DRAWN = {
 
 @click.command(cls=Verb)
 @click.argument("run", type=click.Path(path_type=Path))
+@again_options
 @option("--n", group="Draw", default=100, help="Rows to draw.")
 @option(
     "--where",
@@ -41,12 +43,6 @@ DRAWN = {
     type=SEED,
     is_usual=False,
     help="Of the draw.  [default: the next one]",
-)
-@option(
-    "--sql",
-    group="Draw",
-    is_usual=False,
-    help="The query that the run was made from, if it was: a query in a folder is never run.",
 )
 @option(
     "--labels",
@@ -94,7 +90,8 @@ def audit(run: Path, as_json: bool, **asked: Any) -> None:
     Fill the column is_positive with yes or no, ? where you are unsure. Do not mix in labels from
     candidates.csv: those rows are not random, and would bias the audit. The rows of the file may
     be sorted; every file that was drawn for a run can be read back, and all answers add up.
-    Exit code 3 says that the audit contradicts the estimate.
+    Exit code 3 says that the audit contradicts the estimate. Name the SOURCE of the run again if
+    the run folder cannot vouch for it, or if it is elsewhere now.
 
     \b
       topbin audit run1 --plan
@@ -138,9 +135,8 @@ def _refit(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
     from topbin.job.audits.audit import read_answered
     from topbin.job.audits.refit import refit_audit
 
-    if asked["labels"] is not None:
-        read_answered(run, asked["labels"], force=asked["force"])
-    learned = refit_audit(run, sql=asked["sql"])
+    new = {} if asked["labels"] is None else read_answered(asked["labels"])
+    learned = refit_audit(run, new, force=asked["force"], again=named_again(asked))
     show.print(f"learned         {learned}", soft_wrap=True)
     return learned.to_dict()
 
@@ -164,8 +160,9 @@ def _draw(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
 
     path = asked["output"] or run / "audit.csv"
     where = asked["where"] if asked["recall"] is None else "recall"
-    how = {name: asked[name] for name in ("stratified", "seed", "sql", "force")}
-    drawn = draw_audit(run, asked["n"], path, where=where, **how)
+    how = {name: asked[name] for name in ("stratified", "seed", "force")}
+    again = named_again(asked)
+    drawn = draw_audit(run, asked["n"], path, where=where, again=again, **how)
     told = DRAWN.get(drawn.kind if where == "anywhere" else where, "")
     show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{told}", soft_wrap=True)
     show.print(f"next            fill in {ANSWER} (yes, no, or ? where you are unsure), then:")

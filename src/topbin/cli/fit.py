@@ -116,6 +116,7 @@ def _request(source: tuple[str, ...], config: Path | None, options: dict[str, An
     """What is asked for; what no table could fulfil is refused while nothing is written."""
     from topbin.core.options import read_request
     from topbin.job.prepare import refuse_same
+    from topbin.job.sources import refuse_addresses
 
     asked = {} if config is None else _read_config(config, has_sql=options["sql"] is not None)
     own = given(options)
@@ -124,6 +125,8 @@ def _request(source: tuple[str, ...], config: Path | None, options: dict[str, An
     if own.get("positives") and len(source) == 1 and not own.keys() & {"unlabeled", "label"}:
         own["unlabeled"] = own.pop("source")  # as in Python: fit(rest, positives=known)
     request = read_request({**asked, **own})
+    if config is not None:
+        refuse_addresses(config, request, own)
     _check_named(request.rows)
     refuse_same(request.rows)
     if request.budget.engine not in (None, *ENGINES):

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 import click
 
 from topbin.cli.verb import Command, option
-from topbin.core.options import Names, Option, options
+from topbin.core.options import Names, Option, Request, options, read_request
 from topbin.engines.engine import ENGINES
 from topbin.engines.engine import open_engine as open_by_name
 
@@ -19,6 +19,7 @@ TITLES = {
     "listing": "Output",
     "certainty": "Output",
 }
+AGAIN = "positives", "unlabeled", "embeddings", "encoder", "sql"
 NOT_HERE = ("source", "engine")  # an argument, and an option that engines add to
 
 
@@ -78,6 +79,19 @@ def given(values: Mapping[str, Any], place: str | None = None) -> dict[str, Any]
 
 def _split(values: tuple[str, ...]) -> list[str]:
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def again_options(command: Command) -> Command:
+    """What a run was made from, to be named again where its folder cannot vouch for it."""
+    about = "The query that the run was made from, if it was: a query in a folder is never run."
+    command = option("--sql", group=TITLES["read"], help=about)(command)
+    command = request_options(*(name for name in AGAIN if name != "sql"))(command)
+    return click.argument("source", nargs=-1, type=click.Path())(command)
+
+
+def named_again(values: Mapping[str, Any]) -> Request:
+    """What was named again, as a request."""
+    return read_request(given({name: values[name] for name in ("source", *AGAIN)}))
 
 
 def engine_options(

@@ -1,9 +1,11 @@
 """`topbin report`: write the page of a run again."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from topbin.cli.options import again_options, named_again
 from topbin.cli.verb import Verb, json_option, option, screen, write_json
 from topbin.core.figures import counted
 
@@ -16,13 +18,9 @@ from topbin.core.figures import counted
     type=click.IntRange(1),
     help="List so many rows in candidates.csv; nothing is fitted again.",
 )
-@option(
-    "--sql",
-    group="Rows",
-    help="The query that the run was made from, if it was: a query in a folder is never run.",
-)
+@again_options
 @json_option
-def report(run: Path, candidates: int | None, sql: str | None, as_json: bool) -> None:
+def report(run: Path, candidates: int | None, as_json: bool, **named: Any) -> None:
     """Write report.html again, with an audit that came after the run, or with more candidates.
 
     \b
@@ -34,7 +32,7 @@ def report(run: Path, candidates: int | None, sql: str | None, as_json: bool) ->
     if candidates is not None:
         from topbin.job.audits.listing import list_rows
 
-        listed = list_rows(run, candidates, sql=sql)
+        listed = list_rows(run, candidates, again=named_again(named))
         screen(as_json).print(f"wrote           {run}/candidates.csv: {counted(listed.rows)}")
     path = write_report(run)
     screen(as_json).print(f"wrote           {path}")

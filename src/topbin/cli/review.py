@@ -8,11 +8,13 @@ from typing import Any
 
 import click
 
+from topbin.cli.options import again_options, named_again
 from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
 
 
 @click.command(cls=Verb)
 @click.argument("run", type=click.Path(path_type=Path))
+@again_options
 @option("--n", group="Rows", default=100, help="Rows to draw, if no draw is open.")
 @option(
     "--where",
@@ -27,11 +29,6 @@ from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_jso
     is_flag=True,
     help="The rows of candidates.csv instead, best first: for the model, not for α.",
 )
-@option(
-    "--sql",
-    group="Rows",
-    help="The query that the run was made from, if it was: a query in a folder is never run.",
-)
 @option("--port", group="Page", default=0, type=click.IntRange(0, 65535), help="0: any free one.")
 @option("--no-browser", group="Page", is_flag=True, help="Only print the address.")
 @json_option
@@ -40,10 +37,10 @@ def review(
     n: int,
     where: str,
     candidates: bool,
-    sql: str | None,
     port: int,
     no_browser: bool,
     as_json: bool,
+    **named: Any,
 ) -> None:
     """Label rows in the browser: y, n, ? and back. Ctrl-C ends it; start it again to continue.
 
@@ -60,19 +57,20 @@ def review(
     from topbin.show.review import HOST, open_port, review_app, serve
 
     require("starlette", extra="review", caller="topbin review")  # before any row is drawn
-    show, token, taken = screen(as_json), secrets.token_urlsafe(24), open_port(port)
-    rows = open_review(run, n=n, where=where, candidates=candidates, sql=sql)
-    app = review_app(rows, token)
-    address, told = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
-    show.print(f"label           {told['total'] - told['done']:,} of {told['total']:,} rows at")
-    show.print(f"                {address}", soft_wrap=True)
-    show.print(f"question        {rows.question}", soft_wrap=True)
-    show.print("end             Ctrl-C; every answer is saved at once")
-    if as_json:
-        write_json({"address": address, **told})
-    elif not no_browser:
-        webbrowser.open(address)
-    serve(app, taken)
+    show, token = screen(as_json), secrets.token_urlsafe(24)
+    with open_port(port) as taken:
+        rows = open_review(run, n=n, where=where, candidates=candidates, again=named_again(named))
+        app = review_app(rows, token)
+        address, told = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
+        show.print(f"label           {told['total'] - told['done']:,} of {told['total']:,} rows at")
+        show.print(f"                {address}", soft_wrap=True)
+        show.print(f"question        {rows.question}", soft_wrap=True)
+        show.print("end             Ctrl-C; every answer is saved at once")
+        if as_json:
+            write_json({"address": address, **told})
+        elif not no_browser:
+            webbrowser.open(address)
+        serve(app, taken)
     _say_goodbye(show, rows, run)
 
 

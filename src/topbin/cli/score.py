@@ -28,7 +28,14 @@ from topbin.core.memory import keep_freed_memory
     help="Leave out files that cannot be read.",
 )
 @request_options(
-    "embeddings", "bad_images", "image_root", "dates", "decimal", "partitions", is_usual=False
+    "embeddings",
+    "encoder",
+    "bad_images",
+    "image_root",
+    "dates",
+    "decimal",
+    "partitions",
+    is_usual=False,
 )
 @option("--why", group="Output", is_flag=True, help="Three columns more: what moved each score.")
 @json_option
@@ -79,7 +86,7 @@ def _score_here(
     from topbin.data.write import write_table
     from topbin.store.scorer import ColumnCoverage, read_scorer, refuse_none_left, with_scores
 
-    scorer = read_scorer(run)
+    scorer = read_scorer(run, encoder=read.encoder)
     of_images = scorer.encoder.image is not None
     batches = _images(scorer, source, read) if of_images else _rows(show, scorer, source, read)
     coverage, bad, done = ColumnCoverage(0), dict[str, str](), 0

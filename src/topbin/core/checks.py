@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,22 @@ Floats = NDArray[np.float64]
 RowNumbers = NDArray[np.intp]
 Value = TypeVar("Value")
 Found = TypeVar("Found", bound=NDArray[np.floating[Any]])
+
+
+def stored_as(content: Any, kind: type[Value]) -> Value:
+    """Plain values from a file as a dataclass; ValueError for types that are wrong.
+
+    Also for fields that are missing or unknown.
+
+    >>> from topbin.core.options import Listing
+    >>> stored_as({"seed": 5}, Listing)
+    Traceback (most recent call last):
+    ValueError: unknown field 'seed'
+    """
+    found = msgspec.convert(content, kind)
+    for name in content.keys() - {each.name for each in fields(kind)}:  # type: ignore[arg-type]
+        raise ValueError(f"unknown field {name!r:.80}")
+    return found
 
 
 def check_scores(

@@ -10,11 +10,14 @@ from typing import Any
 
 OPEN, GIVEN, CLOSE = "\ue000", "\ue001", "\ue002"  # around an option in a message
 NEXT = "\ue003"  # between two options that are to be given together
+ARGUMENT = "source"  # which the command takes without a name
 NO_MARKS = dict.fromkeys(map(ord, OPEN + GIVEN + CLOSE + NEXT))
 
 
 def option(name: str, value: Any = None) -> str:
     """An option in the message of an error, perhaps with a value to give it; True: as a flag.
+
+    A list is several values.
 
     >>> error = InputError("TB008", f"leave out {option('group')}, or say {option('positive', 1)}.")
     >>> error.message, error.in_command
@@ -22,7 +25,9 @@ def option(name: str, value: Any = None) -> str:
     """
     if value is None:
         return f"{OPEN}{name}{CLOSE}"
-    words = ("True", "") if value is True else (repr(value), shlex.quote(str(value)))
+    several = value if isinstance(value, list) else [value]
+    typed = f" {_in_command(name)} ".replace("  ", " ").join(shlex.quote(str(v)) for v in several)
+    words = ("True", "") if value is True else (repr(value if several[1:] else several[0]), typed)
     return f"{OPEN}{name}{GIVEN}{GIVEN.join(map(unmarked, words))}{CLOSE}"
 
 
@@ -73,6 +78,8 @@ def _in_python(name: str, value: str = "", _: str = "") -> str:
 
 
 def _in_command(name: str, _: str = "", value: str = "") -> str:
+    if name == ARGUMENT:
+        return value
     return f"--{name.replace('_', '-')}{' ' * bool(value)}{value}"
 
 

@@ -19,10 +19,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
+from topbin.core.checks import stored_as
 from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
+from topbin.core.options import SIDES
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, Columns, as_columns
+from topbin.data.encoders.kept import check_place
 from topbin.data.encoders.texts import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.formats.written import ISO, MARKS, ORDERS, TEXT
@@ -54,6 +57,7 @@ FITS: Mapping[str, tuple[Kind, ...]] = {
     "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
 AS_TEXT = ("string", "text")
+MOST_NUMBERS = 1 << 20  # that a column of a stored encoder may become
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,10 @@ class Feature:
         is_known = self.kind in FITS and self.mark in ("", *MARKS)
         if not is_known or any(len(terms) != len(idf) for terms, idf in pairs):
             raise ValueError(f"column {self.name!r} has no known kind, or terms without weights")
+        if not (0 <= self.hashes <= MOST_NUMBERS and 0 <= self.size <= MOST_NUMBERS):
+            raise ValueError(f"column {self.name!r} becomes too many numbers")
+        if self.shape and (len(self.shape) != 3 or not all(1 <= n <= SIDES[1] for n in self.shape)):
+            raise ValueError(f"column {self.name!r} has images of the shape {self.shape}")
 
     @property
     def is_text(self) -> bool:
@@ -134,8 +142,7 @@ class Feature:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Feature":
         """The inverse of `to_dict`, after a trip through JSON."""
-        fields: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
-        return cls(**fields)
+        return stored_as(stored, cls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +263,12 @@ class Features:
         own = {f.name: f.mark for f in self.features if f.mark}
         return {name: mark for name, mark in told.items() if mark} | own | {**self.decimals}
 
+    def read_by(self, folder: str) -> "Features":
+        """The same with the encoder of texts in another folder."""
+        place = os.path.abspath(folder) if os.path.isdir(folder) else folder  # or a name of ours
+        features = (replace(f, encoder=place) if f.encoder else f for f in self.features)
+        return replace(self, features=tuple(features))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         features = [feature.to_dict() for feature in self.features]
@@ -269,7 +282,7 @@ class Features:
         """The inverse of `to_dict`, after a trip through JSON; TB110 if the values are damaged."""
         try:
             features = tuple(Feature.from_dict(feature) for feature in stored["features"])
-            dropped = tuple(Dropped(**column) for column in stored["dropped"])
+            dropped = tuple(stored_as(column, Dropped) for column in stored["dropped"])
             dates = dict(stored.get("dates", {}))
             if not set(dates.values()) <= ORDERS.keys():
                 raise ValueError(f"unknown orders of dates: {dates}")
@@ -470,12 +483,13 @@ def _raw_vectors(feature: Feature, column: Column) -> NDArray[Any]:
     """The vectors of a column, or those that the encoder of the fit makes of its texts."""
     if feature.kind != "encoded":
         return column.values
+    check_place(feature.encoder)
     encoder = Encoder(feature.encoder)
     if encoder.digest != feature.digest:
         raise InputError(
             "TB143",
             f'the encoder in "{feature.encoder}" is not the one that the model was fitted with. '
-            "Put that one back, or fit again.",
+            f"Name the folder of that one with {option('encoder')}, or fit again.",
         )
     width = len(feature.mean) or feature.size
     known: Any = encoder.vectors(column.texts) if column.texts else np.zeros((0, width), np.float32)

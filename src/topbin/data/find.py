@@ -50,6 +50,15 @@ def is_address(path: PathLike) -> bool:
     return isinstance(path, str) and "://" in path
 
 
+def is_remote(path: str) -> bool:
+    r"""Whether a name leads to another machine.
+
+    >>> [is_remote(path) for path in ("s3://b/a.parquet", r"\\host\share\a.csv", "a.csv", "/a")]
+    [True, True, False, False]
+    """
+    return is_address(path) or path.startswith(("\\\\", "//"))
+
+
 def find_files(source: PathLike, formats: Sequence[Format]) -> list[str]:
     """The files that a path or a glob pattern names.
 

@@ -48,7 +48,8 @@ from topbin.data.images.rows import Images
 from topbin.data.schema import CONTENT, nearest
 from topbin.data.table import all_shared, open_table
 from topbin.job.draw import LabeledTable, open_labeled, positives_first
-from topbin.job.prepare import PathColumn, Prepared, Taken, encoded, is_array, paths_of
+from topbin.job.prepare import PathColumn, Prepared, Taken, encoded, is_array
+from topbin.job.sources import paths_of
 from topbin.mpe.alarms import repeated_rows, shared_rows
 from topbin.store.runs import IMAGES
 

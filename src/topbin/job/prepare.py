@@ -35,6 +35,7 @@ from topbin.job.draw import (
     positives_first,
     read_whole,
 )
+from topbin.job.sources import file_sums, paths_of
 from topbin.job.together import Kept, read_kept, refuse_sample, split_copies, unsaid_groups
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 from topbin.store.answer import DataRead, ImageColumn, Sampled
@@ -262,6 +263,7 @@ class Prepared:
             together=None if kept is None else kept.sentence,
             weight=self.request.read.weight,
             sample=sample,
+            files=() if image else file_sums(self.request),
         )
 
 
@@ -514,14 +516,3 @@ def _plural(count: int, kind: str) -> str:
     if kind in ("text", "yes/no"):
         return f"{count:,} {kind}"
     return f"{count:,} categories" if kind == "category" and count > 1 else counted(count, kind)
-
-
-def paths_of(source: Any) -> list[str]:
-    """The files that a source names, as they were written; a frame names none.
-
-    >>> paths_of("days/*.csv"), paths_of(["a.csv", "b.csv"]), paths_of(None)
-    (['days/*.csv'], ['a.csv', 'b.csv'], [])
-    """
-    if isinstance(source, str | os.PathLike):
-        return [str(source)]
-    return [str(path) for path in source] if isinstance(source, Sequence) else []

@@ -93,7 +93,7 @@ def score_files(
     which are otherwise TB102. `read` has what is said of dates, decimals, partitions and the folder
     of images.
     """
-    scorer, key = _read_lean(Path(run))
+    scorer, key = _read_lean(Path(run), read.encoder)
     encoder = scorer.encoder
     if encoder.image is not None and names_images(source):
         raise InputError(
@@ -147,9 +147,9 @@ def write_part(job: Job, part: Part) -> ColumnCoverage:
     return told
 
 
-def _read_lean(run: Path) -> tuple[Scorer, str]:
+def _read_lean(run: Path, encoder: str | None) -> tuple[Scorer, str]:
     """The scorer without what scoring does not need, and a key of it."""
-    scorer = read_scorer(run)
+    scorer = read_scorer(run, encoder=encoder)
     lean = copy(scorer.model)
     for name in NOT_NEEDED:
         vars(lean).pop(name, None)

@@ -20,6 +20,7 @@ from topbin.learn.labeling.subtypes import Subtype
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
+NamedBy = Literal["source", "positives", "unlabeled", "embeddings", "encoder"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +42,24 @@ class ImageColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileSum:
+    """A file that an option of the run named, or a folder of texts, and its SHA-256.
+
+    Large files have none; then an audit asks for them by name.
+    """
+
+    option: NamedBy
+    path: str
+    size: Positive
+    sum: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DataRead:
     """The rows of a run, and how they were read.
 
     `n_n` are rows known to be negative: they count among all rows, and train nothing. `together`
-    says in words what folds keep together.
+    says in words what folds keep together. `files` are those that an audit may read again.
     """
 
     source: Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -66,6 +80,7 @@ class DataRead:
     weight: str | None = None
     sample: Sampled | None = None
     image: ImageColumn | None = None
+    files: tuple[FileSum, ...] = ()
 
 
 class Case(msgspec.Struct, frozen=True):

@@ -84,10 +84,11 @@ def _turned_inside_out(model: Any) -> InputError | None:
     return InputError("TB111", message)
 
 
-def load(folder: PathLike, *, net: Any = None) -> Any:
+def load(folder: PathLike, *, net: Any = None, encoder: str | None = None) -> Any:
     """Load a model folder; `net` is needed if it was trained with a net of your own.
 
     Of a run folder, a `Scorer` comes back: `load("run1").score(new)` does what `topbin score` does.
+    `encoder` is the folder of the encoder that reads its texts, if it is elsewhere now.
 
     Damaged or changed files are TB110, types outside the list TB111 and nothing is built, formats
     of other versions TB112.
@@ -98,7 +99,7 @@ def load(folder: PathLike, *, net: Any = None) -> Any:
     if any(os.path.exists(path / name) for name in OF_A_RUN):
         from topbin.store.scorer import read_scorer
 
-        return read_scorer(path, net=net)
+        return read_scorer(path, net=net, encoder=encoder)
     contents, about = _open(path)
     with reading(folder, about):
         attached = Attachments(

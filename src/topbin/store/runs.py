@@ -8,10 +8,12 @@ import hashlib
 import json
 import os
 import shlex
+import stat
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,7 @@ def open_run(
         path.mkdir(parents=True, exist_ok=True)
     with lock(path):
         if resume:
+            refuse_links(path)
             _check_same(path, request)
             remove_parts(path)
             cut_torn_line(path / EVENTS)
@@ -118,6 +121,7 @@ def read_result(folder: PathLike) -> Answer:
     A file that does not fit the types of an `Answer`, or not its own sum, is damaged: TB114.
     """
     path = Path(folder) / RESULT
+    refuse_links(Path(folder))
     text = read_text(Path(folder), RESULT)
     try:
         content = dict(msgspec.json.decode(text))
@@ -186,7 +190,7 @@ def read_events(path: Path) -> list[dict[str, Any]]:
 def _event(line: bytes) -> dict[str, Any] | None:
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return event if isinstance(event, dict) else None
 
@@ -253,6 +257,21 @@ def _make_room(path: Path, *, force: bool) -> None:
         remove_parts(path)
         for name in LEFT:
             remove(path / name)
+
+
+def refuse_links(folder: Path) -> None:
+    """TB114 if folders of a run hold a link, pipe or device: a run leaves files and folders only.
+
+    Through a link we would read, or remove, what belongs to somebody else.
+    """
+    for top in (STAGES, IMAGES, "model", "refit"):
+        # One by one: below a link we do not look.
+        for place, folders, names in chain([(str(folder), [top], [])], os.walk(folder / top)):
+            for path in (Path(place, name) for name in (*folders, *names)):
+                mode = os.lstat(path).st_mode if os.path.lexists(path) else stat.S_IFDIR
+                if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                    kind = "a link" if stat.S_ISLNK(mode) else "not a regular file"
+                    raise InputError("TB114", f'"{path}" is {kind}, which no run leaves.')
 
 
 def read_text(folder: Path, name: str) -> str:

@@ -19,6 +19,7 @@ from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns, with_vectors
 from topbin.data.encoders.images import fitted_encoder
 from topbin.data.features import Features
+from topbin.data.find import is_remote
 from topbin.data.images.cache import (
     ADVICE,
     LEAVE_OUT,
@@ -116,10 +117,10 @@ class Scorer:
         """
         refuse_scored(batch.kinds, batch.name)
         self._check_why(why)
-        X, rows, coverage, bad = self._encoded(batch, bad_images, root)
         p, reasons = np.zeros(0), {}
-        if len(rows):
-            with reading("the model of the run"):
+        with reading("the model of the run"):
+            X, rows, coverage, bad = self._encoded(batch, bad_images, root)
+            if len(rows):
                 p = self.model.predict_proba(X)[:, 1]
                 reasons = self._explain(X, batch).texts() if why else {}
         ours = {f"{REASON}{name}": texts for name, texts in reasons.items()}
@@ -269,18 +270,18 @@ def after_audit(model: Any, found: Answer) -> Any:
     return changed
 
 
-def read_scorer(run: Path, *, net: Any = None) -> Scorer:
-    """The scorer of a run that is complete."""
+def read_scorer(run: Path, *, net: Any = None, encoder: str | None = None) -> Scorer:
+    """The scorer of a run that is complete; `encoder` is where that of its texts is now."""
     result = read_result(run)
-    model, encoder = load(run / MODEL, net=net), load_encoder(run / MODEL)
+    model, features = load(run / MODEL, net=net), load_encoder(run / MODEL)
     with reading(run):
         model = after_audit(model, result)
-    if encoder is None:
+    if features is None:
         message = f'"{run / MODEL}" has no encoder.json, which the model of a run has.'
         raise InputError("TB110", message)
     model.features_ = None  # earlier versions saved one, and names, for a matrix encoded before
     vars(model).pop("feature_names_in_", None)
-    return Scorer(model, encoder)
+    return Scorer(model, features if encoder is None else features.read_by(encoder))
 
 
 def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
@@ -289,9 +290,10 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     Its models saw those rows: they score unlabeled ones too low, and known positives too high.
     Names are compared as they were given, from where this runs; a frame or an array has none.
     """
-    named = read_result(run).data.source
-    told = [path for path in named if has_magic(path) or os.path.exists(path)]
-    fitted = [Path(os.path.realpath(path)) for path in _globbed(told)]
+    told = read_result(run).data
+    named = [one.path for one in told.files] or told.source
+    here = [path for path in named if not is_remote(path) and os.path.exists(path)]
+    fitted = [Path(os.path.realpath(path)) for path in here]
     kept = PROBABILITIES if os.path.exists(run / PROBABILITIES) else "candidates.csv"
     for given in _globbed(source):
         path = Path(os.path.realpath(given))

@@ -19,10 +19,10 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.core.folder import read_file
 from topbin.core.optional import require
-from topbin.data.encoders.kept import Told, Vectors, checked, vectors_of
+from topbin.data.encoders.kept import Told, Vectors, check_place, checked, vectors_of
 from topbin.data.encoders.lite import LITE, lite_folder
 from topbin.data.images.cache import cores
 from topbin.data.images.decode import BadImage, decode, pillow, quiet_pillow
@@ -101,12 +101,13 @@ class ImageEncoder:
 
 def fitted_encoder(given: str, digest: str) -> ImageEncoder:
     """The encoder of a fit; TB143 if another one is there now."""
+    check_place(given)
     encoder = ImageEncoder(given)
     if encoder.digest != digest:
         raise InputError(
             "TB143",
-            f'the encoder "{given}" is not the one that the model was fitted with. Put that one '
-            "back, or fit again.",
+            f'the encoder "{given}" is not the one that the model was fitted with. Name the folder '
+            f"of that one with {option('encoder')}, or fit again.",
         )
     return encoder
 

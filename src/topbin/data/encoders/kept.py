@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topbin.core.atomic import new_file, write_errors
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
+from topbin.data.find import is_remote
 
 BLOCK = 256  # rows, encoded and kept at a time
 CACHE = "TOPBIN_CACHE"  # names the user's folder
@@ -28,6 +29,16 @@ def cache_folder(name: str) -> Path:
     """A folder of the user's cache, or of what TOPBIN_CACHE names."""
     usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get(CACHE) or Path(usual) / "topbin") / name
+
+
+def check_place(encoder: str) -> None:
+    """TB151 for the encoder of a stored model that is not on this machine."""
+    if is_remote(encoder):
+        raise InputError(
+            "TB151",
+            f'the model asks for the encoder "{encoder}", which is not on this machine. Copy it '
+            f"here, and name its folder with {option('encoder')}.",
+        )
 
 
 def vectors_of(

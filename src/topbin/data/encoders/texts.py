@@ -39,7 +39,8 @@ class Encoder:
         """SHA-256 over the names and bytes of all files that the encoder consists of."""
         whole = hashlib.sha256()
         root = Path(self.folder)
-        for path in sorted(p for p in root.rglob("*") if p.suffix in (".json", ".txt", ".model")):
+        kinds = (".json", ".txt", ".model")
+        for path in sorted(p for p in root.rglob("*") if p.suffix in kinds and p.is_file()):
             whole.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
         with open(root / WEIGHTS, "rb") as weights:
             whole.update(hashlib.file_digest(weights, "sha256").digest())
@@ -151,11 +152,11 @@ def _check_folder(folder: Path) -> None:
 
 def _json(path: Path) -> Any:
     """What a file says; None if there is none."""
+    if not path.is_file():
+        return None
     try:
         return json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError("TB143", f'"{path}" cannot be read: {error}.') from error
 
 

@@ -48,6 +48,7 @@ LOOKED_AT = 256  # files whose headers are read before any is decoded
 SIZES = (32, 64, 96, 128, 224)
 LONGEST = 200  # characters of a path in a message
 USUAL = 64  # the largest size that is chosen without being asked for
+DAMAGED = (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)  # when read
 ADVICE = f"Fix or remove it, or say {option('bad_images', 'leave-out')}."
 
 Told = Callable[[int, int], object]  # how many images are decoded, of how many
@@ -144,7 +145,7 @@ def open_stored(folder: Path) -> tuple[Images, dict[str, int]] | None:
         store = _mapped(folder, len(names), tuple(about["shape"]), "r")
         if store is None or about["form"] != FORM:
             return None
-    except (OSError, ValueError, KeyError, TypeError):
+    except DAMAGED:
         return None
     done = np.flatnonzero(store.rows["done"])
     return store.images(done), {names[i]: place for place, i in enumerate(done)}
@@ -222,7 +223,7 @@ def _shape_before(folder: Path, paths: Sequence[str], size: int | None) -> tuple
         shape = tuple(int(side) for side in about["shape"])
         sized = size is None or shape[1:] == (size, size)
         return shape if sized and about == _about(paths, shape) else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except DAMAGED:
         return None
 
 

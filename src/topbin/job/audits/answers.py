@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import Meta
 
 from topbin.core.atomic import lock, write_text
+from topbin.core.checks import stored_as
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Share
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, AuditSample, TopBin, read_answers
@@ -32,7 +33,8 @@ from topbin.store.runs import (
 
 DRAWN, ANSWERS = "audit.json", "answers.jsonl"
 WAIT = 60.0  # seconds for another audit of the same run to end
-Place = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+MOST_ROW = 2**63 - 1
+Place = Annotated[int, Meta(ge=0, le=MOST_ROW)]
 Places = Annotated[tuple[Place, ...], Meta(min_length=1)]
 
 
@@ -142,7 +144,7 @@ def read_state(run: str | Path) -> AuditState:
     is_new, drawn = False, {row for one in draws for row in one.row}
     for number, event in enumerate(read_events(folder / ANSWERS), 1):
         try:
-            line = msgspec.convert(event, Line)
+            line = stored_as(event, Line)
         except ValueError as error:
             raise InputError(
                 "TB114",
@@ -171,9 +173,22 @@ def record_answers(
     before is TB119, unless `force` says that the new answer is right.
     """
     folder = Path(run)
-    given = dict(zip(map(int, answers), read_answers(answers.values()), strict=True))
+    given = understood(answers)
     with lock(folder, wait=WAIT):
         return add_answers(folder, given, force=force, model_only=model_only)
+
+
+def understood(answers: Mapping[Any, Any]) -> dict[int, str]:
+    """Answers by row number, or an error if one of them, or a number, is not understood."""
+    numbers = (row for row in answers if isinstance(row, int | np.integer))
+    strange = answers.keys() - {row for row in numbers if 0 < row <= MOST_ROW}
+    if strange:
+        raise InputError(
+            "TB117",
+            f"answers are given by the number of a row, as topbin audit wrote it; got "
+            f"{strange.pop()!r:.80}.",
+        )
+    return dict(zip(map(int, answers), read_answers(answers.values()), strict=True))
 
 
 def add_answers(
@@ -227,8 +242,9 @@ def read_draws(folder: Path) -> list[Draw]:
     if not os.path.lexists(path):
         return []
     try:
-        return msgspec.json.decode(read_text(folder, DRAWN), type=_Drawn).draws
-    except (ValueError, RecursionError) as error:  # a coded one too
+        content = msgspec.json.decode(read_text(folder, DRAWN), type=dict[str, list[Any]])
+        return [stored_as(one, Draw) for one in content["draws"]]
+    except (ValueError, KeyError, RecursionError) as error:  # a coded one too
         raise InputError(
             "TB114",
             f'"{path}" does not say which rows were drawn: it is damaged, or of an older topbin '
@@ -238,14 +254,7 @@ def read_draws(folder: Path) -> list[Draw]:
 
 def write_draws(folder: Path, draws: Iterable[Draw]) -> None:
     """Replace the draws of a run; the caller holds the lock."""
-    write_text(folder / DRAWN, to_json(plain(_Drawn(list(draws)))), force=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """The content of audit.json."""
-
-    draws: list[Draw]
+    write_text(folder / DRAWN, to_json(plain({"draws": list(draws)})), force=True)
 
 
 def _check_drawn(folder: Path, given: Mapping[int, str], state: AuditState) -> None:

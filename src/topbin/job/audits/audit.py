@@ -14,6 +14,7 @@ from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
+from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import add_columns
 from topbin.data.table import read_table
 from topbin.data.write import write_table
@@ -92,6 +93,7 @@ class Audit:
     """
 
     folder: Path
+    again: Request = Request()
 
     @property
     def state(self) -> AuditState:
@@ -105,10 +107,9 @@ class Audit:
         where: str = ANYWHERE,
         stratified: bool = False,
         seed: int | None = None,
-        sql: str | None = None,
     ) -> Any:
         """Draw n rows and return them, with a column for the answer; see `draw_audit`."""
-        return _draw(self.folder, Wanted(n, where, stratified, seed, sql), None)[1]
+        return _draw(self.folder, Wanted(n, where, stratified, seed, self.again), None)[1]
 
     def record(self, answers: Mapping[int, Any], *, force: bool = False) -> int:
         """Save answers by row number; see `record_answers`."""
@@ -125,17 +126,23 @@ class Audit:
         """Train with the answers; see `topbin.job.audits.refit`."""
         from topbin.job.audits.refit import refit_audit
 
-        return refit_audit(self.folder)
+        return refit_audit(self.folder, again=self.again)
 
     def plan(self, width: float) -> WidthPlan:
         """How many labels of each kind make the interval no wider than this."""
         return plan_audit_width(self.folder, width)
 
 
-def audit(run: Result | str | Path) -> Audit:
+def audit(
+    run: Result | str | Path, source: Any = None, *, positives: Any = None, read: Read = Read()
+) -> Audit:
     """Open the audits of a run: draw rows, save answers, and estimate α from them.
 
     `run` is a run folder, or a result that was saved to one.
+
+    `source` and `positives` name again what the run was made from, as in `topbin.fit`, and `read`
+    its query, embeddings and encoder. That is needed if the folder cannot vouch for them: see
+    TB151 in the list of codes.
 
     >>> import tempfile, pandas as pd, topbin as tb
     >>> rng = np.random.default_rng(0)
@@ -161,7 +168,8 @@ def audit(run: Result | str | Path) -> Audit:
         got = type(folder).__name__
         raise InputError("TB006", f"an audit needs a run folder or a saved result; got {got}.")
     read_result(folder)
-    return Audit(Path(folder))
+    named: Any = {"source" if positives is None else "unlabeled": source}
+    return Audit(Path(folder), Request(rows=Rows(**named, positives=positives), read=read))
 
 
 def draw_audit(
@@ -173,7 +181,7 @@ def draw_audit(
     stratified: bool = False,
     seed: int | None = None,
     force: bool = False,
-    sql: str | None = None,
+    again: Request = Request(),
 ) -> AuditSample:
     """Write n random unlabeled rows, with an empty column for the answer; return the draw.
 
@@ -182,13 +190,13 @@ def draw_audit(
     so that audits add up. A draw that is asked for again in the same words is the same rows,
     unless no seed is given and they have been answered.
 
-    A run that was made from a query needs the query again, as `sql`: a folder may come from
-    someone else, so no query in one is ever run.
+    A run that was made from a query, or from files that the folder cannot vouch for, needs them
+    `again`: a folder may come from someone else.
     The rows are in random order and carry no score, so that whoever labels them is blind to it.
     Every draw of a run is kept, so that any of the files can come back, also when two audits of a
     run are drawn at once or one of them is killed.
     """
-    wanted = Wanted(n, where, stratified, seed, sql)
+    wanted = Wanted(n, where, stratified, seed, again)
     return _draw(Path(run), wanted, output, force=force)[0]
 
 
@@ -240,6 +248,8 @@ def read_audit(
     answers which differ from earlier ones are right. A file that is refused changes nothing.
     """
     folder = Path(run)
+    if recall is not None:
+        check_fraction(recall, "recall")  # before an answer is saved
     with lock(folder, wait=WAIT):
         draws = read_state(folder).draws
         if not draws:
@@ -253,18 +263,15 @@ def read_audit(
     return judge_audit(folder, recall=recall)
 
 
-def read_answered(run: str | Path, answers: str | Path, *, force: bool = False) -> int:
-    """Save the answers of a file with any unlabeled rows, such as candidates, for the model.
-
-    Answers to rows that were drawn count for α too; the others never do.
-    """
+def read_answered(answers: str | Path) -> dict[int, Any]:
+    """The answers of a file with any unlabeled rows, such as candidates, by row number."""
     frame = _read_filled(answers)
     twice = frame["row"][frame["row"].duplicated()]
     if len(twice) or frame["row"].dtype.kind not in "iu" or frame["row"].isna().any():
         what = f"row {twice.iloc[0]} twice" if len(twice) else "rows that are no numbers"
         raise InputError("TB117", f'"{answers}" has {what}; keep each row once, by its number.')
-    given = frame.set_index("row")[ANSWER].to_dict()
-    return record_answers(run, given, force=force, model_only=True)
+    found: dict[int, Any] = frame.set_index("row")[ANSWER].to_dict()
+    return found
 
 
 def _read_filled(answers: str | Path) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from topbin.core.atomic import lock
 from topbin.core.checks import check_count
 from topbin.core.errors import InputError
+from topbin.core.options import Request
 from topbin.data.batch import add_columns
 from topbin.data.write import write_table
 from topbin.evaluate.candidates import list_precision
@@ -25,8 +26,8 @@ from topbin.store.scorer import after_audit
 REASONS = re.compile(r"reason_\d_*")  # the columns that say why a row is listed
 
 
-def list_rows(run: str | Path, n: int, *, sql: str | None = None) -> Candidates:
-    """Write candidates.csv again with the n best unlabeled rows; `sql` as in `draw_audit`.
+def list_rows(run: str | Path, n: int, *, again: Request = Request()) -> Candidates:
+    """Write candidates.csv again with the n best unlabeled rows; `again` as in `draw_audit`.
 
     Rows that are new in the list have no reasons: the models that held them out are not kept.
     """
@@ -39,15 +40,15 @@ def list_rows(run: str | Path, n: int, *, sql: str | None = None) -> Candidates:
                 "the run was fitted on a sample, and only its best rows were kept. To list others, "
                 "score the files: topbin score RUN FILES -o scored.parquet",
             )
-        frame, listed = _listed(folder, found, n, sql)
+        frame, listed = _listed(folder, found, n, again)
         write_table(folder / CANDIDATES, frame, force=True)
         listed = replace(listed, sum=sum_of(folder / CANDIDATES))
         write_result(folder, replace(found, candidates=listed))
     return listed
 
 
-def _listed(folder: Path, found: Answer, n: int, sql: str | None) -> tuple[Any, Candidates]:
-    rows, before = read_unlabeled(folder, found.data, sql), read_stored(folder, CANDIDATES)
+def _listed(folder: Path, found: Answer, n: int, again: Request) -> tuple[Any, Candidates]:
+    rows, before = read_unlabeled(folder, found.data, again), read_stored(folder, CANDIDATES)
     model = load(folder / MODEL)
     with reading(folder):
         model = after_audit(model, found)

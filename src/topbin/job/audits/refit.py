@@ -6,8 +6,10 @@ are no random sample. The folder `refit` is a run folder of its own, so it can s
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,14 +19,16 @@ from topbin.core.atomic import lock
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
+from topbin.core.options import Request
 from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
 from topbin.evaluate.threshold import recall
-from topbin.job.audits.answers import WAIT, read_state
-from topbin.job.audits.rows import check_unchanged, named_files
+from topbin.job.audits.answers import WAIT, add_answers, read_state, understood
+from topbin.job.audits.rows import check_unchanged
 from topbin.job.files import CANDIDATES, MODEL, sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared, prepare
 from topbin.job.result import in_front
+from topbin.job.sources import read_again
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.classifiers.elkan_noto import fit_weighted
 from topbin.learn.classifiers.fitting import TrainingTable
@@ -69,16 +73,26 @@ class Refit:
         return asdict(self)
 
 
-def refit_audit(run: str | Path, *, sql: str | None = None) -> Refit:
-    """Train with every answer so far, and leave the model and its candidates in RUN/refit."""
-    folder = Path(run)
+def refit_audit(
+    run: str | Path,
+    answers: Mapping[int, Any] = MappingProxyType({}),
+    *,
+    force: bool = False,
+    again: Request = Request(),
+) -> Refit:
+    """Train with every answer so far, and leave the model and its candidates in RUN/refit.
+
+    New `answers`, by row number, are saved first, also those to rows that were not drawn: these
+    never count for α. None is saved if a row is not an unlabeled one of this run.
+    """
+    folder, new = Path(run), understood(answers)
     with lock(folder, wait=WAIT):
         result, state = read_result(folder), read_state(folder)
-        told = {row: said for row, said in {**state.known, **state.answers}.items()
+        told = {row: said for row, said in {**state.known, **state.answers, **new}.items()
                 if said in (POSITIVE, NEGATIVE)}  # fmt: skip
         if not told:
             raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
-        data = _read_again(folder, result, sql)
+        data = _read_again(folder, result, again)
         model = load(folder / MODEL)
         with reading(folder / MODEL):
             before = model.probability_map_(model.evidence_.scores[1])
@@ -91,6 +105,7 @@ def refit_audit(run: str | Path, *, sql: str | None = None) -> Refit:
             raise InputError(
                 "TB117", f"row {foreign[0]:,} has an answer and is no unlabeled row of this run."
             )
+        add_answers(folder, new, force=force, model_only=True)
         at = np.array([place[row] for row in told])
         truth = np.array([said == POSITIVE for said in told.values()])
         scores_p, scores_u, models = _crossfit(data, before, at, truth)
@@ -123,7 +138,7 @@ def _estimate_now(model: Any, result: Answer) -> AlphaEstimate:
     return found
 
 
-def _read_again(folder: Path, result: Answer, sql: str | None) -> Prepared:
+def _read_again(folder: Path, result: Answer, again: Request) -> Prepared:
     """The table of the run, if it is all in memory and as it was."""
     if result.data.sample is not None:
         raise InputError(
@@ -137,14 +152,13 @@ def _read_again(folder: Path, result: Answer, sql: str | None) -> Prepared:
             "the run was fitted on images, and their nets do not learn from answers. Move the "
             "images that are positive to the known ones, and fit again.",
         )
-    request = named_files(folder, sql)
-    if os.path.lexists(folder / ROWS) and not any(map(os.path.exists, result.data.source)):
+    if os.path.lexists(folder / ROWS) and not result.data.files and again.rows.main is None:
         raise InputError(
             "TB117",
             "the run was fitted on a frame, so no file has its known positives to train with. Fit "
             "the frame again with the answers in its label column.",
         )
-    data = prepare(request)
+    data = prepare(read_again(folder, result.data, again))
     check_unchanged(data.hash, result.data)
     return data
 

@@ -17,17 +17,18 @@ from typing import Any
 from topbin.core.atomic import lock
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
+from topbin.core.options import Request
 from topbin.data.formats.text_files import FILE, TEXT
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.evaluate.audits.live import live_estimate
 from topbin.job.audits.answers import ANSWERS, WAIT, AuditState, read_state, write_answers
-from topbin.job.audits.audit import audit, judge_audit
+from topbin.job.audits.audit import Audit, judge_audit
 from topbin.job.audits.pooled import pooled
 from topbin.job.audits.rows import ANYWHERE, TOP, Scored, read_scores
 from topbin.job.files import CANDIDATES, read_stored
 from topbin.show.pictures import LARGE, Pictures, open_pictures
 from topbin.store.answer import Answer, DataRead
-from topbin.store.runs import read_asked, read_result
+from topbin.store.runs import damaged, read_asked, read_result
 
 NO_FILES = "a frame", "an array of images"  # as settings call positives that were in memory
 AWAY = 30.0  # seconds without a sign of life after which a page no longer holds its row
@@ -201,7 +202,7 @@ def open_review(
     where: str = ANYWHERE,
     stratified: bool = False,
     candidates: bool = False,
-    sql: str | None = None,
+    again: Request = Request(),
 ) -> Review:
     """Open the last draw of this kind that has rows without an answer, or draw n rows.
 
@@ -214,19 +215,21 @@ def open_review(
     question = question_of(result.data, read_asked(folder).rows.positives or ())
     if candidates:
         frame = read_stored(folder, CANDIDATES)
+        if "row" not in frame or frame["row"].dtype.kind not in "iu":
+            raise damaged(folder / CANDIDATES, "it has no numbers of rows")
         drawn = {row for one in read_state(folder).draws for row in one.row}
         frame = frame[~frame["row"].isin(drawn)]
         rows = _texts(frame["row"], frame.drop(columns="row"))
         return Review(folder, None, rows, result, pictures=pictures, question=question)
-    audits = audit(folder)
+    audits = Audit(folder, again)
     state = audits.state
     alike = [one for one in state.draws if one.where == where]
     begun = next((one for one in reversed(alike) if state.open_rows(one)), None)
     if begun is None:
-        frame = audits.draw(n, where=where, stratified=stratified, sql=sql)
+        frame = audits.draw(n, where=where, stratified=stratified)
     else:
         is_stratified = where == ANYWHERE and len(begun.sizes) > 1 and not begun.expected
-        how: Any = {"where": where, "stratified": is_stratified, "seed": begun.seed, "sql": sql}
+        how: Any = {"where": where, "stratified": is_stratified, "seed": begun.seed}
         frame = audits.draw(len(begun.row), **how)
     # Around the columns of the table, a draw has the number, the answer and a note.
     rows = _texts(frame["row"], frame.iloc[:, 2:-1])

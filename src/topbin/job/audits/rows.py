@@ -20,9 +20,10 @@ from topbin.job.audits.answers import AuditState, Draw
 from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
 from topbin.job.files import MODEL, numbered, read_stored, unlabeled_rows
 from topbin.job.prepare import prepare
+from topbin.job.sources import changed, read_again
 from topbin.store.answer import Answer, DataRead
 from topbin.store.models import load, reading
-from topbin.store.runs import ROWS, SETTINGS, damaged, read_asked
+from topbin.store.runs import ROWS, damaged
 
 ANYWHERE, TOP, RECALL = WHERE = ("anywhere", "top", "recall")
 
@@ -35,7 +36,7 @@ class Wanted:
     where: str = ANYWHERE
     stratified: bool = False
     seed: int | None = None
-    sql: str | None = None
+    again: Request = Request()  # what the user names again, to be read
 
     def settled(self, state: AuditState) -> "Wanted":
         """The same with a seed: that of an equal draw without answers, or the next one."""
@@ -83,7 +84,7 @@ def draw_from_rows(
     taken: Sequence[int],
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
-    frame = read_unlabeled(folder, found.data, asked.sql)
+    frame = read_unlabeled(folder, found.data, asked.again)
     if again is not None:
         sample, top = again.sample, again.bin
     else:
@@ -150,7 +151,7 @@ def draw_from_files(
         )
     seed = asked.seed or 0
     sample = draw(told.n_u - len(taken), asked.n, seed=seed)
-    request, rows, engine = named_files(folder, asked.sql), drawn_from.rows, Local()
+    request, rows, engine = read_again(folder, told, asked.again), drawn_from.rows, Local()
     named = request.rows
     table = open_labeled(named, request.read)
     counted = count_labels(engine, table, named.positive, named.negative)
@@ -179,40 +180,24 @@ def scores_of(folder: Path) -> Scored:
         return Scored(scores_p, scores_u, f_p, f_u, evidence.groups_p, evidence.groups_u)
 
 
-def read_unlabeled(folder: Path, told: DataRead, sql: str | None) -> Any:
+def read_unlabeled(folder: Path, told: DataRead, again: Request) -> Any:
     """All unlabeled rows with their numbers."""
     if os.path.lexists(folder / ROWS):
+        if again.rows.main is not None:
+            raise InputError(
+                "TB008",
+                f'"{folder}" keeps its rows, so no source is read again. To read answers, name '
+                f"their file with {option('labels')}.",
+            )
         return read_stored(folder, ROWS)
-    data = prepare(named_files(folder, sql))
+    if told.image is not None:
+        raise damaged(folder / ROWS, "the rows of a run on images are not there")
+    data = prepare(read_again(folder, told, again))
     check_unchanged(data.hash, told)
     return unlabeled_rows(data)
-
-
-def named_files(folder: Path, sql: str | None) -> Request:
-    """What a run was asked, if it names the files that the run was made from.
-
-    A query in it is not run: TB113, unless the user gives one.
-    """
-    request = read_asked(folder)
-    rows = request.rows
-    if rows.main is None or (rows.label is None and rows.positives is None):
-        raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
-    if request.read.sql is not None and sql is None:
-        raise InputError(
-            "TB113",
-            f'"{folder}" was made from a query, and a query in a folder is never run. If you '
-            f"trust it, give it again: {option('sql', request.read.sql)}",
-        )
-    # Images are in the run folder itself; paths to others are not followed.
-    read = replace(request.read, sql=sql, image=None, image_root=None)
-    return replace(request, read=read)
 
 
 def check_unchanged(found: str, told: DataRead) -> None:
     """Refuse rows that are not those of the run."""
     if found != told.hash:
-        raise InputError(
-            "TB117",
-            f"{', '.join(told.source)} has changed since the run, so its rows cannot be drawn. "
-            "Run topbin fit again.",
-        )
+        raise changed(told.source)

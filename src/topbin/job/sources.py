@@ -1,0 +1,214 @@
+"""The files that a run was made from: their sums, and whether they may be read again.
+
+A run folder may come from somebody else. So what it names is opened only if it is on this machine
+and has the size and the SHA-256 that the run keeps; anything else the user has to name again.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from topbin.core.errors import NEXT, InputError, option
+from topbin.core.options import Request
+from topbin.data.find import TEXT, find_files, is_remote
+from topbin.data.table import FORMATS
+from topbin.store.answer import DataRead, FileSum, NamedBy
+from topbin.store.runs import SETTINGS, damaged, read_asked
+
+MOST = 1 << 30  # bytes to sum; for more than that, a person names the files faster
+MOST_NAMES = 200_000  # in a folder, so that no folder makes us walk through a whole disk
+NO_ADDRESS = "topbin opens no address that only a file names"
+ENDINGS = {"encoder": (".txt", ".json", ".model", ".safetensors")}  # of what is read in a folder
+
+
+def file_sums(request: Request) -> tuple[FileSum, ...]:
+    """The files of this machine that a request names; without sums if they are large."""
+    named = ((n, path) for n, value in _asked(request).items() for path in _local(n, value))
+    measured = [(name, path, _measure(path, name)) for name, path in named]
+    is_small = sum(sum(files.values()) for *_, files in measured) <= MOST
+    return tuple(
+        FileSum(option=name, path=path, size=size, sum=_sum(path, files) if is_small else None)
+        for name, path, files in measured
+        if (size := sum(files.values()))
+    )
+
+
+def read_again(folder: Path, told: DataRead, again: Request) -> Request:
+    """What a run was asked, with files that may be opened: named `again`, or as they were.
+
+    TB151 if the folder names something that it cannot vouch for, TB117 if it has changed. A query
+    is not run: TB113, unless the user gives one.
+    """
+    asked = read_asked(folder)
+    rows, before, now = asked.rows, _asked(asked), _asked(again)
+    is_named = rows.main is not None and (rows.label is not None or rows.positives is not None)
+    if not is_named or any(value in ("", ()) for value in before.values()):
+        raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
+    if asked.read.sql is not None and again.read.sql is None:
+        raise InputError(
+            "TB113",
+            f'"{folder}" was made from a query, and a query in a folder is never run. If you '
+            f"trust it, give it again: {option('sql', asked.read.sql)}",
+        )
+    main: NamedBy = "source" if rows.unlabeled is None else "unlabeled"
+    now[main] = again.rows.main  # the unlabeled rows too can be named like a table
+    for name, value in now.items():
+        if value is not None and before[name] is None and name not in ("source", "unlabeled"):
+            raise InputError("TB008", f'"{folder}" was made without {option(name)}; leave it out.')
+    unsaid = {n: v for n, v in before.items() if v is not None and now[n] is None}
+    named: dict[NamedBy, Any] = {**now, **_vouched(folder, unsaid, told.files)}
+    # Images are in the run folder itself; paths to others are not followed.
+    read = replace(
+        asked.read, sql=again.read.sql, image=None, image_root=None,
+        embeddings=named["embeddings"], encoder=named["encoder"],
+    )  # fmt: skip
+    own = {name: named[name] for name in ("source", "positives", "unlabeled") if before[name]}
+    return replace(asked, rows=replace(rows, **own), read=read)
+
+
+def refuse_addresses(config: Path, request: Request, named: Container[str]) -> None:
+    """TB151 for addresses that a file of settings names, and the user does not."""
+    for name, value in _asked(request).items():
+        if name not in named and any(map(is_remote, paths_of(value))):
+            raise unnamed(config, {name: value}, NO_ADDRESS)
+
+
+def paths_of(source: Any) -> list[str]:
+    """The files that a source names, as they were written; a frame names none.
+
+    >>> paths_of("days/*.csv"), paths_of(["a.csv", "b.csv"]), paths_of(None), paths_of([[0.5]])
+    (['days/*.csv'], ['a.csv', 'b.csv'], [], [])
+    """
+    if isinstance(source, str | os.PathLike):
+        return [os.fspath(source)]
+    several = source if isinstance(source, list | tuple) else ()
+    return [os.fspath(path) for path in several if isinstance(path, str | os.PathLike)]
+
+
+def _asked(request: Request) -> dict[NamedBy, Any]:
+    """What a request names, by option."""
+    rows, read = request.rows, request.read
+    return {
+        "source": rows.source, "positives": rows.positives, "unlabeled": rows.unlabeled,
+        "embeddings": read.embeddings, "encoder": read.encoder,
+    }  # fmt: skip
+
+
+def _local(name: str, value: Any) -> Iterator[str]:
+    """The files and folders that these names stand for; none if one of them is elsewhere."""
+    names = paths_of(value)
+    if any(map(is_remote, names)):
+        return
+    for path in names:
+        with suppress(InputError):  # of a file that is gone, and the result must not be
+            yield from [path] if name == "encoder" else find_files(path, FORMATS)
+
+
+def _measure(path: str, name: str) -> dict[str, int]:
+    """The sizes of the regular files that a name stands for; of a folder, of those that are read.
+
+    Nothing is opened. A folder with too many names counts as one without files.
+    """
+    if not os.path.isdir(path):
+        return _sized([path])
+    found: list[str] = []
+    seen = 0
+    for place, folders, names in os.walk(path):
+        seen += len(folders) + len(names)
+        if seen > MOST_NAMES:
+            return {}
+        folders[:] = [folder for folder in folders if not folder.startswith(".")]
+        read = (file for file in names if file.lower().endswith(ENDINGS.get(name, TEXT)))
+        found += [os.path.join(place, file) for file in read]
+    return _sized(sorted(found))
+
+
+def _sized(paths: Sequence[str]) -> dict[str, int]:
+    sizes = {}
+    for path in paths:
+        try:
+            about = os.stat(path)
+        except (OSError, ValueError):
+            continue
+        if stat.S_ISREG(about.st_mode):
+            sizes[path] = about.st_size
+    return sizes
+
+
+def _sum(path: str, files: Mapping[str, int]) -> str | None:
+    """The SHA-256 of a file; of a folder, that of the names and sums of its files.
+
+    None if one of them cannot be read.
+    """
+    whole = hashlib.sha256()
+    for name, size in files.items():
+        if not size:
+            continue  # files of the system say so, and may never end
+        try:
+            with open(name, "rb") as handle:
+                one = hashlib.file_digest(handle, "sha256").hexdigest()
+        except OSError:
+            return None
+        if name == path:
+            return one
+        whole.update(f"{os.path.relpath(name, path)}\0{one}\n".encode("utf-8", "surrogateescape"))
+    return whole.hexdigest()
+
+
+def _vouched(
+    folder: Path, asked: Mapping[NamedBy, Any], kept: Sequence[FileSum]
+) -> dict[NamedBy, str | list[str]]:
+    """The files that a run was made from, by option, after all were compared with their sums."""
+    found: dict[NamedBy, list[FileSum]] = {name: [] for name in asked}
+    for one in kept:
+        found.get(one.option, []).append(one)
+    for name, value in asked.items():
+        names = [*paths_of(value), *(one.path for one in found[name])]
+        if any(map(is_remote, names)):
+            raise unnamed(folder, asked, NO_ADDRESS)
+        if not found[name] or any(one.sum is None for one in found[name]):
+            why = "the folder has no sum that shows whether this is what the run was made from"
+            raise unnamed(folder, asked, why)
+    for one in (one for several in found.values() for one in several):
+        _check_same(one)
+    paths = {name: [one.path for one in several] for name, several in found.items()}
+    single = ("embeddings", "encoder")
+    return {name: several[0] if name in single else several for name, several in paths.items()}
+
+
+def unnamed(folder: Path, asked: Mapping[NamedBy, Any], why: str) -> InputError:
+    """TB151 for what a folder, or a file of settings, names and the user does not."""
+    names = ", ".join(f'"{path}"' for value in asked.values() for path in paths_of(value))
+    marks = NEXT.join(option(name, paths_of(value)) for name, value in asked.items())
+    return InputError(
+        "TB151",
+        f'"{folder}" asks to read {names}; {why}. If you trust it, give the same command with '
+        f"{marks}",
+    )
+
+
+def _check_same(told: FileSum) -> None:
+    """Refuse a file that is not the one that the run was made from; another size is not opened."""
+    files = _measure(told.path, told.option)
+    if not files:
+        raise InputError(
+            "TB101",
+            f'there is no file "{told.path}", which the run was made from. If it is elsewhere '
+            f"now, give the same command with {option(told.option, ['NEW_PLACE'])}",
+        )
+    if sum(files.values()) != told.size or _sum(told.path, files) != told.sum:
+        raise changed([told.path])
+
+
+def changed(names: Sequence[str]) -> InputError:
+    """TB117 for files that are not as they were."""
+    return InputError(
+        "TB117",
+        f"{', '.join(names)} has changed since the run, so its rows cannot be drawn. "
+        "Run topbin fit again.",
+    )
