@@ -19,7 +19,7 @@ from scipy.stats import mannwhitneyu
 from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.estimate import Share
+from topbin.core.estimate import IF_ALIKE, Share
 from topbin.evaluate.audits.draw import AuditSample, Rows, draw, draw_stratified, draw_weighted
 from topbin.evaluate.audits.limits import (
     ENOUGH_POWER,
@@ -318,7 +318,7 @@ class _Asked:
         verdict, finding, follows = self._verdict(kind, value, (low, high), both, chance)
         ends = f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval[0] < interval[1] else ""
         most = self.alpha_hat.leading_bound if isinstance(self.alpha_hat, AlphaEstimate) else None
-        said = f"{value:.3f}" if most is None else f"at most {most:.3f}"
+        said = f"{value:.3f}" if most is None else f"at most {most:.3f} {IF_ALIKE}"
         sentence = (
             f"The audit {verdict_words(*verdict)}: {words}, so α is {finding} ({100 * level:g} % "
             f"confidence), and the estimate says {said}{ends}. {follows}"

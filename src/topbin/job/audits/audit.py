@@ -61,6 +61,7 @@ from topbin.job.audits.rows import (
 )
 from topbin.job.files import CANDIDATES, MODEL, REPORT, relisted, report_of
 from topbin.job.result import in_front, unused
+from topbin.job.verdict import in_groups, verdict_of
 from topbin.store.answer import Answer
 from topbin.store.models import load
 from topbin.store.runs import RESULT, read_result, write_result
@@ -288,7 +289,11 @@ class _Judged:
         result, state = read_result(folder), read_state(folder)
         judged, look = judged_state(folder, result, state, recall)
         judged = replace(judged, gamma=_reconciled(folder, judged))
-        audited = replace(result, audit=judged)
+        scored = read_scores(folder, result)
+        scores = None if scored is None else (scored.p, scored.u, scored.f_u)
+        both = {"remedy": result.remedy, "audit": judged}
+        verdict = verdict_of(result.estimate, result.data.n_u, scores, **both)
+        audited = replace(result, audit=judged, verdict=verdict)
         listed = relisted(folder, result, audited)
         audited = replace(audited, candidates=listed.listed)
         html = report_of(folder, audited, listed)  # may fail, and then nothing has changed
@@ -345,7 +350,7 @@ def judged_state(
             "within": within,
         }
         if where == TOP and drawn.top is not None:
-            found.append(judge_top(_worth(drawn.top, estimate), said, estimate, **more))
+            found.append(judge_top(in_groups(drawn.top, estimate), said, estimate, **more))
         elif where == RECALL:
             found.append(replace(judge(sample, said, estimate, **more), kind=RECALL))
         else:
@@ -366,14 +371,6 @@ def judged_state(
     alone = any(one.excludes == "interval" for one in found)
     both = update(estimate, first.alpha, first.interval, first.confidence, alone=alone)
     return replace(first, others=tuple(found[1:]), recall=bound, together=both), look
-
-
-def _worth(top: TopBin, estimate: AlphaEstimate) -> TopBin:
-    """The bin with rows that count as the independent rows that they are worth."""
-    if estimate.worth is None:
-        return top
-    worth_p, worth_u = estimate.worth
-    return replace(top, worth_p=worth_p / estimate.n_p, worth_u=worth_u / estimate.n_u)
 
 
 def _labels(scored: Scored, drawn: Pooled) -> str:
@@ -443,7 +440,7 @@ def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     scored, top = read_scores(folder, result), None
     if scored is not None:
         top = TopBin.at(scored.p, scored.u)
-        top = _worth(top, result.estimate)
+        top = in_groups(top, result.estimate)
     audited = result.audit
     best = result.estimate if audited is None else audited.together or audited
     return plan_width(
