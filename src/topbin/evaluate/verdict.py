@@ -4,10 +4,12 @@ The rules, all of them:
 
 1. A leak, rows that belong together, biased labels, or scores that cannot be right (`WRONG`):
    audit first, or fit again as the remedy says.
-2. A reason why α can only be too high (`HIGH`): quote only the bound.
-3. An interval no wider than 0.05, or than half of α: quote it.
-4. A wider one whose low end is far below its high end: quote only the bound, if it says anything.
-5. Any other: audit first.
+2. An α so low that nearly all positives would be labeled already: audit first, because labels that
+   follow a rule, such as "all severe cases", look the same.
+3. A reason why α can only be too high (`HIGH`): quote only the bound.
+4. An interval no wider than 0.05, or than half of α: quote it.
+5. A wider one whose low end is far below its high end: quote only the bound, if it says anything.
+6. Any other: audit first.
 
 After a random audit only the interval counts, because its answers need none of the assumptions.
 """
@@ -30,6 +32,7 @@ Say = Literal["quote it", "quote only the bound", "audit first"]
 Where = Literal["anywhere", "top"]
 NARROW, RELATIVE = 0.05, 0.5  # widths of intervals: in all, and as a part of α
 FAR = 4  # times the low end: then only the high end says something
+NEARLY_ALL = 0.9  # of the positives; labels are hardly ever so complete
 USEFUL = 0.5  # a bound above it says too little to be quoted
 BLIND = 100  # rows to audit where scores mislead
 SIZES = (30, 60, 100, 150, 200, 300, 400)  # of audits that are suggested
@@ -119,8 +122,8 @@ def decide(
     if audit is not None and audit.together is not None:
         estimate = audit.together.estimate(estimate)
     is_random = audit is not None and audit.kind != "top"
-    say, reason = _judged(estimate, () if is_random else estimate.alarms)
-    wrong = None if is_random else _first(estimate.alarms, WRONG)
+    wrong = None if is_random else _wrong(estimate)
+    say, reason = ("audit first", wrong) if wrong else _judged(estimate, is_random)
     kinds: tuple[Where, ...] = ("anywhere",) if wrong else ("anywhere", "top")
     if widths is None:
         gains: tuple[Gain, ...] = ()
@@ -149,15 +152,26 @@ def _first(alarms: Sequence[Alarm], reasons: dict[str, str]) -> Alarm | None:
     return min(found, key=lambda alarm: list(reasons).index(alarm.code), default=None)
 
 
-def _judged(estimate: AlphaEstimate, alarms: Sequence[Alarm]) -> tuple[Say, str]:
+def _wrong(estimate: AlphaEstimate) -> str | None:
+    """Why α cannot be taken at its word, if there is a reason."""
+    if (alarm := _first(estimate.alarms, WRONG)) is not None:
+        column = "" if alarm.column is None else f' ("{alarm.column}")'
+        return f"{WRONG[alarm.code]}{column}"
+    hidden = (estimate.interval or (estimate.alpha,))[-1] * estimate.n_u
+    if estimate.n_p < NEARLY_ALL * (estimate.n_p + hidden):
+        return None
+    return (
+        f"it says that {100 * estimate.n_p / (estimate.n_p + hidden):.0f} % or more of all "
+        "positives are labeled already; labels that follow a rule look the same"
+    )
+
+
+def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
     most, ends = estimate.upper_bound, estimate.interval
-    if wrong := _first(alarms, WRONG):
-        column = "" if wrong.column is None else f' ("{wrong.column}")'
-        return "audit first", f"{WRONG[wrong.code]}{column}"
     if ends is None:
         return "audit first", "there is no interval"
     of = f"the interval {figure(ends[0])} to {figure(ends[1])}"
-    if high := _first(alarms, HIGH):
+    if not is_random and (high := _first(estimate.alarms, HIGH)):
         return _bound(most, HIGH[high.code])
     if is_narrow(ends, estimate.alpha):
         return "quote it", f"{of} is narrow enough, and there is no alarm against it"
@@ -176,7 +190,7 @@ def _bound(most: float | None, reason: str) -> tuple[Say, str]:
 def _gains(
     estimate: AlphaEstimate, widths: AuditWidths, kinds: Sequence[Where]
 ) -> tuple[Gain, ...]:
-    """For each kind the smallest audit after which the interval is narrow enough, or the largest."""
+    """For each kind the smallest audit that makes the interval narrow enough, or the largest."""
     found = []
     for where in kinds:
         width_of, rows = widths.of(where)
@@ -204,7 +218,7 @@ def _after(estimate: AlphaEstimate, width_of: Callable[[int], float], n: int) ->
     return update(estimate, alpha, ends, estimate.confidence or CONFIDENCE).interval
 
 
-def _bought(estimate: AlphaEstimate, gains: Sequence[Gain], wrong: Alarm | None) -> str:
+def _bought(estimate: AlphaEstimate, gains: Sequence[Gain], wrong: str | None) -> str:
     """What each audit buys, in words."""
     if wrong is not None:
         half = (gains[0].interval[1] - gains[0].interval[0]) / 2

@@ -1,4 +1,4 @@
-"""Columns that leak the label, also softly: α without them; and α by group, if rows belong together.
+"""Columns that leak the label, also softly, and α without them; α by group, if rows belong to one.
 
 A column that was filled in because of the label separates known positives from hidden ones, so α̂
 is too low. Columns are screened without training: each in turn is held at its median, and the
@@ -53,7 +53,10 @@ def find_remedy(
     leaks = _named(data.alarms, "leak")
     if leaks:
         found = _refitted(data, leaks, shared)
-        return None if found is None else _dropped(leaks, found)
+        # If α stays near 0, others leak too, or no column does.
+        if found is None or (found.interval or (0.0, found.alpha))[1] < NOTHING:
+            return None
+        return _dropped(leaks, found)
     suspect = _suspect(data, chains)
     if suspect is None or (found := _refitted(data, (suspect,), shared)) is None:
         return None

@@ -7,6 +7,7 @@ All alarms read the tails only at the geometric ranks, so thinned tails raise th
 
 from collections.abc import Iterator, Sequence
 from math import sqrt
+from shlex import quote
 
 import numpy as np
 from scipy.stats import norm
@@ -236,13 +237,14 @@ def group_column(column: str) -> tuple[Alarm, ...]:
 def soft_leak(column: str, without: AlphaEstimate) -> Alarm:
     """A column without which α is higher than the interval with it allows."""
     message = (
-        f'without "{column}" α is {figure(without.alpha)}, above the interval with it. If "{column}" '
-        f'was filled in because of the label, leave it out: --drop {column} (drop=["{column}"]).'
+        f'without "{column}" α is {figure(without.alpha)}, above the interval with it. If that '
+        f"column was filled in because of the label, leave it out: --drop {quote(column)} "
+        f'(drop=["{column}"]).'
     )
     if without.has_no_signal:
         message = (
             f'only "{column}" separates positives from unlabeled rows. If it was filled in because '
-            f'of the label, leave it out: --drop {column} (drop=["{column}"]).'
+            f'of the label, leave it out: --drop {quote(column)} (drop=["{column}"]).'
         )
     return Alarm("leak", message, "down", column)
 

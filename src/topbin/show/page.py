@@ -176,14 +176,15 @@ def lead(found: Answer) -> str:
 
 
 def headline(estimate: AlphaEstimate) -> str:
-    """The answer in one sentence, and in a second one a doubt without which it must not stand.
+    """The answer in one sentence, after a doubt without which it must not stand.
 
     >>> ends = {"interval": (0.2, 0.3), "confidence": 0.95}
     >>> print(headline(AlphaEstimate(alpha=0.25, n_u=400, n_p=100, method="bbe", **ends)))
     About 25 % of the 400 unlabeled rows are positive (95 % interval 20 % to 30 %): 80 to 120 rows.
     """
-    doubt = "" if estimate.doubt is None else f" But {estimate.doubt}."
-    return f"{_share(estimate)}{doubt}"
+    if estimate.doubt is None:
+        return _share(estimate)
+    return f"{sentence(estimate.doubt)}. By the scores alone: {_share(estimate)}"
 
 
 def _share(estimate: AlphaEstimate) -> str:

@@ -186,9 +186,9 @@ class Answer:
     """What a run found. It holds no times, so that a resumed run leaves the same bytes.
 
     `verdict` says what to do with it, and `remedy` what α is without what seems to be wrong.
-    `random_labels` is the test of whether the labeled positives are like the others. `first` is the quick estimate that came first, `methods` how others read the same scores, and
+    `first` is the quick estimate that came first, `methods` how others read the same scores, and
     `sensitivity` what follows at the ends of the interval. `stopped` says why the run ended early,
-    if it did.
+    if it did, and `random_labels` whether the labeled positives look like the others.
     """
 
     verdict: Verdict | None = None

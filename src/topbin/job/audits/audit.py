@@ -13,7 +13,6 @@ from topbin.core.atomic import lock, refuse_existing, write_text
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.evaluate.audit import (

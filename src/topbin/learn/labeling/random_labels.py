@@ -53,7 +53,7 @@ def random_labels_test(X: Any, is_p: Mask, scores: Floats, *, seed: int = 0) -> 
 
 
 def _drawn(X: Any, is_p: Mask, seed: int) -> RowNumbers:
-    """At most so many rows of each side, in an order of their content: that of the rows is chance."""
+    """At most so many rows of each side, in an order that depends on their content alone."""
     order, rng = order_of(X, is_p, None, None), np.random.default_rng(seed)
     sides = order[is_p[order]], order[~is_p[order]]
     return np.concatenate([side[np.sort(rng.permutation(side.size)[:ROWS])] for side in sides])
