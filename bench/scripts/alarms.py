@@ -122,7 +122,7 @@ def about_leaks() -> str:
         f"{int(counted.is_named.sum())} of these are named "
         f"({100 * counted.is_named.mean():.0f} %). Without them the mean error of α falls from "
         f"{(counted.alpha - counted.truth).abs().mean():.3f} to {error:.3f}. {len(wrong)} of those "
-        f"that are not named say \"quote it\". On {len(clean)} fits without a leak a column is "
+        f'that are not named say "quote it". On {len(clean)} fits without a leak a column is '
         f"named in {int((clean.named != '').sum())}, and labels are called biased in "
         f"{int(clean.biased.astype(str).eq('True').sum())}.\n\n"
         + table(["strength", "leaks", "move α", "of these named", "mean move", "named"], by)
@@ -156,7 +156,7 @@ if __name__ == "__main__":
     elif sys.argv[1:] == ["run", "labels"]:
         from subtypes import SETS
 
-        cases = [(n, seed, k) for n in SETS for seed in SEEDS for k in ("biased", "random")]
+        cases = [(n, seed, k) for seed in SEEDS for n in SETS for k in ("biased", "random")]
         run(LABELS, cases, ("set", "seed", "labels"), labels_of)
     else:
         told = __doc__.split("\n\n", 2)[2]

@@ -72,8 +72,10 @@ def kinds(often: float, rarely: float) -> Callable:
         kind = rng.integers(0, 8, 3_000)
         X = rng.normal(0, 2.2, (8, 10))[kind] + rng.normal(size=(3_000, 10))
         is_positive = kind < 3
-        return _frame(X), is_positive, is_positive & (
-            rng.random(kind.size) < np.where(kind == 0, often, rarely)
+        return (
+            _frame(X),
+            is_positive,
+            is_positive & (rng.random(kind.size) < np.where(kind == 0, often, rarely)),
         )
 
     return make
@@ -249,13 +251,24 @@ def page() -> str:
         + __doc__.split("\n\n", 1)[1].split("\n\n", 1)[1]
         + f"\nPreset fast, seed 0; {now.cpu.sum():.0f} CPU seconds, {before.cpu.sum():.0f} before. "
         f"Misled: {now.misled.sum()} of {len(now)} screens, {before.misled.sum()} before. "
-        f"{len(quoted)} screens say \"quote it\", and {int(quoted.misled.sum())} of their intervals "
+        f'{len(quoted)} screens say "quote it", and {int(quoted.misled.sum())} of their intervals '
         "miss the truth.\n\n"
         + table(
-            ["table", "rows", "known", "truth", "before", "", "answer", "interval", "verdict",
-             "remedy", ""],
+            [
+                "table",
+                "rows",
+                "known",
+                "truth",
+                "before",
+                "",
+                "answer",
+                "interval",
+                "verdict",
+                "remedy",
+                "",
+            ],
             shown,
-        )  # fmt: skip
+        )
     )
 
 

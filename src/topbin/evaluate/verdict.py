@@ -123,7 +123,7 @@ def decide(
         estimate = audit.together.estimate(estimate)
     is_random = audit is not None and audit.kind != "top"
     wrong = None if is_random else _wrong(estimate)
-    say, reason = ("audit first", wrong) if wrong else _judged(estimate, is_random)
+    judged: tuple[Say, str] = ("audit first", wrong) if wrong else _judged(estimate, is_random)
     kinds: tuple[Where, ...] = ("anywhere",) if wrong else ("anywhere", "top")
     if widths is None:
         gains: tuple[Gain, ...] = ()
@@ -134,7 +134,7 @@ def decide(
     command, buys = (gains[0].command, _bought(estimate, gains, wrong)) if gains else ("", "")
     if remedy is not None and wrong is not None:
         command, buys = remedy, gained
-    return Verdict(say=say, reason=reason, command=command, buys=buys, gains=gains)
+    return Verdict(say=judged[0], reason=judged[1], command=command, buys=buys, gains=gains)
 
 
 def is_narrow(interval: Interval, alpha: float) -> bool:

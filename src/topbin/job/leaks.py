@@ -170,9 +170,8 @@ def _alpha(chains: Sequence[Chain], X: Sequence[Any], labeled: Mask) -> float:
 def _important(data: Prepared, chains: Sequence[Chain]) -> list[str]:
     """The columns that the models read most; all of them if the models do not say which."""
     names = [f.name for f in data.encoder.features if f.kind not in LINEAR]
-    weights = [getattr(chain.models[0], "feature_importances_", None) for chain in chains]
-    if any(weight is None for weight in weights):
+    if not hasattr(chains[0].models[0], "feature_importances_"):
         return names[:SCREENED]
-    total = np.sum(weights, axis=0)
+    total = np.sum([chain.models[0].feature_importances_ for chain in chains], axis=0)
     said = {name: float(total[matrix_columns(data.encoder, [name])].sum()) for name in names}
     return sorted(names, key=lambda name: -said[name])[:SCREENED]

@@ -353,9 +353,9 @@ class Result:
 def summarize(found: Answer, read: Sequence[str] = (), run: str = RUN) -> str:
     """An answer as text; `read` are lines about how the data was read, `run` is its folder."""
     estimate, listed = found.estimate, found.candidates
-    lines = [] if found.verdict is None else found.verdict.lines(run)
+    lines = [f"stopped early   {found.stopped}; best so far:"] if found.stopped else []
+    lines += [] if found.verdict is None else found.verdict.lines(run)
     lines += audit_lines(found)
-    lines += [f"stopped early   {found.stopped}; best so far:"] if found.stopped else []
     lines += [] if found.remedy is None else [f"remedy          {found.remedy.sentence}"]
     lines.append(estimate.summary(n_u=found.data.n_u, negatives=found.data.n_n))
     lines += [f"agreement       {found.agreement}", *read]

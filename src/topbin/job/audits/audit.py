@@ -290,8 +290,8 @@ class _Judged:
         judged = replace(judged, gamma=_reconciled(folder, judged))
         scored = read_scores(folder, result)
         scores = None if scored is None else (scored.p, scored.u, scored.f_u)
-        both = {"remedy": result.remedy, "audit": judged}
-        verdict = verdict_of(result.estimate, result.data.n_u, scores, **both)
+        n_u, remedy = result.data.n_u, result.remedy
+        verdict = verdict_of(result.estimate, n_u, scores, remedy=remedy, audit=judged)
         audited = replace(result, audit=judged, verdict=verdict)
         listed = relisted(folder, result, audited)
         audited = replace(audited, candidates=listed.listed)

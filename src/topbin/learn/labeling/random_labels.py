@@ -62,7 +62,7 @@ def _drawn(X: Any, is_p: Mask, seed: int) -> RowNumbers:
 def _nearest(rows: Floats, positives: Floats, members: RowNumbers) -> RowNumbers:
     """The cluster with the nearest mean."""
     means = [positives[members == k].mean(axis=0) for k in range(members.max() + 1)]
-    return np.argmin([((rows - mean) ** 2).sum(axis=1) for mean in means], axis=0)
+    return np.asarray(np.argmin([((rows - mean) ** 2).sum(axis=1) for mean in means], axis=0))
 
 
 def _likely(scores: Floats, labeled: Mask) -> Mask:
