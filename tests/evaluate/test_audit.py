@@ -79,7 +79,7 @@ def test_a_right_estimate_agrees_when_there_are_rows_enough():
 def test_few_rows_decide_nothing_and_say_how_many_would():
     result = judge(draw(9000, 10), answers(2, 8), 0.2)
     assert result.verdict == "undecided"
-    assert result.sentence.startswith("The audit is too small to judge the estimate: 2 of 10")
+    assert result.sentence.startswith("The audit does not contradict the estimate: 2 of 10")
     needed = int(result.sentence.split("audits; ")[1].split()[0])
     assert judge(draw(9000, needed), answers(needed // 5, needed - needed // 5), 0.2).verdict == (
         "agrees"
@@ -90,6 +90,11 @@ def test_a_larger_error_needs_fewer_rows():
     assert judge(draw(9000, 40), answers(8, 32), 0.2, error=0.3).verdict == "agrees"
     # From .2 no error of .3 leads down, so only the way up counts.
     assert judge(draw(9000, 40), answers(8, 32), 0.2, error=0.3).power == power(40, 0.2, 0.3)
+
+
+def test_the_error_that_must_show_is_relative():
+    errors = [judge(draw(9000, 50), answers(5, 45), a).error for a in (0.01, 0.1, 0.2, 0.6)]
+    assert errors == [0.02, 0.05, 0.1, 0.1]
 
 
 def test_an_estimate_without_room_for_an_error_cannot_be_judged():

@@ -80,15 +80,16 @@ def test_probabilities_average_to_alpha(result):
 def test_the_summary_answers_in_order(result):
     text = result.summary()
     order = [
-        "α = ",
-        "π = ",
-        "interval",
-        "bound",
-        "bias",
-        "alarm",
-        "agreement",
-        "candidates",
-        "audit",
+        "verdict  ",
+        "next step  ",
+        "\nα = ",
+        "\nπ = ",
+        "interval  ",
+        "bound  ",
+        "\nbias",
+        "\nalarm",
+        "\nagreement",
+        "\ncandidates",
     ]
     places = [text.index(part) for part in order]
     assert places == sorted(places)

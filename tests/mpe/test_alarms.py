@@ -63,7 +63,7 @@ def test_a_rising_ratio_inside_the_bin():
     tails = Tails.from_scores(scores_p, np.r_[hidden, rng.normal(0, 1, 2000)])
     est = AlphaEstimate(alpha=0.6, n_p=3000, n_u=3000, method="bbe", cut=0.0)
     (alarm,) = (a for a in find_alarms(est, tails) if a.code == "no-flat-top")
-    assert alarm.bias == "up"
+    assert alarm.bias == "either"  # impure, or mainly clear cases are labeled
 
 
 def test_a_rising_ratio_is_a_rare_false_alarm_in_a_pure_bin():

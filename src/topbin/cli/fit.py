@@ -99,7 +99,7 @@ def fit(
     from topbin.store.runs import SCHEMA, read_result
 
     found = read_result(output)
-    show.print(summarize(found))
+    show.print(summarize(found, run=str(output)))
     if found.stopped:
         show.print(f"to go on        {_way_on(found.stopped)}")
     said = "wrote           " if is_new else "left as it was  "

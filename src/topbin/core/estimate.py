@@ -15,12 +15,22 @@ Interval = tuple[Share, Share]
 Bias = Literal["up", "down", "either"]
 DIRECTION: dict[Bias, str] = {"up": "too high", "down": "too low", "either": "off either way"}
 INTERVAL_ASSUMES = "if the classes overlap as in the data sets that the prior was learned from"
+IF_ALIKE = "if the labeled positives are like the others"
+# Alarms without which no headline stands, in words that follow it.
+DOUBTS = {
+    "leak": "a column seems to leak the label, so the share is likely higher",
+    "group-column": "rows seem to belong together, so the share is likely higher",
+    "near-copies": "rows seem to belong together, so the share is likely higher",
+    "biased-labels": "the labels do not look random, so the share is likely higher",
+}
 BOUND_ASSUMES = "one-sided; if rows are independent and positives are labeled at random"
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
     """A reason to doubt an estimate: a code, a sentence, and which way the estimate would err.
+
+    `column` is the column that it is about, if it is about one.
 
     >>> print(Alarm("ties", "40% of the scores share 3 values.", "up"))
     ties: 40% of the scores share 3 values. (estimate may be too high)
@@ -29,6 +39,7 @@ class Alarm:
     code: str
     message: str
     bias: Bias
+    column: str | None = None
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message} (estimate may be {DIRECTION[self.bias]})"
@@ -185,7 +196,17 @@ class AlphaEstimate:
         """Whether positives and unlabeled rows have the same scores, so that any α fits them."""
         return any(alarm.code == "indistinguishable" for alarm in self.alarms)
 
+    @property
+    def doubt(self) -> str | None:
+        """What a headline must say beside α, if there is an alarm of that kind."""
+        codes = [alarm.code for alarm in self.alarms]
+        return next((words for code, words in DOUBTS.items() if code in codes), None)
+
     def _headline(self) -> str:
+        doubt = "" if self.doubt is None else f"; but {self.doubt}"
+        return f"{self._share_of_unlabeled()}{doubt}"
+
+    def _share_of_unlabeled(self) -> str:
         of = f"of the {self.n_u:,} unlabeled are positive"
         if self.worth_p >= RANGE_ONLY:
             if (most := self.leading_bound) is not None:
@@ -193,7 +214,8 @@ class AlphaEstimate:
                 point = f"the point of {self.method}, {figure(self.alpha)}, is above it"
                 if self.has_no_signal:
                     point = "no signal: these scores do not separate positives from unlabeled rows"
-                return f"α ≤ {figure(most)} {of} (at most {rows}), by the bound; {point}"
+                bound = f"α ≤ {figure(most)} {of} (at most {rows}) {IF_ALIKE}, by the bound"
+                return f"{bound}; {point}"
             rows = counted(self.alpha * self.n_u)
             return f"α = {figure(self.alpha)} {of} (about {rows}), by {self.method}"
         if self.interval is None:

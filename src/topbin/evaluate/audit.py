@@ -20,7 +20,7 @@ from topbin.core import AlphaEstimate, InputError
 from topbin.core.cells import NO, NO_ANSWER, NOT_SURE, YES, plain_word
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.estimate import Share
+from topbin.core.estimate import IF_ALIKE, Share
 from topbin.evaluate.audits.draw import AuditSample, Rows, draw, draw_stratified, draw_weighted
 from topbin.evaluate.audits.limits import (
     ENOUGH_POWER,
@@ -71,7 +71,7 @@ POSITIVE, NEGATIVE, UNSURE, BLANK = "positive", "negative", "unsure", "blank"
 VERDICTS = {
     "agrees": "agrees with the estimate",
     "contradicts": "contradicts the estimate",
-    "undecided": "is too small to judge the estimate",
+    "undecided": "does not contradict the estimate",
 }
 BIASED_LABELS = "The positives that get labeled are probably not like those that stay unlabeled."
 IMPURE_TOP = "The top scores probably contain negatives too: the model does not separate them."
@@ -91,6 +91,7 @@ ASSUMES = {
     "recall": NEEDS_RANDOM,
     "top": "if labeled positives are like the others; no pure top bin is needed",
 }
+RELATIVE_ERROR, LEAST_ERROR, LARGEST_ERROR = 0.5, 0.02, 0.1  # that an audit must notice
 FEW = 5  # positives; fewer say nothing about how they differ from the labeled ones
 UNLIKELY = 0.01
 MEANING = {
@@ -171,7 +172,7 @@ def judge(
     answers: Any,
     alpha_hat: AlphaEstimate | float,
     *,
-    error: float = 0.1,
+    error: float | None = None,
     confidence: float = CONFIDENCE,
     probabilities: Any = None,
     look: int | None = None,
@@ -179,7 +180,9 @@ def judge(
 ) -> AuditResult:
     """Compare α̂ with what people saw in the drawn rows; `answers` are in the order of the draw.
 
-    `probabilities` of all unlabeled rows make the interval narrower: the answers then need to show
+    The verdict "agrees" needs an interval no wider than `error`, or rows enough to notice such an
+    error: by default half of α̂, but at least 0.02 and at most 0.1. `probabilities` of all
+    unlabeled rows make the interval narrower: the answers then need to show
     only where these are wrong. Whatever they are, the interval stays valid. If you look at the
     result more than once, count the looks: all of them together then hold at `confidence`, so
     that the interval may be cut to what earlier ones showed (`within`).
@@ -208,7 +211,7 @@ def judge_top(
     answers: Any,
     alpha_hat: AlphaEstimate | float,
     *,
-    error: float = 0.1,
+    error: float | None = None,
     confidence: float = CONFIDENCE,
     look: int | None = None,
     within: Interval = (0.0, 1.0),
@@ -267,11 +270,19 @@ class _Asked:
     """The estimate to be judged, and how strictly."""
 
     alpha_hat: AlphaEstimate | float
-    error: float
+    given_error: float | None
     confidence: float
     look: int | None
     within: Interval
     upper: float = 0.5  # how much of the doubt the upper end of the interval gets
+
+    @property
+    def error(self) -> float:
+        """The error that must show: the one that was given, or a part of α̂."""
+        if self.given_error is not None:
+            return check_fraction(self.given_error, "error")
+        value = read_alpha(self.alpha_hat, self.confidence)[0]
+        return round(min(LARGEST_ERROR, max(LEAST_ERROR, RELATIVE_ERROR * value)), 3)
 
     def _power(self, answered: int) -> float:
         """The least chance that so many answers reject the claim if it is off either way."""
@@ -308,7 +319,6 @@ class _Asked:
     ) -> AuditResult:
         """The verdict on the estimate, from limits of α at any doubt."""
         level, error = check_fraction(self.confidence, "confidence"), self.error
-        check_fraction(error, "error")
         value, interval, _ = read_alpha(self.alpha_hat, level)
         doubt = 1 - level if self.look is None else doubt_of_look(1 - level, self.look)
         low, high = _cut(limits(doubt), self.within)
@@ -318,7 +328,7 @@ class _Asked:
         verdict, finding, follows = self._verdict(kind, value, (low, high), both, chance)
         ends = f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval[0] < interval[1] else ""
         most = self.alpha_hat.leading_bound if isinstance(self.alpha_hat, AlphaEstimate) else None
-        said = f"{value:.3f}" if most is None else f"at most {most:.3f}"
+        said = f"{value:.3f}" if most is None else f"at most {most:.3f} {IF_ALIKE}"
         sentence = (
             f"The audit {verdict_words(*verdict)}: {words}, so α is {finding} ({100 * level:g} % "
             f"confidence), and the estimate says {said}{ends}. {follows}"

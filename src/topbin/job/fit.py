@@ -28,7 +28,8 @@ from topbin.engines.engine import Engine, open_engine
 from topbin.engines.local import Local
 from topbin.evaluate.sensitivity import asked_sensitivity
 from topbin.job.choice import Choice, choose_model
-from topbin.job.labeling import classifier_for, labeling_of
+from topbin.job.labeling import classifier_for, labeling_of, tested_labels
+from topbin.job.leaks import find_remedy
 from topbin.job.prepare import Prepared, prepare
 from topbin.job.progress import Event, Forecast, shown, work_of
 from topbin.job.result import Result
@@ -211,7 +212,10 @@ def fit_prepared(
         result,
         labeling=labeling_of(result, two.careful, y),
         gamma=asked_sensitivity(result, data.request.labeling),
+        remedy=find_remedy(data, first.estimate_, result.chains, shared),
     )
+    if result.remedy is None and not result.stopped:  # a leak makes labels look biased too
+        result = replace(result, random_labels=tested_labels(data, first))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
 

@@ -4,14 +4,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm
 from topbin.core.options import Labeling
+from topbin.data.images.rows import Images
 from topbin.job.prepare import Prepared
 from topbin.learn.classifiers import SAREMClassifier, SubtypesClassifier, TEDnClassifier
 from topbin.learn.classifiers import subtypes as find_subtypes
 from topbin.learn.classifiers.labeling import matrix_columns
+from topbin.learn.labeling.random_labels import random_labels_test
+from topbin.learn.labeling.scar import ScarTest
 from topbin.learn.labeling.subtypes import Subtypes
 from topbin.store.answer import LabelingFound, plain
 
@@ -76,6 +80,21 @@ def labeling_of(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
         return find_subtypes(result.data.X, y, **how)
     except InputError as error:
         return Unread(error.message)
+
+
+def tested_labels(data: Prepared, first: Any) -> ScarTest | None:
+    """Whether labels look random, by the scores of the quick classifier; None: not tested.
+
+    Rows in groups, images, and labels that need not be random are not tested.
+    """
+    asked = data.request.labeling
+    is_together = data.kept is not None and data.kept.together is not None
+    if is_together or isinstance(data.X, Images) or asked.subtypes or asked.labeled_by:
+        return None
+    rows = np.flatnonzero(~data.labels.is_negative)
+    is_p, scores = data.labels.is_positive[rows], np.empty(rows.size)
+    scores[is_p], scores[~is_p] = first.evidence_.scores
+    return random_labels_test(data.X[rows], is_p, scores, seed=data.request.certainty.seed)
 
 
 def labeling_found(labeling: Any) -> LabelingFound | None:

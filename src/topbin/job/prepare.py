@@ -220,17 +220,23 @@ class Prepared:
         return ", ".join([*read, *([f"{dropped:,} left out"] if dropped else [])])
 
     def with_alarms(
-        self, estimate: AlphaEstimate, others: Sequence[AlphaEstimate] = ()
+        self,
+        estimate: AlphaEstimate,
+        others: Sequence[AlphaEstimate] = (),
+        more: tuple[Alarm, ...] = (),
     ) -> AlphaEstimate:
-        """An estimate with alarms of the rows and of other methods; of a sample, with a note."""
+        """An estimate with alarms of the rows and of other methods; of a sample, with a note.
+
+        `more` are alarms that came up after the models were trained.
+        """
         notes = estimate.notes
         if self.rest is not None and estimate.n_u == self.labels.n_u:
             notes = (*notes, self.rest.note(is_counted=False))
-        alarms = estimate.alarms
-        if any(alarm.bias == "down" for alarm in self.alarms):
+        alarms, own = estimate.alarms, (*self.alarms, *more)
+        if any(alarm.bias == "down" for alarm in own):
             # The scores cannot be taken at their word, so they do not say which way α is off.
             alarms = tuple(replace(alarm, bias="either") for alarm in alarms)
-        alarms = (*alarms, *self.alarms, *methods_disagree(estimate, others))
+        alarms = (*alarms, *own, *methods_disagree(estimate, others))
         return replace(estimate, alarms=alarms, notes=notes)
 
     @cached_property
@@ -419,18 +425,26 @@ def _notice(
     found = find_in_columns((columns[name] for name in names), is_p, is_u)
     keys = row_keys(X)
     twins = equal_keys(keys[is_p], keys[is_u], [X])
-    leaks = (Alarm("leak", LEAK.format(f.column), "down") for f in found if f.code == "leak")
-    told = (finding for finding in found if finding.code not in DROPPED_ANYWAY)
+    told = [finding for finding in found if finding.code not in DROPPED_ANYWAY]
     repeated = twins.repeated
     if repeated and kept is not None and kept.together is not None:
         one = kept.without_copies(keys)
         keys_p, keys_u = keys[one[is_p[one]]], keys[one[is_u[one]]]
         repeated = equal_keys(keys_p, keys_u, [X[one]]).repeated
-    alarms = (*leaks, *shared_rows(twins), *repeated_rows(repeated))
+    alarms = (*shared_rows(twins), *repeated_rows(repeated))
     if kept is not None and kept.group is not None:
-        return (*told, *overlap(twins)), (*alarms, *split_copies(X, labels, kept))
+        alarms = (*_leaks(told), *alarms, *split_copies(X, labels, kept))
+        return (*told, *overlap(twins)), alarms
     groups, unsaid = unsaid_groups(columns, X, labels, others)
-    return (*told, *overlap(twins), *groups), (*alarms, *unsaid)
+    # A column that names what rows belong to is to be given, not left out.
+    named = {alarm.column for alarm in unsaid}
+    told = [finding for finding in told if finding.code != "leak" or finding.column not in named]
+    return (*told, *overlap(twins), *groups), (*_leaks(told), *alarms, *unsaid)
+
+
+def _leaks(found: Sequence[Finding]) -> tuple[Alarm, ...]:
+    leaks = (str(finding.column) for finding in found if finding.code == "leak")
+    return tuple(Alarm("leak", LEAK.format(column), "down", column) for column in leaks)
 
 
 def _check_label(rows: Rows) -> None:

@@ -24,13 +24,17 @@ from topbin.evaluate.audits.together import WITH_SCORES
 from topbin.evaluate.candidates import ListPrecision, list_precision, what_to_expect
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.threshold import out_of_reach
+from topbin.evaluate.verdict import RUN, Verdict
 from topbin.job.labeling import labeling_found
+from topbin.job.leaks import alarms_of
 from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
+from topbin.job.verdict import verdict_of
 from topbin.learn.crossfit import Chain
 from topbin.learn.explain import Explanation, explain_held_out
+from topbin.learn.labeling.scar import ScarTest
 from topbin.learn.probabilities import fit_probabilities
-from topbin.store.answer import Answer, Candidates, Case, Importance, ModelName
+from topbin.store.answer import Answer, Candidates, Case, Importance, ModelName, Remedy
 from topbin.store.models import versions_of
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
@@ -48,7 +52,8 @@ class Result:
     `stopped` says why the job ended early, if it did; the estimate is then the best so far. `best`
     are the best rows of all files, if the rows in memory are a sample. `chains` have the models of
     one repeat that did not see the rows they held out; they explain these rows. `gamma` says what
-    follows if positives are not labeled at random, if that was asked for.
+    follows if positives are not labeled at random, if that was asked for. `random_labels` is a test
+    of that, and `remedy` the estimate without what seems to be wrong with the columns.
     """
 
     data: Prepared
@@ -60,6 +65,8 @@ class Result:
     chains: tuple[Chain, ...] = ()
     labeling: Any = None  # `Subtypes` or a `Propensity`, if it was asked for
     gamma: Sensitivity | None = None
+    random_labels: ScarTest | None = None
+    remedy: Remedy | None = None
     folder: Path | None = field(default=None, init=False)  # where it was saved last
 
     @property
@@ -70,10 +77,20 @@ class Result:
     @cached_property
     def estimate(self) -> AlphaEstimate:
         """α among the unlabeled, with interval, bound and alarms."""
-        found = self.data.with_alarms(self.classifier.estimate_, self.methods)
-        if self.labeling is None or hasattr(self.classifier, "labeling_"):
-            return found  # labels need not be random
-        return replace(found, alarms=(*found.alarms, *self.labeling.alarms()))
+        more = alarms_of(self.remedy, self.data.alarms)
+        if not hasattr(self.classifier, "labeling_"):  # with it, labels need not be random
+            tested = self.labeling or self.random_labels
+            more += () if tested is None else tested.alarms()
+        return self.data.with_alarms(self.classifier.estimate_, self.methods, more)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether to quote the answer, only its bound, or to audit first; and what to do next."""
+        scores = None
+        if self.best is None:
+            own = self.evidence.scores
+            scores = (*own, fit_probabilities(self.evidence, self.estimate)(own[1]))
+        return verdict_of(self.estimate, self.data.n_u, scores, remedy=self.remedy)
 
     @property
     def evidence(self) -> Evidence:
@@ -280,6 +297,8 @@ class Result:
         from topbin.show.history import record
 
         return Answer(
+            verdict=self.verdict,
+            remedy=self.remedy,
             topbin=topbin.__version__,
             seed=self.request.certainty.seed,
             preset=self.request.budget.preset,
@@ -292,6 +311,7 @@ class Result:
             model=ModelName(type(self.classifier).__name__),
             importance=self._columns_that_matter(),
             labeling=labeling_found(self.labeling),
+            random_labels=self.random_labels,
             history=tuple(record(epoch) for epoch in self.classifier.history_),
             sensitivity=self.sensitivity(),
             gamma=self.gamma,
@@ -364,14 +384,19 @@ def candidates_of(
     )  # fmt: skip
 
 
-def summarize(found: Answer, read: Sequence[str] = ()) -> str:
-    """An answer as text; `read` are lines about how the data was read."""
+def summarize(found: Answer, read: Sequence[str] = (), run: str = RUN) -> str:
+    """An answer as text; `read` are lines about how the data was read, `run` is its folder."""
     estimate, listed = found.estimate, found.candidates
-    lines = audit_lines(found)
-    lines += [f"stopped early   {found.stopped}; best so far:"] if found.stopped else []
+    lines = [f"stopped early   {found.stopped}; best so far:"] if found.stopped else []
+    lines += [] if found.verdict is None else found.verdict.lines(run)
+    lines += audit_lines(found)
+    lines += [] if found.remedy is None else [f"remedy          {found.remedy.sentence}"]
     lines.append(estimate.summary(n_u=found.data.n_u, negatives=found.data.n_n))
     lines += [f"agreement       {found.agreement}", *read]
-    lines += () if found.labeling is None else found.labeling.lines
+    if found.labeling is not None:
+        lines += found.labeling.lines
+    elif found.random_labels is not None and not found.random_labels.says_nothing:
+        lines.append(f"random labels?  {found.random_labels.sentence}")
     ends = listed.precision, listed.precision_low, listed.precision_high
     told = f"{listed.why}; {what_to_expect(estimate, *ends)}"
     lines.append(f"candidates      {counted(listed.rows)}: {told}")
@@ -379,8 +404,6 @@ def summarize(found: Answer, read: Sequence[str] = ()) -> str:
         cases = (f"{c.case} {figure(c.alpha)}: {counted(c.rows)}" for c in found.sensitivity)
         lines.append("what if         " + "; ".join(cases))
     lines += [] if found.gamma is None else found.gamma.lines()
-    if found.audit is None:
-        lines.append("to be sure      label a random sample: topbin audit")
     return "\n".join(lines)
 
 

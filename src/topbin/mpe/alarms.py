@@ -7,6 +7,7 @@ All alarms read the tails only at the geometric ranks, so thinned tails raise th
 
 from collections.abc import Iterator, Sequence
 from math import sqrt
+from shlex import quote
 
 import numpy as np
 from scipy.stats import norm
@@ -93,9 +94,9 @@ def no_flat_top(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     if rise > norm.ppf(1 - LEVEL) * sqrt((1 / x + 1 / y).sum()):
         yield Alarm(
             "no-flat-top",
-            "the ratio still rises inside the chosen top bin, so the bin seems to contain "
-            "negatives, if the known positives are like the others.",
-            "up",
+            "the ratio still rises inside the chosen top bin. Either the bin contains negatives, "
+            "and α is too high; or mainly clear cases are labeled, and α is too low.",
+            "either",
         )
 
 
@@ -220,7 +221,7 @@ def near_copies(
         "narrow; "
         f'give the column that says what rows belong to: --group {named} (group="{named}").'
     )
-    return (Alarm("near-copies", message, "down"),)
+    return (Alarm("near-copies", message, "down", column),)
 
 
 def group_column(column: str) -> tuple[Alarm, ...]:
@@ -230,7 +231,22 @@ def group_column(column: str) -> tuple[Alarm, ...]:
         "belong together, α is likely too low, and the interval too narrow; say so: "
         f'--group {column} (group="{column}").'
     )
-    return (Alarm("group-column", message, "down"),)
+    return (Alarm("group-column", message, "down", column),)
+
+
+def soft_leak(column: str, without: AlphaEstimate) -> Alarm:
+    """A column without which α is higher than the interval with it allows."""
+    message = (
+        f'without "{column}" α is {figure(without.alpha)}, above the interval with it. If that '
+        f"column was filled in because of the label, leave it out: --drop {quote(column)} "
+        f'(drop=["{column}"]).'
+    )
+    if without.has_no_signal:
+        message = (
+            f'only "{column}" separates positives from unlabeled rows. If it was filled in because '
+            f'of the label, leave it out: --drop {quote(column)} (drop=["{column}"]).'
+        )
+    return Alarm("leak", message, "down", column)
 
 
 def shared_rows(twins: Twins) -> tuple[Alarm, ...]:

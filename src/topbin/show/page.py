@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
-from topbin.core.estimate import DIRECTION, AlphaEstimate
+from topbin.core.estimate import DIRECTION, IF_ALIKE, AlphaEstimate
 from topbin.core.figures import counted, figure, percent, sentence, visible
 from topbin.core.optional import require
 from topbin.evaluate.audit import verdict_words
@@ -28,7 +28,7 @@ from topbin.store.answer import Answer
 MEANING = {
     "few-positives": "With few known positives the estimate moves a lot from sample to sample.",
     "tiny-bin": "The estimate is based on very few rows.",
-    "no-flat-top": "No group of top rows looks purely positive, so the true share may be lower.",
+    "no-flat-top": "No group of top rows looks purely positive, or only clear cases are labeled.",
     "near-one": "Either nearly all rows are positive, or the model cannot separate the classes.",
     "indistinguishable": "The features do not separate positives from unlabeled rows.",
     "reversed-scores": "Known positives have the lowest scores: the scores seem to be reversed.",
@@ -111,7 +111,8 @@ def _render(
     return environment.get_template(template).render(
         result=found,
         estimate=estimate,
-        answer=headline(estimate),
+        answer=lead(found),
+        as_it_is=None if found.remedy is None else headline(estimate),
         audited=audited_headline(found),
         audits=[] if found.audit is None else [found.audit, *found.audit.others],
         meaning=MEANING,
@@ -167,13 +168,26 @@ def _shown(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 
+def lead(found: Answer) -> str:
+    """The sentence that leads: the answer, or that with the remedy where something is wrong."""
+    if found.remedy is None:
+        return headline(found.estimate)
+    return f"{sentence(found.remedy.what)}: {headline(found.remedy.estimate)}"
+
+
 def headline(estimate: AlphaEstimate) -> str:
-    """The answer in one sentence.
+    """The answer in one sentence, after a doubt without which it must not stand.
 
     >>> ends = {"interval": (0.2, 0.3), "confidence": 0.95}
     >>> print(headline(AlphaEstimate(alpha=0.25, n_u=400, n_p=100, method="bbe", **ends)))
     About 25 % of the 400 unlabeled rows are positive (95 % interval 20 % to 30 %): 80 to 120 rows.
     """
+    if estimate.doubt is None:
+        return _share(estimate)
+    return f"{sentence(estimate.doubt)}. By the scores alone: {_share(estimate)}"
+
+
+def _share(estimate: AlphaEstimate) -> str:
     n_u, about = estimate.n_u, f"About {percent(estimate.alpha)} %"
     among = f"of the {n_u:,} unlabeled rows are positive"
     if estimate.interval is None:
@@ -187,7 +201,8 @@ def headline(estimate: AlphaEstimate) -> str:
         point = f"{estimate.method} gives {percent(estimate.alpha)} %, which is above that bound"
         if estimate.has_no_signal:
             point = "No signal: the scores do not separate positives from unlabeled rows"
-        return f"At most {percent(most)} % {among}: {counted(most * n_u)}. ({point}.)"
+        bound = f"At most {percent(most)} % {among} {IF_ALIKE}"
+        return f"{bound}: {counted(most * n_u)}. ({point}.)"
     level = f"{100 * (estimate.confidence or CONFIDENCE):g} % interval"
     return f"{about} {among} ({level} {' to '.join(ends)}): {rows}."
 

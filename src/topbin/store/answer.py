@@ -5,16 +5,19 @@ is held against the types of these fields, and refused if it does not fit.
 """
 
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from topbin.core.estimate import AlphaEstimate, Share
+from topbin.core.figures import figure
 from topbin.data.features import Dropped
 from topbin.data.findings import Finding
 from topbin.evaluate.audit import AuditResult
 from topbin.evaluate.sensitivity import Sensitivity
+from topbin.evaluate.verdict import Verdict
 from topbin.learn.labeling.scar import ScarTest
 from topbin.learn.labeling.subtypes import Subtype
 
@@ -165,14 +168,46 @@ class LabelingFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """The quick estimate without columns that seem to leak, or by the group that rows belong to."""
+
+    kind: Literal["drop", "group"]
+    columns: Annotated[tuple[str, ...], Meta(min_length=1)]
+    estimate: AlphaEstimate
+
+    @property
+    def what(self) -> str:
+        """In words that can begin a sentence."""
+        names = " and ".join(f'"{name}"' for name in self.columns)
+        return f"without {names}" if self.kind == "drop" else f"by {names}"
+
+    @property
+    def option(self) -> str:
+        """What to add to the command."""
+        return " ".join(f"--{self.kind} {quote(name)}" for name in self.columns)
+
+    @property
+    def sentence(self) -> str:
+        """The answer with the remedy."""
+        found = self.estimate
+        if found.has_no_signal:
+            return f"{self.what} nothing separates positives from unlabeled rows"
+        ends = "" if found.interval is None else ", {} to {}".format(*map(figure, found.interval))
+        return f"{self.what} {found.in_short}{ends} (a quick estimate)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a run found. It holds no times, so that a resumed run leaves the same bytes.
 
+    `verdict` says what to do with it, and `remedy` what α is without what seems to be wrong.
     `first` is the quick estimate that came first, `methods` how others read the same scores, and
     `sensitivity` what follows at the ends of the interval. `stopped` says why the run ended early,
-    if it did.
+    if it did, and `random_labels` whether the labeled positives look like the others.
     """
 
+    verdict: Verdict | None = None
+    remedy: Remedy | None = None
     topbin: str
     seed: int
     preset: str
@@ -189,6 +224,7 @@ class Answer:
     stopped: str | None = None
     importance: tuple[Importance, ...] = ()
     labeling: LabelingFound | None = None
+    random_labels: ScarTest | None = None
     gamma: Sensitivity | None = None
     audit: AuditResult | None = None
     notes: tuple[str, ...] = field(default=())

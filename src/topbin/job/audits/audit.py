@@ -13,7 +13,6 @@ from topbin.core.atomic import lock, refuse_existing, write_text
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
 from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import add_columns
 from topbin.data.table import read_table
@@ -63,6 +62,7 @@ from topbin.job.audits.rows import (
 )
 from topbin.job.files import CANDIDATES, MODEL, REPORT, probabilities_of, relisted, report_of
 from topbin.job.result import Result, in_front, unused
+from topbin.job.verdict import in_groups, verdict_of
 from topbin.store.answer import Answer
 from topbin.store.models import load
 from topbin.store.runs import PROBABILITIES, RESULT, read_result, write_result
@@ -316,7 +316,11 @@ class _Judged:
         result, state = read_result(folder), read_state(folder)
         judged, look = judged_state(folder, result, state, recall)
         judged = replace(judged, gamma=_reconciled(folder, judged))
-        audited = replace(result, audit=judged)
+        scored = read_scores(folder, result)
+        scores = None if scored is None else (scored.p, scored.u, scored.f_u)
+        n_u, remedy = result.data.n_u, result.remedy
+        verdict = verdict_of(result.estimate, n_u, scores, remedy=remedy, audit=judged)
+        audited = replace(result, audit=judged, verdict=verdict)
         listed = relisted(folder, result, audited)
         audited = replace(audited, candidates=listed.listed)
         html = report_of(folder, audited, listed)  # may fail, and then nothing has changed
@@ -376,7 +380,7 @@ def judged_state(
             "within": within,
         }
         if where == TOP and drawn.top is not None:
-            found.append(judge_top(_worth(drawn.top, estimate), said, estimate, **more))
+            found.append(judge_top(in_groups(drawn.top, estimate), said, estimate, **more))
         elif where == RECALL:
             found.append(replace(judge(sample, said, estimate, **more), kind=RECALL))
         else:
@@ -397,14 +401,6 @@ def judged_state(
     alone = any(one.excludes == "interval" for one in found)
     both = update(estimate, first.alpha, first.interval, first.confidence, alone=alone)
     return replace(first, others=tuple(found[1:]), recall=bound, together=both), look
-
-
-def _worth(top: TopBin, estimate: AlphaEstimate) -> TopBin:
-    """The bin with rows that count as the independent rows that they are worth."""
-    if estimate.worth is None:
-        return top
-    worth_p, worth_u = estimate.worth
-    return replace(top, worth_p=worth_p / estimate.n_p, worth_u=worth_u / estimate.n_u)
 
 
 def _labels(scored: Scored, drawn: Pooled) -> str:
@@ -488,7 +484,7 @@ def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     scored, top = read_scores(folder, result), None
     if scored is not None:
         top = TopBin.at(scored.p, scored.u)
-        top = _worth(top, result.estimate)
+        top = in_groups(top, result.estimate)
     return plan_width(
         best_answer(result).alpha,
         width,

@@ -1,0 +1,237 @@
+"""The verdict of a fit: quote it, quote only the bound, or audit first; why, and what to do next.
+
+The rules, all of them:
+
+1. A leak, rows that belong together, biased labels, or scores that cannot be right (`WRONG`):
+   audit first, or fit again as the remedy says.
+2. An α so low that nearly all positives would be labeled already: audit first, because labels that
+   follow a rule, such as "all severe cases", look the same.
+3. A reason why α can only be too high (`HIGH`): quote only the bound.
+4. An interval no wider than 0.05, or than half of α: quote it.
+5. A wider one whose low end is far below its high end: quote only the bound, if it says anything.
+6. Any other: audit first.
+
+After a random audit only the interval counts, because its answers need none of the assumptions.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from shlex import quote
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from topbin.core.defaults import CONFIDENCE
+from topbin.core.estimate import IF_ALIKE, Alarm, AlphaEstimate, Interval
+from topbin.core.figures import counted, figure, range_ends
+from topbin.evaluate.audit import AuditResult
+from topbin.evaluate.audits.together import update
+from topbin.evaluate.audits.width import AuditWidths
+
+Say = Literal["quote it", "quote only the bound", "audit first"]
+Where = Literal["anywhere", "top"]
+NARROW, RELATIVE = 0.05, 0.5  # widths of intervals: in all, and as a part of α
+FAR = 4  # times the low end: then only the high end says something
+NEARLY_ALL = 0.9  # of the positives; labels are hardly ever so complete
+USEFUL = 0.5  # a bound above it says too little to be quoted
+BLIND = 100  # rows to audit where scores mislead
+SIZES = (30, 60, 100, 150, 200, 300, 400)  # of audits that are suggested
+RUN = "RUN"  # the run folder, where nobody knows yet what it is called
+WRONG = {
+    "leak": "a column seems to leak the label",
+    "group-column": "rows seem to belong together",
+    "near-copies": "rows seem to belong together",
+    "repeated-rows": "many rows are copies of others",
+    "biased-labels": "the labels do not look random, so that α is likely higher",
+    "lower-scores": "known positives score lower than unlabeled rows",
+    "reversed-scores": "the scores seem to be reversed",
+    "indistinguishable": "nothing separates known positives from unlabeled rows",
+    "methods-disagree": "methods that read the same scores disagree",
+    "no-flat-top": "no group of rows looks purely positive",
+    "unlike-prior": "the classes overlap unlike those of all data sets seen before",
+    "outside-interval": "the point is outside the interval",
+    "diverged": "training failed",
+}
+HIGH = {
+    "shared-rows": "known positives seem to be among the unlabeled rows too",
+    "near-one": "a model that learned nothing gives such an α too",
+    "alpha-near-one": "a model that learned nothing gives such an α too",
+    "above-bound": "the point is above the bound",
+    "steep-start": "the rows are too few for so many columns",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """What an audit of n rows would make of the interval, if the estimate is right.
+
+    Where scores mislead, it is the interval that answers give alone, at its widest.
+    """
+
+    where: Where
+    n: Annotated[int, Meta(ge=1)]
+    interval: Interval
+
+    @property
+    def command(self) -> str:
+        """The command that draws the rows."""
+        top = " --where top" if self.where == "top" else ""
+        return f"topbin audit {RUN} --n {self.n}{top}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What to do with an answer: `say`, the reason, the command to run next, and what that buys.
+
+    >>> est = AlphaEstimate(alpha=0.2, n_p=200, n_u=900, method="bbe", interval=(0.16, 0.25))
+    >>> print(decide(est))
+    quote it: the interval 0.160 to 0.250 is narrow enough, and there is no alarm against it
+    """
+
+    say: Say
+    reason: str
+    command: str = ""
+    buys: str = ""
+    gains: tuple[Gain, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.say}: {self.reason}"
+
+    def lines(self, run: str = RUN) -> list[str]:
+        """As the screen shows it; `run` is the folder of the run."""
+        found = [f"verdict         {self}"]
+        if self.command:
+            told = self.command.replace(RUN, quote(run)) if run != RUN else self.command
+            found.append(f"next step       {told}   {self.buys}")
+        return found
+
+
+def decide(
+    estimate: AlphaEstimate,
+    *,
+    audit: AuditResult | None = None,
+    remedy: str | None = None,
+    gained: str = "",
+    widths: AuditWidths | None = None,
+) -> Verdict:
+    """The verdict on an estimate, after an audit if there was one.
+
+    `remedy` is how to fit again where something is wrong with the columns, and `gained` what that
+    gives. `widths` say what an audit would buy.
+    """
+    if audit is not None and audit.together is not None:
+        estimate = audit.together.estimate(estimate)
+    is_random = audit is not None and audit.kind != "top"
+    wrong = None if is_random else _wrong(estimate)
+    judged: tuple[Say, str] = ("audit first", wrong) if wrong else _judged(estimate, is_random)
+    kinds: tuple[Where, ...] = ("anywhere",) if wrong else ("anywhere", "top")
+    if widths is None:
+        gains: tuple[Gain, ...] = ()
+    elif wrong is None:
+        gains = _gains(estimate, widths, kinds)
+    else:
+        gains = (_alone(widths),)
+    command, buys = (gains[0].command, _bought(estimate, gains, wrong)) if gains else ("", "")
+    if remedy is not None and wrong is not None:
+        command, buys = remedy, gained
+    return Verdict(say=judged[0], reason=judged[1], command=command, buys=buys, gains=gains)
+
+
+def is_narrow(interval: Interval, alpha: float) -> bool:
+    """Whether an interval is narrow enough to be quoted.
+
+    >>> is_narrow((0.1, 0.2), 0.15), is_narrow((0.0, 0.04), 0.01), is_narrow((0.3, 0.5), 0.4)
+    (False, True, True)
+    """
+    return interval[1] - interval[0] <= max(NARROW, RELATIVE * alpha) + 1e-12
+
+
+def _first(alarms: Sequence[Alarm], reasons: dict[str, str]) -> Alarm | None:
+    """The alarm that comes first among the reasons."""
+    found = [alarm for alarm in alarms if alarm.code in reasons]
+    return min(found, key=lambda alarm: list(reasons).index(alarm.code), default=None)
+
+
+def _wrong(estimate: AlphaEstimate) -> str | None:
+    """Why α cannot be taken at its word, if there is a reason."""
+    if (alarm := _first(estimate.alarms, WRONG)) is not None:
+        column = "" if alarm.column is None else f' ("{alarm.column}")'
+        return f"{WRONG[alarm.code]}{column}"
+    hidden = (estimate.interval or (estimate.alpha,))[-1] * estimate.n_u
+    if estimate.n_p < NEARLY_ALL * (estimate.n_p + hidden):
+        return None
+    return (
+        f"it says that {100 * estimate.n_p / (estimate.n_p + hidden):.0f} % or more of all "
+        "positives are labeled already; labels that follow a rule look the same"
+    )
+
+
+def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
+    most, ends = estimate.upper_bound, estimate.interval
+    if ends is None:
+        return "audit first", "there is no interval"
+    of = f"the interval {figure(ends[0])} to {figure(ends[1])}"
+    if not is_random and (high := _first(estimate.alarms, HIGH)):
+        return _bound(most, HIGH[high.code])
+    if is_narrow(ends, estimate.alpha):
+        return "quote it", f"{of} is narrow enough, and there is no alarm against it"
+    if FAR * ends[0] < ends[1]:
+        return _bound(most, f"{of} is wide")
+    return "audit first", f"{of} is wide"
+
+
+def _bound(most: float | None, reason: str) -> tuple[Say, str]:
+    """The bound, if there is one that says anything."""
+    if most is None or most > USEFUL:
+        return "audit first", reason
+    return "quote only the bound", f"{reason}; α is at most {figure(most)} {IF_ALIKE}"
+
+
+def _gains(
+    estimate: AlphaEstimate, widths: AuditWidths, kinds: Sequence[Where]
+) -> tuple[Gain, ...]:
+    """For each kind the smallest audit that makes the interval narrow enough, or the largest."""
+    found = []
+    for where in kinds:
+        width_of, rows = widths.of(where)
+        sizes = [n for n in SIZES if n <= rows] or ([rows] if rows else [])
+        for n in sizes:
+            gain = Gain(where=where, n=n, interval=_after(estimate, width_of, n))
+            if is_narrow(gain.interval, estimate.alpha):
+                break
+        if sizes:
+            found.append(gain)
+    return tuple(found)
+
+
+def _alone(widths: AuditWidths) -> Gain:
+    """What answers say alone, where scores mislead: they may be as uncertain as those can be."""
+    n = min(widths.n_u, BLIND)
+    half = replace(widths, alpha=0.5, probabilities=None).plain(n) / 2
+    return Gain(where="anywhere", n=n, interval=(0.5 - half, 0.5 + half))
+
+
+def _after(estimate: AlphaEstimate, width_of: Callable[[int], float], n: int) -> Interval:
+    """The interval after an audit that finds what the estimate says."""
+    alpha, half = estimate.alpha, width_of(n) / 2
+    ends = max(0.0, alpha - half), min(1.0, alpha + half)
+    return update(estimate, alpha, ends, estimate.confidence or CONFIDENCE).interval
+
+
+def _bought(estimate: AlphaEstimate, gains: Sequence[Gain], wrong: str | None) -> str:
+    """What each audit buys, in words."""
+    if wrong is not None:
+        half = (gains[0].interval[1] - gains[0].interval[0]) / 2
+        told = f"label {counted(gains[0].n)}: α to within {half:.2f} or better"
+        return f"{told}, whatever the scores say"
+    before = (
+        "" if estimate.interval is None else "{} to {} ".format(*range_ends(*estimate.interval))
+    )
+    parts = []
+    for gain in gains:
+        after = "{} to {}".format(*range_ends(*gain.interval))
+        if gain.where == "anywhere":
+            parts.append(f"label {counted(gain.n)}: interval {before}becomes about {after}")
+        else:
+            parts.append(f"or with --where top {counted(gain.n)}: about {after}, {IF_ALIKE}")
+    return "; ".join(parts)

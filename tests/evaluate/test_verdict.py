@@ -1,0 +1,88 @@
+"""The verdict: its rules one by one, and what an audit is said to buy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from topbin.core import Alarm, AlphaEstimate
+from topbin.core.posterior import LEVELS, AlphaPosterior
+from topbin.evaluate.audit import draw, judge
+from topbin.evaluate.audits.together import update
+from topbin.evaluate.audits.width import AuditWidths
+from topbin.evaluate.verdict import HIGH, WRONG, decide
+
+
+def estimate(low, high, *codes, n_p=200, n_u=1000, bound=None):
+    alpha = (low + high) / 2
+    posterior = AlphaPosterior(tuple(low + (high - low) * level for level in LEVELS))
+    return AlphaEstimate(
+        alpha=alpha, n_p=n_p, n_u=n_u, method="overlap", interval=(low, high), confidence=0.95,
+        upper_bound=high if bound is None else bound, posterior=posterior,
+        alarms=tuple(Alarm(code, "words.", "either") for code in codes),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("found", "say"),
+    [
+        (estimate(0.2, 0.3), "quote it"),
+        (estimate(0.03, 0.07, n_p=40), "quote it"),
+        (estimate(0.1, 0.3), "audit first"),
+        (estimate(0.01, 0.3), "quote only the bound"),
+        (estimate(0.01, 0.9), "audit first"),  # a bound of .9 says nothing
+        (estimate(0.0, 0.005), "audit first"),  # 200 of 205 positives would be labeled
+        (estimate(0.2, 0.3, "few-positives"), "quote it"),
+    ],
+)
+def test_the_rules(found, say):
+    assert decide(found).say == say
+
+
+@pytest.mark.parametrize("code", WRONG)
+def test_what_makes_alpha_wrong_asks_for_an_audit(code):
+    assert decide(estimate(0.2, 0.3, code)).say == "audit first"
+
+
+@pytest.mark.parametrize("code", HIGH)
+def test_what_makes_alpha_too_high_leaves_the_bound_with_its_condition(code):
+    found = decide(estimate(0.2, 0.3, code))
+    assert found.say == "quote only the bound"
+    assert "at most 0.300 if the labeled positives are like the others" in found.reason
+
+
+def test_the_next_step_says_what_it_buys_for_both_kinds_of_audit():
+    rng = np.random.default_rng(0)
+    f = rng.beta(0.3, 0.7, 1000)
+    found = decide(estimate(0.11, 0.44), widths=AuditWidths(0.275, 1000, f))
+    (gain,) = found.gains  # no top bin is known
+    assert found.command == f"topbin audit RUN --n {gain.n}"
+    assert 0.11 < gain.interval[0] < 0.275 < gain.interval[1] < 0.44
+    assert f"label {gain.n} rows: interval 0.11 to 0.44 becomes about" in found.buys
+    assert found.lines("run 1")[1].startswith(f"next step       topbin audit 'run 1' --n {gain.n} ")
+
+
+def test_what_an_audit_buys_is_about_what_it_brings():
+    before = estimate(0.05, 0.55)
+    gain = decide(before, widths=AuditWidths(0.3, 100_000)).gains[0]
+    rng, widths = np.random.default_rng(1), []
+    for _ in range(40):
+        said = np.where(rng.random(gain.n) < 0.3, "yes", "no")
+        judged = judge(draw(100_000, gain.n), said, before, look=1)
+        after = update(before, judged.alpha, judged.interval, 0.95).interval
+        widths.append(after[1] - after[0])
+    assert np.mean(widths) == pytest.approx(gain.interval[1] - gain.interval[0], rel=0.15)
+
+
+def test_where_scores_mislead_an_audit_is_priced_without_them():
+    found = decide(estimate(0.0, 0.002, "biased-labels"), widths=AuditWidths(0.001, 5000))
+    assert "label 100 rows: α to within 0.1" in found.buys
+    assert "whatever the scores say" in found.buys
+
+
+def test_after_a_random_audit_only_the_interval_counts():
+    before = estimate(0.1, 0.5, "biased-labels")
+    said = ["yes"] * 120 + ["no"] * 280
+    judged = judge(draw(9000, 400), said, before)
+    both = update(before, judged.alpha, judged.interval, 0.95)
+    assert decide(before, audit=replace(judged, together=both)).say == "quote it"
