@@ -5,6 +5,8 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
+import topbin
+
 VERBS = {
     "demo": "The main job on real data, with the truth shown beside.",
     "fit": "How many of the unlabeled rows of a table are positive, and which ones?",
@@ -54,6 +56,6 @@ class Verbs(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=EXIT_CODES,
 )
-@click.version_option(package_name="topbin")
+@click.version_option(topbin.__version__, prog_name="topbin")
 def main() -> None:
     """How many of your unlabeled rows are positive, and which ones?"""
