@@ -15,6 +15,7 @@ VERBS = {
     "audit": "Check an estimate by labeling a random sample.",
     "review": "Label rows in the browser, by keyboard.",
     "report": "Write the page of a run again.",
+    "doctor": "What is wrong with a table, before any fit?",
     "inspect": "What a run or a model folder holds.",
     "completion": "A script that lets your shell complete the command.",
 }

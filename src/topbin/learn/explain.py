@@ -260,7 +260,7 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
             "logistic regression.",
         )
     found = shapley(model, X)
-    found = np.asarray(found.toarray() if issparse(found) else found, np.float64)
+    found = np.asarray(found.toarray() if hasattr(found, "toarray") else found, np.float64)
     return found[:, :-1], float(found[0, -1])
 
 
