@@ -71,7 +71,7 @@ WORDS = {
     POSITIVE: ("1", "1.0", "yes", "y", "true", "t", "positive", "pos", "p"),
     NEGATIVE: ("0", "0.0", "-1", "-1.0", "no", "n", "false", "f", "negative", "neg"),
     UNSURE: ("?", "unsure", "unknown", "maybe", "unclear", "u"),
-    BLANK: ("", "nan", "none", "null", "na", "n/a", "<na>", "nat"),
+    BLANK: ("", "blank", "nan", "none", "null", "na", "n/a", "<na>", "nat"),
 }
 VERDICTS = {
     "agrees": "agrees with the estimate",
