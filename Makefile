@@ -4,7 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo check test coverage lint docs bench clean
+TOOLS := .venv-dist
+TRY := .venv-try
+NEW := .venv-new
+EVERYTHING := --editable ".[dev,images,boost,dask,review,docs,spark]" --editable bench
+RELEASE := build twine check-wheel-contents check-jsonschema
+
+.PHONY: demo check test coverage lint docs bench dist try-dist constraints clean
 
 demo: $(VENV)/.plain
 	$(BIN)/topbin demo --output demo
@@ -42,6 +48,33 @@ docs: $(VENV)/.docs
 bench: $(VENV)/.dev
 	$(BIN)/python bench/scripts/run_all.py
 
+# Wheel and source archive, and what a package index and GitHub would say about them.
+dist: $(TOOLS)/.release
+	rm -rf dist
+	$(TOOLS)/bin/python -m build
+	$(TOOLS)/bin/twine check --strict dist/*
+	$(TOOLS)/bin/check-wheel-contents dist/*.whl
+	$(TOOLS)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@ls -l dist | awk 'NR > 1 {printf "%s: %.2f MB\n", $$9, $$5 / 1e6}'
+
+# The wheel alone, in an empty environment, with the newest versions that it allows.
+try-dist: export PYTHONPATH :=
+try-dist: dist
+	rm -rf $(TRY)
+	$(PYTHON) -m venv $(TRY)
+	$(TRY)/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd $(TRY) && bin/topbin --version && bin/topbin demo --output demo
+
+# The newest version of everything, below the pins that were made by hand. Then: make test.
+constraints:
+	rm -rf $(NEW)
+	$(PYTHON) -m venv $(NEW)
+	sed '/^# Written by make constraints/q' constraints.txt > $(NEW)/head.txt
+	$(NEW)/bin/python -m pip install --quiet -c $(NEW)/head.txt $(EVERYTHING) $(RELEASE)
+	$(NEW)/bin/python -m pip freeze --exclude-editable | grep -Ev '^(torch|pyspark)==' \
+		| cat $(NEW)/head.txt - > $(NEW)/constraints.txt
+	mv $(NEW)/constraints.txt constraints.txt
+
 # One stamp per set of packages, so that only an edit of pyproject.toml installs again.
 $(VENV)/.plain: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -58,5 +91,10 @@ $(VENV)/.docs: pyproject.toml constraints.txt
 	$(PIP) --editable ".[docs]"
 	touch $@
 
+$(TOOLS)/.release: constraints.txt
+	test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(RELEASE)
+	touch $@
+
 clean:
-	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) $(TOOLS) $(TRY) $(NEW) dist demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -6,8 +6,8 @@ As a pytest plugin (`-p no_extras`) it does so for a whole run, and says at its 
 import sys
 
 EXTRAS = (
-    "torch", "safetensors", "transformers", "tokenizers", "lightgbm", "dask", "distributed",
-    "pyspark", "starlette", "uvicorn",
+    "torch", "safetensors", "transformers", "tokenizers", "lightgbm", "xgboost", "catboost",
+    "dask", "distributed", "pyspark", "starlette", "uvicorn",
 )  # fmt: skip
 
 

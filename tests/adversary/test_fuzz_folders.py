@@ -51,6 +51,19 @@ def boosters(source):
     save(LGBMClassifier(**few), source / "numbers")
 
 
+def xgboosters(source):
+    from xgboost import XGBClassifier
+
+    save(XGBClassifier(n_estimators=2, max_depth=2, n_jobs=1), source / "xgboost")
+
+
+def catboosters(source):
+    from catboost import CatBoostClassifier
+
+    few = {"iterations": 2, "depth": 2, "thread_count": 1, "verbose": False}
+    save(CatBoostClassifier(**few, allow_writing_files=False), source / "catboost")
+
+
 def nets(source):
     from topbin.learn import NetPlan
 
@@ -84,7 +97,9 @@ def checkpoints(source):
 
 MADE = {
     tables: ("numpy", ["model.json", "arrays.npz"]),
-    boosters: ("lightgbm", ["boosters.json"]),
+    boosters: ("lightgbm", ["boosters.json", "model.json"]),
+    xgboosters: ("xgboost", ["boosters.json", "model.json"]),
+    catboosters: ("catboost", ["boosters.json", "model.json"]),
     nets: ("torch", ["tensors.safetensors"]),
     checkpoints: ("torch", ["checkpoint"]),
     runs: ("numpy", ["encoder.json", "result.json", "run.toml", "audit.json", "events.jsonl"]),

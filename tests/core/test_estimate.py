@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import FrozenInstanceError, replace
+from xml.etree import ElementTree
 
 import pytest
 
@@ -67,3 +68,19 @@ def test_too_few_positives_without_an_interval_say_so():
         "60 positives (equivalent to 12 independent rows) are too few for a point estimate, "
     )
     assert "and there is no interval" in told
+
+
+def test_a_notebook_shows_the_summary_and_the_interval_on_a_scale():
+    alarm = Alarm("ties", "3 < 5 & more.", "up")
+    est = AlphaEstimate(alpha=0.25, n_p=100, n_u=300, method="bbe", interval=(0.2, 0.35),
+                        upper_bound=0.4, confidence=0.995, alarms=(alarm,))  # fmt: skip
+    page = est._repr_html_()
+    root = ElementTree.fromstring(f"<div>{page.replace('<br>', ' ')}</div>")  # well-formed
+    text = " ".join("".join(root.itertext()).split())
+    for line in est.summary().splitlines():
+        assert "".join(line.split()) in text.replace(" ", "")
+    band, mark = [rect.attrib for rect in root.iter("rect")][1:]
+    assert (float(band["x"]), float(band["width"])) == (400 * 0.2, pytest.approx(400 * 0.15))
+    assert float(mark["x"]) + 1 == 400 * 0.25
+    few = replace(est, n_p=10)  # then a range is shown, and no point
+    assert few._repr_html_().count("<rect") == 2

@@ -320,3 +320,13 @@ def test_positives_that_were_drawn_more_often_are_compared_with_such_labeled_one
     half = kept(np.where(f_u > 0.5, 1.0, 0.5))
     assert half[f_u > 0.5].all()
     assert half[f_u <= 0.5].mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_empty_cells_among_the_answers_count_whichever_way_is_worse(run, tmp_path):
+    draw_audit(run, 30, tmp_path / "a.csv")
+    filled(tmp_path / "a.csv", answer=["", "yes", "no"] * 10)
+    judged = read_audit(run, tmp_path / "a.csv")
+    assert (judged.n, judged.n_blank) == (30, 10)
+    low, high = judged.interval
+    assert low < 1 / 3
+    assert high > 2 / 3

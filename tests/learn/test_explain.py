@@ -116,3 +116,34 @@ def test_what_cannot_be_explained_says_so(result):
     with pytest.raises(InputError, match="TB013"):
         stopped.explain()
     assert stopped.to_dict()["importance"] == []
+
+
+def boosted(name):
+    quiet = {"iterations": 20, "verbose": False, "allow_writing_files": False, "thread_count": 1}
+    few = {"XGBClassifier": {"n_estimators": 9, "n_jobs": 1}, "CatBoostClassifier": quiet}
+    library = pytest.importorskip({"XGBClassifier": "xgboost"}.get(name, "catboost"))
+    return getattr(library, name)(**few[name])
+
+
+@pytest.mark.parametrize("name", ["XGBClassifier", "CatBoostClassifier"])
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_a_classifier_explains_the_models_that_people_bring(name, as_frame):
+    frame = table()[["amount", "noise 0", "noise 1", "known"]]
+    rows = frame.drop(columns="known")
+    rows = rows if as_frame else rows.to_numpy()
+    clf = tb.PvUClassifier(boosted(name), preset="fast").fit(rows[:1200], frame["known"][:1200])
+    found = clf.explain(rows[1200:])
+    assert found.names == (("amount", "noise 0", "noise 1") if as_frame else ("x0", "x1", "x2"))
+    models = [model for group in clf.model_.groups for model in group]
+    p = [model.predict_proba(rows[1200:])[:, 1] for model in models]
+    np.testing.assert_allclose(found.score, np.mean(logit(p), axis=0), atol=1e-5)  # float32
+    assert next(iter(found.importance())) in ("amount", "x0")
+
+
+def test_the_default_model_of_a_classifier_is_explained_by_columns_of_the_frame():
+    frame = table()
+    clf = tb.TEDnClassifier(preset="fast").fit(frame.drop(columns="known"), frame["known"])
+    new = table(seed=1).drop(columns="known")[:50]
+    assert set(list(clf.explain(new).importance())[:3]) == CAUSES
+    with pytest.raises(InputError, match="TB109"):
+        clf.explain(new.drop(columns="town"))

@@ -119,9 +119,9 @@ def test_a_notebook_shows_alpha_and_its_interval_above_the_diagram():
     assert "α" not in clf._repr_html_()
     page = clf.fit(X, s)._repr_html_()
     assert f"α = {clf.alpha_:.3f} of the 150 unlabeled are positive" in page
-    assert f"interval   {clf.estimate_.interval[0]:.3f} to" in page
+    assert f">{clf.estimate_.interval[0]:.3f} to" in page
     assert "sk-top-container" in page
-    assert clf._repr_mimebundle_()["text/html"].startswith(page[: page.index("</pre>")])
+    assert clf._repr_mimebundle_()["text/html"].startswith(page[: page.index("</svg>")])
 
 
 def test_a_finished_cross_fit_makes_the_same_classifier():

@@ -58,6 +58,19 @@ def lightgbm(**settings):
     return LGBMClassifier(n_estimators=4, verbose=-1, n_jobs=1, **settings)
 
 
+def xgboost(**settings):
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(n_estimators=4, n_jobs=1, **settings)
+
+
+def catboost(**settings):
+    from catboost import CatBoostClassifier
+
+    quiet = {"verbose": False, "allow_writing_files": False, "thread_count": 1}
+    return CatBoostClassifier(iterations=4, **quiet, **settings)
+
+
 def own_net():
     from torch import nn
 
@@ -104,6 +117,13 @@ if find_spec("lightgbm"):
     FACES["lightgbm in a pipeline"] = lambda: tb.TEDnClassifier(
         make_pipeline(StandardScaler(), lightgbm()), plan=SMALL
     )
+if find_spec("xgboost"):
+    FACES["xgboost"] = lambda: tb.TEDnClassifier(xgboost(), plan=SMALL)
+    FACES["xgboost in a pipeline"] = lambda: tb.PvUClassifier(
+        make_pipeline(StandardScaler(), xgboost(grow_policy="lossguide", gamma=1)), plan=SMALL
+    )
+if find_spec("catboost"):
+    FACES["catboost"] = lambda: tb.TEDnClassifier(catboost(), plan=SMALL)
 if find_spec("torch"):
     FACES["tedn net"] = lambda: tb.TEDnClassifier("uci-mlp", plan=NET)
     FACES["nnpu net"] = lambda: tb.NNPUClassifier(alpha=0.3, plan=NET)
@@ -118,7 +138,8 @@ from pathlib import Path
 sys.path[:0] = sys.argv[2:]
 import numpy as np, topbin as tb
 from test_models import X, own_net
-for library in ("lightgbm", "torch"):  # some unpickle things of their own when imported
+# Some unpickle things of their own when imported.
+for library in ("lightgbm", "xgboost", "catboost", "torch"):
     find_spec(library) and __import__(library)
 def watch(event, given):
     if event == "pickle.find_class" or (event == "open" and str(given[0]).endswith(".pkl")):
@@ -502,7 +523,8 @@ def test_rows_that_are_not_tables_keep_their_shape(tmp_path):
 
 
 def test_without_the_packages_the_extra_is_named(fitted, tmp_path, monkeypatch):
-    for name, missing in (("lightgbm", "lightgbm"), ("nnpu net", "safetensors.torch")):
+    boosted = {name: name for name in ("lightgbm", "xgboost", "catboost")}
+    for name, missing in {**boosted, "nnpu net": "safetensors.torch"}.items():
         if name in fitted:
             tb.save(fitted[name], tmp_path / name)
             with monkeypatch.context() as patch:

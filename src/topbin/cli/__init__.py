@@ -5,6 +5,8 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
+import topbin
+
 VERBS = {
     "demo": "The main job on real data, with the truth shown beside.",
     "fit": "How many of the unlabeled rows of a table are positive, and which ones?",
@@ -13,6 +15,7 @@ VERBS = {
     "audit": "Check an estimate by labeling a random sample.",
     "review": "Label rows in the browser, by keyboard.",
     "report": "Write the page of a run again.",
+    "doctor": "What is wrong with a table, before any fit?",
     "inspect": "What a run or a model folder holds.",
     "completion": "A script that lets your shell complete the command.",
 }
@@ -54,7 +57,7 @@ class Verbs(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=EXIT_CODES,
 )
-@click.version_option(package_name="topbin")
+@click.version_option(topbin.__version__, prog_name="topbin")
 def main() -> None:
     """How many of your unlabeled rows are positive, and which ones?
 

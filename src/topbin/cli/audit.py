@@ -82,6 +82,12 @@ DRAWN = {
     type=click.Path(path_type=Path),
     help="File for the drawn rows.  [default: RUN/audit.csv]",
 )
+@option(
+    "--tool",
+    group="Output",
+    type=click.Choice(["label-studio", "argilla"]),
+    help="Write a file that this labeling tool imports; --labels reads its export.",
+)
 @option("--force", group="Output", is_flag=True, help="Replace that file, or earlier answers.")
 @json_option
 def audit(run: Path, as_json: bool, **asked: Any) -> None:
@@ -158,14 +164,18 @@ def _read_back(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
 def _draw(show: Any, run: Path, asked: dict[str, Any]) -> dict[str, Any]:
     from topbin.job.audits.audit import draw_audit
 
-    path = asked["output"] or run / "audit.csv"
+    tool = asked["tool"]
+    path = asked["output"] or run / ("audit.csv" if tool is None else f"{tool}.json")
     where = asked["where"] if asked["recall"] is None else "recall"
-    how = {name: asked[name] for name in ("stratified", "seed", "force")}
+    how = {name: asked[name] for name in ("stratified", "seed", "force", "tool")}
     again = named_again(asked)
     drawn = draw_audit(run, asked["n"], path, where=where, again=again, **how)
     told = DRAWN.get(drawn.kind if where == "anywhere" else where, "")
     show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{told}", soft_wrap=True)
-    show.print(f"next            fill in {ANSWER} (yes, no, or ? where you are unsure), then:")
+    todo = f"fill in {ANSWER} (yes, no, or ? where you are unsure), then:"
+    if tool is not None:
+        todo = "import it, label, export all tasks as JSON to the same name, then:"
+    show.print(f"next            {todo}")
     more = "" if asked["recall"] is None else f" --recall {asked['recall']:g}"
     command = f"topbin audit {quote(str(run))} --labels {quote(str(path))}{more}"
     show.print(f"                {command}", soft_wrap=True)

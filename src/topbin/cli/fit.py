@@ -84,7 +84,7 @@ def fit(
     """  # fmt: skip
     keep_freed_memory()
     show = screen(as_json, quiet)
-    request = _request(source, config, options)
+    request = request_of(source, config, options)
     if max_alpha is not None and request.labeling.labeled_by:
         raise InputError(
             "TB126",
@@ -92,7 +92,8 @@ def fit(
             "one out.",
         )
     if dry_run:
-        told = _rehearse(show, request, options)
+        told = rehearse(show, request, options, is_timed=True)
+        show.print("dry run         nothing was written")
         return write_json(told) if as_json else None
     is_new = _work(show, output, request, options, force=force, resume=resume)
     from topbin.job.result import summarize
@@ -112,7 +113,7 @@ def fit(
         raise SystemExit(PASSED)
 
 
-def _request(source: tuple[str, ...], config: Path | None, options: dict[str, Any]) -> Any:
+def request_of(source: tuple[str, ...], config: Path | None, options: dict[str, Any]) -> Any:
     """What is asked for; what no table could fulfil is refused while nothing is written."""
     from topbin.core.options import read_request
     from topbin.job.prepare import refuse_same
@@ -222,8 +223,9 @@ def _read(
     return data, run or held.enter_context(open_run(output, request, **how))
 
 
-def _rehearse(show: Any, request: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Read and encode the data as the fit would, time one model, and write nothing."""
+def rehearse(show: Any, request: Any, options: dict[str, Any], *, is_timed: bool) -> dict[str, Any]:
+    """Read and encode the data as the fit would, say what to expect, and write nothing."""
+    from topbin.job.checkup import check_up
     from topbin.job.fit import foresee
     from topbin.job.prepare import prepare
     from topbin.job.progress import in_words
@@ -231,15 +233,20 @@ def _rehearse(show: Any, request: Any, options: dict[str, Any]) -> dict[str, Any
 
     with open_engine(options, request) as engine:
         data = prepare(request, engine=engine)
-    lines, seconds = data.lines(), foresee(data)
     rows = f"{counted(data.labels.n_p, 'positive')}, {data.n_u:,} unlabeled"
     size = " × ".join(f"{n:,}" for n in data.X.shape)
-    lines += [f"rows            {rows}; the models read {size} numbers"]
-    lines += [f"time            about {in_words(seconds)}, from one model that was fitted now"]
+    lines = [*data.lines(), f"rows            {rows}; the models read {size} numbers"]
     for line in lines:
         show.print(line)
-    show.print("dry run         nothing was written")
-    return {"data": plain(data.about), "read": lines, "seconds": seconds}
+    found = check_up(data)
+    told = {"data": plain(data.about), "read": lines, **plain(found)}
+    for line in found.lines():
+        show.print(line)
+    if is_timed:
+        told["seconds"] = foresee(data)
+        words = f"about {in_words(told['seconds'])}, from one model that was fitted now"
+        show.print(f"time            {words}")
+    return told
 
 
 def _run(show: Any, run: Any, data: Any, stages: Any, engine: Any) -> Any:

@@ -178,7 +178,7 @@ def check_above_zero(value: Any, name: str, *, zero: bool = False) -> float:
 
 
 def as_numbers(value: Any) -> list[Any]:
-    """One number, several, or text with commas, as a list; text that is no number stays text.
+    """One number, several, or text with commas, as a list; text that is not a number stays text.
 
     >>> as_numbers("3, 1.5"), as_numbers(2), as_numbers("two")
     ([3.0, 1.5], [2], ['two'])

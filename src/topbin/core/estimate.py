@@ -1,7 +1,9 @@
 """The answer to "how many": a small frozen value that explains itself."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from html import escape
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -81,6 +83,28 @@ class AlphaEstimate:
         alarms = counted(len(self.alarms), "alarm")
         rows = f"{counted(self.n_p, 'positive')}, {self.n_u:,} unlabeled"
         return f"<AlphaEstimate: {self.in_short} by {self.method}; {rows}; {alarms}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the interval on a scale from 0 to 1, and the summary below."""
+        first, second, *rest = (escape(line) for line in self.summary().splitlines())
+        cells = (re.split(" {2,}", line, maxsplit=1) for line in rest)
+        left = 'style="text-align:left"'
+        rows = "".join(f"<tr><th {left}>{a}</th><td {left}>{b}</td></tr>" for a, b in cells)
+        return f"<p>{first}<br>{second}</p>{self._scale()}<table>{rows}</table>"
+
+    def _scale(self) -> str:
+        """The scale as a picture: a band for the interval, a mark for α if it can be trusted."""
+        low, high = self.interval or (self.alpha, self.alpha)
+        is_shown = self.in_short.startswith("α =")
+        point = f'<rect x="{400 * self.alpha - 1:.1f}" y="3" width="2" height="14"/>'
+        return (
+            f'<svg role="img" aria-label="{escape(self.in_short)}" viewBox="-2 0 404 30" '
+            'width="404" height="30" fill="currentColor" font-size="10">'
+            '<rect x="0" y="9" width="400" height="2" opacity="0.3"/>'
+            f'<rect x="{400 * low:.1f}" y="6" width="{400 * (high - low):.1f}" height="8" '
+            f'opacity="0.5"/>{point if is_shown else ""}'
+            '<text x="0" y="28">0</text><text x="400" y="28" text-anchor="end">1</text></svg>'
+        )
 
     @property
     def in_short(self) -> str:

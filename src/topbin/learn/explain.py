@@ -2,9 +2,10 @@
 
 The score that is explained is the mean logit of the models: log-odds of "like the known positives"
 against "like the other unlabeled rows". It orders rows as their probabilities do, up to averaging
-over folds. For LightGBM the parts are Shapley values of its trees (Lundberg et al., Nature Machine
-Intelligence 2020), for linear models coefficient times value; the parts and the base add up to the
-score. They explain the score, not the world: of two columns that say the same, one may get it all.
+over folds. For LightGBM, XGBoost and CatBoost the parts are Shapley values of the trees (Lundberg
+et al., Nature Machine Intelligence 2020), for linear models coefficient times value; the parts and
+the base add up to the score. They explain the score, not the world: of two columns that say the
+same, one may get it all.
 
 What groups of letters add is told as words. A group never crosses a space, so each of its
 occurrences belongs to one word of the text. What the group adds is divided among these occurrences,
@@ -14,7 +15,7 @@ their groups.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from sklearn.pipeline import Pipeline
 
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.errors import InputError
+from topbin.core.optional import require
 from topbin.data.features import Feature, Features
 from topbin.data.words import letters_of
 from topbin.learn.crossfit import Chain
@@ -129,15 +131,26 @@ def _excerpt(word: str, text: str) -> str:
     return f"… {word} …" if is_there else f"without {word}"
 
 
-def explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Explanation:
-    """Explain the mean logit of models for rows of a matrix, and of the frame it was made from."""
+def inner_models(model: Any) -> list[Any]:
+    """All models of an ensemble; TB013 if it is none, as a net is."""
+    found = [each for group in getattr(model, "groups", ()) for each in group]
+    if not found:
+        raise InputError("TB013", f"the scores of {type(model).__name__} cannot be explained.")
+    return found
+
+
+def explain(models: Sequence[Any], X: Any, features: Features | None, rows: Any) -> Explanation:
+    """Explain the mean logit of models for rows of a matrix, and of the frame it was made from.
+
+    Without `features` the matrix has the columns of the frame.
+    """
     return _in_words(_explain(models, X, features, rows), features)
 
 
-def _in_words(explained: Explanation, features: Features) -> Explanation:
+def _in_words(explained: Explanation, features: Features | None) -> Explanation:
     """The same parts, with those of letters added to the words of each row that contain them."""
     names, parts = list(explained.names), explained.parts
-    for feature in features.features:
+    for feature in () if features is None else features.features:
         if feature.letters and feature.terms:
             texts = explained.rows[feature.name].tolist()
             names, parts = _one_column(names, parts, feature, texts)
@@ -186,12 +199,14 @@ def spread(text: str, added: dict[str, float]) -> dict[str, float]:
     return dict(by_word)
 
 
-def _explain(models: Sequence[Any], X: Any, features: Features, rows: Any) -> Explanation:
+def _explain(models: Sequence[Any], X: Any, features: Features | None, rows: Any) -> Explanation:
     """By the columns of the matrix, grouped by the columns of the table; words count each."""
-    if features.only_images:
+    if features is not None and features.only_images:
         raise InputError("TB013", "scores of images alone cannot be explained by their columns.")
     each = [contributions(model, X) for model in models]
     parts, base = sum(part for part, _ in each) / len(each), np.mean([b for _, b in each])
+    if features is None:
+        return Explanation(tuple(rows.columns), parts, np.full(X.shape[0], base), rows)
     names, grouped = zip(*(_units(feature, features.scaled) for feature in features.features),
                          strict=True)  # fmt: skip
     units = [name for own in names for name in own]
@@ -234,16 +249,37 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
         return _in_place(parts, model[0], X), base
     if isinstance(model, LogisticRegression):
         weights, words = model.coef_[0], issparse(X)
-        parts = csr_array(X.multiply(weights)) if words else X * weights
+        parts = csr_array(X.multiply(weights)) if words else np.asarray(X) * weights
         return parts, float(model.intercept_[0])
-    if type(model).__name__ == "LGBMClassifier":
-        shapley = np.asarray(model.booster_.predict(X, pred_contrib=True))
-        return shapley[:, :-1], float(shapley[0, -1])
-    raise InputError(
-        "TB013",
-        f"the scores of {type(model).__name__} cannot be explained. topbin explains LightGBM "
-        '(pip install "topbin[boost]" makes it the default model) and logistic regression.',
-    )
+    shapley = SHAPLEY.get(type(model).__name__)
+    if shapley is None:
+        raise InputError(
+            "TB013",
+            f"the scores of {type(model).__name__} cannot be explained. topbin explains LightGBM "
+            '(pip install "topbin[boost]" makes it the default model), XGBoost, CatBoost and '
+            "logistic regression.",
+        )
+    found = shapley(model, X)
+    found = np.asarray(found.toarray() if hasattr(found, "toarray") else found, np.float64)
+    return found[:, :-1], float(found[0, -1])
+
+
+def _of_xgboost(model: Any, X: Any) -> Any:
+    rows = require("xgboost", extra="xgboost", caller="explain").DMatrix(X, missing=model.missing)
+    return model.get_booster().predict(rows, pred_contribs=True)
+
+
+def _of_catboost(model: Any, X: Any) -> Any:
+    rows = require("catboost", extra="catboost", caller="explain").Pool(X)
+    return model.get_feature_importance(rows, type="ShapValues")
+
+
+# By class: the parts of each column, and a last column with what is left without any.
+SHAPLEY: dict[str, Callable[[Any, Any], Any]] = {
+    "LGBMClassifier": lambda model, X: model.booster_.predict(X, pred_contrib=True),
+    "XGBClassifier": _of_xgboost,
+    "CatBoostClassifier": _of_catboost,
+}
 
 
 def _in_place(parts: Any, step: Any, X: Any) -> Any:

@@ -2,7 +2,7 @@
 
     model.json      class, parameters, fitted values, versions
     arrays.npz      arrays (read with allow_pickle=False)
-    boosters.json   LightGBM models, the trees of LightGBM's own text format
+    boosters.json   LightGBM, XGBoost and CatBoost models: the trees, in their own text formats
     tensors.safetensors   weights of nets
     encoder.json    how a table becomes features, if the model was fitted from one
     SHA256SUMS      of all of these; `sha256sum -c` checks it too
@@ -49,7 +49,9 @@ TENSORS, ENCODER = "tensors.safetensors", "encoder.json"
 SKOPS = "parts.skops"  # scikit-learn models of format 1
 OF_A_RUN = ("run.toml", "result.json")
 FILES = (MODEL, ARRAYS, BOOSTERS, TENSORS, ENCODER, SKOPS)
-PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "torch")
+PACKAGES = (
+    "numpy", "scipy", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "catboost", "torch",
+)  # fmt: skip
 
 
 def save(model: Any, folder: PathLike, *, encoder: Any = None, force: bool = False) -> None:

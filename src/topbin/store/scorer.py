@@ -32,7 +32,7 @@ from topbin.data.images.files import find_images, names_images, paths_from
 from topbin.data.images.rows import Images
 from topbin.data.schema import quoted
 from topbin.data.table import open_table
-from topbin.learn.explain import Explanation, explain
+from topbin.learn.explain import Explanation, explain, inner_models
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.answer import Answer
 from topbin.store.models import load, load_encoder, reading
@@ -235,12 +235,8 @@ class Scorer:
         return self._explain(self.encoder.encode(table), table)
 
     def _explain(self, X: Any, table: Batch) -> Explanation:
-        groups = getattr(self.model.model_, "groups", ())
-        models = [model for group in groups for model in group]
-        if not models:
-            name = type(self.model.model_).__name__
-            raise InputError("TB013", f"the scores of {name} cannot be explained.")
-        return explain(models, X, self.encoder, table.select(self.encoder.columns).frame)
+        rows = table.select(self.encoder.columns).frame
+        return explain(inner_models(self.model.model_), X, self.encoder, rows)
 
 
 def refuse_none_left(rows: int, bad: Mapping[str, str]) -> None:

@@ -48,6 +48,7 @@ from topbin.job.audits.answers import (
     record_answers,
     write_draws,
 )
+from topbin.job.audits.label_tools import ANSWER, read_export, tasks_of
 from topbin.job.audits.pooled import Pooled, kept, kind_of, pooled
 from topbin.job.audits.rows import (
     ANYWHERE,
@@ -67,7 +68,7 @@ from topbin.store.answer import Answer
 from topbin.store.models import load
 from topbin.store.runs import PROBABILITIES, RESULT, read_result, write_result
 
-ANSWER, ABOUT = "is_positive", "about this file"
+ABOUT = "about this file"
 WAIT = stored_answers.WAIT
 TRIES = 2  # to judge while others label, before they have to wait
 ENOUGH = 30  # answers with which the audit that assumes least leads
@@ -182,6 +183,7 @@ def draw_audit(
     seed: int | None = None,
     force: bool = False,
     again: Request = Request(),
+    tool: str | None = None,
 ) -> AuditSample:
     """Write n random unlabeled rows, with an empty column for the answer; return the draw.
 
@@ -192,16 +194,22 @@ def draw_audit(
 
     A run that was made from a query, or from files that the folder cannot vouch for, needs them
     `again`: a folder may come from someone else.
+    With `tool`, "label-studio" or "argilla", the file is one that this labeling tool imports.
     The rows are in random order and carry no score, so that whoever labels them is blind to it.
     Every draw of a run is kept, so that any of the files can come back, also when two audits of a
     run are drawn at once or one of them is killed.
     """
     wanted = Wanted(n, where, stratified, seed, again)
-    return _draw(Path(run), wanted, output, force=force)[0]
+    return _draw(Path(run), wanted, output, force=force, tool=tool)[0]
 
 
 def _draw(
-    folder: Path, wanted: Wanted, output: str | Path | None, *, force: bool = False
+    folder: Path,
+    wanted: Wanted,
+    output: str | Path | None,
+    *,
+    force: bool = False,
+    tool: str | None = None,
 ) -> tuple[AuditSample, Any]:
     """The draw and its rows as a frame, in a file too if `output` names one."""
     result, where = read_result(folder), wanted.where
@@ -214,6 +222,7 @@ def _draw(
         source = draw_from_rows if result.data.sample is None else draw_from_files
         sample, frame, top = source(folder, result, asked, again, _taken(state, where, again))
         rows = frame.pop("row").tolist()
+        tasks = None if tool is None else tasks_of(frame, rows, tool)
         frame = in_front(frame, {"row": rows, ANSWER: ""})
         how = HOW[sample.kind if where == ANYWHERE else where]
         how += ROWS_NOT_GROUPS if result.data.group else ""
@@ -226,7 +235,9 @@ def _draw(
             refuse_existing(Path(output), force=force)
         # A draw without its file does no harm; a file whose draw is not known could not come back.
         write_draws(folder, before if again else [*others, drawn])
-        if output is not None:
+        if output is not None and tasks is not None:
+            write_text(output, tasks, force=force)
+        elif output is not None:
             write_table(output, frame, force=force)
     return sample, frame
 
@@ -244,8 +255,9 @@ def read_audit(
     """Save the answers of a file, and judge all answers so far as `judge_audit` does.
 
     Rows are known by their number, so the file may have been sorted. Cells may be empty: rows that
-    were drawn after the last answered one count as not drawn, as in a review. `force` says that
-    answers which differ from earlier ones are right. A file that is refused changes nothing.
+    were drawn after the last answered one count as not drawn, as in a review. An export of a
+    labeling tool may have only those that were answered. `force` says that answers which differ
+    from earlier ones are right. A file that is refused changes nothing.
     """
     folder = Path(run)
     if recall is not None:
@@ -256,15 +268,20 @@ def read_audit(
             raise InputError(
                 "TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100'
             )
-        frame = _read_filled(answers)
-        stored = _draw_of(frame["row"].tolist(), draws, answers)
-        said = dict(zip(frame["row"], read_answers(frame[ANSWER]), strict=True))
-        add_answers(folder, {row: said[row] for row in stored.row}, force=force)
+        said = read_export(answers)
+        if said is None:
+            frame = _read_filled(answers)
+            stored = _draw_of(frame["row"].tolist(), draws, answers)
+            said = frame.set_index("row")[ANSWER].loc[list(stored.row)].to_dict()
+        given = dict(zip(said, read_answers(said.values()), strict=True))
+        add_answers(folder, given, force=force)
     return judge_audit(folder, recall=recall)
 
 
 def read_answered(answers: str | Path) -> dict[int, Any]:
     """The answers of a file with any unlabeled rows, such as candidates, by row number."""
+    if (said := read_export(answers)) is not None:
+        return dict(said)
     frame = _read_filled(answers)
     twice = frame["row"][frame["row"].duplicated()]
     if len(twice) or frame["row"].dtype.kind not in "iu" or frame["row"].isna().any():

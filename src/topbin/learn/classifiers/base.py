@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas import DataFrame
+from scipy.sparse import issparse
 from scipy.special import logit
 from sklearn.base import ClassifierMixin
 from sklearn.utils import get_tags
@@ -22,6 +24,7 @@ from topbin.core.checks import Floats, check_above_zero, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.labels import read_labels
 from topbin.core.shares import share_below
+from topbin.data.batch import as_pandas
 from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.face import (
     PUEstimator,
@@ -41,6 +44,7 @@ from topbin.learn.classifiers.fitting import (
 )
 from topbin.learn.crossfit import Plan, Progress, RunOptions
 from topbin.learn.defaults import NetPlan, preset_plan
+from topbin.learn.explain import Explanation, explain, inner_models
 from topbin.learn.folds import n_rows, read_together
 from topbin.mpe.registry import find_method
 
@@ -161,8 +165,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
     def feature_importances_(self) -> Floats:
         """How much each column of the matrix is used, where the models say so; the sum is 1.
 
-        The columns are those of X, or `features_.names` if X was a frame. See also `explain` of
-        `topbin.Result`, which reads rows that the models never saw.
+        The columns are those of X, or `features_.names` if X was a frame. See also `explain`.
         """
         check_is_fitted(self, "probability_map_")
         groups = getattr(self.model_, "groups", ())
@@ -171,6 +174,25 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
             raise AttributeError(f"{type(self.model_).__name__} has no feature importances")
         total = np.sum([each / max(each.sum(), 1e-12) for each in used], axis=0)
         return np.asarray(total / max(total.sum(), 1e-12), np.float64)
+
+    def explain(self, X: Any) -> Explanation:
+        """What each column, or word, adds to the score of each row, by all inner models.
+
+        For rows that the models never saw; of those they saw, it explains what was learned by
+        heart too. TB013 if the models cannot be explained: LightGBM, XGBoost, CatBoost and logistic
+        regression can.
+        """
+        check_is_fitted(self, "probability_map_")
+        models, read = inner_models(self.model_), self._read(X, reset=False)
+        return explain(models, read, self.features_, self._as_frame(X))
+
+    def _as_frame(self, X: Any) -> Any:
+        """The rows as a pandas frame; columns without a name are x0, x1, …, as in scikit-learn."""
+        if hasattr(X, "columns") or hasattr(X, "column_names"):
+            return as_pandas(X)
+        make = DataFrame.sparse.from_spmatrix if issparse(X) else DataFrame
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        return make(X, columns=list(names))
 
     def _proba(self, X: Any) -> Floats:
         check_is_fitted(self, "probability_map_")

@@ -7,7 +7,6 @@ import re
 import sys
 import warnings
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -87,13 +86,9 @@ class PUEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
 
     def _html_repr(self) -> str:
         """In a notebook: α and its interval once they are known, above scikit-learn's diagram."""
-        diagram = str(estimator_html_repr(self))
         estimate = getattr(self, "estimate_", None)
-        if estimate is None:
-            return diagram
-        lines = estimate.summary().splitlines()
-        shown = [line for line in lines if line.startswith("α") or "interval" in line] or lines[:1]
-        return f"<pre>{escape(chr(10).join(shown))}</pre>{diagram}"
+        shown = "" if estimate is None else estimate._repr_html_()
+        return f"{shown}{estimator_html_repr(self)}"
 
 
 def two_classes(y: Any) -> str:

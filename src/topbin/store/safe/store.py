@@ -6,7 +6,8 @@ object of scikit-learn is stored as its name and its attributes, and built from 
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import partial
 from importlib import import_module
@@ -21,21 +22,22 @@ from sklearn.tree._tree import Tree
 from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
 from topbin.core.optional import require
+from topbin.store.safe import catboost, xgboost
 from topbin.store.safe.boosters import load_booster, trees_only
 from topbin.store.safe.lists import FACES, FUNCTIONS, GONE, NAMED, NOT_KEPT, SKLEARN, VALUES
-from topbin.store.safe.trees import build_tree, check_model
+from topbin.store.safe.trees import FORGED, NOTHING, build_tree, check_model
 
 PLAIN = (str, bool, int, type(None))
 LIGHTGBM = "lightgbm.sklearn.LGBMClassifier"
 BACKEND = "topbin.learn.backends.torch.TorchBackend"
 SPARSE = ("csr_array", "csc_array", "csr_matrix", "csc_matrix")
-THREADS = ("n_jobs", "nthread", "nthreads", "num_thread", "num_threads")
+THREADS = ("n_jobs", "nthread", "nthreads", "num_thread", "num_threads", "thread_count")
 MOST_THREADS = 1024
 
 
 @dataclass(slots=True)
 class Attachments:
-    """What JSON cannot hold: arrays, LightGBM's texts, weights of nets."""
+    """What JSON cannot hold: arrays, texts of boosters, weights of nets."""
 
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     boosters: list[str] = field(default_factory=list)
@@ -85,8 +87,9 @@ def refused(names: str) -> InputError:
     return InputError(
         "TB111",
         f"not on the list of types that are safe to store: {names}. Nothing was done. "
-        "Use LightGBM, a net or one of the scikit-learn models that topbin.store.safe.lists names, "
-        "or keep the fitted object in memory.",
+        "Use LightGBM, XGBoost, CatBoost, a net or one of the scikit-learn models that "
+        "topbin.store.safe.lists names. Or keep the model in the way of its own library, and give "
+        "topbin its scores of held-out rows: topbin.estimate_alpha(scores_p, scores_u).",
     )
 
 
@@ -188,11 +191,19 @@ def _renamed(fitted: dict[str, Any]) -> dict[str, Any]:
 def _pack_object(value: Any, attached: Attachments) -> Any:
     state = value.__getstate__() or {}
     packed = pack([list(pair) for pair in state.items() if pair[0] not in NOT_KEPT], attached)
-    try:
+    with _to_be_stored(value):
         check_model(value)
-    except InputError as error:
-        raise refused(f"{name_of(value)} ({error.message})") from error
     return [type(value).__name__, packed]
+
+
+@contextmanager
+def _to_be_stored(value: Any) -> Iterator[None]:
+    """A fitted model that no folder could give back is refused when it is saved."""
+    try:
+        yield
+    except InputError as error:
+        why = error.message.removeprefix(FORGED).removesuffix(NOTHING)
+        raise refused(f"{name_of(value)} ({why})") from error
 
 
 def _unpack_object(content: Any, attached: Attachments) -> Any:
@@ -231,6 +242,25 @@ def _unpack_lightgbm(content: Any, attached: Attachments) -> Any:
         model._Booster = load_booster(attached.boosters[place], lightgbm)
         model._Booster.best_iteration = int(best)
     return model
+
+
+def _boosted(package: str, kind: str, library: Any) -> Rule:
+    """The rule of a library of boosted trees: its parameters, and the place of its text."""
+
+    def pack_one(model: Any, attached: Attachments) -> Any:
+        with _to_be_stored(model):
+            text = library.text_of(model)
+        place = None if text is None else len(attached.boosters)
+        attached.boosters += [] if text is None else [text]
+        return [pack(model.get_params(deep=False), attached), place]
+
+    def unpack_one(content: Any, attached: Attachments) -> Any:
+        found = require(package, extra=package, caller=f"a saved {kind}")
+        packed, place = content
+        text = None if place is None else attached.boosters[place]
+        return library.load(found, unpack(packed, attached), text)
+
+    return Rule(partial(is_own, table={kind: package}), pack_one, unpack_one)
 
 
 def _nets() -> Any:
@@ -356,6 +386,8 @@ RULES = {
     ),
     "$module": Rule(_is_module, lambda value, _: name_of(value), _unpack_module),
     "$lightgbm": Rule(lambda value: name_of(value) == LIGHTGBM, _pack_lightgbm, _unpack_lightgbm),
+    "$xgboost": _boosted("xgboost", "XGBClassifier", xgboost),
+    "$catboost": _boosted("catboost", "CatBoostClassifier", catboost),
     "$object": Rule(partial(is_own, table=SKLEARN), _pack_object, _unpack_object),
     "$tree": _parts(_of_type(Tree), _tree_parts, lambda parts: build_tree(*parts)),
     "$sparse": _parts(sparse.issparse, _sparse_parts, _sparse),

@@ -19,10 +19,12 @@ from sklearn.tree._tree import NODE_DTYPE, Tree
 
 from topbin.core.errors import InputError
 
+FORGED, NOTHING = "a stored tree is damaged or forged: ", ". Nothing was loaded."
+
 
 def forged(what: str) -> InputError:
     """The refusal of a model whose numbers do not fit each other."""
-    return InputError("TB110", f"a stored tree is damaged or forged: {what}. Nothing was loaded.")
+    return InputError("TB110", f"{FORGED}{what}{NOTHING}")
 
 
 def require_that(fits: Any, what: str) -> None:
@@ -104,10 +106,8 @@ def _check_nodes(nodes: Any, columns: int, max_depth: int) -> None:
     left, right = nodes["left_child"][inner], nodes["right_child"][inner]
     check_splits(inner, (left, right), nodes.size, nodes["feature"][inner], columns)
     # Walks allocate as many places as the tree says that it is deep.
-    depth = [0] * nodes.size
-    for parent, a, b in zip(inner.tolist(), left.tolist(), right.tolist(), strict=True):
-        depth[a] = depth[b] = depth[parent] + 1
-    require_that(max(depth) <= max_depth, f"it is {max(depth)} deep and says {max_depth}")
+    depth = depth_of(inner, (left, right), nodes.size)
+    require_that(depth <= max_depth, f"it is {depth} deep and says {max_depth}")
 
 
 def _check_predictor(tree: TreePredictor, columns: int) -> None:
@@ -160,6 +160,15 @@ def check_splits(parents: Any, sides: Any, nodes: int, features: Any, columns: i
     check_range(features, 0, columns)
     every = np.concatenate(sides)
     require_that(np.unique(every).size == every.size, "a node has two parents")
+
+
+def depth_of(parents: Any, sides: Any, nodes: int) -> int:
+    """How deep a tree is whose splits `check_splits` has let pass."""
+    depth = [0] * nodes
+    for parent, *children in zip(parents.tolist(), *map(np.ndarray.tolist, sides), strict=True):
+        for child in children:
+            depth[child] = depth[parent] + 1
+    return max(depth)
 
 
 def check_range(places: Any, low: int, high: int) -> None:
