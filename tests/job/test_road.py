@@ -41,7 +41,7 @@ CROSSED = {
     "cli/fit",
     "job/prepare", "job/draw",
     "data/table", "data/formats/delimited", "data/batch", "data/features",
-    "job/fit", "learn/classifiers/tedn", "learn/classifiers/base", "learn/classifiers/face",
+    "job/fit", "learn/classifiers/faces", "learn/classifiers/base", "learn/classifiers/face",
     "learn/classifiers/fitting", "learn/crossfit",
     "mpe/estimate", "mpe/registry", "mpe/overlap",
     "job/result", "evaluate/measure", "job/files", "show/page",
