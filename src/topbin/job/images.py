@@ -141,7 +141,7 @@ def prepare_images(
 ) -> Prepared:
     """Read images and their labels; they are decoded into the folder of a run, if there is one.
 
-    Colours are read by an encoder, and grey images, which it does not know, by a net, unless the
+    Colors are read by an encoder, and grey images, which it does not know, by a net, unless the
     request says otherwise.
     """
     _refuse_others(request)

@@ -198,7 +198,7 @@ class Model:
 
 
 def waves(side: int) -> Any:
-    """The test image, which every model reads differently: waves of three colours."""
+    """The test image, which every model reads differently: waves of three colors."""
     down, across = np.mgrid[:side, :side] / side
     three = [np.sin(k * (9 * across + 5 * down * k)) for k in (1, 2, 3)]
     return np.rint(127.5 + 127.5 * np.stack(three, axis=-1)).astype(np.uint8)
