@@ -37,7 +37,7 @@ def _cell(mark: str) -> re.Pattern[str]:
 
 
 def read_cell(text: str, mark: str = ".") -> NumberCell | None:
-    """The number in a cell, whose decimals follow this mark; None if it is no number.
+    """The number in a cell, whose decimals follow this mark; None if it holds none.
 
     >>> read_cell("$5,315.99").value, read_cell("531,60 €", ",").value, read_cell("12 %").value
     (5315.99, 531.6, 12.0)
