@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -198,7 +199,7 @@ def test_a_result_fits_its_schema(tmp_path):
 
 
 def vars_of(alarm):
-    return {"code": alarm.code, "message": alarm.message, "bias": alarm.bias}
+    return asdict(alarm)
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,9 @@ def fit_prepared(
         result,
         labeling=labeling_of(result, two.careful, y),
         gamma=asked_sensitivity(result, data.request.labeling),
-        remedy=find_remedy(data, first.estimate_, result.chains, shared),
+        remedy=find_remedy(
+            data, first.estimate_, result.classifier.estimate_, result.chains, shared
+        ),
     )
     if result.remedy is None and not result.stopped:  # a leak makes labels look biased too
         result = replace(result, random_labels=tested_labels(data, first))

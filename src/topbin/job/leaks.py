@@ -34,17 +34,22 @@ from topbin.store.answer import Remedy
 
 SCREENED, ROWS = 12, 1_000  # columns by importance, and rows of each side that are scored again
 RISES = 0.03  # α, before a cross-fit is made
-# Chosen on made tables with and without planted leaks; bench/results/leaks.md has others.
-SURE, WIDEST = 0.82, 0.6
+# Chosen on made tables with and without planted leaks; bench/results/alarms.md has others.
+SURE, WIDEST, MOVES = 0.82, 0.6, 0.05
 NOTHING = 0.05  # below it, α says that hardly any row is positive
 
 
 def find_remedy(
-    data: Prepared, first: AlphaEstimate, chains: Sequence[Chain], shared: dict[str, Any]
+    data: Prepared,
+    first: AlphaEstimate,
+    careful: AlphaEstimate,
+    chains: Sequence[Chain],
+    shared: dict[str, Any],
 ) -> Remedy | None:
     """What α is without the columns that leak, or by the group that rows seem to belong to.
 
-    `first` is the quick estimate of the same rows, with all columns.
+    `first` is the quick estimate of the same rows with all columns, to which that without a column
+    is compared; `careful` is the one that people see.
     """
     if isinstance(data.X, Images) or issparse(data.X):
         return None
@@ -60,7 +65,14 @@ def find_remedy(
     suspect = _suspect(data, chains)
     if suspect is None or (found := _refitted(data, (suspect,), shared)) is None:
         return None
-    return _dropped((suspect,), found) if contradicts(first, found) else None
+    is_leak = moves(careful, found) and contradicts(first, found)
+    return _dropped((suspect,), found) if is_leak else None
+
+
+def moves(shown: AlphaEstimate, without: AlphaEstimate) -> bool:
+    """Whether α without a column is clearly above the answer that is shown, and its interval."""
+    high = (shown.interval or (0.0, shown.alpha))[1]
+    return without.alpha > max(high, shown.alpha + MOVES)
 
 
 def contradicts(first: AlphaEstimate, without: AlphaEstimate) -> bool:
