@@ -6,16 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from claims import claims, small_run
+from click.testing import CliRunner
 from coded import fails
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import topbin as tb
+from topbin.cli import main
 from topbin.core.cells import NO, NO_ANSWER, NOT_SURE, YES, YES_AND_NO
 from topbin.evaluate.audit import read_answers
 from topbin.job.audits import audit as audits
 from topbin.job.audits.answers import ANSWERS, read_state
-from topbin.job.audits.audit import draw_audit, read_answered, read_audit
+from topbin.job.audits.audit import draw_audit, read_audit
 
 N = 12
 MEANT = {
@@ -99,14 +101,16 @@ def test_empty_lines_of_a_spreadsheet_are_no_rows(run, tmp_path):
     assert read_audit(run, tmp_path / "a.csv").n_negative == 20
 
 
-@pytest.mark.parametrize("read", [read_audit, read_answered])
-def test_a_file_that_is_refused_changes_nothing(run, tmp_path, read):
+@pytest.mark.parametrize("more", [[], ["--refit"]])
+def test_a_file_that_is_refused_changes_nothing(run, tmp_path, more):
     draw_audit(run, 20, tmp_path / "a.csv")
     frame = pd.read_csv(tmp_path / "a.csv").assign(is_positive=["yes"] * 19 + ["hmm"])
     frame.to_csv(tmp_path / "a.csv", index=False)
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    with fails("TB002", "'hmm' (1)", "Write yes or no"):
-        read(run, tmp_path / "a.csv")
+    words = ["audit", str(run), "--labels", str(tmp_path / "a.csv"), *more]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("TB002 audit answers not understood: 'hmm' (1). Write yes or no")
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
