@@ -124,12 +124,13 @@ def about_leaks() -> str:
         for s in STRENGTHS
     ]  # fmt: skip
     missed = counted[~counted.is_named]
-    error = (counted.remedy - counted.truth).abs().mean()
+    told = counted[counted.is_named]
+    error = (told.remedy - told.truth).abs().mean()
     return (
         f"Of {len(leaks)} leaks, {len(counted)} move α by more than {MOVED}, and "
         f"{int(counted.is_named.sum())} of these are named "
-        f"({100 * counted.is_named.mean():.0f} %). Without them the mean error of α falls from "
-        f"{(counted.alpha - counted.truth).abs().mean():.3f} to {error:.3f}. {len(wrong)} of those "
+        f"({100 * counted.is_named.mean():.0f} %). Without those the mean error of α falls from "
+        f"{(told.alpha - told.truth).abs().mean():.3f} to {error:.3f}. {len(wrong)} of those "
         f'that are not named say "quote it". On {len(clean)} fits without a leak a column is '
         f"named in {len(mistakes)}, and labels are called biased in "
         f"{int(clean.biased.astype(str).eq('True').sum())}.\n\n"
