@@ -121,6 +121,7 @@ def _render(
         verdict_words=verdict_words,
         figure=figure,
         shares=_shares(found),
+        bar=_bar(found),
         sentence=sentence,
         percent=percent,
         counted=counted,
@@ -133,6 +134,23 @@ def _render(
         candidates=candidates,
         gallery=gallery,
         columns=list(candidates[0]) if candidates else [],
+    )
+
+
+def _bar(found: Answer) -> tuple[float, float | None, float] | None:
+    """Where the bar of the headline begins and ends, and its point, if the headline has one."""
+    if found.audit is not None:
+        audited = found.audit.together or found.audit
+        return audited.interval[0], audited.alpha, audited.interval[1]
+    shown = found.estimate if found.remedy is None else found.remedy.estimate
+    if shown.interval is None:
+        return None
+    if shown.leading_bound is not None:
+        return 0.0, None, shown.leading_bound
+    return (
+        shown.interval[0],
+        shown.alpha if shown.worth_p >= RANGE_ONLY else None,
+        shown.interval[1],
     )
 
 
