@@ -22,7 +22,6 @@ from crossfit_sets import (
     HELD_BACK_AGAIN,
     MORE,
     READ_ONCE,
-    THIRTY_EIGHT,
     Loaded,
 )
 from report import head, one_thread, save, table
@@ -58,7 +57,7 @@ PARTS = {
     # What only the prior of the posterior learns from: other data sets, and other sizes.
     "more": Part(MORE, (30,), "fast", 1, (0.1, 0.3, 0.5, 0.7, 0.9), ((100, 1000), (300, 1000))),
     "sizes": Part(
-        THIRTY_EIGHT | MORE,
+        CALIBRATED | CHECKED | FRESH | MORE,
         (31,),
         "fast",
         1,

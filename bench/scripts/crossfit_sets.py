@@ -484,7 +484,7 @@ HELD_BACK_AGAIN: dict[str, Callable[[], Loaded]] = {
 }
 
 # Named before any of them was fitted, and after the prior and the length of training were settled:
-# they were read once before their own curves joined the prior.
+# they are read once, and nothing is changed after that.
 READ_ONCE: dict[str, Callable[[], Loaded]] = {
     "phone": lambda: r_column("modeldata", "wa_churn", "churn", lambda y: y == "Yes"),
     "email": lambda: r_column("openintro", "email", "spam", lambda y: y == 1, ("time",)),
@@ -507,7 +507,3 @@ READ_ONCE: dict[str, Callable[[], Loaded]] = {
     "callback": lambda: r_column("openintro", "resume", "received_callback", lambda y: y == 1),
     "lending": lambda: r_column("modeldata", "lending_club", "Class", lambda y: y == "bad"),
 }
-
-THIRTY_EIGHT = CALIBRATED | CHECKED | FRESH
-# Every data set whose truth is known; each is left out of the prior that judges it.
-ALL_SETS = THIRTY_EIGHT | MORE | HELD_BACK | HELD_BACK_AGAIN | READ_ONCE

@@ -5,7 +5,8 @@
     python bench/scripts/posterior.py uci SCORES      # the paper's five tables, the default plan
     python bench/scripts/posterior.py page SCORES     # bench/results/posterior.md
 
-`SCORES` is a folder of crossfit_coverage.py with all of its parts.
+`SCORES` is a folder of crossfit_coverage.py with the parts fresh, check, calibrate (seeds 10, 0 and
+0), held_back and held_back_default.
 """
 
 import argparse
@@ -17,14 +18,7 @@ from multiprocessing import Pool
 from pathlib import Path
 
 import numpy as np
-from crossfit_sets import (
-    ALL_SETS,
-    FRESH,
-    HELD_BACK,
-    HELD_BACK_AGAIN,
-    READ_ONCE,
-    THIRTY_EIGHT,
-)
+from crossfit_sets import CALIBRATED, CHECKED, FRESH, HELD_BACK, HELD_BACK_AGAIN, READ_ONCE
 from report import RESULTS, head, one_thread, save, table
 from scipy.stats import rankdata
 
@@ -32,7 +26,8 @@ from topbin import estimate_alpha
 from topbin.core import Evidence, Tails
 
 BEFORE = RESULTS / "posterior_before.csv"
-SEED = dict.fromkeys(THIRTY_EIGHT, 0) | dict.fromkeys(FRESH, 10)
+JUDGED = CALIBRATED | CHECKED | FRESH  # whole data sets are left out of the prior that judges them
+SEED = dict.fromkeys(CALIBRATED | CHECKED, 0) | dict.fromkeys(FRESH, 10)
 FOLDS, LISTS, BINS = 4, (50, 100, 500), 10
 OTHERS = ("bbe", "bbe_cp", "dedpul")
 UCI_ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -52,7 +47,7 @@ def fits(folder: Path) -> Iterator[tuple[str, Path]]:
         elif name in HELD_BACK:
             yield "held back, fast", file
         elif (
-            name in THIRTY_EIGHT
+            name in JUDGED
             and int(seed) == SEED[name]
             and ("1000" in file.stem or "3000" in file.stem)
         ):
@@ -79,7 +74,7 @@ def train_folds(folder: Path) -> None:
     from train_overlap import Prior, train
 
     torch.set_num_threads(1)
-    part = fold_of(list(ALL_SETS))
+    part = fold_of(list(JUDGED))
     (folder / "nets").mkdir(exist_ok=True)
     for fold in range(FOLDS):
         file = folder / "nets" / f"{fold}.npz"
@@ -177,7 +172,7 @@ def judge(task: tuple[str, str, str, tuple[float, float, float]]) -> Judged:
     file = Path(path)
     evidence, truth = read(file)
     name, alpha, n_p, _, _ = file.stem.rsplit("-", 4)
-    net = OverlapNet.from_bytes(Path(net_file).read_bytes())
+    net = OverlapNet.from_bytes(Path(net_file).read_bytes()) if net_file else None
     posterior = alpha_posterior(evidence.tails, effective=evidence.effective, net=net)
     posterior = posterior.at_most(max(upper_bound(evidence.independent, 0.975), posterior.median))
     low, high = posterior.interval(0.95)
@@ -223,14 +218,14 @@ def _bins(likely: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def judge_all(folder: Path) -> list[Judged]:
-    part, before = fold_of(list(ALL_SETS)), {}
+    part, before = fold_of(list(JUDGED)), {}
     with BEFORE.open(newline="") as file:
         for row in csv.DictReader(file):
             before[row["fit"]] = tuple(float(row[name]) for name in ("alpha", "low", "high"))
     tasks = []
     for kind, file in fits(folder):
         name = file.stem.rsplit("-", 4)[0]
-        net = str(folder / "nets" / f"{part[name]}.npz")
+        net = str(folder / "nets" / f"{part[name]}.npz") if kind == "left out" else ""
         tasks.append((kind, str(file), net, before[f"{file.parent.name}/{file.stem}"]))
     with Pool(int(os.environ.get("TOPBIN_JOBS", "1"))) as pool:
         return pool.map(judge, tasks, chunksize=8)
@@ -454,6 +449,13 @@ INTRODUCTION = (
     "of .959). Last, sixteen data sets were named, fitted and *read once*; nothing was "
     "changed after that. The other groups had been read up to four times, so their figures "
     "are slightly optimistic.\n\n"
+    "**Tried after that, and not taken.** A prior with the curves of all these data sets, in which "
+    "α is 0 twice as often, judged by whole data sets left out: of the fits that were read once it "
+    "covers .905 instead of .884 (error .161 instead of .173), of the fresh ones .962 instead of "
+    ".953 (.142 instead of .149). But where classes part it is worse: on the UCI tables the error "
+    "is .038 instead of .032, on the thirty-eight .057 instead of .055, and of a hundred positives "
+    "that are fully apart .82 of the intervals contain α = .05 instead of .93. The data sets that "
+    "were added have weak signal, and one net serves both kinds.\n\n"
     "**What is missed.** Of the fits that were read once .884 are covered, not .94 (0.2: "
     ".585): 11.6 % of the lower ends are too high and none of the upper ends is too low. Most "
     "of these misses are in `working`, whose family income tells who earns, and `medpar`, "

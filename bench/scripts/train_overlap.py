@@ -3,9 +3,9 @@
     python bench/scripts/train_overlap.py curves SCORES   # overlap curves of the fits in a folder
     python bench/scripts/train_overlap.py train           # from these curves to overlap.npz
 
-`SCORES` is a folder of crossfit_coverage.py with all of its parts. The curves are committed
-(bench/results/overlap_curves.npz), so that `train` needs nothing else; on one machine it gives the
-same bytes again.
+`SCORES` is a folder of crossfit_coverage.py, with the parts fresh, check, calibrate, default, more
+and sizes. The curves are committed (bench/results/overlap_curves.npz), so that `train` needs
+nothing else; on one machine it gives the same bytes again.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from crossfit_sets import ALL_SETS
+from crossfit_sets import CALIBRATED, CHECKED, FRESH, MORE
 from report import RESULTS, ROOT, one_thread
 from scipy.stats import norm
 from sklearn.cluster import KMeans
@@ -41,7 +41,6 @@ from topbin.mpe import (
 CURVES = RESULTS / "overlap_curves.npz"
 WEIGHTS = ROOT / "src" / "topbin" / "mpe" / "overlap.npz"
 MIDDLE = LEVELS.index(0.5)
-FEWEST_NEGATIVES = 5  # that make a curve
 APART = 0.15  # of the drawn curves: no negative scores as high as any positive
 # The shares t of the positives at which an overlap curve H(t) is kept.
 GRID = np.concatenate([[0.0], np.geomspace(0.001, 0.5, 45), np.linspace(0.51, 1, 50)])
@@ -100,14 +99,13 @@ def _local_line(x: np.ndarray, y: np.ndarray, weight: np.ndarray, at: float, wid
 
 def keep_curves(folder: Path) -> None:
     """Read the fits of all data sets of the prior, and keep their curves."""
+    prior = CALIBRATED | CHECKED | FRESH | MORE
     names, curves, about = [], [], []
     for file in sorted(folder.glob("*/*[0-9].npz")):
         name, alpha, n_p = file.stem.rsplit("-", 4)[:3]
-        if name in ALL_SETS:
+        if name in prior:
             fit = np.load(file)
             truth = fit["truth"].astype(bool)
-            if truth.size - truth.sum() < FEWEST_NEGATIVES:
-                continue
             names.append(name)
             about.append((float(alpha), int(n_p)))
             curves.append(overlap_curve(fit["scores_p"], fit["scores_u"], truth))
@@ -179,7 +177,7 @@ class Prior:
     tied: float = 1.0
     warp: float = 0.12
     uniform: float = 0.85  # of α; the others are uniform in log α
-    ends: tuple[float, float] = (0.09, 0.045)  # α is 0, and α is 1
+    ends: float = 0.09  # α is 0 or 1
     ties: float = 0.06  # positives have few distinct scores
     lower: float = 0.05  # log of the power by which hidden positives score lower, if cross-fitted
     uneven: float = 0.06  # the same by chance
@@ -229,8 +227,7 @@ class Prior:
         m = np.maximum(1, np.exp(rng.uniform(*np.log(SIZES_U), size)).round()).astype(np.int64)
         alpha = np.where(rng.random(size) < self.uniform, rng.random(size),
                          np.exp(rng.uniform(np.log(0.0005), 0, size)))  # fmt: skip
-        end = rng.random(size)
-        alpha = np.select([end < self.ends[0], end > 1 - self.ends[1]], [0.0, 1.0], alpha)
+        alpha = np.where(rng.random(size) < self.ends, rng.integers(0, 2, size), alpha)
         spread = np.where(rng.random(size) < 0.5, SPREADS[1], SPREADS[0])
         rows = (spread * n).round().clip(1)
         share = ranks_read(rows[:, None]) / rows[:, None]
