@@ -53,7 +53,7 @@ def run(tmp_path_factory):
     done = call("fit", folder / "digits.csv", "--label", "known", "--preset", "fast",
                 "--gamma", "2", "--at-most", "0.9", "-o", folder / "run")  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert "label a random sample: topbin audit" in done.stdout
+    assert "next step       topbin audit" in done.stdout
     assert "if selective    Γ = 1: " in done.stdout
     return folder / "run"
 

@@ -43,7 +43,8 @@ def test_the_screen_answers_in_order(ran):
 def test_all_files_are_left_and_nothing_else(ran):
     run, _ = ran
     assert {path.name for path in run.iterdir() if not path.name.startswith((".", "audit"))} == {
-        "report.html", "result.json", "candidates.csv", "model", "run.toml", "events.jsonl",
+        "report.html", "result.json", "candidates.csv", "probabilities.parquet", "model",
+        "run.toml", "events.jsonl",
     }  # fmt: skip
     lines = (run / "events.jsonl").read_text().splitlines()
     stages = [json.loads(line)["stage"] for line in lines]

@@ -16,7 +16,7 @@ from topbin.learn.defaults import PRESETS
 
 BROKEN = {
     "ragged.csv": ("x,score,known\n1,2,1\n3,4,0\n5,6\n", "line 4 has 2 fields; the header has 3"),
-    "latin.csv": ("x,score,known\n1,2,1\n3,é,0\n".encode("latin-1"), "byte 0xe9 in line 3"),
+    "bytes.csv": (b"x,score,known\n1,2,1\n3,\x81,0\n", "byte 0x81 in line 3"),
     "cut.parquet": (b"PAR1 nonsense", "cannot be read"),
     "cut.jsonl": ('{"x": 1, "score": 2, "known": 1}\n{"x"', "cannot be read"),
     "empty.csv": ("", "is empty (0 bytes)"),

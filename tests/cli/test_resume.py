@@ -85,7 +85,8 @@ def test_killed_here_it_goes_on_to_the_same_answer(table, whole, tmp_path, point
     assert (tmp_path / "run" / "result.json").read_bytes() == whole
     left = {path.name for path in (tmp_path / "run").iterdir()}
     assert left == {
-        "report.html", "result.json", "candidates.csv", "model", "run.toml", "events.jsonl",
+        "report.html", "result.json", "candidates.csv", "probabilities.parquet", "model",
+        "run.toml", "events.jsonl",
     }  # fmt: skip
 
 

@@ -66,15 +66,15 @@ def read(monkeypatch):
     return seen
 
 
-def test_a_small_job_counts_tails_twice_however_often_it_is_read(built, frame):
+def test_a_small_job_counts_tails_three_times_however_often_it_is_read(built, frame):
     result = tb.fit(frame, "known", budget="fast")
-    assert built == [(100, 200), (100, 200)]  # the first estimate and the careful one
+    assert built == 3 * [(100, 200)]  # the first estimate, the careful one, and without "x"
     result.summary()
     result.to_dict()
     result.plot()
     result._repr_html_()
     result.candidates()
-    assert len(built) == 2
+    assert len(built) == 3
     assert len(result.methods) == 5
     assert len(result.classifier.history_) == 3
 
@@ -95,7 +95,7 @@ def test_a_sampled_job_passes_over_the_file_three_times(read, built, frame, tmp_
     result = tb.fit(tmp_path / "t.csv", "known", budget=tb.Budget(preset="fast", sample=40))
     assert read["file"] == 3  # count the labels, draw, count the rest
     assert read["x"] == 4  # of the rows to train on, of two other samples, of the rest
-    assert built == [(100, 40)]  # the first estimate; the other tails are counted in the pass
+    assert built == 2 * [(100, 40)]  # the first estimate, and without "x"; the pass counts others
     assert result.evidence.tails.n_u == 200 - 2 * 40
 
 

@@ -21,7 +21,7 @@ from topbin.evaluate.candidates import what_to_expect
 from topbin.job.files import CANDIDATES, REPORT
 from topbin.job.result import summarize
 from topbin.learn.probabilities import TILT
-from topbin.show.page import audited_headline, headline
+from topbin.show.page import audited_headline, headline, lead
 from topbin.store.answer import Answer
 
 RUNS = int(os.environ.get("TOPBIN_RUNS", "10"))
@@ -144,7 +144,7 @@ def check_list(listed, estimate, n_u):
 def test_the_headline_its_rows_and_pi(result):
     text, n_p, n_u = result.summary(), result.data.labels.n_p, result.data.n_u
     rows = r"\((?:about|at most) ([\d,]+) rows?\)"
-    head = re.match(rf"α (=|≤) ([\d.]+) of the ([\d,]+) .*{rows}", text)
+    head = re.search(rf"^α (=|≤) ([\d.]+) of the ([\d,]+) .*{rows}", text, re.M)
     if n_p < RANGE_ONLY:
         assert head is None
         return
@@ -154,7 +154,7 @@ def test_the_headline_its_rows_and_pi(result):
     assert abs(number(rows) - number(alpha) * n_u) <= 0.5 + step(alpha) * n_u
     assert near(number(pi), (n_p + number(alpha) * n_u) / (n_p + n_u), pi, alpha)
     assert (sign == "≤") == (result.estimate.leading_bound is not None)
-    assert ("no signal" in text.splitlines()[0]) <= ("indistinguishable" in text)
+    assert ("no signal" in head[0]) <= ("indistinguishable" in text)
     assert alpha in repr(result)
 
 
@@ -260,10 +260,10 @@ def test_summary_report_and_result_show_the_same(result, audited):
     lines = result.summary(data=False).splitlines()
     after = summarize(Answer.from_dict(stored)).splitlines()
     for line in lines:
-        is_changed = line.startswith(("candidates ", "to be sure"))
+        is_changed = line.startswith(("candidates ", "verdict ", "next step "))
         assert is_changed or line in after
     html = (audited.folder / REPORT).read_text()
-    assert f"Before the audit: {headline(AlphaEstimate.from_dict(stored['estimate']))}" in html
+    assert f"Before the audit: {lead(Answer.from_dict(stored))}" in html
 
 
 def test_after_the_audit_all_numbers_are_of_one_posterior(result, audited):
@@ -291,8 +291,10 @@ def test_after_the_audit_summary_and_report_show_the_same(audited):
     rows = counted(round(both["alpha"] * n_u))
     head = f"with the audit  α = {figure(both['alpha'])} of the {n_u:,} unlabeled are positive"
     ends = "{} to {}".format(*map(figure, both["interval"]))
-    first, second, *_ = text.splitlines()
-    assert first == f"{head} (about {rows})"
+    said = text.splitlines()
+    assert said[0] == f"verdict         {Answer.from_dict(stored).verdict}"
+    first, second = said[(place := said.index(f"{head} (about {rows})")) : place + 2]
+    assert first.startswith("with the audit")
     assert second.startswith(f"95 % interval   {ends}   ")
     html = (audited.folder / REPORT).read_text()
     assert f'<p class="answer">{audited_headline(Answer.from_dict(stored))}</p>' in html

@@ -85,6 +85,7 @@ DRAWN = {
 @option(
     "--tool",
     group="Output",
+    is_usual=False,
     type=click.Choice(["label-studio", "argilla"]),
     help="Write a file that this labeling tool imports; --labels reads its export.",
 )

@@ -9,12 +9,13 @@ from topbin.cli.options import request_options
 from topbin.cli.verb import Verb, json_option, screen, write_json
 from topbin.core.options import options
 
-ASKED = [each.name for each in options() if each.place in ("rows", "read")]
+ASKED = [each for each in options() if each.place in ("rows", "read")]
 
 
 @click.command(cls=Verb)
 @click.argument("source", nargs=-1, type=click.Path())
-@request_options(*ASKED, "confidence")
+@request_options(*(each.name for each in ASKED if each.usual))
+@request_options(*(each.name for each in ASKED if not each.usual), "confidence", is_usual=False)
 @json_option
 def doctor(source: tuple[str, ...], as_json: bool, **asked: Any) -> None:
     """What is wrong with a table, before any fit?

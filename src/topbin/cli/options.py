@@ -84,8 +84,9 @@ def _split(values: tuple[str, ...]) -> list[str]:
 def again_options(command: Command) -> Command:
     """What a run was made from, to be named again where its folder cannot vouch for it."""
     about = "The query that the run was made from, if it was: a query in a folder is never run."
-    command = option("--sql", group=TITLES["read"], help=about)(command)
-    command = request_options(*(name for name in AGAIN if name != "sql"))(command)
+    command = option("--sql", group=TITLES["read"], is_usual=False, help=about)(command)
+    named = (name for name in AGAIN if name != "sql")
+    command = request_options(*named, is_usual=False)(command)
     return click.argument("source", nargs=-1, type=click.Path())(command)
 
 

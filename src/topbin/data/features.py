@@ -328,12 +328,12 @@ def fit_features(
     kinds, where = columns.table.kinds, columns.table.name
     check_columns([*exclude, *text, *keep], list(kinds), where)
     names = [name for name in kinds if name not in exclude]
+    read = {name: columns[name] for name in names}  # so that whoever gave the columns has them too
     marks: dict[str, str] = {}
     if decimal != TEXT:
-        asked_for = {*text, *keep}
-        told = ((name, mark_of(columns[name], decimal)) for name in names if name not in asked_for)
+        told = ((n, mark_of(c, decimal)) for n, c in read.items() if n not in {*text, *keep})
         marks = {name: mark for name, mark in told if mark is not None}
-    columns = columns.with_read(read_numbers(columns[name], mark) for name, mark in marks.items())
+    columns = columns.with_read(read_numbers(read[name], mark) for name, mark in marks.items())
     found = {name: useless(columns[name]) for name in names}
     looks = [name for name, finding in found.items() if finding and finding.code in TEXTUAL]
     texts = {*text, *looks} - {*keep}
