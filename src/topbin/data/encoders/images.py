@@ -25,13 +25,14 @@ from topbin.core.optional import require
 from topbin.data.encoders.kept import Told, Vectors, check_place, checked, vectors_of
 from topbin.data.encoders.lite import LITE, lite_folder
 from topbin.data.images.cache import cores
-from topbin.data.images.decode import BadImage, decode, pillow, quiet_pillow
+from topbin.data.images.decode import BadImage, decode, pillow, quiet_pillow, scaled
 from topbin.data.images.rows import Images
 
 DESCRIPTION, MODEL = "encoder.json", "model.onnx"
 MOST_BYTES = 2 << 30  # of a model
 AT_ONCE = 32  # images that the encoder reads at once
 CLOSE = 1e-3  # how near to its description an encoder must be, as a part of the largest number
+SCALED = b"bicubic "
 NONE = "none"  # no encoder: a net is trained
 Channels = tuple[float, float, float]
 Above0 = Annotated[float, Meta(gt=0)]
@@ -74,8 +75,11 @@ class ImageEncoder:
 
     @cached_property
     def digest(self) -> str:
-        """Which encoder it is: SHA-256 over the description, which has that of the model."""
-        return hashlib.sha256(msgspec.json.encode(self.about)).hexdigest()
+        """Which encoder it is: SHA-256 over the description, which has that of the model.
+
+        How images are scaled is part of it, so that vectors of another way are not mixed in.
+        """
+        return hashlib.sha256(SCALED + msgspec.json.encode(self.about)).hexdigest()
 
     def vectors(
         self, images: Images, paths: Sequence[str] | None = None, tell: Told | None = None
@@ -122,7 +126,7 @@ def image_keys(images: Images) -> list[bytes]:
 
 def _decoded(path: str, side: int) -> Any:
     try:
-        return decode(path, 3, side, side).pixels
+        return decode(path, 3, side, side, is_sharp=True).pixels
     except BadImage as error:  # it could be read a moment ago
         raise InputError("TB132", f'"{path}" {error}; it has changed since it was read.') from error
 
@@ -130,8 +134,9 @@ def _decoded(path: str, side: int) -> Any:
 def _resized(images: Images, place: int, side: int) -> Any:
     pixels = images.read([place])[0].transpose(1, 2, 0)
     image = pillow().fromarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)).copy())
-    how = pillow().Resampling.BILINEAR
-    return np.asarray(require_fit()(image, (side, side), method=how), np.uint8)
+    if image.size != (side, side):
+        image = scaled(image, (side, side), is_sharp=True)
+    return np.asarray(image, np.uint8)
 
 
 @lru_cache(maxsize=1)
@@ -211,11 +216,6 @@ def signature(vector: Any) -> Any:
     array([1., 1., 1., 1., 1., 1., 1., 1.])
     """
     return np.cos(np.outer(np.arange(1, 9), np.arange(vector.size))) @ np.asarray(vector, float)
-
-
-def require_fit() -> Any:
-    """Pillow's function that scales an image and cuts out its middle."""
-    return require("PIL.ImageOps", extra="images", caller="reading images").fit
 
 
 def is_image_encoder(given: str | None) -> bool:
