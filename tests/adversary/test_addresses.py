@@ -66,12 +66,20 @@ def folder(made, tmp_path, monkeypatch):
     return tmp_path / "received"
 
 
+def own_server():
+    """A server where no other test looks for one: they all use the first loopback address."""
+    try:
+        return socket.create_server(("127.0.0.2", 0))
+    except OSError:  # a system that has only that one
+        return socket.create_server(("127.0.0.1", 0))
+
+
 @pytest.fixture
 def listener(monkeypatch):
     """An address on this machine, every connection to it, and an environment that leads there."""
-    seen = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        host = f"127.0.0.1:{server.getsockname()[1]}"
+    seen = []  # of each connection what it sent, so that a failure shows who it was
+    with own_server() as server:
+        host = "{}:{}".format(*server.getsockname())
         here = f"http://{host}"
         for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "HTTP_PROXY", "HTTPS_PROXY",
                      "ALL_PROXY", "http_proxy", "https_proxy", "CLOUD_STORAGE_EMULATOR_ENDPOINT",
@@ -90,9 +98,9 @@ def listener(monkeypatch):
                     connection, _ = server.accept()
                 except OSError:
                     return
-                seen.append(connection)
+                seen.append(bytearray())
                 with connection:
-                    connection.recv(1 << 16)
+                    seen[-1] += connection.recv(1 << 16)
                     connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
 
         thread = threading.Thread(target=answer, daemon=True)

@@ -42,6 +42,9 @@ def test_it_reads_well(browser, report, width, scheme):
     assert requests == [report.as_uri()]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert "unlabeled rows are positive" in page.locator(".answer").inner_text()
+    assert page.evaluate("document.documentElement.scrollHeight") <= 6000  # figures are folded
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("figure svg").count() == 5
     assert page.locator("figure svg").first.bounding_box()["width"] > 0.7 * min(width, 900)
     ink, paper = (
@@ -56,7 +59,7 @@ def test_it_can_be_read_without_script(browser, report):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(report.as_uri())
-    assert page.locator("h2").count() >= 5
+    assert page.locator("h2, summary").count() >= 5
     context.close()
 
 
