@@ -253,6 +253,22 @@ def test_the_notebook_shows_the_same_numbers_and_no_file(result):
     assert headline(result.estimate) in html
 
 
+def test_the_bar_of_the_report_is_that_of_its_headline(result):
+    html = result._repr_html_()
+    left, width = map(
+        float, re.search(r'<i style="left: ([\d.]+)%; width: ([\d.]+)%', html).groups()
+    )
+    shown = result.estimate if result.remedy is None else result.remedy.estimate
+    low, high = shown.interval
+    if shown.worth_p >= RANGE_ONLY and shown.leading_bound is not None:
+        low, high = 0.0, shown.leading_bound
+    assert (left, left + width) == pytest.approx((100 * low, 100 * high), abs=0.02)
+    point = re.search(r'<b style="left: ([\d.]+)%"', html)
+    has_point = shown.worth_p >= RANGE_ONLY and shown.leading_bound is None
+    assert (point is not None) == has_point
+    assert point is None or float(point[1]) == pytest.approx(100 * shown.alpha, abs=0.006)
+
+
 def test_summary_report_and_result_show_the_same(result, audited):
     """Before the audit, which leaves the estimate as it was."""
     stored, estimate = audited.stored, result.estimate

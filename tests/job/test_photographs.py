@@ -208,6 +208,16 @@ def test_another_encoder_at_score_is_refused(tmp_path):
         tb.load(tmp_path / "run").score(tmp_path / "rest")
 
 
+def test_a_model_that_is_replaced_is_read_again(tmp_path):
+    pixels, folder = Images.of(bars(4, True)), str(tiny_encoder(tmp_path))
+    before = ImageEncoder(folder).vectors(pixels)
+    content = tiny_model((2, 3))  # columns first
+    now = signature(np.roll(encoders.load_model(ImageEncoder(folder))(waves(12)[None])[0], 3))
+    described(tmp_path / "tiny", content, check=now.tolist())
+    after = ImageEncoder(folder).vectors(pixels)
+    np.testing.assert_allclose(after, np.roll(before, 3, axis=1), rtol=1e-6)
+
+
 KILLED = """
 import os, signal, sys
 from topbin.data.encoders import images, kept

@@ -25,7 +25,7 @@ from topbin.core.figures import counted
 from topbin.core.options import SIDES
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, Columns, as_columns
-from topbin.data.encoders.kept import check_place
+from topbin.data.encoders.kept import check_fitted, check_place
 from topbin.data.encoders.texts import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.formats.written import ISO, MARKS, ORDERS, TEXT
@@ -485,12 +485,7 @@ def _raw_vectors(feature: Feature, column: Column) -> NDArray[Any]:
         return column.values
     check_place(feature.encoder)
     encoder = Encoder(feature.encoder)
-    if encoder.digest != feature.digest:
-        raise InputError(
-            "TB143",
-            f'the encoder in "{feature.encoder}" is not the one that the model was fitted with. '
-            f"Name the folder of that one with {option('encoder')}, or fit again.",
-        )
+    check_fitted(feature.encoder, feature.digest, encoder.digest)
     width = len(feature.mean) or feature.size
     known: Any = encoder.vectors(column.texts) if column.texts else np.zeros((0, width), np.float32)
     nothing = np.full((1, known.shape[1]), np.nan, np.float32)

@@ -139,19 +139,15 @@ def _render(
 
 def _bar(found: Answer) -> tuple[float, float | None, float] | None:
     """Where the bar of the headline begins and ends, and its point, if the headline has one."""
-    if found.audit is not None:
-        audited = found.audit.together or found.audit
-        return audited.interval[0], audited.alpha, audited.interval[1]
+    if found.audited is not None:
+        return found.audited.interval[0], found.audited.alpha, found.audited.interval[1]
     shown = found.estimate if found.remedy is None else found.remedy.estimate
     if shown.interval is None:
         return None
-    if shown.leading_bound is not None:
-        return 0.0, None, shown.leading_bound
-    return (
-        shown.interval[0],
-        shown.alpha if shown.worth_p >= RANGE_ONLY else None,
-        shown.interval[1],
-    )
+    low, high = shown.interval
+    if shown.worth_p < RANGE_ONLY:
+        return low, None, high
+    return (low, shown.alpha, high) if (most := shown.leading_bound) is None else (0.0, None, most)
 
 
 def _shares(found: Answer) -> tuple[str, str]:
@@ -230,7 +226,7 @@ def audited_headline(found: Answer) -> str | None:
     told = found.audit
     if told is None:
         return None
-    both, alone = told.together or told, told.together is None or told.together.alone
+    both, alone = found.audited or told, told.together is None or told.together.alone
     # The audit does not count known positives, so few of them do not matter to it.
     said = headline(
         AlphaEstimate(

@@ -16,6 +16,7 @@ from topbin.core.figures import figure
 from topbin.data.features import Dropped
 from topbin.data.findings import Finding
 from topbin.evaluate.audit import AuditResult
+from topbin.evaluate.audits.together import Together
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.verdict import Verdict
 from topbin.learn.labeling.scar import ScarTest
@@ -228,6 +229,11 @@ class Answer:
     gamma: Sensitivity | None = None
     audit: AuditResult | None = None
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def audited(self) -> AuditResult | Together | None:
+        """What the audit made of α: scores and answers together, or the answers alone."""
+        return None if self.audit is None else self.audit.together or self.audit
 
     def pi_at(self, alpha: float) -> float:
         """π, the share of positives among all rows of the run, if α had this value."""

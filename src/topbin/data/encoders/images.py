@@ -19,10 +19,17 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from topbin.core.errors import InputError, option
+from topbin.core.errors import InputError
 from topbin.core.folder import read_file
 from topbin.core.optional import require
-from topbin.data.encoders.kept import Told, Vectors, check_place, checked, vectors_of
+from topbin.data.encoders.kept import (
+    Told,
+    Vectors,
+    check_fitted,
+    check_place,
+    checked,
+    vectors_of,
+)
 from topbin.data.encoders.lite import LITE, lite_folder
 from topbin.data.images.cache import cores
 from topbin.data.images.decode import BadImage, decode, pillow, quiet_pillow, scaled
@@ -107,12 +114,7 @@ def fitted_encoder(given: str, digest: str) -> ImageEncoder:
     """The encoder of a fit; TB143 if another one is there now."""
     check_place(given)
     encoder = ImageEncoder(given)
-    if encoder.digest != digest:
-        raise InputError(
-            "TB143",
-            f'the encoder "{given}" is not the one that the model was fitted with. Name the folder '
-            f"of that one with {option('encoder')}, or fit again.",
-        )
+    check_fitted(given, digest, encoder.digest)
     return encoder
 
 
@@ -139,10 +141,13 @@ def _resized(images: Images, place: int, side: int) -> Any:
     return np.asarray(image, np.uint8)
 
 
-@lru_cache(maxsize=1)
 def load_model(encoder: ImageEncoder) -> "Model":
     """The encoder in memory, after its bytes and its answer to the test image were compared."""
-    about, path = encoder.about, encoder.folder / MODEL
+    return _loaded(encoder.folder / MODEL, encoder.about)
+
+
+@lru_cache(maxsize=1)
+def _loaded(path: Path, about: Description) -> "Model":
     runtime = require("onnxruntime", extra="images", caller="an encoder of images")
     try:
         content = read_file(path, MOST_BYTES)

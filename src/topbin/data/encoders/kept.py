@@ -31,6 +31,16 @@ def cache_folder(name: str) -> Path:
     return Path(os.environ.get(CACHE) or Path(usual) / "topbin") / name
 
 
+def check_fitted(encoder: str, digest: str, now: str) -> None:
+    """TB143 if an encoder is not the one that the model was fitted with."""
+    if now != digest:
+        raise InputError(
+            "TB143",
+            f'the encoder "{encoder}" is not the one that the model was fitted with. Name the '
+            f"folder of that one with {option('encoder')}, or fit again.",
+        )
+
+
 def check_place(encoder: str) -> None:
     """TB151 for the encoder of a stored model that is not on this machine."""
     if is_remote(encoder):

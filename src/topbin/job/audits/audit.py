@@ -491,8 +491,7 @@ def plan_audit_widths(run: str | Path) -> tuple[WidthPlan, ...]:
 
 def best_answer(result: Answer) -> Any:
     """The value that has α and its interval: the estimate, or what the audit made of it."""
-    audited = result.audit
-    return result.estimate if audited is None else audited.together or audited
+    return result.audited or result.estimate
 
 
 def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
