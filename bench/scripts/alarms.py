@@ -1,20 +1,23 @@
 """How often alarms about leaks and about biased labels are right, in whole fits (preset fast).
 
     python bench/scripts/alarms.py run leaks       # rows of a csv, one per fit; can be resumed
-    python bench/scripts/alarms.py run clean       # without a leak, other seeds
     python bench/scripts/alarms.py run labels      # needs the data folder of subtypes.py
     python bench/scripts/alarms.py                 # the page, from the rows
 
 Leaks: 40 columns that depend on the label are planted in eight tables, each of five strengths. A
-leak counts if it moves α by more than .05; it must be named. The same tables without a leak, with
-five seeds, show how often a column is named by mistake. Thresholds were chosen on other tables,
-drawn from Gaussians, and on two of scikit-learn with other positives. After these 80 fits were seen
-a condition was added: α without the column must also be above the interval that is shown, and .05
-above its point. So counts "with the condition" are of fits that it was made for; those of the last
-seeds are not.
+leak counts if it moves α by more than .05; it must be named. The same tables without a leak show
+how often a column is named by mistake. The rules were chosen on 112 fits of 14 other tables of the
+same form (malignant tumors, digits 0 to 3, eights, wines, diabetes with the best third as positive,
+claims with weaker columns, and Gaussians that overlap much, little, or in one strong column), after
+an earlier version of the 40 "first" leaks had been seen. The "second" 40 have another seed and are
+leaks of another kind, in the same tables; these were fitted once, after the rules were fixed. The
+clean tables of the first seed had been seen before.
 
 Labels: the data sets of subtypes.py; one kind of positives is labeled with probability .75 and all
-others with .15, or all alike. Nothing was chosen on these seeds.
+others with .15, or all alike. Nothing was chosen on these seeds. On the 48 fits of other tables on
+which the test was chosen, 5 of 36 with random labels raise an alarm (payments and claims, where
+positives are rare and overlap) and 9 of 12 with biased ones; the version before it had 13 and 10.
+Columns about labels in alarms_leaks.csv are of that version.
 """
 
 import sys
@@ -29,13 +32,13 @@ from report import RESULTS, head, one_thread, save, table
 import topbin as tb
 
 LEAKS, LABELS = RESULTS / "alarms_leaks.csv", RESULTS / "alarms_labels.csv"
-UNSEEN = RESULTS / "alarms_clean.csv"
 MOVED = 0.05
 BASES = (
     "tumors, benign", "digits, odd", "gaussians, apart", "gaussians, common", "claims",
     "kinds, at random", "one strong column", "diabetes, worst third",
 )  # fmt: skip
-STRENGTHS, CLEAN, LATER, SEEDS = (0.3, 0.6, 1.0, 2.0, 4.0), range(5), range(5, 8), range(20, 23)
+STRENGTHS, SEEDS = (0.3, 0.6, 1.0, 2.0, 4.0), range(20, 23)
+FIRST, SECOND, CLEAN = 0, 50, (0, 50, 51, 52, 53, 54)
 
 
 def planted(kind: int, strength: float, labeled: np.ndarray, rng: np.random.Generator) -> object:
@@ -77,7 +80,8 @@ def leak_of(case: tuple[str, int, float]) -> dict[str, object]:
     frame, labeled, truth = made(base, seed)
     if strength:
         rng = np.random.default_rng(seed)
-        frame["planted"] = planted(BASES.index(base) % 4, strength, labeled, rng)
+        kind = (BASES.index(base) + (2 if seed == SECOND else 0)) % 4
+        frame["planted"] = planted(kind, strength, labeled, rng)
     return fitted(frame, labeled, truth)
 
 
@@ -108,48 +112,43 @@ def run(path: Path, cases: list, names: tuple[str, ...], fit: Callable) -> None:
 
 def about_leaks() -> str:
     rows = pd.read_csv(LEAKS, keep_default_na=False, na_values={"remedy": ""})
-    later = pd.read_csv(UNSEEN, keep_default_na=False)
     clean = rows[rows.strength == 0]
-    plain = clean[clean.seed == 0].set_index("base").alpha
+    plain = clean.set_index(["base", "seed"]).alpha
     leaks = rows[rows.strength > 0].copy()
-    leaks["moved"] = plain[leaks.base].to_numpy() - leaks.alpha
+    leaks["moved"] = plain[list(zip(leaks.base, leaks.seed, strict=True))].to_numpy() - leaks.alpha
     leaks["is_named"] = leaks.named.str.split().apply(lambda names: "planted" in names)
-    leaks["stays"] = leaks.is_named & _stays(leaks)
-    counted = leaks[leaks.moved > MOVED]
     mistakes = clean[clean.named != ""]
-    wrong = counted[(counted.verdict == "quote it") & ~counted.is_named]
-    by = [
-        [s, len(own := leaks[leaks.strength == s]), len(m := own[own.moved > MOVED]),
-         int(m.is_named.sum()), f"{m.moved.mean():.3f}", int(own.is_named.sum())]
-        for s in STRENGTHS
-    ]  # fmt: skip
-    missed = counted[~counted.is_named]
-    told = counted[counted.is_named]
-    error = (told.remedy - told.truth).abs().mean()
+    by, told = [], []
+    for name, seed in (("first", FIRST), ("second", SECOND)):
+        own = leaks[leaks.seed == seed]
+        for s in (*STRENGTHS, None):
+            part = own if s is None else own[own.strength == s]
+            m = part[part.moved > MOVED]
+            by.append(
+                [name, s or "all", len(part), len(m), int(m.is_named.sum()),
+                 f"{100 * m.is_named.mean():.0f} %", f"{m.moved.mean():.3f}",
+                 f"{(m.alpha - m.truth).abs().mean():.3f}",
+                 f"{(m.remedy.fillna(m.alpha) - m.truth).abs().mean():.3f}"]
+            )  # fmt: skip
+        missed = own[(own.moved > MOVED) & ~own.is_named]
+        quoted = int((missed.verdict == "quote it").sum())
+        places = (f"{m.base} {m.strength:g} (moves {m.moved:.3f})" for m in missed.itertuples())
+        told.append(f'Not named, {name}: {"; ".join(places)}. "Quote it" is said of {quoted}.')
+    head = [
+        "",
+        "strength",
+        "leaks",
+        "move α",
+        "named",
+        "",
+        "mean move",
+        "error of α",
+        "of the answer",
+    ]
     return (
-        f"Of {len(leaks)} leaks, {len(counted)} move α by more than {MOVED}, and "
-        f"{int(counted.is_named.sum())} of these are named "
-        f"({100 * counted.is_named.mean():.0f} %). Without those the mean error of α falls from "
-        f"{(told.alpha - told.truth).abs().mean():.3f} to {error:.3f}. {len(wrong)} of those "
-        f'that are not named say "quote it". On {len(clean)} fits without a leak a column is '
-        f"named in {len(mistakes)}, and labels are called biased in "
-        f"{int(clean.biased.astype(str).eq('True').sum())}.\n\n"
-        f"With the condition: {int(counted.stays.sum())} of {len(counted)} leaks are named, and a "
-        f"column in {int(_stays(mistakes).sum())} of the {len(clean)} fits without one. On "
-        f"{len(later)} fits without a leak that were made later, with other seeds, a column is "
-        f"named in {int((later.named != '').sum())}, and labels are called biased in "
-        f"{int(later.biased.astype(str).eq('True').sum())}.\n\n"
-        + table(["strength", "leaks", "move α", "of these named", "mean move", "named"], by)
-        + "\n\nNot named: "
-        + "; ".join(f"{m.base} {m.strength:g} (moves {m.moved:.3f})" for m in missed.itertuples())
-        + ".\n"
+        f"On {len(clean)} fits without a leak a column is named in {len(mistakes)}.\n\n"
+        f"{table(head, by)}\n\n" + "\n\n".join(told) + "\n"
     )
-
-
-def _stays(rows: pd.DataFrame) -> pd.Series:
-    """Whether the condition holds that was added; leaks of single columns do not need it."""
-    is_alone = rows.high < 0.01
-    return is_alone | (rows.remedy > np.maximum(rows.high, rows.alpha + MOVED))
 
 
 def about_labels() -> str:
@@ -170,12 +169,9 @@ def about_labels() -> str:
 if __name__ == "__main__":
     one_thread()
     if sys.argv[1:] == ["run", "leaks"]:
-        cases = [(base, 0, s) for base in BASES for s in STRENGTHS]
-        cases += [(base, seed, 0.0) for base in BASES for seed in CLEAN]
+        cases = [(base, seed, s) for seed in (FIRST, SECOND) for base in BASES for s in STRENGTHS]
+        cases += [(base, seed, 0.0) for seed in CLEAN for base in BASES]
         run(LEAKS, cases, ("base", "seed", "strength"), leak_of)
-    elif sys.argv[1:] == ["run", "clean"]:
-        cases = [(base, seed, 0.0) for seed in LATER for base in BASES]
-        run(UNSEEN, cases, ("base", "seed", "strength"), leak_of)
     elif sys.argv[1:] == ["run", "labels"]:
         from subtypes import SETS
 

@@ -20,11 +20,14 @@ from .job.audits.audit import Audit as Audit
 from .job.audits.audit import audit as audit
 from .job.fit import fit as fit
 from .job.result import Result as Result
+from .job.watch import Watch as Watch
+from .job.watch import watch as watch
 from .learn.classifiers import AlphaEstimator as AlphaEstimator
 from .learn.classifiers import CVIRClassifier as CVIRClassifier
 from .learn.classifiers import DEDPULClassifier as DEDPULClassifier
 from .learn.classifiers import ElkanNotoClassifier as ElkanNotoClassifier
 from .learn.classifiers import NNPUClassifier as NNPUClassifier
+from .learn.classifiers import OpenSetClassifier as OpenSetClassifier
 from .learn.classifiers import PvUClassifier as PvUClassifier
 from .learn.classifiers import SAREMClassifier as SAREMClassifier
 from .learn.classifiers import SubtypesClassifier as SubtypesClassifier
@@ -32,12 +35,14 @@ from .learn.classifiers import TEDnClassifier as TEDnClassifier
 from .learn.classifiers import UPUClassifier as UPUClassifier
 from .learn.classifiers import subtypes as subtypes
 from .mpe.estimate import estimate_alpha as estimate_alpha
+from .show.by_group import ByDisplay as ByDisplay
+from .show.curves import PRDisplay as PRDisplay
+from .show.curves import ROCDisplay as ROCDisplay
 from .show.gamma import GammaDisplay as GammaDisplay
 from .show.history import HistoryDisplay as HistoryDisplay
-from .show.pr import PRDisplay as PRDisplay
-from .show.roc import ROCDisplay as ROCDisplay
 from .show.scores import ScoreDisplay as ScoreDisplay
 from .show.top_bin import TopBinDisplay as TopBinDisplay
+from .show.watch import WatchDisplay as WatchDisplay
 from .store.models import load as load
 from .store.models import save as save
 

@@ -6,10 +6,12 @@ fits, read it, use what was read, and print one line of JSON per format with wha
 
 import copy
 import json
+import os
 import random
 import resource
 import shutil
 import sys
+import time
 import tomllib
 import traceback
 import warnings
@@ -30,6 +32,7 @@ from topbin.job.audits.audit import draw_audit, plan_audit, read_audit
 from topbin.store.models import load_encoder, reading
 from topbin.store.runs import read_asked, read_events, read_result
 
+DAY = os.environ.get("TOPBIN_DAY", time.strftime("%Y-%m-%d"))  # other files every day
 X = np.random.default_rng(0).normal(size=(12, 3))
 SPOILERS = [
     None, True, False, 0, 1, -1, 2, 7, 255, 10**6, -(10**6), 2**31, 2**63, 10**30, 0.5, -0.0, 1e308,
@@ -295,8 +298,8 @@ def main(source, times, name):
     kinds = sorted(source.iterdir())
     spoiled_folder = Path(shutil.copytree(source, source.parent / f"spoiled {name}"))
     for i in range(times):
-        print(name, i, file=sys.stderr, flush=True)
-        rng = random.Random(f"{name} {i}")
+        print(DAY, name, i, file=sys.stderr, flush=True)
+        rng = random.Random(f"{DAY} {name} {i}")
         kind = kinds[i % len(kinds)].name
         folder = spoiled_folder / kind
         for path in changed:

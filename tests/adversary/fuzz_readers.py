@@ -20,7 +20,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 from asked import asked
-from fuzz_folders import spoiled, spoiled_bytes
+from fuzz_folders import DAY, spoiled, spoiled_bytes
 
 import topbin as tb
 from topbin.core.errors import TopbinError
@@ -135,8 +135,8 @@ def read(path, whole):
 def main(folder, times, name):
     seen = Counter()
     for i in range(times):
-        print(name, i, file=sys.stderr, flush=True)
-        rng = random.Random(f"{name} {i}")
+        print(DAY, name, i, file=sys.stderr, flush=True)
+        rng = random.Random(f"{DAY} {name} {i}")
         content, ending = FORMATS[name](rng), name
         if name == "csv" and rng.random() < 0.1:
             content, ending = gzip.compress(content), "csv.gz"

@@ -1,39 +1,42 @@
 """Every field of every stored file, with every wrong type, through the verbs that read it.
 
-Nothing but coded errors: no traceback, no hang. Beside the fields in turn there are random changes
-that differ from day to day; a failure names the day that repeats it.
+Nothing but coded errors: no traceback, no hang, no connection. Beside the fields in turn there are
+random changes that differ from day to day; a failure names the day that repeats it. Every forgery
+is read; of those that the reader lets pass, a few go through the verbs each day, and with
+TOPBIN_CALLS=1000000 all of them through every verb.
 """
 
 import copy
+import itertools
 import json
+import os
 import random
 import shutil
 import signal
-import time
 import tomllib
 from contextlib import contextmanager
 
 import pandas as pd
 import pytest
 import tomli_w
-from claims import claims
+from claims import claims, small_run
 from click.testing import CliRunner
 from coded import CODES, attempt
 from forge import forge
-from fuzz_folders import spoiled, spoiled_bytes
+from fuzz_folders import DAY, spoiled, spoiled_bytes
 from received import FILE, change_settings, file_run
 
 import topbin as tb
 from topbin.cli import main
 from topbin.core.options import options
 from topbin.job import files
+from topbin.job import watch as topbin_watch
 from topbin.job.audits.answers import read_state, record_answers
 from topbin.store import models
 from topbin.store.runs import SCHEMA, _sum_of, read_asked, read_result
 
-DAY = time.strftime("%Y-%m-%d")
 TIMES = 200  # random changes of each file; most are refused by the first reader
-CALLS = 10  # of verbs, for as many of the forgeries that the first reader lets pass
+CALLS = int(os.environ.get("TOPBIN_CALLS", 10))  # of verbs, for each file
 SECONDS = 60  # for one verb, also on a busy machine
 WRONG = (None, True, -1, 2**63, 10**30, 1e308, "", "../\0", [], [[]], {}, {"a": 1}, "9" * 5000)
 VERBS = {
@@ -45,9 +48,11 @@ VERBS = {
     "review": ("review", "run", "--n", 3, "--no-browser"),
     "candidates": ("review", "run", "--candidates", "--no-browser"),
     "report": ("report", "run"),
+    "list": ("report", "run", "--candidates", 5),
     "score": ("score", "run", "new.csv", "-o", "s.csv", "--force"),
     "resume": ("fit", "--config", "run/run.toml", "-o", "run", "--resume"),
     "config": ("fit", "--config", "run/run.toml", "--dry-run"),
+    "watch": ("watch", "run", "new.csv", "--time", "day", "--every", "month", "-o", "watch"),
 }
 
 
@@ -55,6 +60,7 @@ VERBS = {
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fields")
     run = file_run(folder)
+    small_run(folder / "other").joinpath("unlabeled.parquet").rename(folder / "rows.parquet")
     drawn = tb.audit(run).draw(5)
     drawn.assign(is_positive="no").to_csv(folder / "filled.csv", index=False)
     record_answers(run, dict.fromkeys(drawn["row"].tolist()[:3], "yes"))
@@ -65,13 +71,15 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def folder(made, tmp_path, monkeypatch):
+def folder(made, tmp_path, monkeypatch, listener):
     monkeypatch.setattr(files, "page", lambda *given: "")  # the pictures are not what is tried here
     monkeypatch.setattr("topbin.show.review.serve", lambda app, taken: None)
     shutil.copytree(made, tmp_path / "here")
     change_settings(tmp_path / "here" / "run", source=[FILE])
     monkeypatch.chdir(tmp_path / "here")
-    return tmp_path / "here"
+    yield tmp_path / "here"
+    _, seen = listener
+    assert not seen
 
 
 @contextmanager
@@ -146,7 +154,7 @@ def forgeries(value, name, alike=()):
 
 
 def try_all(forged, write, reader, verbs, name):
-    """Write each forgery and read it; some that the reader lets pass go through a verb each.
+    """Write each forgery and read it; of those that the reader lets pass, verbs get to see some.
 
     All verbs begin with this reader, so what it refuses none of them gets to see.
     """
@@ -161,17 +169,19 @@ def try_all(forged, write, reader, verbs, name):
         (refused if found is None else passed).append((said, content))
     assert refused
     rng = random.Random(f"{DAY} {name}")
-    tried = [*rng.sample(passed, min(CALLS, len(passed))), *rng.sample(refused, len(verbs))]
-    for i, (said, content) in enumerate(tried):
+    tried = list(itertools.product(passed, verbs))
+    tried = rng.sample(tried, min(CALLS, len(tried)))
+    tried += zip(rng.sample(refused, len(verbs)), verbs, strict=True)
+    for (said, content), verb in tried:
         write(content)
-        call(verbs[i % len(verbs)], (name, said))
+        call(verb, (name, said))
 
 
 def test_every_field_of_a_result(folder, monkeypatch):
     run = folder / "run"
     content = json.loads((run / "result.json").read_text())
     keep_models(monkeypatch)
-    verbs = ["inspect", "plan", "draw", "judge", "review", "candidates", "report", "score"]
+    verbs = ["inspect", "plan", "draw", "judge", "review", "candidates", "report", "list", "score"]
 
     def write(result):
         stated = {"schema": SCHEMA, **result}
@@ -226,6 +236,26 @@ def test_every_field_of_draws_and_answers(folder, name, monkeypatch):
     try_all(forgeries(whole, name), write, lambda: read_state(run), verbs, name)
 
 
+def test_every_field_of_a_watch(folder, monkeypatch):
+    keep_models(monkeypatch)
+    new = pd.read_csv("new.csv", parse_dates=["day"])
+    assert call("watch", "the first time").exit_code == 0
+    path = folder / "watch" / "watch.json"
+    content = json.loads(path.read_text())
+    (new.assign(day=new["day"] + pd.DateOffset(years=3))).to_csv("new.csv", index=False)
+    whole = topbin_watch._whole(tb.load(folder / "run").model)
+    names = ("run", "time", "every", "risk", "confidence")
+    asked = topbin_watch.WatchState(**{name: content[name] for name in names})
+
+    def write(state):
+        path.write_text(json.dumps(state), encoding="utf-8")
+
+    def read():
+        return topbin_watch.read_state(folder / "watch", asked, whole)
+
+    try_all(forgeries(content, "watch"), write, read, ["watch"], "watch.json")
+
+
 def test_every_field_of_an_encoder(folder):
     model = folder / "run" / "model"
     content = json.loads((model / "encoder.json").read_text())
@@ -239,27 +269,49 @@ def test_every_field_of_an_encoder(folder):
     try_all(forgeries(content, "encoder"), write, read, ["score"], "encoder.json")
 
 
-@pytest.mark.parametrize("name", ["candidates.csv", "filled.csv", "events.jsonl"])
+READ_BY = {
+    "candidates.csv": ["report", "candidates", "judge", "list"],
+    "filled.csv": ["judge"],
+    "events.jsonl": ["resume", "inspect"],
+    "unlabeled.parquet": ["draw", "review", "list"],
+    "probabilities.parquet": ["judge", "score", "report"],
+    "proxies.parquet": ["judge", "draw"],
+}
+
+
+@pytest.mark.parametrize("name", READ_BY)
 def test_tables_of_a_run(folder, name, monkeypatch):
     keep_models(monkeypatch)
     path = folder / name if name == "filled.csv" else folder / "run" / name
     if name == "events.jsonl":
         path.write_text('{"stage": "first", "done": 0}\n')
+    if name == "unlabeled.parquet":
+        shutil.copyfile(folder / "rows.parquet", path)
+    if name == "proxies.parquet":
+        rows = len(pd.read_parquet(folder / "run" / "probabilities.parquet"))
+        pd.DataFrame({"p": [0.5, 1.0] * rows}).head(rows).to_parquet(path)
     content = path.read_bytes()
-    verbs = {"filled.csv": ["judge"], "events.jsonl": ["resume", "inspect"]}
-    verbs = verbs.get(name, ["report", "candidates", "judge"])
-    forged = [b"", b"\xff\xfe", b"[" * 100_000, b"row\n", content * 2]
-    if name != "events.jsonl":
-        frame = pd.read_csv(path)
-        first = list(frame)[:4]
-        texts = [frame.drop(columns=column) for column in first]
-        texts += [frame.assign(**{c: w}) for c in first for w in ("x", -1, 1e300, None)]
-        forged += [text.to_csv(index=False).encode() for text in texts]
     rng = random.Random(f"{DAY} {name}")
-    forged += [spoiled_bytes(content, rng) for _ in range(CALLS)]
-    for i, text in enumerate(rng.sample(forged, 2 * CALLS) if len(forged) > 2 * CALLS else forged):
+    forged = [b"", b"\xff\xfe", b"[" * 100_000, b"row\n", content * 2]
+    forged += [spoiled_bytes(content, rng) for _ in range(TIMES)]
+    if name != "events.jsonl":
+        forged += spoiled_frames(path)
+    tried = list(itertools.product(forged, READ_BY[name]))
+    for text, verb in rng.sample(tried, min(2 * CALLS, len(tried))):
         path.write_bytes(text)
-        call(verbs[i % len(verbs)], (name, text[:200]))
+        call(verb, (name, text[:200]))
+
+
+def spoiled_frames(path):
+    """The files of a table with a column missing, or full of one wrong value."""
+    is_csv = path.suffix == ".csv"
+    frame = pd.read_csv(path) if is_csv else pd.read_parquet(path)
+    frames = [frame.drop(columns=column) for column in frame]
+    frames += [frame.assign(**{c: w}) for c in frame for w in ("x", -1, 1e300, None)]
+    return [
+        each.to_csv(index=False).encode() if is_csv else each.to_parquet(index=False)
+        for each in frames
+    ]
 
 
 @pytest.mark.parametrize(

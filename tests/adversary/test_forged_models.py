@@ -34,7 +34,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC
 
 import topbin as tb
-from topbin.core import folder as folders
+from topbin.core import atomic as folders
 from topbin.learn.crossfit import Plan
 from topbin.store.safe.store import Attachments, pack, unpack
 
@@ -358,22 +358,45 @@ def test_a_booster_in_any_other_spelling_is_refused(tmp_path, change):
 
 
 @BOOSTED
-@pytest.mark.parametrize("name", ["n_jobs", "num_threads"])
-def test_more_threads_than_any_machine_has_are_refused(tmp_path, name):
+@pytest.mark.parametrize("name", ["n_jobs", "num_threads", "_n_classes"])
+@pytest.mark.parametrize("wrong", [1_000_000, "1000000", {"$scalar": ["<i8", 1_000_000]}])
+def test_numbers_for_which_a_library_takes_everything_are_refused(tmp_path, name, wrong):
     from lightgbm import LGBMClassifier
 
-    model = LGBMClassifier(n_estimators=2, verbose=-1, **{name: 2})
+    given = {} if name.startswith("_") else {name: 2}
+    model = LGBMClassifier(n_estimators=2, verbose=-1, **given)
     tb.save(tb.PvUClassifier(model, plan=SMALL).fit(X, S), tmp_path / "m")
 
     def change(description):
         for state, *_ in nodes_of(description, "$lightgbm"):
             for pair in state:
                 if pair[0] == name:
-                    pair[1] = 10**6
+                    pair[1] = wrong
         return description
 
     forge_json(tmp_path / "m", "model.json", change)
     with fails("TB110", f"{name} = 1000000"):
+        tb.load(tmp_path / "m")
+
+
+@BOOSTED
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("num_class=3", "num_class=4"),
+        lambda text: text.replace("num_class:3", "num_class:4"),
+        lambda text: text.replace("=3\nnum_tree_per_iteration=3", "=4\nnum_tree_per_iteration=4"),
+        lambda text: text.replace("3\n", "5\n").replace("num_class:3", "num_class:5"),
+        lambda text: text.replace("multiclass num_class:3", "binary sigmoid:1"),
+    ],
+)
+def test_a_booster_of_several_classes_must_have_trees_for_each(tmp_path, change):
+    three = np.arange(len(X)) % 4
+    labels = np.where(three < 3, three, -1).astype(float)
+    labels[labels < 0] = np.nan
+    tb.save(tb.OpenSetClassifier(plan=SMALL).fit(X, labels), tmp_path / "m")
+    forge_json(tmp_path / "m", "boosters.json", lambda texts: [change(text) for text in texts])
+    with fails("TB110", "damaged or forged"):
         tb.load(tmp_path / "m")
 
 

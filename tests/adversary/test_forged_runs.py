@@ -15,7 +15,7 @@ from stored import forge_result, result_of
 
 import topbin as tb
 from topbin.cli import main
-from topbin.core import folder as folders
+from topbin.core import atomic as folders
 from topbin.core.atomic import write_text
 from topbin.job.audits.audit import draw_audit, read_audit
 from topbin.job.files import write_report

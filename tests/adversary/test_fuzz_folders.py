@@ -1,6 +1,10 @@
-"""500 forged files of each format, with sums that fit: no crash, no hang, no traceback, no bomb."""
+"""Forged files of each format, with sums that fit: no crash, no hang, no traceback, no bomb.
+
+Every day brings others; TOPBIN_DAY=2026-11-18 brings those of that day, TOPBIN_TIMES=2000 more.
+"""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -24,7 +28,7 @@ import topbin as tb
 from topbin.job.audits.audit import draw_audit
 from topbin.learn.crossfit import Plan
 
-TIMES = 500
+TIMES = int(os.environ.get("TOPBIN_TIMES", 150))
 MEGABYTES = 2500
 TINY = Plan(outer=2, inner=1, repeats=1, warm=0, rounds=1)
 rng = np.random.default_rng(0)
@@ -127,8 +131,6 @@ def test_forged_files_are_refused_or_harmless(tmp_path, made):
 
 
 def environment():
-    import os
-
     here = Path(__file__).parents[1]
     paths = [str(here), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}

@@ -1,4 +1,4 @@
-"""500 damaged tables of each text format and of parquet, as `fit` and `alpha` read them."""
+"""Damaged tables of each text format and of parquet, as `fit` and `alpha` read them."""
 
 import json
 import subprocess

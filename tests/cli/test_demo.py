@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -36,9 +37,10 @@ def test_the_screen_goes_to_standard_error(ran):
 
 
 def test_a_point_outside_its_interval_is_marked_and_the_mark_explained():
-    inside = {"method": "bbe", "alpha": 0.2, "interval": (0.1, 0.3), "error": 0.0, "seconds": 0.1}
-    above, none = {**inside, "alpha": 0.488}, {**inside, "interval": None}
-    marked, plain = as_table([inside, above, none], 0.2), as_table([inside, none], 0.2)
+    inside = topbin.AlphaEstimate(alpha=0.2, n_p=9, n_u=9, method="bbe", interval=(0.1, 0.3))
+    above, none = replace(inside, alpha=0.488), replace(inside, interval=None)
+    marked = as_table([(one, 0.1) for one in (inside, above, none)], 0.2)
+    plain = as_table([(inside, 0.1), (none, 0.1)], 0.2)
     assert list(marked.columns[1].cells) == ["0.200", "0.488 *", "0.200"]
     assert marked.caption == "* outside the interval that the counts allow"
     assert plain.caption is None

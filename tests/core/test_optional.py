@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from topbin.core.errors import InputError, MissingExtra
-from topbin.core.optional import require
+from topbin.core.optional import REPORTING, require
 
 
 def test_a_present_package_comes_back():
@@ -35,3 +35,19 @@ def test_errors_survive_a_process_border():
 
     error = pickle.loads(pickle.dumps(InputError("TB001", "no rows.")))
     assert (error.code, error.message, str(error)) == ("TB001", "no rows.", "TB001 no rows.")
+
+
+@pytest.mark.parametrize(("package", "variable"), REPORTING.items())
+def test_a_package_that_reports_to_its_maker_is_told_not_to(
+    tmp_path, monkeypatch, package, variable
+):
+    (tmp_path / f"{package}.py").write_text(f"import os\nseen = os.environ[{variable!r}]\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, package, raising=False)
+    monkeypatch.setenv(variable, "")  # so that it is put back
+    monkeypatch.delenv(variable)
+    assert require(package, extra=None, caller="a test").seen == "1"
+    del sys.modules[package]
+    monkeypatch.setenv(variable, "0")  # what the user has said stays
+    assert require(package, extra=None, caller="a test").seen == "0"
+    del sys.modules[package]

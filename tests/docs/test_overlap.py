@@ -13,6 +13,7 @@ from topbin.mpe import SHARES, SIZES_P, SIZES_U, load_net
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/explanation/overlap.md").read_text(encoding="utf-8")
 SCRIPT = (ROOT / "bench/scripts/train_overlap.py").read_text(encoding="utf-8")
+SHOTS = (ROOT / "docs/make_screenshots.py").read_text(encoding="utf-8")
 PICTURES = [
     (path, name)
     for path in sorted((ROOT / "docs").rglob("*.md"))
@@ -65,3 +66,9 @@ def test_every_row_of_the_first_table_gives_the_same_counts(alpha, h):
 @pytest.mark.parametrize(("page", "name"), PICTURES, ids=lambda part: getattr(part, "name", part))
 def test_a_picture_exists(page, name):
     assert (page.parent / name).is_file()
+
+
+@pytest.mark.parametrize("name", re.findall(r'"(\w+\.png)"', SHOTS))
+def test_a_screenshot_is_small_and_used(name):
+    assert name in {Path(used).name for _, used in PICTURES}
+    assert (ROOT / "docs/images" / name).stat().st_size < 150_000

@@ -6,7 +6,7 @@ from scipy.stats import binom, binomtest, norm
 
 from topbin import AlphaEstimate
 from topbin.core import InputError
-from topbin.evaluate.audits.limits import lower_limit, plan, power, upper_limit
+from topbin.evaluate.audit.limits import lower_limit, plan, power, upper_limit
 
 
 def naive_power(n, claim, truth, level):

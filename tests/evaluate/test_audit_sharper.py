@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from topbin import AlphaEstimate
-from topbin.evaluate.audit import compare_labels, draw, judge, verdict_words
-from topbin.evaluate.audits.limits import (
+from topbin.evaluate.audit import compare_labels, draw, draw_weighted, judge, verdict_words
+from topbin.evaluate.audit.limits import (
     FOLDS,
     TRUST,
-    corrected_mean,
     doubt_of_look,
+    fold_factors,
     limits_of_mean,
 )
 
@@ -30,16 +30,67 @@ def population(alpha, apart, rng, n_u=10_000):
 def test_each_answer_is_corrected_by_the_slope_of_the_other_folds(rows):
     y, f = (np.array(column, float) for column in zip(*rows, strict=True))
     f_u = np.append(f, [0.0, 1.0])
-    z, factor = corrected_mean(y, f, f_u)
-    for i in range(y.size):
-        others = [j for j in range(y.size) if j % FOLDS != i % FOLDS]
+    factor = fold_factors(y, f[:, None], f_u[:, None], np.ones(y.size))
+    for i in range(len(factor)):
+        others = [j for j in range(y.size) if j % FOLDS != i]
         mean_y = sum(y[j] for j in others) / max(1, len(others))
         mean_f = sum(f[j] for j in others) / max(1, len(others))
         cov = sum((y[j] - mean_y) * (f[j] - mean_f) for j in others)
         var = sum((f[j] - mean_f) ** 2 for j in others)
         slope = (cov + TRUST * f_u.var()) / (var + TRUST * f_u.var())
-        assert factor[i] == pytest.approx(min(1, max(0, slope)))
-        assert z[i] == pytest.approx(y[i] - factor[i] * (f[i] - f_u.mean()))
+        assert factor[i] == pytest.approx([min(1, max(0, slope))])
+
+
+def test_several_columns_count_as_least_squares_say():
+    rng = np.random.default_rng(3)
+    z_u = rng.random((500, 3))
+    z, w = z_u[:40], np.ones(40)
+    y = (z[:, 0] + z[:, 1] > rng.random(40) + 0.5) * 1.0
+    others = np.arange(40) % FOLDS != 2
+    a, b = z[others] - z[others].mean(0), y[others] - y[others].mean()
+    trusted = np.diag(TRUST * z_u.var(0))
+    by_hand = np.linalg.solve(a.T @ a + trusted, a.T @ b + trusted @ [1, 0, 0]).clip(0, 1)
+    np.testing.assert_allclose(fold_factors(y, z, z_u, w)[2], by_hand)
+
+
+def proxies_of(y, rng, *errors):
+    """Cheaper labels that are wrong in these shares of rows."""
+    return np.column_stack([(y != (rng.random(y.size) < wrong)) * 1.0 for wrong in errors])
+
+
+def test_good_proxies_narrow_the_interval_and_bad_ones_do_no_harm():
+    rng = np.random.default_rng(0)
+    y, f = population(0.2, 1.0, rng)
+    widths: dict[str, list[float]] = {"none": [], "good": [], "two": [], "noise": [], "wrong": []}
+    given = {
+        "none": None, "good": proxies_of(y, rng, 0.05), "two": proxies_of(y, rng, 0.05, 0.1),
+        "noise": rng.random((y.size, 1)), "wrong": proxies_of(~y, rng, 0.05),
+    }  # fmt: skip
+    for seed in range(40):
+        sample = draw_weighted(f, 150, seed=seed)
+        said = np.where(y[sample.rows], "yes", "no")
+        for name, proxies in given.items():
+            found = judge(sample, said, 0.2, probabilities=f, proxies=proxies)
+            widths[name].append(found.interval[1] - found.interval[0])
+    mean = {name: np.mean(several) for name, several in widths.items()}
+    assert mean["good"] < 0.75 * mean["none"]
+    assert mean["two"] < mean["good"]
+    assert mean["noise"] < 1.03 * mean["none"]
+    assert mean["wrong"] < 1.03 * mean["none"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("errors", [(0.02,), (0.3, 0.1), (0.5,), (0.9,)])
+def test_with_proxies_of_any_worth_the_interval_holds(errors):
+    rng = np.random.default_rng(5)
+    y, f = population(0.15, 1.0, rng, n_u=4000)
+    proxies, missed = proxies_of(y, rng, *errors), 0
+    for seed in range(200):
+        sample = draw_weighted(f, 80, seed=seed)
+        said = np.where(y[sample.rows], "yes", "no")
+        low, high = judge(sample, said, 0.15, probabilities=f, proxies=proxies).interval
+        missed += not low <= y.mean() <= high
+    assert missed <= 18  # of 200 at 95 %: more has a probability below 1 %
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 30), (1, 50), (13, 50), (50, 50), (400, 1000)])

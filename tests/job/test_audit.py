@@ -17,8 +17,7 @@ from topbin.core.errors import InputError
 from topbin.evaluate.audit import draw_weighted
 from topbin.job.audits.answers import read_state
 from topbin.job.audits.audit import _labels, draw_audit, read_audit
-from topbin.job.audits.pooled import Pooled, kept
-from topbin.job.audits.rows import Scored
+from topbin.job.audits.rows import Pooled, Scored, kept
 from topbin.store.runs import open_run
 
 
@@ -315,7 +314,7 @@ def test_positives_that_were_drawn_more_often_are_compared_with_such_labeled_one
     for seed in range(25):
         sample = draw_weighted(f_u, 300, seed=seed)
         said = np.where(y[sample.rows], "positive", "negative").tolist()
-        signs.append("no sign" in _labels(scored, Pooled(sample, said, None, ())))
+        signs.append("no sign" in _labels(scored, Pooled(sample, said, None)))
     assert np.mean(signs) >= 0.92
     half = kept(np.where(f_u > 0.5, 1.0, 0.5))
     assert half[f_u > 0.5].all()

@@ -5,7 +5,7 @@ import pytest
 from coded import fails
 
 from topbin.evaluate.audit import TopBin, draw_stratified, draw_weighted
-from topbin.job.audits.answers import Draw, read_draws, write_draws
+from topbin.job.audits.answers import Draw, Drawn, read_drawn, write_drawn
 
 F = np.linspace(0, 0.2, 500)
 
@@ -16,9 +16,10 @@ F = np.linspace(0, 0.2, 500)
 def test_a_sample_survives_its_file(tmp_path, sample):
     top = TopBin.at(np.arange(10.0), np.arange(8.0), share=0.7)
     kept = Draw.of(sample, row=tuple(range(sample.n)), data="x", n=sample.n, bin=top)
-    write_draws(tmp_path, [kept, kept])
-    assert read_draws(tmp_path) == [kept, kept]
-    back = read_draws(tmp_path)[0].sample
+    drawn = Drawn((kept, kept), "Is it fraud?")
+    write_drawn(tmp_path, drawn)
+    assert read_drawn(tmp_path) == drawn
+    back = read_drawn(tmp_path).draws[0].sample
     assert np.array_equal(back.rows, sample.rows)
     assert np.array_equal(back.stratum, sample.stratum)
     assert (back.sizes, back.seed, back.kind) == (sample.sizes, sample.seed, sample.kind)
@@ -29,8 +30,17 @@ def test_a_sample_survives_its_file(tmp_path, sample):
 def test_a_draw_of_0_2_is_read_and_lists_that_do_not_fit_are_not(tmp_path):
     old = '{"rows": [3, 1], "stratum": [0, 0], "sizes": [9], "seed": 0, "row": [5, 2], "data": "x"'
     (tmp_path / "audit.json").write_text('{"draws": [' + old + "}]}")
-    assert read_draws(tmp_path)[0].where == "anywhere"
+    assert read_drawn(tmp_path).draws[0].where == "anywhere"
     for wrong in (', "cuts": [0.5]}', ', "where": "below"}', ', "expected": [-1]}', ', "n": 0}'):
         (tmp_path / "audit.json").write_text('{"draws": [' + old + wrong + "]}")
         with fails("TB114", "does not say which rows were drawn"):
-            read_draws(tmp_path)
+            read_drawn(tmp_path)
+    for wrong in (
+        '{"draws": {}, "question": 3}',
+        '{"question": "Why?"}',
+        '{"draws": [], "more": 1}',
+        "[]",
+    ):
+        (tmp_path / "audit.json").write_text(wrong)
+        with fails("TB114", "does not say which rows were drawn"):
+            read_drawn(tmp_path)

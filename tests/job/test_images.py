@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -28,17 +29,19 @@ from topbin.job.audits.review import open_review
 from topbin.job.files import write_report
 from topbin.job.prepare import prepare
 from topbin.job.score import score_files
-from topbin.learn.classifiers import images as nets
+from topbin.learn import Plan
 from topbin.show.pictures import open_pictures
 
-TINY = nets.Effort(folds=2, warm=1, epochs=1)
+job = import_module("topbin.job.fit")
+TINY = Plan(outer=2, inner=1, repeats=1, warm=1, rounds=1)
+FIRST = replace(TINY, rounds=0)
 
 
 @pytest.fixture(autouse=True)
 def _tiny(monkeypatch):
-    monkeypatch.setattr(nets, "FIRST_IMAGES", nets.Effort(folds=2, warm=1))
-    monkeypatch.setattr(nets, "EFFORTS", {"fast": TINY, "good": TINY, "best": TINY})
-    monkeypatch.setattr(nets, "epochs_factor", lambda rows, effort: 1)
+    monkeypatch.setattr(job, "NET_FIRST", FIRST)
+    monkeypatch.setattr(job, "NET_PRESETS", {"fast": TINY, "good": TINY, "best": TINY})
+    monkeypatch.setattr(job, "net_plan", lambda plan, rows: plan)
 
 
 def fit(*given, read=None, **more):
@@ -60,9 +63,9 @@ def made(tmp_path_factory):
     folders(root)
     (root / "rest" / "notes.txt").write_text("no image")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nets, "FIRST_IMAGES", nets.Effort(folds=2, warm=1))
-        patch.setattr(nets, "EFFORTS", {"good": TINY})
-        patch.setattr(nets, "epochs_factor", lambda rows, effort: 4)
+        patch.setattr(job, "NET_FIRST", replace(FIRST, warm=4))
+        patch.setattr(job, "NET_PRESETS", {"good": replace(TINY, warm=4, rounds=4)})
+        patch.setattr(job, "net_plan", lambda plan, rows: plan)
         given = ["--positives", root / "known", "--unlabeled", root / "rest"]
         said = command("fit", *given, "-o", root / "run")
     return root, said
@@ -326,19 +329,21 @@ def test_a_run_goes_on_after_a_time_limit_and_leaves_the_same(tmp_path):
 
 KILLED = """
 import os, sys
-from topbin.learn.classifiers import images as nets
+from importlib import import_module
 from topbin.cli import main
-from topbin.core.figures import figure
-nets.FIRST_IMAGES = nets.Effort(folds=2, warm=1)
-nets.EFFORTS["good"] = nets.Effort(folds=2, warm=1, epochs=1)
-nets.epochs_factor = lambda rows, effort: 1
-fit, begun = nets.NetScorer.fit, []
-def killed(self, *given):
+from topbin.learn import Plan
+from topbin.learn.backends.net_scorer import NetScorer
+job = import_module("topbin.job.fit")
+job.NET_FIRST = Plan(outer=2, inner=1, repeats=1, warm=1, rounds=0)
+job.NET_PRESETS["good"] = Plan(outer=2, inner=1, repeats=1, warm=1, rounds=1)
+job.net_plan = lambda plan, rows: plan
+fit, begun = NetScorer.fit, []
+def killed(self, *given, **more):
     begun.append(1)
     if len(begun) == 4:
         os.kill(os.getpid(), 9)
-    return fit(self, *given)
-nets.NetScorer.fit = killed
+    return fit(self, *given, **more)
+NetScorer.fit = killed
 main(sys.argv[1:])
 """
 

@@ -13,12 +13,12 @@ from roc_models import draw_tails
 from topbin.core import Evidence, InputError, Tails
 from topbin.core.evidence import SPREAD
 from topbin.core.tails import at_ranks, geometric_ranks
-from topbin.mpe.bound import upper_bound
-from topbin.mpe.calibration import (
+from topbin.mpe.bound import (
     alpha_grid,
     calibrated_ranks,
     critical_shortfall,
     deviation,
+    upper_bound,
     worst_shortfalls,
 )
 

@@ -10,7 +10,7 @@ from roc_models import MODELS, draw_tails, tilted
 import topbin as tb
 from topbin.core import LEVELS, Tails
 from topbin.mpe import alpha_posterior, upper_bound
-from topbin.mpe.calibration import deviation, fewest_hidden, worst_shortfalls
+from topbin.mpe.bound import deviation, fewest_hidden, worst_shortfalls
 
 GAMMAS = st.floats(1, 50)
 SHARES = st.floats(0.01, 0.99)

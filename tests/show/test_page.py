@@ -11,10 +11,11 @@ from gaussians import gaussians
 
 import topbin as tb
 from topbin.core import AlphaEstimate, Evidence
+from topbin.core.estimate import TO_DO
+from topbin.job.audits.review import estimate_before
 from topbin.show import fragment as show_fragment
 from topbin.show import page as show_page
 from topbin.show.page import MEANING, headline
-from topbin.show.review import _before
 from topbin.store.answer import Answer, plain
 
 SOURCE = Path(tb.__file__).parent
@@ -123,9 +124,17 @@ def test_alarms_are_explained_and_silence_is_no_proof(result, scored):
     alarm = {"code": "ties", "message": "many ties.", "bias": "up"}
     result["estimate"] = {**result["estimate"], "alarms": [alarm]}
     text = page(result, scored)
-    assert MEANING["ties"] in text
-    assert "<strong>Many ties.</strong>" in text
-    assert "too high" in text
+    assert f"<li>Many ties. {MEANING['ties']} The estimate may be too high." in text
+
+
+def test_alarms_are_grouped_by_what_to_do_the_urgent_ones_first(result, scored):
+    codes = "few-positives", "biased-labels", "leak", "ties", "shared-rows"
+    alarms = [{"code": code, "message": f"about {code}.", "bias": "up"} for code in codes]
+    result["estimate"] = {**result["estimate"], "alarms": alarms}
+    boxes = page(result, scored).split('<div class="alarm">')[1:]
+    found = [re.findall(r"<code>([a-z-]+)</code>", box) for box in boxes]
+    assert found[:3] == [["leak", "shared-rows"], ["biased-labels"], ["few-positives", "ties"]]
+    assert set(TO_DO) <= set(MEANING)
 
 
 def test_where_the_bound_is_the_answer_no_other_number_is_one(result, scored):
@@ -139,8 +148,8 @@ def test_where_the_bound_is_the_answer_no_other_number_is_one(result, scored):
     assert "about 90 % positive (0 % to 97 %)" in text
     assert "Below are the first 1 of 99; candidates.csv has all of them." in text
     assert "0.286" not in re.sub("<svg.*?</svg>", "", text, flags=re.DOTALL)
-    assert _before(found) == {"alpha": 0.279, "sign": "≤", "interval": (0, 0.3)}
-    assert _before(replace(found, n_p=5))["alpha"] is None
+    assert estimate_before(found) == {"alpha": 0.279, "sign": "≤", "interval": (0, 0.3)}
+    assert estimate_before(replace(found, n_p=5))["alpha"] is None
 
 
 def test_an_audit_and_an_early_stop_are_told(result, scored):

@@ -40,7 +40,10 @@ from topbin.store.safe.store import Attachments, pack, unpack
 
 SMALL = Plan(outer=2, inner=2, repeats=1, warm=1, rounds=1)
 NET = NetPlan(epochs=2, warm=1)
-RENAMED = {"Posterior": "ProbabilityMap"}  # as earlier versions stored it
+RENAMED = {
+    "Posterior": "ProbabilityMap",
+    "ImageClassifier": "TEDnClassifier",
+}  # since they were stored
 rng = np.random.default_rng(0)
 X = np.r_[rng.normal(2, 1, (80, 3)), rng.normal(0, 1, (80, 3))]
 S = np.r_[np.ones(40), np.zeros(120)]

@@ -54,3 +54,19 @@ def test_fields_of_0_2_that_are_gone_or_renamed_do_no_harm(face):
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     kept = Attachments()
     assert unpack(pack(again, kept), kept).alpha_ == model.alpha_  # and can be saved anew
+
+
+def test_what_classified_images_is_the_classifier_of_today():
+    pytest.importorskip("torch", reason='needs pip install "topbin[torch]"')
+    from topbin.data.images.rows import Images
+
+    plan = tb.learn.Plan(outer=2, inner=1, repeats=1, warm=1, rounds=1)
+    images = Images.of(np.random.default_rng(0).integers(0, 255, (24, 12, 12), np.uint8))
+    model, attached = tb.TEDnClassifier(plan=plan).fit(images, np.arange(24) % 2), Attachments()
+    node = pack(model, attached)
+    node["$face"][0] = "ImageClassifier"
+    node["$face"][1]["is_first"] = False
+    node["$face"][2]["row_shape_"] = [1, 12, 12]
+    again = unpack(node, attached)
+    assert type(again) is tb.TEDnClassifier
+    np.testing.assert_array_equal(again.predict_proba(images), model.predict_proba(images))

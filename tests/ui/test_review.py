@@ -129,6 +129,8 @@ def test_thirty_rows_by_keyboard_with_the_server_killed_in_the_middle(browser, f
             page.wait_for_selector("#judge:not([hidden])")
             page.keyboard.press("Enter")  # it has the focus
             page.wait_for_function("() => find('done-text').textContent.startsWith('The audit')")
+            assert page.locator("#alpha-text").inner_text().startswith("α = ")
+            assert page.locator("#range-now").bounding_box()["width"] > 20
         process.send_signal(signal.SIGINT)
         told = process.communicate(timeout=20)[1]
     assert process.returncode in (0, 3)  # 3: the audit contradicts the estimate
@@ -192,10 +194,9 @@ def test_it_reads_well(browser, served, width, scheme):
     _, address = served
     with opened(browser, address, width=width, scheme=scheme) as page:
         press(page, "n")
-        page.wait_for_function("() => find('alpha-text').textContent.startsWith('α = ')")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.locator("dd.long").inner_text().strip() == LONG.strip()
-        assert page.locator("#range-now").bounding_box()["width"] > 20
+        assert page.locator(".long dd").inner_text().strip() == LONG.strip()
+        assert "α" not in page.locator("body").inner_text()  # before the end
         nav = page.locator("nav").bounding_box()
         assert nav["y"] + nav["height"] == 900
         ink, paper = (
@@ -209,6 +210,48 @@ def test_it_reads_well(browser, served, width, scheme):
         assert page.evaluate("document.activeElement.innerText").startswith("Yes")
         press(page, "Enter")
         assert page.locator("#progress").get_attribute("aria-live") == "polite"
+
+
+@needs_browser
+def test_more_rows_can_be_drawn_at_the_end_and_another_page_gets_them_too(
+    browser, fitted, tmp_path
+):
+    run = fitted.save(tmp_path / "run")
+    with serving(run, "--n", "3") as (address, _), opened(browser, address) as ann:
+        for key in "nn":
+            press(ann, key)
+        with opened(browser, address) as bob:
+            ann.keyboard.press("y")
+            ann.wait_for_selector("#judge:not([hidden])")
+            assert ann.locator("#alpha").is_hidden()
+            ann.keyboard.press("m")
+            ann.wait_for_selector("#card:not([hidden])")
+            assert ann.locator("#progress").inner_text() == "3 of 6 rows answered: 1 yes, 2 no"
+            assert shown(ann) != shown(bob)
+            assert len(read_state(run).draws) == 2
+            assert read_state(run).looks == ()
+
+
+@needs_browser
+@pytest.mark.parametrize("size", [(1280, 800), (390, 780)])
+def test_reasons_are_beside_the_row_without_scrolling(browser, tmp_path, size):
+    wide = claims().assign(**{f"column {k}": range(400) for k in range(30)})
+    run = tb.fit(wide, "known", id="case", budget="fast").save(tmp_path / "run")
+    said = "Is this claim fraudulent?"
+    with (
+        serving(run, "--candidates", "--question", said) as (address, _),
+        opened(browser, address, width=size[0]) as page,
+    ):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        assert page.locator("#question").inner_text() == said
+        top = page.locator("nav").bounding_box()["y"]
+        for name in ("#question", "#why", "#cells dd >> nth=0"):
+            box = page.locator(name).bounding_box()
+            assert box["y"] + box["height"] < top, name
+        assert " = " in page.locator("#why").inner_text()
+        assert "reason_1" not in page.locator("#cells").inner_text()
+    with serving(run, "--n", "5") as (address, _):
+        assert json.loads(ask(address)[2])["question"] == said  # kept with the audits
 
 
 def ask(address, method="GET", name="state?page=x", sent=None, **headers):
@@ -294,11 +337,12 @@ def test_an_audit_is_blind(served):
     run, address = served
     texts = [ask(address, name=name)[2] for name in ("", "review.js", "next?page=z")]
     found = json.loads(texts[-1])["row"]
-    assert found.keys() == {"row", "cells", "answer", "pictures"}
-    assert found["pictures"] == []
+    assert found.keys() == {"row", "cells", "why", "answer", "pictures"}
+    assert found["pictures"] == found["why"] == []
     assert [one["name"] for one in found["cells"]] == ["case", "amount", "town", "day", "note"]
     state = json.loads(ask(address)[2])
-    assert state.keys() == {"run", "where", "question", "first", "progress", "live", "judged"}
+    assert state.keys() == {"run", "where", "question", "progress", "judged"}
+    assert state["judged"] is None  # α comes when all rows have an answer
     for text in (*texts, json.dumps(state)):
         assert not {"score", "probability", "rank", "stratum"} & set(text.replace('"', " ").split())
     ours = pd.read_csv(run / "candidates.csv")

@@ -12,6 +12,7 @@ VERBS = {
     "fit": "How many of the unlabeled rows of a table are positive, and which ones?",
     "alpha": "How many are positive, from scores you already have, of any size.",
     "score": "Probabilities for new rows, with the model of a run.",
+    "watch": "Has the share moved? α of new rows by week, with alarms.",
     "audit": "Check an estimate by labeling a random sample.",
     "review": "Label rows in the browser, by keyboard.",
     "report": "Write the page of a run again.",
@@ -20,8 +21,8 @@ VERBS = {
     "completion": "A script that lets your shell complete the command.",
 }
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a threshold that you set was exceeded, or an "
-    "audit contradicts the estimate."
+    "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a threshold that you set was exceeded, an "
+    "audit contradicts the estimate, or a watch raises an alarm."
 )
 
 

@@ -1,5 +1,6 @@
 """`topbin alpha`: α from scores you already have, of any size, counted here or on a cluster."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -108,7 +109,7 @@ def alpha(
     else:
         show.print(_table(options["by"], found), soft_wrap=False)
     if as_json:
-        more = {} if selective is None else {"gamma": selective.to_dict()}
+        more = {} if selective is None else {"gamma": selective}
         write_json({**_plain(counted, found), **more})
     over = [e for e in found.values() if max_alpha is not None and e.interval[0] > max_alpha]
     if over:
@@ -117,7 +118,7 @@ def alpha(
         raise SystemExit(PASSED)
 
 
-def _request(options: dict[str, Any]) -> Any:
+def _request(options: Mapping[str, Any]) -> Any:
     """The options, checked before any work."""
     from topbin.core.options import read_request
 
@@ -141,7 +142,7 @@ def _check_method(method: str, by: str | None) -> None:
 
 
 def _count(
-    files: tuple[str, ...], options: dict[str, Any], method: str, request: Any
+    files: tuple[str, ...], options: Mapping[str, Any], method: str, request: Any
 ) -> tuple[Any, dict[Any, Any]]:
     """The counts and the estimates; the engine is open as long as either needs it."""
     from topbin.engines import bin_scores, count_from
@@ -179,7 +180,7 @@ def _name(group: Any) -> str:
     return "blank" if group is None else str(group)
 
 
-def _plain(counted: Any, found: dict[Any, Any]) -> dict[str, Any]:
+def _plain(counted: Any, found: Mapping[Any, Any]) -> Mapping[str, Any]:
     shared = {"labels": counted.labels.note, "notes": list(counted.notes)}
     if counted.columns.by is None:
         estimate = found[None].to_dict()

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from topbin.cli.verb import SEED, Verb, json_option, option, output_option, screen, write_json
+from topbin.core import AlphaEstimate
 from topbin.core.atomic import new_file
 from topbin.job import fit
 from topbin.learn.classifiers import AlphaEstimator
 from topbin.mpe import METHODS, estimate_alpha
 from topbin.show import ScoreDisplay, TopBinDisplay
+
+Timed = tuple[AlphaEstimate, float]  # and the seconds that it took
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def demo(data: str, output: Path, seed: int, as_json: bool) -> None:
     rest = f"{len(frame) - told.labeled:,} unlabeled"
     show.print(f"{told.what}: {told.labeled} known to be {told.are}, {rest}.", style="bold")
     label = told.label
-    rows = every_method(frame.drop(columns=label).to_numpy(), frame[label].to_numpy(), truth)
+    rows = every_method(frame.drop(columns=label).to_numpy(), frame[label].to_numpy())
     show.print(as_table(rows, truth), soft_wrap=False)
     result = fit(frame, label, seed=seed)
     show.print(result.summary())
@@ -75,7 +78,11 @@ def demo(data: str, output: Path, seed: int, as_json: bool) -> None:
     for path in [result.save(output, force=True) / "report.html", *draw(result.classifier, output)]:
         show.print(f"wrote           {path}")
     if as_json:
-        write_json({"truth": truth, "methods": rows, "estimate": result.estimate.to_dict()})
+        told_all = [
+            {**one.to_dict(), "error": one.alpha - truth, "seconds": seconds}
+            for one, seconds in rows
+        ]
+        write_json({"truth": truth, "methods": told_all, "estimate": result.estimate.to_dict()})
 
 
 def hide_labels(seed: int, told: Bundled = DATA["cancer"]) -> tuple[Any, float]:
@@ -90,7 +97,7 @@ def hide_labels(seed: int, told: Bundled = DATA["cancer"]) -> tuple[Any, float]:
     return frame, float(np.mean(positive[frame[told.label] == 0]))
 
 
-def every_method(X: NDArray[Any], s: NDArray[Any], truth: float) -> list[dict[str, Any]]:
+def every_method(X: NDArray[Any], s: NDArray[Any]) -> list[Timed]:
     """Every registered method on the same rows; two cross-fits serve all that read scores."""
     ranked, probable = AlphaEstimator().fit(X, s), AlphaEstimator("elkan_noto").fit(X, s)
     rows = []
@@ -101,12 +108,11 @@ def every_method(X: NDArray[Any], s: NDArray[Any], truth: float) -> list[dict[st
         else:
             scored = ranked if method.needs == "tails" else probable
             found = estimate_alpha(scored.evidence_, method=name)
-        row = {**found.to_dict(), "error": found.alpha - truth}
-        rows.append({**row, "seconds": round(perf_counter() - start, 3)})
+        rows.append((found, round(perf_counter() - start, 3)))
     return rows
 
 
-def as_table(rows: list[dict[str, Any]], truth: float) -> Table:
+def as_table(rows: list[Timed], truth: float) -> Table:
     """One line per method, with the truth in the title.
 
     The interval is what the counts allow, whatever the method. A point outside is marked: moving
@@ -115,31 +121,28 @@ def as_table(rows: list[dict[str, Any]], truth: float) -> Table:
     table = Table(title=f"α by method; truth {truth:.3f}", title_justify="left")
     for column in ("method", "α", "95 % interval", "error", "seconds"):
         table.add_column(column, justify="left" if column == "method" else "right")
-    for row in rows:
-        interval = "–" if row["interval"] is None else "{:.3f} – {:.3f}".format(*row["interval"])
-        figures = f"{row['error']:+.3f}", f"{row['seconds']:.1f}"
-        table.add_row(row["method"], f"{row['alpha']:.3f}{outside(row)}", interval, *figures)
-    if any(map(outside, rows)):
+    for one, seconds in rows:
+        interval = "–" if one.interval is None else "{:.3f} – {:.3f}".format(*one.interval)
+        figures = f"{one.alpha - truth:+.3f}", f"{seconds:.1f}"
+        table.add_row(one.method, f"{one.alpha:.3f}{_outside(one)}", interval, *figures)
+    if any(_outside(one) for one, _ in rows):
         table.caption = "* outside the interval that the counts allow"
         table.caption_justify = "left"
     return table
 
 
-def outside(row: dict[str, Any]) -> str:
-    """A mark for a point that is not in its interval.
-
-    >>> outside({"alpha": 0.488, "interval": (0.032, 0.292)})
-    ' *'
-    """
-    low, high = row["interval"] or (0.0, 1.0)
-    return "" if low <= row["alpha"] <= high else " *"
+def _outside(one: AlphaEstimate) -> str:
+    """A mark for a point that is not in its interval."""
+    low, high = one.interval or (0.0, 1.0)
+    return "" if low <= one.alpha <= high else " *"
 
 
 def draw(classifier: Any, output: Path) -> list[Path]:
     """Both pictures, as files."""
     matplotlib.use("Agg")
-    displays: dict[str, Any] = {"top_bin.png": TopBinDisplay, "scores.png": ScoreDisplay}
-    for name, display in displays.items():
-        with new_file(output / name, force=True) as part:
-            display.from_estimator(classifier).figure_.savefig(part, dpi=150, format="png")
-    return [output / name for name in displays]
+    both = TopBinDisplay.from_estimator(classifier), ScoreDisplay.from_estimator(classifier)
+    paths = [output / "top_bin.png", output / "scores.png"]
+    for display, path in zip(both, paths, strict=True):
+        with new_file(path, force=True) as part:
+            display.figure_.savefig(part, dpi=150, format="png")
+    return paths

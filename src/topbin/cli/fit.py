@@ -80,6 +80,7 @@ def fit(
       topbin fit claims.parquet --label is_fraud --id claim_id -o run1
       topbin fit --positives known.csv --unlabeled rest.csv -o run2
       topbin fit --positives photos/cats --unlabeled photos/rest -o run3
+      topbin fit old.csv --classes topic --unlabeled new.csv -o run4
       topbin fit claims.csv --label is_fraud --dry-run
     """  # fmt: skip
     keep_freed_memory()
@@ -107,7 +108,7 @@ def fit(
     show.print(f"{said}{output}/report.html and {output}/candidates.csv")
     if as_json:
         write_json({"schema": SCHEMA, **found.to_dict()})
-    low = (found.estimate.interval or (found.estimate.alpha,))[0]
+    low = ((found.novel or found.estimate).interval or (found.estimate.alpha,))[0]
     if max_alpha is not None and low > max_alpha:
         show.print(f"threshold       the interval begins at {figure(low)}, above {max_alpha:g}")
         raise SystemExit(PASSED)
@@ -123,6 +124,8 @@ def request_of(source: tuple[str, ...], config: Path | None, options: dict[str, 
     own = given(options)
     if source:
         own["source"] = list(source)
+    if own.get("classes") and own.get("unlabeled") and "source" in own:
+        own["positives"] = own.pop("source")  # the labeled rows
     if own.get("positives") and len(source) == 1 and not own.keys() & {"unlabeled", "label"}:
         own["unlabeled"] = own.pop("source")  # as in Python: fit(rest, positives=known)
     request = read_request({**asked, **own})
@@ -206,16 +209,16 @@ def _read(
 
     Images are decoded into the folder, so there it comes first.
     """
-    from topbin.job.images import check_folders
-    from topbin.job.prepare import has_images, prepare
-    from topbin.job.progress import shown_decoding
+    from topbin.job.images import check_folders, has_images
+    from topbin.job.prepare import prepare
+    from topbin.job.progress import Event, shown
     from topbin.store.runs import open_run
 
     if has_images(request):
         check_folders(request)
         run = held.enter_context(open_run(output, request, **how))
-        with shown_decoding(show) as tell:
-            data = prepare(request, engine=engine, folder=output, tell=tell)
+        with shown(show) as tell:
+            data = prepare(request, engine=engine, folder=output, tell=lambda *at: tell(Event(*at)))
     else:
         run, data = None, prepare(request, engine=engine)
     for line in data.lines():  # before any work: labels, columns left out, likely leaks

@@ -43,7 +43,7 @@ def _run_lines(found: Any) -> list[str]:
     lines = [
         f"data            {', '.join(data.source)}: {data.rows:,} rows, {data.hash}",
         f"labels          {data.label_note}",
-        found.estimate.summary(n_u=data.n_u, negatives=data.n_n),
+        found.estimate_told(),
         f"agreement       {found.agreement}",
         f"candidates      {listed.rows:,} rows in {listed.file}",
     ]

@@ -29,6 +29,7 @@ from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_jso
     is_flag=True,
     help="The rows of candidates.csv instead, best first: for the model, not for α.",
 )
+@option("--question", group="Page", help="What to ask about a row; kept for the next time.")
 @option("--port", group="Page", default=0, type=click.IntRange(0, 65535), help="0: any free one.")
 @option("--no-browser", group="Page", is_flag=True, help="Only print the address.")
 @json_option
@@ -37,6 +38,7 @@ def review(
     n: int,
     where: str,
     candidates: bool,
+    question: str | None,
     port: int,
     no_browser: bool,
     as_json: bool,
@@ -45,11 +47,11 @@ def review(
     """Label rows in the browser: y, n, ? and back. Ctrl-C ends it; start it again to continue.
 
     Every answer is saved at once. The page is for this machine alone. In an audit it shows no
-    score and no rank, and α with an interval that holds whenever you stop.
+    score and no rank, and α only when all rows have an answer.
 
     \b
       topbin review run1
-      topbin review run1 --n 50 --where top
+      topbin review run1 --n 50 --question "Is this claim fraudulent?"
       topbin review run1 --candidates
     """  # fmt: skip
     from topbin.core.optional import require
@@ -59,7 +61,8 @@ def review(
     require("starlette", extra="review", caller="topbin review")  # before any row is drawn
     show, token = screen(as_json), secrets.token_urlsafe(24)
     with open_port(port) as taken:
-        rows = open_review(run, n=n, where=where, candidates=candidates, again=named_again(named))
+        how: Any = {"n": n, "where": where, "candidates": candidates, "question": question}
+        rows = open_review(run, **how, again=named_again(named))
         app = review_app(rows, token)
         address, told = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
         show.print(f"label           {told['total'] - told['done']:,} of {told['total']:,} rows at")

@@ -17,7 +17,10 @@ from topbin.core.memory import keep_freed_memory
 @click.command(cls=Verb)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("source", nargs=-1, required=True, type=click.Path())
-@output_option("File to write: .csv, .tsv, .parquet or .jsonl; with --engine, a folder.")
+@output_option(
+    "File: .csv, .tsv, .parquet or .jsonl; a PostgreSQL table; with --engine, a folder.",
+    type=click.Path(),
+)
 @option("--force", group="Output", is_flag=True, help="Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
 @option(
@@ -40,18 +43,20 @@ from topbin.core.memory import keep_freed_memory
 @option("--why", group="Output", is_flag=True, help="Three columns more: what moved each score.")
 @json_option
 def score(
-    run: Path, source: tuple[str, ...], output: Path, force: bool, as_json: bool, **options: Any
+    run: Path, source: tuple[str, ...], output: str, force: bool, as_json: bool, **options: Any
 ) -> None:
     """Score new rows with the model of a run; columns are checked against it.
 
     \b
       topbin score run1 new.parquet -o scored.parquet
       topbin score run1 'days/*.csv' -o scored.csv
+      topbin score run1 postgresql://host/db#visits -o postgresql://host/db#scored
       topbin score run3 photos/new -o scored.csv
       topbin score run1 'days/*.parquet' -o scored/ --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
     keep_freed_memory()
     from topbin.core.options import Read
+    from topbin.data.find import is_address
     from topbin.store.scorer import fitted_rows
 
     show, read = screen(as_json), Read(**given(options, "read"))
@@ -62,6 +67,8 @@ def score(
         raise click.UsageError("--why works without --engine; score the rows in question alone")
     elif options["embeddings"]:
         raise click.UsageError("--embeddings works without --engine, or as a column of the files")
+    elif is_address(output):
+        raise click.UsageError("--engine writes a folder of files; name one")
     else:
         told = _score_in_parts(show, run, source, output, read, force, options)
     if doubt is not None:
@@ -75,7 +82,7 @@ def _score_here(
     show: Any,
     run: Path,
     source: tuple[str, ...],
-    output: Path,
+    output: str,
     read: Any,
     *,
     force: bool,
@@ -151,7 +158,7 @@ def _score_in_parts(
     show: Any,
     run: Path,
     source: tuple[str, ...],
-    output: Path,
+    output: str,
     read: Any,
     force: bool,
     options: dict[str, Any],

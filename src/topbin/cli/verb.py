@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ FAILED, WRONG_USE, PASSED = 1, 2, 3
 # Errors about what was asked for, rather than about what happened while doing it.
 USE = {
     "TB007", "TB008", "TB012", "TB103", "TB104", "TB120", "TB121", "TB122", "TB123", "TB126",
-    "TB130", "TB135", "TB136", "TB139",
+    "TB130", "TB135", "TB136", "TB139", "TB160", "TB161",
 }  # fmt: skip
 SEED = click.IntRange(0, 2**31 - 1)
 
@@ -47,13 +48,18 @@ json_option = option(
 
 
 def output_option(
-    about: str, default: Path | None = None, **kind: bool
+    about: str, default: Path | None = None, *, type: Any = None, **kind: bool
 ) -> Callable[[Command], Command]:
     """`-o`: where the verb writes; it must be given if there is no default."""
-    path = click.Path(path_type=Path, **kind)
+    path = click.Path(path_type=Path, **kind) if type is None else type
     # To click, a default of None is a default, and nothing would be missing.
-    asked: dict[str, Any] = {"required": True} if default is None else {"default": default}
-    return option("-o", "--output", group="Output", type=path, help=about, **asked)
+    if default is None:
+        return option("-o", "--output", group="Output", type=path, help=about, required=True)
+    return option("-o", "--output", group="Output", type=path, help=about, default=default)
+
+
+def _debug(ctx: click.Context, _: Any, value: bool) -> None:
+    ctx.meta["debug"] = value
 
 
 class Verb(click.Command):
@@ -66,18 +72,14 @@ class Verb(click.Command):
         kwargs.setdefault("epilog", EXIT_CODES)
         super().__init__(*args, **kwargs)
         self.help = examples_first(self.help or "")
-        debug: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
-        debug["callback"] = lambda ctx, _, value: ctx.meta.update(debug=value)
-        shown: dict[str, Any] = {"group": "Output", "help": "Show the traceback of an error."}
-        is_long = self.is_long
-        option("--debug", is_usual=not is_long, **shown, **debug)(self)
+        eager = partial(option, group="Output", is_flag=True, expose_value=False, is_eager=True)
+        is_long, about = self.is_long, "Show the traceback of an error."
+        eager("--debug", is_usual=not is_long, help=about, callback=_debug)(self)
         if is_long:
             for each in (one for one in self.params if one.name == "as_json"):
                 each.is_usual = False  # type: ignore[attr-defined]
             count = sum(isinstance(one, click.Option) for one in self.params)
-            shown["help"] = f"Show all {count} options."
-            eager: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
-            option("--help-all", callback=_show_all, **shown, **eager)(self)
+            eager("--help-all", help=f"Show all {count} options.", callback=_show_all)(self)
 
     @property
     def is_long(self) -> bool:
@@ -148,8 +150,10 @@ def screen(as_json: bool = False, quiet: bool = False) -> Screen:
 
 
 def write_json(value: Any) -> None:
-    """One JSON document on standard output."""
-    click.echo(visible(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)))
+    """A value as one JSON document on standard output."""
+    from topbin.store.answer import plain
+
+    click.echo(visible(json.dumps(plain(value), indent=2, ensure_ascii=False)))
 
 
 def examples_first(text: str) -> str:

@@ -2,6 +2,10 @@
 
 Everything is written beside its target under a hidden name, flushed to the disk and then renamed
 (`os.replace` is atomic on POSIX and Windows), so a reader never sees half a file.
+
+Files of a folder that somebody else may have made are read only if they are regular ones, inside
+it, of a size. A pipe would make the reader wait for ever, a device would never end, and a link
+could bring in a file of the reader's that the folder's maker was never shown.
 """
 
 import errno
@@ -11,6 +15,7 @@ import platform
 import re
 import secrets
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +29,7 @@ LOCK = ".lock"
 HANDOVER = 0.2  # seconds: the run that held a lock may be removing its file just now
 PART = ".part"
 OWNER = re.compile(r"\.([0-9a-f]{8})-(\d{1,9})-[0-9a-f]{12}\.")
+LIMIT = 4 << 30  # bytes; a model of this size takes minutes to load
 REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -199,3 +205,24 @@ def _flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def check_regular(path: Path, limit: int = LIMIT) -> Path:
+    """The file itself, links inside its folder followed; OSError if it cannot be one of ours."""
+    real = Path(os.path.realpath(path))
+    if not real.is_relative_to(os.path.realpath(path.parent)):
+        raise OSError(errno.EPERM, "it is a link out of its folder")
+    found = os.stat(real)
+    if stat.S_ISDIR(found.st_mode):
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EPERM, "it is not a regular file")
+    if found.st_size > limit:
+        raise OSError(errno.EFBIG, f"it has {found.st_size:,} bytes, and {limit:,} is the most")
+    return real
+
+
+def read_file(path: Path, limit: int = LIMIT) -> bytes:
+    """The content of a file that `check_regular` lets pass."""
+    with check_regular(path, limit).open("rb") as handle:
+        return handle.read(os.fstat(handle.fileno()).st_size)

@@ -5,6 +5,10 @@ alike, whatever file they come from.
 """
 
 import unicodedata
+from collections import Counter
+from typing import Any
+
+from topbin.core.errors import InputError
 
 # No value, in a column of any kind, spelled exactly so; the last ones are errors of spreadsheets.
 NO_VALUE = (
@@ -39,6 +43,13 @@ YES_AND_NO = (
 YES = frozenset(yes for yes, _ in YES_AND_NO)
 NO = frozenset(no for _, no in YES_AND_NO)
 NOT_SURE = frozenset({"?", "unsure", "unknown", "maybe", "unclear", "u"})
+POSITIVE, NEGATIVE, UNSURE, BLANK = "positive", "negative", "unsure", "blank"  # answers, as read
+MEANING = {
+    **dict.fromkeys((*NO_ANSWER, BLANK), BLANK),
+    **dict.fromkeys((*NOT_SURE, UNSURE), UNSURE),
+    **dict.fromkeys(("1", "1.0", *YES, POSITIVE), POSITIVE),
+    **dict.fromkeys(("0", "0.0", "-1", "-1.0", *NO, NEGATIVE), NEGATIVE),
+}
 
 
 def plain_word(value: object) -> str:
@@ -48,3 +59,25 @@ def plain_word(value: object) -> str:
     (True, 'true', True)
     """
     return unicodedata.normalize("NFC", str(value)).strip().casefold()
+
+
+def read_answers(answers: Any) -> list[str]:
+    """Each answer as "positive", "negative", "unsure" or "blank".
+
+    Yes and no may be in any of the languages of `topbin.core.cells`, and what this function
+    returns can be read again.
+
+    >>> read_answers([1, "No", "?", None, "Ja", "não", "blank"])
+    ['positive', 'negative', 'unsure', 'blank', 'positive', 'negative', 'blank']
+    """
+    values = answers.tolist() if hasattr(answers, "tolist") else list(answers)
+    words = [plain_word(value) for value in values]
+    strange = Counter(word for word in words if word not in MEANING)
+    if strange:
+        shown = ", ".join(f"{word!r} ({count:,})" for word, count in strange.most_common(5))
+        raise InputError(
+            "TB002",
+            f"audit answers not understood: {shown}. Write yes or no, ? where you are unsure, "
+            "or leave the cell empty.",
+        )
+    return [MEANING[word] for word in words]

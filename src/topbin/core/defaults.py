@@ -1,6 +1,7 @@
 """Default numbers that several rooms share, and the rule for the default method."""
 
 CONFIDENCE = 0.95  # of intervals and bounds
+RISK = 0.05  # of a false alarm in a year of a watch, of each kind
 
 # Of BBE's bound, as in the experiments of Garg et al. 2021.
 DELTA = 0.1

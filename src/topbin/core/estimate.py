@@ -25,6 +25,19 @@ DOUBTS = {
     "near-copies": "rows seem to belong together, so the share is likely higher",
     "biased-labels": "the labels do not look random, so the share is likely higher",
 }
+# What to do about an alarm, the most urgent first; about those that are not named, an audit.
+FIX, AUDIT = "fix the rows or columns, then fit again", "label some rows: an audit decides"
+MORE = "more known positives, or other columns, would help"
+TO_DO = {
+    **dict.fromkeys(
+        ("leak", "group-column", "near-copies", "repeated-rows", "shared-rows", "reversed-scores",
+         "diverged"), FIX,
+    ),
+    **dict.fromkeys(
+        ("few-positives", "tiny-bin", "indistinguishable", "lower-scores", "ties", "near-one",
+         "steep-start", "alpha-near-one"), MORE,
+    ),
+}  # fmt: skip
 BOUND_ASSUMES = "one-sided; if rows are independent and positives are labeled at random"
 
 
@@ -188,10 +201,27 @@ class AlphaEstimate:
         if self.caution is not None:
             lines.append(f"bias            {self.caution}")
         lines += [f"note            {note}" for note in self.notes]
-        lines += [f"alarm           {alarm}" for alarm in self.alarms]
+        for to_do, alarms in self.alarms_to_do:
+            lines.append(f"alarms          {to_do}")
+            lines += [f"alarm           {alarm}" for alarm in alarms]
         if not self.alarms:
             lines.append("alarms          no alarms (this does not prove the estimate right)")
         return "\n".join(lines)
+
+    @property
+    def alarms_to_do(self) -> list[tuple[str, list[Alarm]]]:
+        """The alarms, by what to do about them; what comes first is to be done first.
+
+        >>> found = Alarm("few-positives", "40 positives", "either"), Alarm("leak", "seen", "down")
+        >>> est = AlphaEstimate(alpha=0.2, n_p=40, n_u=300, method="bbe", alarms=found)
+        >>> [(to_do, [alarm.code for alarm in alarms]) for to_do, alarms in est.alarms_to_do][0]
+        ('fix the rows or columns, then fit again', ['leak'])
+        """
+        found = {
+            to_do: [alarm for alarm in self.alarms if TO_DO.get(alarm.code, AUDIT) == to_do]
+            for to_do in (FIX, AUDIT, MORE)
+        }
+        return [(to_do, alarms) for to_do, alarms in found.items() if alarms]
 
     @property
     def leading_bound(self) -> float | None:

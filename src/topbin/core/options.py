@@ -181,6 +181,9 @@ class Rows:
         None, "Unlabeled rows, images or texts, beside positives.",
         kind=Names, any=True, usual=True,
     )  # fmt: skip
+    classes: str | None = opt(
+        None, "The column of known classes: how many unlabeled rows belong to none of them?"
+    )
     positive: Any = opt(
         None, "The label of a positive, if not 1 or true.",
         kind=str, any=True, text=True,
@@ -191,6 +194,7 @@ class Rows:
     id: str | None = opt(None, "A column that names rows; never used as a feature.", usual=True)
     drop: Columns = opt((), "Columns to leave out; repeat, or use commas.", kind=Names)
     group: str | None = opt(None, "A column that names what rows belong to, such as a patient.")
+    by: Columns = opt((), "Columns to also give α by, such as sex or site.", kind=Names)
 
     def __post_init__(self) -> None:
         settle(self)
@@ -382,6 +386,7 @@ class Request:
                     "TB008",
                     f"{option(place)} takes a topbin.{kind.__name__}; got {given!r:.80}.",
                 )
+        self._check_classes()
         self._check_labeling()
         if self.read.sql is not None and self.rows.positives is not None:
             raise InputError(
@@ -392,6 +397,30 @@ class Request:
                 "TB008",
                 f"{option('sql')} needs all rows in memory; leave out {option('engine')} and "
                 f"{option('sample')}.",
+            )
+
+    def _check_classes(self) -> None:
+        """TB008 if classes go with an option that is about one class, or about a sample."""
+        rows, labeling = self.rows, self.labeling
+        if rows.classes is None:
+            return
+        others = {"label": rows.label, "positive": rows.positive, "negative": rows.negative}
+        others |= {"by": rows.by, "subtypes": labeling.subtypes, "labeled_by": labeling.labeled_by}
+        others |= {
+            "gamma": labeling.asks_gamma,
+            "image": self.read.image,
+            "sample": self.budget.rows,
+        }
+        for name, value in others.items():
+            if value:
+                raise InputError(
+                    "TB008", f"{option('classes')} and {option(name)} cannot both be given."
+                )
+        if rows.positives is None or rows.unlabeled is None:
+            raise InputError(
+                "TB008",
+                f"{option('classes')} needs two tables: labeled rows that have the column, and "
+                f"{option('unlabeled')} rows.",
             )
 
     def _check_labeling(self) -> None:
@@ -409,11 +438,12 @@ class Request:
                 f"{option('labeled_by')} and {option('subtypes', 'correct')} correct for it; leave "
                 "one out.",
             )
-        if named and self.listing.min_precision is not None:
+        needs = {"min_precision": self.listing.min_precision, "by": self.rows.by}
+        for name in (name for name, value in needs.items() if named and value):
             raise InputError(
                 "TB126",
-                f"{option('min_precision')} needs an interval, and {option('labeled_by')} gives "
-                "none; leave one out.",
+                f"{option(name)} needs an interval, and {option('labeled_by')} gives none; leave "
+                "one out.",
             )
         others = [("id", self.rows.id), ("weight", self.read.weight), ("group", self.rows.group)]
         others += [("time", self.read.time), *(("drop", name) for name in self.rows.drop)]

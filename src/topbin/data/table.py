@@ -14,7 +14,16 @@ from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
 from topbin.data.find import TEXT, Format, SourceLike, find_files, format_of, is_address
-from topbin.data.formats import database, delimited, excel, json_files, npy, parquet, text_files
+from topbin.data.formats import (
+    database,
+    delimited,
+    excel,
+    json_files,
+    npy,
+    parquet,
+    postgres,
+    text_files,
+)
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
 from topbin.data.formats.written import TEXT as AS_TEXT
 from topbin.data.formats.written import (
@@ -222,10 +231,12 @@ def open_pair(
     dates: Given = None,
     partitions: bool = False,
     decimal: Given = None,
+    apart: str | None = None,
 ) -> tuple[Table, Table]:
     """Open known positives and unlabeled rows, to be read as the same columns and types.
 
-    TB106 if their columns differ, other than in order.
+    TB106 if their columns differ, other than in order. The column `apart` comes last among those of
+    the known rows, and is not read of the others.
 
     >>> import pandas as pd
     >>> two = open_pair(pd.DataFrame({"x": [1], "y": [2]}), pd.DataFrame({"y": [3], "x": [4]}))
@@ -234,8 +245,13 @@ def open_pair(
     """
     opened = [_opened(source, partitions=partitions) for source in (positives, unlabeled)]
     p, u = _agreed(opened, dates, decimal)
-    types = merge_types([(p.name, p.types), (u.name, u.types)])
-    return p.read_as(types), u.read_as(types)
+    last = {} if apart is None else {apart: p.check([apart]).types[apart]}
+    both = [
+        (one.name, {name: kind for name, kind in one.types.items() if name != apart})
+        for one in (p, u)
+    ]
+    types = merge_types(both)
+    return p.read_as(types | last), u.read_as(types)
 
 
 def leave_out_shared(known: Table, table: Table) -> tuple[Table, int]:
@@ -363,10 +379,17 @@ def _paths(source: SourceLike) -> list[str]:
                 f'"{part}" is a web address; topbin reads local files, and parquet files behind '
                 "s3://, gs:// and hdfs://. Download it first.",
             )
-        paths += parquet.find_behind(str(part)) if is_address(part) else find_files(part, FORMATS)
+        paths += _behind(str(part)) if is_address(part) else find_files(part, FORMATS)
     if not paths:
         raise InputError("TB101", "no file is named; pass the path of a table.")
     return paths
+
+
+def _behind(address: str) -> Iterable[str]:
+    if not postgres.is_server(address):
+        return parquet.find_behind(address)
+    postgres.refuse_password(address)
+    return [address]
 
 
 def _listed(paths: Sequence[str]) -> str:
@@ -394,16 +417,18 @@ def _open_files(
 
 
 def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> Part:
-    if is_address(path):
+    is_server = postgres.is_server(path)
+    if is_address(path) and not is_server:
         return parquet.open_address(connection, path)
-    format_ = format_of(path, FORMATS)
+    format_ = postgres.SERVER if is_server else format_of(path, FORMATS)
     if format_.is_database and not (alone or format_.may_be_many):
         raise InputError("TB102", f'"{path}" is a database; name one database and no other file.')
     query = {"sql": sql} if format_.is_database else {}
     # The whole path, because a worker is in another folder.
     try:
         with duck_errors(lambda words: f'"{path}" cannot be read: {words}'):
-            part: Part = format_.open(connection, os.path.abspath(path), f'"{path}"', **query)
+            place = path if is_server else os.path.abspath(path)
+            part: Part = format_.open(connection, place, f'"{path}"', **query)
     except InputError as error:
         if error.code == "TB102" and path.lower().endswith(TEXT) and os.path.isfile(path):
             raise InputError("TB102", f"{error.told} {ONE_TEXT}") from error

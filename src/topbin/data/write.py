@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from glob import escape
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -17,6 +18,7 @@ import pandas as pd
 
 from topbin.core.atomic import PART, PathLike, new_file, remove, remove_stale
 from topbin.core.errors import FileError, InputError
+from topbin.data.formats import postgres
 from topbin.data.formats.duck import connect, literal
 
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
@@ -36,9 +38,17 @@ def write_table(
 ) -> int:
     """Write a frame, or frames that follow one another, atomically; return the number of rows.
 
-    The ending of the name decides the format: .csv, .tsv, .parquet or .jsonl. Memory does not grow
-    with the number of frames.
+    The ending of the name decides the format: .csv, .tsv, .parquet or .jsonl. The address of a
+    PostgreSQL table makes a table there, in one transaction. Memory does not grow with the number
+    of frames.
     """
+    if postgres.is_server(path):
+        with TemporaryDirectory(prefix="topbin-") as folder:
+            staged = Path(folder) / "rows.parquet"
+            postgres.refuse_password(str(path))
+            written = write_table(staged, rows)
+            postgres.fill_table(str(path), staged, force=force)
+        return written
     target = Path(path)
     ending = target.suffix.lower()
     if ending not in SEPARATORS and ending not in STAGED:

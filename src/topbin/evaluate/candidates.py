@@ -30,6 +30,11 @@ class ListPrecision:
     low: Floats
     high: Floats
 
+    @property
+    def of_others(self) -> "ListPrecision":
+        """How many of the same rows are not positive."""
+        return ListPrecision(1 - self.value, 1 - self.high, 1 - self.low)
+
 
 def precision_of_best(
     likely: Floats,
@@ -78,7 +83,11 @@ def list_precision(evidence: Evidence, estimate: AlphaEstimate, ranked: Scores) 
 
 
 def what_to_expect(
-    estimate: AlphaEstimate, precision: float | None, low: float | None, high: float | None
+    estimate: AlphaEstimate,
+    precision: float | None,
+    low: float | None,
+    high: float | None,
+    what: str = "positive",
 ) -> str:
     """How many of some rows are positive, in words, from their precision and its interval.
 
@@ -90,12 +99,12 @@ def what_to_expect(
     """
     if precision is None:
         return UNKNOWN
-    about = f"about {percent_of(precision)} % positive"
+    about = f"about {percent_of(precision)} % {what}"
     if estimate.interval is None or low is None or high is None:
         return about
     ends = f"{percent_of(low)} %", f"{percent_of(high)} %"
     if estimate.worth_p < RANGE_ONLY:
-        return f"between {' and '.join(ends)} positive"
+        return f"between {' and '.join(ends)} {what}"
     return f"{about} ({' to '.join(ends)})"
 
 

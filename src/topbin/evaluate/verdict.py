@@ -15,18 +15,20 @@ After a random audit only the interval counts, because its answers need none of 
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from topbin.core.defaults import CONFIDENCE
+from topbin.core.errors import InputError
 from topbin.core.estimate import IF_ALIKE, Alarm, AlphaEstimate, Interval
 from topbin.core.figures import counted, figure, range_ends
-from topbin.evaluate.audit import AuditResult
-from topbin.evaluate.audits.together import update
-from topbin.evaluate.audits.width import AuditWidths
+from topbin.evaluate.audit import AuditResult, TopBin
+from topbin.evaluate.audit.together import update
+from topbin.evaluate.audit.width import AuditWidths
 
 Say = Literal["quote it", "quote only the bound", "audit first"]
 Where = Literal["anywhere", "top"]
@@ -106,6 +108,33 @@ class Verdict:
         return found
 
 
+def verdict_of(
+    estimate: AlphaEstimate,
+    n_u: int,
+    scores: tuple[Any, Any, Any] | None,
+    *,
+    remedy: Any = None,
+    audit: AuditResult | None = None,
+) -> Verdict:
+    """The verdict with what an audit would buy, after what was found in an answer.
+
+    `scores` are those of P and of U, and the probabilities of U. Without them, audits are priced as
+    if there were no model. `remedy` has an option and a sentence.
+    """
+    both = estimate if audit is None or audit.together is None else audit.together
+    f_u, top = None, None
+    if scores is not None:
+        f_u = scores[2]
+        with suppress(InputError):  # no unlabeled row is in the top bin
+            top = TopBin.at(scores[0], scores[1]).in_groups(estimate)
+    widths = AuditWidths(both.alpha, n_u, f_u, top, estimate.confidence or CONFIDENCE)
+    if remedy is None:
+        return decide(estimate, audit=audit, widths=widths)
+    again = f"the same fit with {remedy.option}"
+    gained = f"{remedy.sentence}, instead of {figure(estimate.alpha)}"
+    return decide(estimate, audit=audit, remedy=again, gained=gained, widths=widths)
+
+
 def decide(
     estimate: AlphaEstimate,
     *,
@@ -157,12 +186,12 @@ def _wrong(estimate: AlphaEstimate) -> str | None:
     if (alarm := _first(estimate.alarms, WRONG)) is not None:
         column = "" if alarm.column is None else f' ("{alarm.column}")'
         return f"{WRONG[alarm.code]}{column}"
-    hidden = (estimate.interval or (estimate.alpha,))[-1] * estimate.n_u
-    if estimate.n_p < NEARLY_ALL * (estimate.n_p + hidden):
+    labeled = estimate.n_p / (estimate.n_p + estimate.alpha * estimate.n_u)
+    if labeled < NEARLY_ALL:
         return None
     return (
-        f"it says that {100 * estimate.n_p / (estimate.n_p + hidden):.0f} % or more of all "
-        "positives are labeled already; labels that follow a rule look the same"
+        f"it says that {100 * labeled:.0f} % of all positives are labeled already; labels that "
+        "follow a rule look the same"
     )
 
 

@@ -9,19 +9,27 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.core.hashing import mix
 from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
 from topbin.core.options import Read, Rows
 from topbin.data.batch import Batch, Part, Places, join
+from topbin.data.encoders.images import ImageEncoder
 from topbin.data.findings import Finding, find_in_files, find_shared
+from topbin.data.images.cache import ABOUT, write_store
+from topbin.data.images.files import paths_from
+from topbin.data.images.rows import Images
 from topbin.data.table import Table, leave_out_shared, open_pair, open_table
 from topbin.engines.engine import Engine
 from topbin.engines.outcome import total
+from topbin.learn.open_set import ReadClasses, read_classes
+from topbin.store.runs import IMAGES
 
 SAMPLING, AUDITING = 0, -1  # streams of hashes that decide which rows are drawn
 UNCOUNTED = LabelValues({}, None, None, "")
@@ -56,6 +64,8 @@ class LabeledTable:
     parts: Sequence[Part] = ()
     values: LabelValues = UNCOUNTED
     found: tuple[Finding, ...] = ()
+    row: str = "row"  # how people call one
+    classes: ReadClasses | None = None
 
     @property
     def roles(self) -> Roles:
@@ -70,9 +80,87 @@ class LabeledTable:
         n_p, n_u = counts[True], counts[False]
         note = (
             f"{counted(n_p, 'known positive')} in {self.known.name}, "
-            f"{counted(n_u, 'unlabeled row')} in {self.table.name}"
+            f"{counted(n_u, f'unlabeled {self.row}')} in {self.table.name}"
         )
+        if self.classes is not None:
+            k = len(self.classes.values)
+            note += f"; positive means: of one of {k:,} known classes"
         return LabelValues(counts, True, None, note)
+
+    def whole(self) -> Batch:
+        """All rows; of two tables, the known positives first."""
+        batch = self.table.whole()
+        if self.known is None:
+            return batch
+        return replace(join([self.known, batch]), name=f"{self.known.name} with {batch.name}")
+
+    def labels(self, batch: Batch, n_p: int, positive: Any = None, negative: Any = None) -> Labels:
+        """The labels of some of all rows; of two tables, the first `n_p` are known positives."""
+        if self.known is not None:
+            values = self.resolve({True: n_p, False: batch.rows - n_p}, None, None)
+            return positives_first(values, n_p, batch.rows)
+        coded = batch.coded(str(self.label))
+        return self.resolve(coded.counts(), positive, negative).read(coded)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rest:
+    """What is not in memory, if the rows to learn from are a sample.
+
+    `columns` are the rows that showed which values the columns have, and `places` those of all
+    unlabeled rows that were drawn.
+    """
+
+    source: LabeledTable
+    columns: Batch
+    places: Places
+    seed: int
+
+    def note(self, *, is_counted: bool) -> str:
+        """What every reader of an estimate must know."""
+        n_u, drawn = self.source.values.n_u, self.places.size
+        which = f"{n_u - drawn:,} others" if is_counted else "these rows alone"
+        return (
+            f"trained on {drawn // 2:,} of {n_u:,} unlabeled rows, drawn at random "
+            f"(seed {self.seed}); α is of {which}"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathColumn:
+    """A column of images, of which each row has one: names, pixels for people, and their files.
+
+    `root` is the folder that paths in a table are relative to. `paths` is None for an array.
+    """
+
+    name: str
+    images: Images
+    paths: Sequence[str] | None = None
+    root: str | None = None
+
+    def keep(self, table: Batch, run: Path) -> None:
+        """Leave the pixels in a run folder, if they are not there already."""
+        if not (run / IMAGES / ABOUT).exists():
+            names = paths_from(table.frame[self.name], self.name, self.root)
+            write_store(run / IMAGES, self.images, names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """Rows that are in memory, with their labels, before anything is learned from them.
+
+    `opened` is the table that they come from, if they come from one, and `encoder` makes vectors
+    of the images.
+    """
+
+    table: Batch
+    labels: Labels
+    label: str | None
+    rest: Rest | None = None
+    opened: LabeledTable | None = None
+    found: tuple[Finding, ...] = ()
+    image: PathColumn | None = None
+    encoder: ImageEncoder | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +192,15 @@ class Batches:
         return Batches(tuple(join(two) for two in zip(self.batches, other.batches, strict=True)))
 
 
+def refuse_both(rows: Rows) -> None:
+    """TB008 for a label beside known positives."""
+    if rows.positives is not None and rows.label is not None:
+        raise InputError(
+            "TB008",
+            f"{option('label')} and {option('positives')} cannot both be given; leave one out.",
+        )
+
+
 def open_labeled(rows: Rows, read: Read) -> LabeledTable:
     """Open a table with a label column, or one of positives beside one of unlabeled rows.
 
@@ -114,24 +211,23 @@ def open_labeled(rows: Rows, read: Read) -> LabeledTable:
         table = open_table(rows.main, sql=read.sql, **how)
         named = str(rows.label)
         return LabeledTable(table.check([named]), named, found=find_in_files(table.files))
-    known, table = open_pair(rows.positives, rows.main, **how)
+    known, table = open_pair(rows.positives, rows.main, apart=rows.classes, **how)
     table, shared = leave_out_shared(known, table)
     found = (*find_shared(shared, known.name), *find_in_files([*known.files, *table.files]))
-    return LabeledTable(table, None, known.whole(), found=found)
+    batch, classes = known.whole(), None
+    if rows.classes is not None:
+        classes = read_classes(batch.frame[rows.classes].tolist()).check_labeled()
+        batch = batch.select([name for name in batch.kinds if name != rows.classes])
+    return LabeledTable(table, None, batch, found=found, classes=classes)
 
 
 def read_whole(
     source: LabeledTable, positive: Any = None, negative: Any = None
 ) -> tuple[Batch, Labels]:
-    """All rows and their labels; of two tables, the positives first."""
-    batch = source.table.whole()
-    if source.known is None:
-        coded = batch.coded(str(source.label))
-        return batch, source.resolve(coded.counts(), positive, negative).read(coded)
-    values = source.resolve({True: source.known.rows, False: batch.rows}, None, None)
-    both = join([source.known, batch])
-    name = f"{source.known.name} with {batch.name}"
-    return replace(both, name=name), positives_first(values, source.known.rows, both.rows)
+    """All rows and their labels."""
+    batch = source.whole()
+    n_p = 0 if source.known is None else source.known.rows
+    return batch, source.labels(batch, n_p, positive, negative)
 
 
 def positives_first(values: LabelValues, n_p: int, rows: int) -> Labels:

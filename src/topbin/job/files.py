@@ -11,23 +11,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from topbin.core.atomic import write_text
+from topbin.core.atomic import check_regular, read_file, write_text
 from topbin.core.errors import InputError
 from topbin.core.figures import percent
-from topbin.core.folder import check_regular, read_file
 from topbin.data.batch import Batch, add_columns
 from topbin.data.findings import Finding
 from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.evaluate.candidates import list_precision
-from topbin.job.images import keep_images
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, in_front
 from topbin.show.page import page
 from topbin.show.pictures import Picture, open_pictures
 from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save
-from topbin.store.runs import PROBABILITIES, ROWS, RunFolder, read_result, write_result
+from topbin.store.runs import PROBABILITIES, ROWS, RunFolder, damaged, read_result, write_result
 from topbin.store.scorer import MODEL as MODEL
 from topbin.store.scorer import after_audit
 
@@ -59,7 +57,8 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     write_table(folder / CANDIDATES, frame, force=True)
     listed = replace(found.candidates, sum=sum_of(folder / CANDIDATES))
     found = replace(found, candidates=listed)
-    keep_images(result.data, folder)
+    if result.data.image is not None:
+        result.data.image.keep(result.data.table, folder)
     if (keep_rows and result.data.rest is None) or result.data.image is not None:
         write_table(folder / ROWS, unlabeled_rows(result.data), force=True)
     if result.data.rest is None:  # of a sample, only the best rows are kept
@@ -220,12 +219,20 @@ def read_stored(folder: Path, name: str) -> Any:
     return read_table(folder / name, dates="iso", decimal="text").frame
 
 
+def read_numbered(folder: Path, name: str) -> Any:
+    """The same of a table whose column "row" has the numbers of rows; TB114 if it has none."""
+    frame = read_stored(folder, name)
+    if "row" not in frame or frame["row"].dtype.kind not in "iu":
+        raise damaged(folder / name, "it has no numbers of rows")
+    return frame
+
+
 def sum_of(path: Path) -> str:
     """The sum that shows whether a file is as it was written."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _shown(frame: Any) -> list[dict[str, Any]]:
+def _shown(frame: Any) -> list[dict[str, str]]:
     """The first rows and columns as people read them, and the reasons."""
     why = [name for name in frame.columns if str(name).startswith("reason_")]
     own = [name for name in frame.columns[:12] if name not in why]

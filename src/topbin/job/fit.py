@@ -6,8 +6,11 @@ In memory simply means that the sample is everything: then nothing is left to co
 from collections.abc import Callable, Container, Iterator, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from importlib import import_module
 from time import monotonic
 from typing import Any, Literal
+
+import numpy as np
 
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
@@ -23,7 +26,6 @@ from topbin.core.options import (
     Request,
     Rows,
 )
-from topbin.data.images.rows import Images
 from topbin.engines.engine import Engine, open_engine
 from topbin.engines.local import Local
 from topbin.evaluate.sensitivity import asked_sensitivity
@@ -37,7 +39,15 @@ from topbin.job.sweep import count_rest
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.crossfit import CrossFit, OutOfTime, Plan, Progress, chain_name
-from topbin.learn.defaults import FIRST, PRESETS, default_model, plan_for
+from topbin.learn.defaults import (
+    FIRST,
+    NET_FIRST,
+    NET_PRESETS,
+    PRESETS,
+    default_model,
+    net_plan,
+    plan_for,
+)
 from topbin.learn.learners import TEDN
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
 
@@ -49,11 +59,13 @@ def fit(
     label: Any = None,
     *,
     positives: Any = None,
+    classes: str | None = None,
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
     drop: str | Sequence[str] = (),
     group: str | None = None,
+    by: str | Sequence[str] = (),
     read: Read = Read(),
     labeling: Labeling = Labeling(),
     budget: Preset | Budget = "good",
@@ -76,6 +88,9 @@ def fit(
         The column that marks the positives. For an array or a list of images, the labels.
     positives
         Known positives, in the form of a source.
+    classes
+        A column of `positives` that has their classes: then the answer is how many rows of the
+        source belong to none of them, and candidates are the rows that most likely do.
     positive, negative
         The label of a positive, if not 1 or true, and of rows known to be negative.
     id
@@ -85,6 +100,9 @@ def fit(
     group
         A column that names what rows belong to, such as a patient. Rows of a group are held out
         together, and intervals count groups. Rows without a group are groups of their own.
+    by
+        Columns to also give α by, such as sex or site: `answer.by` has α of each group, and its
+        difference from the rest and their ratio. Numbers are cut into quarters.
     read
         How rows are read: text, images, dates, numbers, weights, time, queries.
     labeling
@@ -124,8 +142,8 @@ def fit(
     named: Any = {"source" if positives is None else "unlabeled": source}
     request = Request(
         rows=Rows(
-            **named, label=label, positives=positives, positive=positive, negative=negative, id=id,
-            drop=drop, group=group,
+            **named, label=label, positives=positives, classes=classes, positive=positive,
+            negative=negative, id=id, drop=drop, group=group, by=by,
         ),
         read=read,
         labeling=labeling,
@@ -195,8 +213,8 @@ def fit_prepared(
     shared = _shared(data, {} if memory is None else memory)
     choice = _choice(data, shared)
     shared |= {} if choice is None else {"estimator": choice.model}
-    limit = {"time_limit": data.request.budget.time_limit, "on_event": told}
-    two = _classifiers(data, shared, limit)
+    two = _classifiers(data, shared)
+    two.careful.set_params(time_limit=data.request.budget.time_limit, on_event=told)
     kept = sum(name.startswith(TEDN.name) for name in shared["memory"])
     forecast = Forecast(monotonic(), two.steps * kept)
     held = {} if data.kept is None else data.kept.arrays
@@ -207,7 +225,8 @@ def fit_prepared(
     methods = compared_estimates(first.evidence_)
     result = Result(data, first, data.with_alarms(first.estimate_, methods), methods)
     tell("first", estimate=result.first, seconds_left=forecast.after_first(*two.work))
-    result = _refined(result, two.careful, y, engine or Local(), choice)
+    known: Any = y if data.classes is None else data.classes
+    result = _refined(result, two.careful, known, engine or Local(), choice)
     result = replace(
         result,
         labeling=labeling_of(result, two.careful, y),
@@ -238,7 +257,7 @@ def _shared(data: Prepared, memory: MutableMapping[str, Any]) -> dict[str, Any]:
 def _choice(data: Prepared, shared: dict[str, Any]) -> Choice | None:
     """The model for text or vectors; other ways of labeling take the default one."""
     asked = data.request.labeling
-    if asked.subtypes == "correct" or asked.labeled_by:
+    if asked.subtypes == "correct" or asked.labeled_by or data.classes is not None:
         return None
     return choose_model(data, shared["random_state"], shared["memory"], shared["n_jobs"])
 
@@ -256,52 +275,62 @@ class _Classifiers:
     steps: int = 1
 
 
-def _classifiers(data: Prepared, shared: dict[str, Any], limit: dict[str, Any]) -> _Classifiers:
-    """Nets for images, and for tables the default models."""
-    preset = data.request.budget.preset
-    if isinstance(data.X, Images):
-        from topbin.learn.classifiers.images import FIRST_IMAGES, effort_of, image_classifier
+def _classifiers(data: Prepared, shared: dict[str, Any]) -> _Classifiers:
+    """Both classifiers, with the default model for these rows unless another one is shared."""
+    quick, plan = _plans(data)
+    careful = classifier_for(data, data.request.labeling)(plan=plan, **shared)
+    by_epoch = data.by_net and shared["n_jobs"] in (None, 1)
+    steps = plan.warm + plan.rounds if by_epoch else 1
+    return _Classifiers(PvUClassifier(plan=quick, **shared), careful, _work(data), steps)
 
-        first, effort = FIRST_IMAGES, effort_of(preset)
-        net = image_classifier(first, len(data.X), is_first=True, **shared)
-        nets = image_classifier(effort, len(data.X), **shared, **limit)
-        return _Classifiers(net, nets, (first.work, effort.work), nets.steps)
-    plan, quick = plan_for(TEDN, data.X, PRESETS[preset]), FIRST
-    if data.kept is not None:
-        plan, quick = (data.kept.plan(each, data.labels) for each in (plan, FIRST))
-    kind, own = classifier_for(data, data.request.labeling)
-    careful = kind(plan=plan, **own, **limit, **shared)
-    return _Classifiers(PvUClassifier(plan=quick, **shared), careful, (quick, plan))
+
+def _plans(data: Prepared) -> tuple[Plan, Plan]:
+    """The plans of the first estimate and of the careful one."""
+    preset = data.request.budget.preset
+    if data.by_net:
+        rows = len(data.X)
+        return net_plan(NET_FIRST, rows), net_plan(NET_PRESETS[preset], rows)
+    quick, plan = FIRST, plan_for(TEDN, data.X, PRESETS[preset])
+    if data.kept is None:
+        return quick, plan
+    return data.kept.plan(quick, data.labels), data.kept.plan(plan, data.labels)
+
+
+def _work(data: Prepared) -> tuple[Plan, Plan]:
+    """Plans that are worth as much work as both estimates: of nets none is for new rows."""
+    quick, plan = _plans(data)
+    if data.by_net:
+        import_module("topbin.learn.classifiers.nets")  # now, because forecasts time what follows
+        quick, plan = (replace(each, outer=each.outer - 1) for each in (quick, plan))
+    return quick, plan
 
 
 def steps_of_first(data: Prepared) -> int:
     """How many steps the first estimate has; for tables one of them is for new rows."""
-    if not isinstance(data.X, Images):
-        return FIRST.outer + 1
-    from topbin.learn.classifiers.images import FIRST_IMAGES
-
-    return FIRST_IMAGES.folds
+    return NET_FIRST.outer if data.by_net else FIRST.outer + 1
 
 
 def foresee(data: Prepared) -> float:
     """Seconds that the fit of these rows will take, from the time that one model takes now.
 
     What is not training (encoding, counting, writing) is not in it; a cross-fit fits one model
-    more per repeat, for new rows.
+    more per repeat, for new rows. Of a net it is an epoch on some of the rows.
     """
     data.check_enough()
-    X, is_p, preset = data.X, data.labels.is_positive, data.request.budget.preset
-    if isinstance(X, Images):
-        from topbin.learn.classifiers.images import foresee_images
-
-        return foresee_images(X, is_p, preset)
+    X, is_p, (quick, plan) = data.X, data.labels.is_positive, _work(data)
     classifier_for(data, data.request.labeling)  # which refuses columns that explain nothing
-    model = default_model(X)
+    model, share = default_model(X), 1.0
+    if data.by_net:
+        some = np.union1d(np.arange(0, len(X), max(1, len(X) // 500)), np.flatnonzero(is_p)[:10])
+        X, is_p, share = X[some], is_p[some], some.size / len(X)
+        model.set_params(warm=1)
     began = monotonic()
-    model.fit(X, is_p.astype(int)).predict_proba(X)
-    plan = plan_for(TEDN, X, PRESETS[preset])
-    work = work_of(FIRST) + work_of(plan) * (1 + 1 / plan.outer)
-    return (monotonic() - began) * work
+    model.fit(X, is_p.astype(int))
+    more = 1.0
+    if not data.by_net:  # an epoch of a net is followed by the next one, and scores no row
+        model.predict_proba(X)
+        more += 1 / plan.outer
+    return (monotonic() - began) / share * (work_of(quick) + work_of(plan) * more)
 
 
 def _refined(
@@ -309,7 +338,7 @@ def _refined(
 ) -> Result:
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
     X, plan, rest = result.data.X, careful.plan, result.data.rest is not None
-    chains = plan.outer + (not isinstance(X, Images))  # nets of folds score new images together
+    chains = plan.outer + (not result.data.by_net)  # nets of folds score new images together
     held = {} if result.data.kept is None else result.data.kept.arrays
     held = {"sample_weight": result.data.weight, **held}
     keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows

@@ -6,9 +6,8 @@ and stay in the run folder, where the report and the review find them.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,10 @@ import pandas as pd
 
 from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
-from topbin.core.hashing import equal_keys
-from topbin.core.labels import Labels, LabelValues, read_labels
+from topbin.core.labels import Labels
 from topbin.core.optional import require
 from topbin.core.options import Read, Request, Rows
-from topbin.data.batch import Batch, join
+from topbin.data.batch import Batch
 from topbin.data.encoders.images import (
     DESCRIPTION,
     NONE,
@@ -30,27 +28,16 @@ from topbin.data.encoders.images import (
     load_model,
 )
 from topbin.data.encoders.lite import LITE
-from topbin.data.features import Dropped, Feature, Features
+from topbin.data.features import Features
 from topbin.data.find import is_address
-from topbin.data.findings import Finding, find_shared, overlap
-from topbin.data.images.cache import (
-    ABOUT,
-    ADVICE,
-    REFUSE,
-    Told,
-    bad_sentences,
-    decode_files,
-    refuse_bad,
-    write_store,
-)
+from topbin.data.findings import Finding, find_shared
+from topbin.data.images.cache import ADVICE, REFUSE, bad_sentences, decode_files, refuse_bad
 from topbin.data.images.files import find_images, is_image_name, names_images, paths_from
 from topbin.data.images.rows import Images
 from topbin.data.schema import CONTENT, nearest
-from topbin.data.table import all_shared, open_table
-from topbin.job.draw import LabeledTable, open_labeled, positives_first
-from topbin.job.prepare import PathColumn, Prepared, Taken, encoded, is_array
+from topbin.data.table import Table, all_shared, open_table
+from topbin.job.draw import LabeledTable, PathColumn, Taken, open_labeled, refuse_both
 from topbin.job.sources import paths_of
-from topbin.mpe.alarms import repeated_rows, shared_rows
 from topbin.store.runs import IMAGES
 
 NEED_LABELS = (
@@ -61,32 +48,17 @@ NEED_LABELS = (
 SCORED_AT_ONCE = 4_096  # images; so many that all cores decode them
 COLUMN, LABEL = "image", "label"  # names of columns of sources that have no columns
 EXPECTED = 'Score a folder of images, image files, or a table with paths in a column "{}".'
-NOT_READ = '"{}" is not read: the model sees the images only.'
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sources:
-    """Rows before their images are read, and how their labels follow from them.
+def has_images(request: Request) -> bool:
+    """Whether the rows are images rather than a table of values."""
+    both = request.rows.main, request.rows.positives
+    return request.read.image is not None or any(_is_array(x) or names_images(x) for x in both)
 
-    `images` are there if the pixels came as an array. `found` is what to know about the files.
-    `paths` are those of the rows, from here, if they differ from their column: in a table they are
-    relative to a folder, which for unlabeled rows is `root`. `opened` is that table.
-    """
 
-    rows: Batch
-    labels: Callable[[Batch, Any], Labels]
-    column: str
-    images: Images | None = None
-    found: tuple[Finding, ...] = ()
-    paths: Sequence[str] | None = None
-    root: str | None = None
-    opened: LabeledTable | None = None
-
-    def files(self) -> Sequence[str]:
-        """The path of each row, from here."""
-        if self.paths is not None:
-            return self.paths
-        return paths_from(self.rows.frame[self.column], self.column, None)
+def _is_array(given: Any) -> bool:
+    """Whether this is an array with one image per row."""
+    return isinstance(given, np.ndarray) and given.ndim > 2
 
 
 def check_folders(request: Request) -> None:
@@ -134,41 +106,47 @@ def _refuse_for_nets(request: Request) -> None:
             )
 
 
-def prepare_images(
+def read_images(
     request: Request,
     folder: Path | None = None,
-    tell: Callable[[str, int, int], object] | None = None,
-) -> Prepared:
+    tell: Callable[[int, int], object] | None = None,
+) -> Taken:
     """Read images and their labels; they are decoded into the folder of a run, if there is one.
 
     Colors are read by an encoder, and grey images, which it does not know, by a net, unless the
     request says otherwise.
     """
     _refuse_others(request)
-    encoder = _encoder(request.read.encoder)
+    read, rows = request.read, request.rows
+    encoder = _encoder(read.encoder)
     if encoder is None:
         _refuse_for_nets(request)
-    if encoder is None or request.read.encoder is None:
+    if encoder is None or read.encoder is None:
         require("torch", extra="images", caller="fitting images")  # before minutes of decoding
-    given = _sources(request)
-    images, kept, bad = _decoded(given, request.read, folder, _stage(tell, "decode"))
-    rows = given.rows.take(kept)
-    if not rows.rows:
-        raise InputError("TB131", f"no image can be read. {bad_sentences(bad)[0]}")
-    paths = None if given.images is not None else [given.files()[i] for i in kept]
-    label = request.rows.label
-    named = label if isinstance(label, str) or label is None else LABEL
-    files = Counter(bad.values())  # by reason, as the sentences are
-    sentences = zip(files.values(), bad_sentences(bad), strict=True)
-    left = (Finding("bad-images", None, number, words) for number, words in sentences)
-    taken = Taken(
-        rows, given.labels(rows, kept), named, opened=given.opened, found=(*given.found, *left),
-        image=PathColumn(given.column, images, paths, given.root), encoder=encoder,
-    )  # fmt: skip
-    if encoder is None or (request.read.encoder is None and images.row_shape[0] == 1):
+    opened, arrays = _opened(request)
+    name = read.image or COLUMN
+    table, root = opened.whole(), root_of(rows.main, read.image_root) if read.image else None
+    if arrays:
+        images, kept, bad, paths = _joined(arrays), np.arange(table.rows), {}, None
+    else:
+        n_p = 0 if opened.known is None else opened.known.rows
+        paths = _paths(table, n_p, name, request)
+        place = None if folder is None else folder / IMAGES
+        done = decode_files(paths, size=read.image_size, folder=place, tell=tell)
+        if read.bad_images == REFUSE:
+            refuse_bad(done.bad, ADVICE)
+        images, kept, bad, paths = done.images, done.kept, done.bad, [paths[i] for i in done.kept]
+    labels = _labels(opened, table, kept, bad, rows)
+    if images.row_shape[0] == 1 and read.encoder is None:
+        encoder = None
         _refuse_for_nets(request)
-        return _for_net(taken, request)
-    return encoded(taken, request, _stage(tell, "encode"))
+    sentences = zip(Counter(bad.values()).values(), bad_sentences(bad), strict=True)  # by reason
+    left = (Finding("bad-images", None, number, words) for number, words in sentences)
+    column = PathColumn(name, images, paths, root)
+    return Taken(
+        table.take(kept), labels, opened.label, opened=opened, found=(*opened.found, *left),
+        image=column, encoder=encoder,
+    )  # fmt: skip
 
 
 def _encoder(given: str | None) -> ImageEncoder | None:
@@ -180,123 +158,92 @@ def _encoder(given: str | None) -> ImageEncoder | None:
     return encoder
 
 
-def _stage(tell: Callable[[str, int, int], object] | None, name: str) -> Told | None:
-    return None if tell is None else partial(tell, name)
-
-
-def _for_net(taken: Taken, request: Request) -> Prepared:
-    """Pixels as they are; a net reads nothing else."""
-    image, rows = taken.image, taken.table
-    assert image is not None
-    own = (image.name, taken.label, request.rows.id, LABEL)
-    dropped = tuple(Dropped(n, NOT_READ.format(n)) for n in rows.kinds if n not in own)
-    feature = Feature(name=image.name, kind="image", shape=image.images.row_shape)
-    findings, alarms = notice_copies(image.images, taken.labels)
-    return Prepared(
-        rows, taken.labels, Features((feature,), dropped), image.images,
-        (*taken.found, *findings), request, taken.label, request.rows.id, alarms, image=image,
-    )  # fmt: skip
-
-
-def _sources(request: Request) -> Sources:
-    rows = request.rows
-    if is_array(rows.main) or is_array(rows.positives):
-        return _arrays(rows)
+def _opened(request: Request) -> tuple[LabeledTable, list[Images]]:
+    """Folders, lists and arrays as tables with a column of names; arrays also as their pixels."""
+    rows, arrays = request.rows, list[Images]()
     if request.read.image is not None:
-        return _table(request)
+        opened = open_labeled(rows, request.read)
+        opened.table.check([request.read.image])
+        return opened, []
+    refuse_both(rows)
+    two = [given for given in (rows.positives, rows.main) if given is not None]
+    if any(map(_is_array, two)):
+        arrays = [Images.of(given) for given in two]
+        names = [[f"image {i + 1}" for i in range(len(one))] for one in arrays]
+    else:
+        names = [find_images(given) for given in two]
     if rows.positives is None:
-        return _labeled(_frame(find_images(rows.main), rows.main), rows)
-    if rows.label is not None:
-        raise InputError(
-            "TB008",
-            f"{option('label')} and {option('positives')} cannot both be given; leave one out.",
-        )
-    known, rest = find_images(rows.positives), find_images(rows.main)
-    return _two_folders(known, rest, rows.positives, rows.main)
+        return LabeledTable(_table(names[0], rows.main, _given(rows, len(names[0]))), LABEL), arrays
+    shared = 0
+    if not arrays:
+        taken = set(map(os.path.realpath, names[0]))
+        others = [path for path in names[1] if os.path.realpath(path) not in taken]
+        shared, names[1] = len(names[1]) - len(others), others
+        if not others:
+            raise all_shared(_name_of(rows.positives), _name_of(rows.main))
+    known, rest = (_table(*each) for each in zip(names, two, strict=True))
+    found = find_shared(shared, known.name)
+    return LabeledTable(rest, None, known.whole(), found=found, row="image"), arrays
 
 
-def _two_folders(known: Sequence[str], rest: Sequence[str], positives: Any, source: Any) -> Sources:
-    """Files of known positives, and others; those that are both count as known positives only."""
-    taken = set(map(os.path.realpath, known))
-    others = [path for path in rest if os.path.realpath(path) not in taken]
-    if not others:
-        raise all_shared(_name_of(positives), _name_of(source))
-    first, second = _frame(known, positives), _frame(others, source)
-    found = find_shared(len(rest) - len(others), first.name)
-    return replace(_two(first, second, COLUMN), found=found)
+def _table(names: Sequence[str], source: Any, labels: Any = None) -> Table:
+    """A table with a column of names, and one of labels if there are any."""
+    columns = {COLUMN: list(names)} | ({} if labels is None else {LABEL: labels})
+    return replace(open_table(pd.DataFrame(columns)), name=_name_of(source))
 
 
-def _arrays(rows: Rows) -> Sources:
-    """Pixels that are in memory already."""
-    two = [Images.of(given) for given in (rows.positives, rows.main) if given is not None]
-    if len({images.row_shape for images in two}) > 1:
-        shapes = " and ".join(str(images.row_shape) for images in two)
-        raise InputError("TB134", f"the arrays have images of different shapes: {shapes}.")
-    pixels = two[0].pixels if len(two) == 1 else np.concatenate([one.pixels for one in two])
-    keys = np.concatenate([one.keys for one in two])
-    images = Images(pixels, keys, np.arange(len(keys)))
-    frames = [_frame([f"image {i + 1}" for i in range(len(one))], None) for one in two]
-    if rows.positives is not None:
-        return replace(_two(frames[0], frames[1], COLUMN), images=images)
-    return replace(_labeled(frames[0], rows), images=images)
-
-
-def _labeled(rows: Batch, asked: Rows) -> Sources:
-    """Files or arrays with one label each."""
+def _given(asked: Rows, images: int) -> Any:
+    """One label per image; TB008 and TB005 if there are none, or others."""
     if asked.label is None or isinstance(asked.label, str):
         raise InputError("TB008", NEED_LABELS)
-    given, roles = np.asarray(asked.label), {"positive": asked.positive, "negative": asked.negative}
-    if given.shape != (rows.rows,):
-        images = counted(rows.rows, "image")
+    given = np.asarray(asked.label)
+    if given.shape != (images,):
         raise InputError(
             "TB005",
-            f"there are {images} and labels of shape {given.shape}; pass one label per image, "
-            f"of shape ({rows.rows},).",
+            f"there are {counted(images, 'image')} and labels of shape {given.shape}; pass one "
+            f"label per image, of shape ({images},).",
         )
-    return Sources(rows, lambda _, kept: read_labels(given[kept], **roles), COLUMN)
+    return given
 
 
-def _two(known: Batch, rest: Batch, column: str) -> Sources:
-    """Known positives first, then the unlabeled."""
-    is_known = np.arange(known.rows + rest.rows) < known.rows
-
-    def labels(_: Batch, kept: Any) -> Labels:
-        n_p = int(is_known[kept].sum())
-        n_u = kept.size - n_p
-        if not n_p or not n_u:
-            lacking, other = (known, rest) if not n_p else (rest, known)
-            raise InputError(
-                "TB131",
-                f"{lacking.name} has no image that can be read, and {other.name} has "
-                f"{counted(kept.size, 'image')}. Both must be images; check the names.",
-            )
-        known_in = f"{counted(n_p, 'known positive')} in {known.name}"
-        note = f"{known_in}, {counted(n_u, 'unlabeled image')} in {rest.name}"
-        values = LabelValues({True: n_p, False: n_u}, True, None, note)
-        return positives_first(values, n_p, n_p + n_u)
-
-    rows = replace(join([known, rest]), name=f"{known.name} with {rest.name}")
-    return Sources(rows, labels, column)
+def _joined(arrays: Sequence[Images]) -> Images:
+    """The pixels of one or two arrays."""
+    if len({images.row_shape for images in arrays}) > 1:
+        shapes = " and ".join(str(images.row_shape) for images in arrays)
+        raise InputError("TB134", f"the arrays have images of different shapes: {shapes}.")
+    if len(arrays) == 1:
+        return arrays[0]
+    keys = np.concatenate([one.keys for one in arrays])
+    pixels = np.concatenate([one.pixels for one in arrays])
+    return Images(pixels, keys, np.arange(keys.size))
 
 
-def _table(request: Request) -> Sources:
-    """A table, or two, with a column of paths."""
-    asked, given_root = request.rows, request.read.image_root
-    opened = open_labeled(asked, request.read)
-    column = str(request.read.image)
-    opened.table.check([column])
-    root, rest = root_of(asked.main, given_root), opened.table.whole()
-    paths = _paths_of(rest, column, root)
-    if opened.known is not None:
-        known = _paths_of(opened.known, column, root_of(asked.positives, given_root))
-        both = _two(opened.known, rest, column)
-        return replace(both, paths=[*known, *paths], root=root, opened=opened)
+def _paths(table: Batch, n_p: int, column: str, request: Request) -> list[str]:
+    """The path of each row, of which n_p are of the known positives, from here; TB135 if none."""
+    check_paths(table, column)
+    values, rows, root = table.frame[column], request.rows, request.read.image_root
+    if request.read.image is None:
+        return paths_from(values, column, None)
+    known = paths_from(values[:n_p], column, root_of(rows.positives, root)) if n_p else []
+    return [*known, *paths_from(values[n_p:], column, root_of(rows.main, root))]
 
-    def labels(rows: Batch, _: Any) -> Labels:
-        coded = rows.coded(str(asked.label))
-        return opened.resolve(coded.counts(), asked.positive, asked.negative).read(coded)
 
-    return Sources(rest, labels, column, paths=paths, root=root, opened=opened)
+def _labels(
+    opened: LabeledTable, table: Batch, kept: Any, bad: Mapping[str, str], asked: Rows
+) -> Labels:
+    """The labels of the rows whose images can be read; TB131 if a side has none."""
+    if not kept.size:
+        raise InputError("TB131", f"no image can be read. {bad_sentences(bad)[0]}")
+    n_p = 0 if opened.known is None else int((kept < opened.known.rows).sum())
+    if opened.known is not None and n_p in (0, kept.size):
+        two = opened.known.name, opened.table.name
+        lacking, other = two if not n_p else two[::-1]
+        raise InputError(
+            "TB131",
+            f"{lacking} has no image that can be read, and {other} has "
+            f"{counted(kept.size, 'image')}. Both must be images; check the names.",
+        )
+    return opened.labels(table.take(kept), n_p, asked.positive, asked.negative)
 
 
 def root_of(source: Any, given: str | None) -> str | None:
@@ -315,12 +262,6 @@ def root_of(source: Any, given: str | None) -> str | None:
     return next(iter(folders), None)
 
 
-def _paths_of(rows: Batch, column: str, root: str | None) -> list[str]:
-    """The paths of rows, from here; TB135 if the column holds something else."""
-    check_paths(rows, column)
-    return paths_from(rows.frame[column], column, root)
-
-
 def check_paths(rows: Batch, column: str) -> None:
     """TB135 if a column holds something other than paths."""
     if rows.kinds[column] != "string":
@@ -331,36 +272,11 @@ def check_paths(rows: Batch, column: str) -> None:
         )
 
 
-def _frame(paths: Sequence[str], source: Any) -> Batch:
-    """A table with one column, of paths."""
-    return Batch.from_frame(pd.DataFrame({COLUMN: list(paths)}), name=_name_of(source))
-
-
 def _name_of(source: Any) -> str:
     """How messages call a source of images."""
     named = paths_of(source)
     more = f" and {len(named) - 1:,} more" if len(named) > 1 else ""
     return f'"{named[0]}"{more}' if named else "the array"
-
-
-def _decoded(
-    given: Sources, read: Read, run: Path | None, tell: Told | None
-) -> tuple[Images, Any, dict[str, str]]:
-    """The images, which rows they belong to, and the files that were left out."""
-    if given.images is not None:
-        return given.images, np.arange(len(given.images)), {}
-    folder = None if run is None else run / IMAGES
-    done = decode_files(given.files(), size=read.image_size, folder=folder, tell=tell)
-    if read.bad_images == REFUSE:
-        refuse_bad(done.bad, ADVICE)
-    return done.images, done.kept, done.bad
-
-
-def notice_copies(images: Images, labels: Labels) -> tuple[Any, Any]:
-    """Images of P that are among U, or come twice."""
-    keys, is_p, is_u = images.row_keys, labels.is_positive, labels.is_unlabeled
-    twins = equal_keys(keys[is_p], keys[is_u], [keys[:, None]])
-    return overlap(twins), (*shared_rows(twins), *repeated_rows(twins.repeated))
 
 
 def image_batches(
@@ -402,11 +318,3 @@ def _refuse_folders(source: Sequence[str], column: str) -> None:
         has = f"{counted(images, 'image file')} and {counted(others, 'other file')}"
         message = f'the run was fitted on images, and "{path}" has {has}.'
         raise InputError("TB109", f"{message} {EXPECTED.format(column)}")
-
-
-def keep_images(data: Prepared, folder: Path) -> None:
-    """Leave the pixels in a run folder, if they are not there already."""
-    target, own = folder / IMAGES, data.image
-    if own is not None and not (target / ABOUT).exists():
-        names = paths_from(data.table.frame[own.name], own.name, own.root)
-        write_store(target, own.images, names)

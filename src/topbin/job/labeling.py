@@ -1,6 +1,8 @@
 """Jobs whose labels are not random: which classifier does them, and what their report says."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -8,15 +10,20 @@ import numpy as np
 
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm
+from topbin.core.figures import percent
 from topbin.core.options import Labeling
-from topbin.data.images.rows import Images
 from topbin.job.prepare import Prepared
-from topbin.learn.classifiers import SAREMClassifier, SubtypesClassifier, TEDnClassifier
+from topbin.learn.classifiers import (
+    OpenSetClassifier,
+    SAREMClassifier,
+    SubtypesClassifier,
+    TEDnClassifier,
+)
 from topbin.learn.classifiers import subtypes as find_subtypes
 from topbin.learn.classifiers.labeling import matrix_columns
-from topbin.learn.labeling.random_labels import random_labels_test
 from topbin.learn.labeling.scar import ScarTest
-from topbin.learn.labeling.subtypes import Subtypes
+from topbin.learn.labeling.subtypes import Subtypes, random_labels_test
+from topbin.learn.open_set import ClassShare, NovelShare
 from topbin.store.answer import LabelingFound, plain
 
 
@@ -39,13 +46,42 @@ class Unread:
         return {"reason": self.reason}
 
 
-def classifier_for(
-    data: Prepared, labeling: Labeling
-) -> tuple[type[TEDnClassifier], dict[str, Any]]:
-    """The classifier of the careful estimate, and the parameters that are its own."""
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The shares of the known classes among the unlabeled rows, and of rows that belong to none."""
+
+    shares: tuple[ClassShare, ...]
+    novel: NovelShare
+
+    def alarms(self) -> tuple[Alarm, ...]:
+        """None: those of the estimate say it all."""
+        return ()
+
+    def summary(self) -> str:
+        """The shares as text."""
+        least = self.novel.at_least or 0.0
+        bound = [f"at least        {percent(least)} %, for any overlap"] if least else []
+        shares = (f"class           {one}" for one in self.shares)
+        return "\n".join([f"novel           {self.novel}", *bound, *shares])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        named = (replace(one, label=str(one.label)) for one in self.shares)
+        return {"shares": [asdict(one) for one in named], "novel": asdict(self.novel)}
+
+
+def open_set_classifier(*, positive: Any, negative: Any, **shared: Any) -> OpenSetClassifier:
+    """The classifier of rows with known classes, which has no one class that is positive."""
+    return OpenSetClassifier(**shared)
+
+
+def classifier_for(data: Prepared, labeling: Labeling) -> Callable[..., TEDnClassifier]:
+    """What makes the classifier of the careful estimate, with the parameters that are its own."""
+    if data.classes is not None:
+        return open_set_classifier
     named, corrects = labeling.labeled_by, labeling.subtypes == "correct"
     if not named and not corrects:
-        return TEDnClassifier, {}
+        return TEDnClassifier
     if data.rest is not None:
         raise InputError(
             "TB126",
@@ -53,14 +89,14 @@ def classifier_for(
             f"are a sample; leave out {option('sample')} and {option('engine')}.",
         )
     if corrects:
-        return SubtypesClassifier, {}
+        return SubtypesClassifier
     if data.label in named:
         raise InputError(
             "TB126",
             f'"{data.label}" is the label itself; name the columns that decide who is labeled.',
         )
     places = {name: matrix_columns(data.encoder, [name]) for name in named}
-    return SAREMClassifier, {"labeled_by": places}
+    return partial(SAREMClassifier, labeled_by=places)
 
 
 def labeling_of(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
@@ -69,6 +105,8 @@ def labeling_of(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
     A result that was stopped early is not kept waiting, and one that is finished is not thrown away
     if the subtypes cannot be read.
     """
+    if isinstance(result.classifier, OpenSetClassifier):
+        return Classes(result.classifier.shares_, result.classifier.novel_)
     found = getattr(classifier, "labeling_", None)
     subtypes = result.request.labeling.subtypes
     if found is not None or subtypes is None or result.stopped:
@@ -89,7 +127,8 @@ def tested_labels(data: Prepared, first: Any) -> ScarTest | None:
     """
     asked = data.request.labeling
     is_together = data.kept is not None and data.kept.together is not None
-    if is_together or isinstance(data.X, Images) or asked.subtypes or asked.labeled_by:
+    not_random = data.classes is not None or asked.subtypes or asked.labeled_by
+    if not_random or is_together or data.by_net:
         return None
     rows = np.flatnonzero(~data.labels.is_negative)
     is_p, scores = data.labels.is_positive[rows], np.empty(rows.size)
@@ -102,7 +141,8 @@ def labeling_found(labeling: Any) -> LabelingFound | None:
     if labeling is None:
         return None
     # The notes of an estimate already say what a propensity has to say.
-    lines = labeling.summary().splitlines() if isinstance(labeling, Subtypes | Unread) else []
+    has_lines = isinstance(labeling, Subtypes | Unread | Classes)
+    lines = labeling.summary().splitlines() if has_lines else []
     kind = type(labeling).__name__.lower()
     found: LabelingFound = msgspec.convert(
         plain({"kind": kind, "lines": lines, **labeling.to_dict()}), LabelingFound

@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +16,32 @@ from topbin.core.figures import counted
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.core.options import Request, Rows
-from topbin.data.batch import Batch, Places
+from topbin.data.batch import Batch
 from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns, with_vectors
-from topbin.data.encoders.images import ImageEncoder
-from topbin.data.features import LINEAR, Features, Floats, fit_features
+from topbin.data.features import LINEAR, Dropped, Feature, Features, Floats, fit_features
 from topbin.data.findings import Finding, find_in_columns, odd_cells, overlap
-from topbin.data.images.files import names_images
 from topbin.data.images.rows import Images
 from topbin.data.schema import check_columns, quoted
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
+from topbin.job.by_group import read_groups
 from topbin.job.draw import (
     LabeledTable,
+    PathColumn,
+    Rest,
+    Taken,
     count_labels,
     draw,
     open_labeled,
     positives_first,
     read_whole,
+    refuse_both,
 )
+from topbin.job.images import has_images, read_images
 from topbin.job.sources import file_sums, paths_of
 from topbin.job.together import Kept, read_kept, refuse_sample, split_copies, unsaid_groups
+from topbin.learn.open_set import ReadClasses
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 from topbin.store.answer import DataRead, ImageColumn, Sampled
 
@@ -45,64 +50,11 @@ WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples a
 # Findings that the encoder already names among the columns it leaves out.
 DROPPED_ANYWAY = {"constant", "identifier", "long-strings"}
 WEIGHTS = "they train the models; α, its interval and the candidates count every row once"
+NOT_READ = '"{}" is not read: the model sees the images only.'
 LEAK = (
     '"{}" alone separates positives from unlabeled rows; if it leaks the label, this estimate is '
     "not to be trusted."
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rest:
-    """What is not in memory, if the rows to learn from are a sample.
-
-    `columns` are the rows that showed which values the columns have, and `places` those of all
-    unlabeled rows that were drawn.
-    """
-
-    source: LabeledTable
-    columns: Batch
-    places: Places
-    seed: int
-
-    def note(self, *, is_counted: bool) -> str:
-        """What every reader of an estimate must know."""
-        n_u, drawn = self.source.values.n_u, self.places.size
-        which = f"{n_u - drawn:,} others" if is_counted else "these rows alone"
-        return (
-            f"trained on {drawn // 2:,} of {n_u:,} unlabeled rows, drawn at random "
-            f"(seed {self.seed}); α is of {which}"
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PathColumn:
-    """A column of images, of which each row has one: names, pixels for people, and their files.
-
-    `root` is the folder that paths in a table are relative to. `paths` is None for an array.
-    """
-
-    name: str
-    images: Images
-    paths: Sequence[str] | None = None
-    root: str | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Taken:
-    """Rows that are in memory, with their labels, before anything is learned from them.
-
-    `opened` is the table that they come from, if they come from one, and `encoder` makes vectors
-    of the images.
-    """
-
-    table: Batch
-    labels: Labels
-    label: str | None
-    rest: Rest | None = None
-    opened: LabeledTable | None = None
-    found: tuple[Finding, ...] = ()
-    image: PathColumn | None = None
-    encoder: ImageEncoder | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +65,8 @@ class Prepared:
     `rest` is None if they are all rows. `dates` and `decimals` say how dates and numbers were read.
     `weight` are the weights of the rows in training, if they have any, and `kept` is what folds
     keep together. `image` is the column of images, if there is one; if they have no encoder, a net
-    reads them, and X are its images.
+    reads them, and X are its images. `classes` are the known classes of the labeled rows, if these
+    are more than positive.
     """
 
     table: Batch
@@ -131,6 +84,7 @@ class Prepared:
     weight: Floats | None = None
     kept: Kept | None = None
     image: PathColumn | None = None
+    classes: ReadClasses | None = None
 
     def __repr__(self) -> str:
         return f"<Prepared: {self.table.name}; {self.labels.note}; {self.encoder!r}>"
@@ -159,9 +113,16 @@ class Prepared:
 
     @cached_property
     def hash(self) -> str:
-        """A hash of all values of these rows, and of the content of their images."""
+        """A hash of all values of these rows, and of the content of their images, or classes."""
         names = self.table.hash()
+        if self.classes is not None:
+            return self.classes.hash(names)
         return names if self.image is None else self.image.images.hash(names)
+
+    @property
+    def by_net(self) -> bool:
+        """Whether a net reads the rows, which are images, and nothing else does."""
+        return isinstance(self.X, Images)
 
     @property
     def unlabeled_rows(self) -> Any:
@@ -258,6 +219,7 @@ class Prepared:
             n_u=self.n_u,
             n_n=self.n_n,
             label=self.label,
+            classes=self.request.rows.classes,
             label_note=self.labels.note,
             id=self.id,
             features=tuple(self.encoder.columns),
@@ -289,9 +251,9 @@ def prepare(
     rows, read = request.rows, request.read
     refuse_same(rows)
     if has_images(request):
-        from topbin.job.images import prepare_images  # which builds on this module
-
-        return prepare_images(request, folder, tell)
+        taken = read_images(request, folder, None if tell is None else partial(tell, "decode"))
+        encode = None if tell is None else partial(tell, "encode")
+        return encoded(taken, request, encode) if taken.encoder else _for_net(taken, request)
     _check_label(rows)
     rows = replace(rows, source=as_column(rows.main), unlabeled=None,
                    positives=as_column(rows.positives))  # fmt: skip
@@ -312,6 +274,8 @@ def encoded(
     if id is not None:
         _check_id(table, labels, label, id)
     kept = read_kept(table, label, rows.group, read.time)
+    for name in rows.by:
+        read_groups(table, label, name)  # which refuses what makes no groups, before any work
     columns = Columns(table)
     if image is not None and taken.encoder is not None:
         vectors = taken.encoder.vectors(image.images, image.paths, tell)
@@ -330,23 +294,29 @@ def encoded(
     others = [name for name in table.kinds if name not in (label, id, *read.text)]
     findings, alarms = _notice(columns, X, labels, features, others, kept)
     findings = (*taken.found, *noticed, *findings)
+    known = None if opened is None else opened.classes
     return Prepared(
         table, labels, features, X, findings, request, label, id, alarms, rest,
         () if opened is None else opened.table.date_lines,
         () if opened is None else opened.table.decimal_lines, weights, kept, image,
+        None if known is None else known.with_unlabeled(labels.n_u),
     )  # fmt: skip
 
 
-def has_images(request: Request) -> bool:
-    """Whether the rows are images rather than a table of values."""
-    rows = request.rows
-    both = rows.main, rows.positives
-    return request.read.image is not None or any(is_array(x) or names_images(x) for x in both)
-
-
-def is_array(given: Any) -> bool:
-    """Whether this is an array with one image per row."""
-    return isinstance(given, np.ndarray) and given.ndim > 2
+def _for_net(taken: Taken, request: Request) -> Prepared:
+    """Pixels as they are; a net reads nothing else."""
+    image, rows, labels = taken.image, taken.table, taken.labels
+    assert image is not None
+    own = (image.name, taken.label, request.rows.id)
+    dropped = tuple(Dropped(n, NOT_READ.format(n)) for n in rows.kinds if n not in own)
+    feature = Feature(name=image.name, kind="image", shape=image.images.row_shape)
+    keys = image.images.row_keys
+    twins = equal_keys(keys[labels.is_positive], keys[labels.is_unlabeled], [keys[:, None]])
+    alarms = *shared_rows(twins), *repeated_rows(twins.repeated)
+    return Prepared(
+        rows, labels, Features((feature,), dropped), image.images, (*taken.found, *overlap(twins)),
+        request, taken.label, request.rows.id, alarms, image=image,
+    )  # fmt: skip
 
 
 def _taken(
@@ -449,11 +419,7 @@ def _leaks(found: Sequence[Finding]) -> tuple[Alarm, ...]:
 
 def _check_label(rows: Rows) -> None:
     label = rows.label
-    if rows.positives is not None and label is not None:
-        raise InputError(
-            "TB008",
-            f"{option('label')} and {option('positives')} cannot both be given; leave one out.",
-        )
+    refuse_both(rows)
     if rows.positives is None and label is None:
         raise InputError(
             "TB008",

@@ -62,59 +62,40 @@ def work_of(plan: Plan) -> float:
 
 @contextmanager
 def shown(console: Any) -> Iterator[Callable[[Event], None]]:
-    """A function that shows events: on a terminal and in a notebook a bar, in a log four lines."""
+    """A function that shows events: on a terminal and in a notebook a bar, in a log a few lines."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     live = console.is_terminal or console.is_jupyter
     left_in_words = TextColumn("{task.description}")
-    columns = (TextColumn("refining"), BarColumn(), MofNCompleteColumn(), left_in_words)
+    columns = TextColumn("{task.fields[what]}"), BarColumn(), MofNCompleteColumn(), left_in_words
     with Progress(*columns, console=console, transient=True, disable=not live) as bar:
-        task = bar.add_task("", total=None)
+        task, quarters = bar.add_task("", total=None, what="starting"), dict[str, int]()
+
+        def decoded(stage: str, done: int, total: int) -> None:
+            if stage not in quarters:
+                bar.reset(task, total=total, what=f"{stage[:-1]}ing")
+            left = time_left(bar.tasks[0].time_remaining)
+            bar.update(task, completed=done, description=left)
+            if not live and 4 * done // total > quarters.get(stage, 0):
+                # Not "decoding": a resumed run has them from before.
+                console.print(f"{stage}d         {done:,} of {counted(total, 'image')}")
+            quarters[stage] = 4 * done // total
 
         def tell(event: Event) -> None:
             left = time_left(event.seconds_left)
             if event.stage == "first" and event.estimate is not None:
                 ends = range_ends(*(event.estimate.interval or (0.0, 1.0)))
                 console.print(FIRST_LINE.format(*ends))
-                bar.update(task, description=left)
+                bar.update(task, description=left, what="refining")
                 if left and not live:
                     console.print(f"refining        {left}")
             elif event.stage in IMAGE_STAGES:
-                what = f"{event.stage[:-1]}ing"
-                bar.update(task, completed=event.done, total=event.total, description=what)
+                decoded(event.stage, event.done, event.total)
             elif event.stage == "refine":
                 bar.update(task, completed=event.done, total=event.total, description=left)
                 if not live and _is_quarter(event.done, event.total):
                     also = f", {left}" if left else ""
                     console.print(f"refining        {event.done} of {event.total} steps{also}")
-
-        yield tell
-
-
-@contextmanager
-def shown_decoding(console: Any) -> Iterator[Callable[[str, int, int], None]]:
-    """A function that shows how many images are decoded or encoded: a bar, or in a log lines."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    live = console.is_terminal or console.is_jupyter
-    what = TextColumn("{task.description}")
-    columns = what, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not live) as bar:
-        task = bar.add_task("", total=None)
-        quarters = dict.fromkeys(IMAGE_STAGES, 0)
-
-        def tell(stage: str, done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, description=f"{stage[:-1]}ing")
-            if not live and 4 * done // total > quarters[stage]:
-                quarters[stage] = 4 * done // total
-                # Not "decoding": a resumed run has them from before.
-                console.print(f"{stage}d         {done:,} of {counted(total, 'image')}")
 
         yield tell
 

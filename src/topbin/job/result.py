@@ -20,16 +20,17 @@ from topbin.core.figures import counted, figure
 from topbin.core.options import Request
 from topbin.data.batch import Batch, add_columns
 from topbin.data.write import PICTURES, name_in_files
-from topbin.evaluate.audits.together import WITH_SCORES
+from topbin.evaluate.audit.together import WITH_SCORES
+from topbin.evaluate.by_group import ByGroup
 from topbin.evaluate.candidates import ListPrecision, list_precision, what_to_expect
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.threshold import out_of_reach
-from topbin.evaluate.verdict import RUN, Verdict
+from topbin.evaluate.verdict import RUN, Verdict, verdict_of
+from topbin.job.by_group import by_column
 from topbin.job.labeling import labeling_found
 from topbin.job.leaks import alarms_of
 from topbin.job.prepare import Prepared
 from topbin.job.sweep import Best
-from topbin.job.verdict import verdict_of
 from topbin.learn.crossfit import Chain
 from topbin.learn.explain import Explanation, explain_held_out
 from topbin.learn.labeling.scar import ScarTest
@@ -63,7 +64,7 @@ class Result:
     stopped: str | None = None
     best: Best | None = None
     chains: tuple[Chain, ...] = ()
-    labeling: Any = None  # `Subtypes` or a `Propensity`, if it was asked for
+    labeling: Any = None  # `Subtypes`, a `Propensity` or `Classes`, if it was asked for
     gamma: Sensitivity | None = None
     random_labels: ScarTest | None = None
     remedy: Remedy | None = None
@@ -84,13 +85,23 @@ class Result:
         return self.data.with_alarms(self.classifier.estimate_, self.methods, more)
 
     @cached_property
-    def verdict(self) -> Verdict:
-        """Whether to quote the answer, only its bound, or to audit first; and what to do next."""
+    def verdict(self) -> Verdict | None:
+        """Whether to quote the answer, only its bound, or to audit first; and what to do next.
+
+        None if the rows have known classes: a verdict is about positives.
+        """
+        if self.seeks_novel:
+            return None
         scores = None
         if self.best is None:
             own = self.evidence.scores
             scores = (*own, fit_probabilities(self.evidence, self.estimate)(own[1]))
         return verdict_of(self.estimate, self.data.n_u, scores, remedy=self.remedy)
+
+    @property
+    def seeks_novel(self) -> bool:
+        """Whether candidates are rows of no known class, not positives."""
+        return self.data.classes is not None
 
     @property
     def evidence(self) -> Evidence:
@@ -105,7 +116,12 @@ class Result:
 
     @property
     def probabilities(self) -> Any:
-        """p(positive) of each unlabeled row in memory, by models that never saw it, in order."""
+        """p(positive) of each unlabeled row in memory, by models that never saw it, in order.
+
+        Of rows of known classes: p(novel).
+        """
+        if self.seeks_novel:
+            return self._likely(self.evidence.scores[1])
         return self.classifier.oof_proba_[self.data.unlabeled_rows]
 
     def _pi_at(self, alpha: float) -> float:
@@ -119,6 +135,7 @@ class Result:
             return self._picked_as_asked(asked.min_precision)
         ranked, of = self._ranked()
         best = list_precision(self.evidence, self.estimate, ranked)
+        best = best.of_others if self.seeks_novel else best
         blind = self.estimate.has_no_signal  # then probabilities are α for all rows, whatever α is
         low = np.zeros_like(best.low) if blind else best.low
         if min_precision is None:
@@ -126,7 +143,7 @@ class Result:
             rows = min(wanted_rows or self._usual_rows(), ranked.size)
             why = highest(rows)
             if wanted_rows is None and rows < USUAL_ROWS:
-                why += ", as many as can be positive"
+                why += f", as many as can be {'novel' if self.seeks_novel else 'positive'}"
         else:
             wanted = check_fraction(min_precision, "min_precision")
             if self.estimate.interval is None:
@@ -139,12 +156,15 @@ class Result:
             why = f"estimated precision at least {min_precision:g}, by the interval's low end"
             if rows == ranked.size < of:
                 why += "; more rows reach it, and only the first are listed"
-        return candidates_of(self.estimate, best, ranked, rows, of, why)
+        share = 1 - self.estimate.alpha if self.seeks_novel else self.estimate.alpha
+        return candidates_of(self.estimate, best, ranked, rows, of, why, share)
 
     def _usual_rows(self) -> int:
         """As many rows as are positive at the high end of α; at least a few, at most 100."""
         est = self.estimate
         high = est.interval[1] if est.interval else est.upper_bound or est.alpha
+        if self.seeks_novel:
+            high = 1 - (est.interval[0] if est.interval else est.alpha)
         return min(USUAL_ROWS, max(FEWEST_ROWS, ceil(high * self.data.n_u)))
 
     def _picked_as_asked(self, min_precision: float) -> Candidates:
@@ -162,17 +182,19 @@ class Result:
         if self.best is not None:
             return self.best.scores, self.data.n_u
         scores = self.evidence.scores[1]
-        return np.sort(scores)[::-1], scores.size
+        return np.sort(scores)[:: 1 if self.seeks_novel else -1], scores.size
 
     def _likely(self, ranked: Scores) -> Floats:
         """The probabilities of the best rows."""
-        return fit_probabilities(self.evidence, self.estimate)(ranked)
+        likely = fit_probabilities(self.evidence, self.estimate)(ranked)
+        return 1 - likely if self.seeks_novel else likely
 
     def _listed(self, rows: int) -> tuple[Batch, RowNumbers]:
         """So many of the best unlabeled rows, and where in memory they are (−1: nowhere)."""
         table, unlabeled = self.data.table, self.data.unlabeled_rows
         if self.best is None:
-            order = np.argsort(-self.evidence.scores[1], kind="stable")[:rows]
+            sign = 1 if self.seeks_novel else -1
+            order = np.argsort(sign * self.evidence.scores[1], kind="stable")[:rows]
             return table.take(unlabeled[order]), unlabeled[order]
         listed, places = self.best.rows.take(slice(rows)), table.places[unlabeled]
         order = np.argsort(places)
@@ -235,6 +257,14 @@ class Result:
         blank = [""] * (rows - EXPLAINED)
         said = {unused(name, frame.columns): [*told, *blank] for name, told in texts.items()}
         return add_columns(frame, said)
+
+    def by(self, column: str) -> ByGroup:
+        """α of each group of a column of the rows, and against the rest; nothing is fitted again.
+
+        Text, yes/no values and up to ten numbers are groups as they are; other numbers, and dates,
+        are cut into quarters. The column need not be a feature.
+        """
+        return by_column(self, column)
 
     def score(self, frame: Any, *, embeddings: Any = None) -> Any:
         """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
@@ -315,6 +345,7 @@ class Result:
             history=tuple(record(epoch) for epoch in self.classifier.history_),
             sensitivity=self.sensitivity(),
             gamma=self.gamma,
+            by=tuple(map(self.by, self.request.rows.by)),
             candidates=self.picked(),
             versions=packages(self.data),
         )
@@ -371,10 +402,16 @@ def highest(rows: int) -> str:
 
 
 def candidates_of(
-    estimate: AlphaEstimate, best: ListPrecision, ranked: Scores, rows: int, of: int, why: str
+    estimate: AlphaEstimate,
+    best: ListPrecision,
+    ranked: Scores,
+    rows: int,
+    of: int,
+    why: str,
+    alpha: float,
 ) -> Candidates:
     """So many of the best rows, `of` all unlabeled ones, and what to expect of them."""
-    k, positives = rows - 1, estimate.alpha * of
+    k, positives = rows - 1, alpha * of
     share = min(1.0, float(rows * best.value[k] / positives)) if positives else 0.0
     ends = (float(end[k]) for end in (best.value, best.low, best.high))
     value, low, high = (None, None, None) if estimate.has_no_signal else ends
@@ -391,14 +428,15 @@ def summarize(found: Answer, read: Sequence[str] = (), run: str = RUN) -> str:
     lines += [] if found.verdict is None else found.verdict.lines(run)
     lines += audit_lines(found)
     lines += [] if found.remedy is None else [f"remedy          {found.remedy.sentence}"]
-    lines.append(estimate.summary(n_u=found.data.n_u, negatives=found.data.n_n))
-    lines += [f"agreement       {found.agreement}", *read]
+    lines += [found.estimate_told(), f"agreement       {found.agreement}", *read]
     if found.labeling is not None:
-        lines += found.labeling.lines
+        lines += found.labeling.lines if found.novel is None else []
     elif found.random_labels is not None and not found.random_labels.says_nothing:
         lines.append(f"random labels?  {found.random_labels.sentence}")
+    for one in found.by:
+        lines += one.lines()
     ends = listed.precision, listed.precision_low, listed.precision_high
-    told = f"{listed.why}; {what_to_expect(estimate, *ends)}"
+    told = f"{listed.why}; {what_to_expect(estimate, *ends, found.listed)}"
     lines.append(f"candidates      {counted(listed.rows)}: {told}")
     if estimate.worth_p >= RANGE_ONLY and estimate.interval is not None:
         cases = (f"{c.case} {figure(c.alpha)}: {counted(c.rows)}" for c in found.sensitivity)
@@ -424,6 +462,8 @@ def audit_lines(found: Answer) -> list[str]:
     ends = "" if first.interval is None else f"; {_ends(first.interval)}"
     lines.append(f"without it      {first.in_short}{ends}   {first.interval_assumes}")
     lines.append(f"audit           {told.sentence}")
+    names = ", ".join(f'"{name}"' for name in told.proxies)
+    lines += [f"proxies         {names}, as far as the answers agree with them"] if names else []
     lines += [f"labels          {told.labels}"] if told.labels else []
     lines += [f"if selective    {told.gamma.sentence}"] if told.gamma else []
     lines += [f"recall          {told.recall.sentence}"] if told.recall else []

@@ -79,9 +79,9 @@ def read_kept(table: Batch, label: str | None, group: str | None, time: str | No
             what = "group" if code == "TB120" else "time"
             raise InputError(code, f'"{name}" cannot be the label and the {what} at once.')
     table = table.select(list(dict.fromkeys(name for name in (group, time) if name is not None)))
-    moments = None if time is None else _moments(table, time)
+    when = None if time is None else moments(table, time)
     names = None if group is None else _names(table, group)
-    together = read_together(names, moments, table.rows)
+    together = read_together(names, when, table.rows)
     said = [] if group is None else [_about_groups(table, group, together)]
     said += [] if time is None else [f'folds are blocks of time, by "{time}"']
     return Kept(group, time, together, "; ".join(said))
@@ -103,7 +103,8 @@ def _names(table: Batch, group: str) -> Any:
     return np.where(column.missing, np.nan, column.numbers)
 
 
-def _moments(table: Batch, time: str) -> Any:
+def moments(table: Batch, time: str) -> Any:
+    """The values of a column of dates or numbers; TB121 if it holds anything else."""
     if (kind := table.kinds[time]) not in TIMES:
         _refuse_words_among_times(table.frame[time], time)
         first = table.frame[time].iloc[0]

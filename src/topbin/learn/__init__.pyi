@@ -8,6 +8,7 @@ from .classifiers import CVIRClassifier as CVIRClassifier
 from .classifiers import DEDPULClassifier as DEDPULClassifier
 from .classifiers import ElkanNotoClassifier as ElkanNotoClassifier
 from .classifiers import NNPUClassifier as NNPUClassifier
+from .classifiers import OpenSetClassifier as OpenSetClassifier
 from .classifiers import PvUClassifier as PvUClassifier
 from .classifiers import SAREMClassifier as SAREMClassifier
 from .classifiers import SubtypesClassifier as SubtypesClassifier
@@ -40,6 +41,8 @@ from .loop import train as train
 from .nets import NETS as NETS
 from .nets import build_net as build_net
 from .nets import crop_and_flip as crop_and_flip
+from .open_set import ClassShare as ClassShare
+from .open_set import NovelShare as NovelShare
 from .probabilities import ProbabilityMap as ProbabilityMap
 from .probabilities import fit_probabilities as fit_probabilities
 from .risk import Learner as Learner

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.sparse import hstack, issparse
 from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
@@ -33,6 +34,7 @@ from topbin.mpe.registry import METHODS
 
 # Below this many cells a model runs faster on one thread than it can wake a second one.
 SMALL_CELLS = 2_000_000
+BLIND = 4  # other rows whose columns a row takes, where its own shall not matter
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,7 @@ def crossfit(
     sample_weight: Floats | None = None,
     groups: Any = None,
     times: Any = None,
-    new_rows: bool | Literal["lean"] = True,
+    new_rows: bool | Literal["lean", "folds"] = True,
     keep_chains: bool | Literal["first"] = False,
     run: RunOptions = RunOptions(),
 ) -> CrossFit:
@@ -186,9 +188,10 @@ def crossfit(
     are blocks of time; as these are always the same, there is one repeat, and no ranks.
     A row's score is its rank within its fold, averaged over repeats; without `ranks` it is the
     score of the models. Without `new_rows` no model for them is made; if these are "lean",
-    `one_per_round` scores them. Models of chains that held rows out are dropped, or kept by
-    `keep_chains`: all, or those of the "first" repeat. Chains that the memory of `run` has, by
-    their `chain_name`, are taken from it; others are put there unless the deadline cut them short.
+    `one_per_round` scores them, and with "folds" the models of all folds do. Models of chains that
+    held rows out are otherwise dropped, or kept by `keep_chains`: all, or those of the "first"
+    repeat. Chains that the memory of `run` has, by their `chain_name`, are taken from it; others
+    are put there unless the deadline cut them short.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from topbin.learn import find_learner
@@ -210,11 +213,15 @@ def crossfit(
         run_chain, estimator, X, is_positive, learner, alpha=alpha, plan=plan,
         sample_weight=sample_weight, deadline=run.deadline, together=together,
     )  # fmt: skip
+    by_folds = new_rows == "folds"
     kept_repeats = 1 if keep_chains == "first" else plan.repeats if keep_chains else 0
-    jobs = list(jobs_of(is_positive, learner, plan, seed, bool(new_rows), together))
+    kept_repeats = plan.repeats if by_folds else kept_repeats
+    jobs = list(
+        jobs_of(is_positive, learner, plan, seed, bool(new_rows) and not by_folds, together)
+    )
     with threadpool_limits(limits=1 if is_small(X) else None):
         chains = list(_reported(_run_jobs(jobs, chain, run, kept_repeats), len(jobs), run.on_event))
-    fit = _gather(chains, is_positive, ranks=ranks, lean=new_rows == "lean")
+    fit = _gather(chains, is_positive, ranks=ranks, new_rows=new_rows)
     # The same cross-fit, with its rows in the order in which they were given.
     held = (
         replace(one, held_out=order[one.held_out]) for one in chains if one.repeat < kept_repeats
@@ -284,6 +291,28 @@ def _run_jobs(
             if done is None and len(new.history) == plan.warm + plan.rounds:  # not cut short
                 memory[job.name] = new
             yield new
+
+
+def blind_scores(
+    chains: Sequence[Chain], X: Any, columns: Sequence[int], seed: int, times: int = BLIND
+) -> Floats:
+    """Scores of the rows that these chains held out, as if nobody knew some columns of theirs.
+
+    Each row takes these columns from random other rows, several times. So what is left in its score
+    is due to the others, and rows that differ in these columns can be compared. X is a matrix.
+    """
+    rng, scores = np.random.default_rng(seed), np.zeros(X.shape[0])
+    drawn = [rng.permutation(X.shape[0]) for _ in range(times)]
+    kept = np.setdiff1d(np.arange(X.shape[1]), columns)
+    order = np.argsort(np.append(kept, columns))
+    for chain in chains:
+        rows, total = chain.held_out, np.zeros(chain.held_out.size)
+        for other in drawn:
+            parts = X[rows][:, kept], X[other[rows]][:, columns]
+            mixed = hstack(parts, format="csr") if issparse(X) else np.hstack(parts)
+            total += chain.score(mixed[:, order])
+        scores[rows] = share_below(total, np.sort(total))
+    return scores
 
 
 def is_small(X: Any) -> bool:
@@ -357,7 +386,7 @@ def least_kept(n_u: int) -> int:
 
 
 def _gather(
-    chains: Sequence[Chain], is_positive: Mask, *, ranks: bool, lean: bool = False
+    chains: Sequence[Chain], is_positive: Mask, *, ranks: bool, new_rows: bool | str = True
 ) -> CrossFit:
     outer = [chain for chain in chains if chain.held_out.size]
     raw, ranked = np.zeros((2, 1 + chains[-1].repeat, is_positive.size))
@@ -366,7 +395,10 @@ def _gather(
         raw[own], ranked[own] = score, share_below(score, np.sort(score))
     references = tuple(np.sort(scores) for scores in raw) if ranks else ()
     whole = [chain for chain in chains if not chain.held_out.size]
-    groups = tuple(one_per_round(chain) if lean else chain.models for chain in whole)
+    groups = tuple(one_per_round(c) if new_rows == "lean" else c.models for c in whole)
+    if new_rows == "folds":
+        by_repeat = groupby(outer, key=lambda chain: chain.repeat)
+        groups = tuple(sum((chain.models for chain in each), ()) for _, each in by_repeat)
     rounds = range(min(len(chain.history) for chain in outer))
     history = tuple(_mean_epoch(outer, t, is_positive) for t in rounds)
     return CrossFit((ranked if ranks else raw).mean(axis=0), Ensemble(groups, references), history)

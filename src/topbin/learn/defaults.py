@@ -22,6 +22,8 @@ from topbin.core.errors import InputError
 from topbin.core.labels import Mask
 from topbin.core.optional import require
 from topbin.data.features import BESIDE_TEXT
+from topbin.data.images.rows import Images
+from topbin.learn.backends.net_scorer import NetScorer
 from topbin.learn.crossfit import Plan
 from topbin.learn.risk import Learner
 
@@ -38,6 +40,15 @@ PRESETS: dict[str, Plan | None] = {
     "best": Plan(outer=5, inner=3, repeats=6),
 }
 FIRST = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)  # an estimate in seconds
+# Of a net, `warm` are epochs of PvU and `rounds` those of (TED)ⁿ. bench/results/image_folders.md
+# has how these were chosen.
+NET_PRESETS = {
+    "fast": Plan(outer=2, inner=1, repeats=1, warm=6, rounds=4),
+    "good": Plan(outer=3, inner=1, repeats=1, warm=8, rounds=4),
+    "best": Plan(outer=4, inner=1, repeats=2, warm=10, rounds=6),
+}
+NET_FIRST = Plan(outer=2, inner=1, repeats=1, warm=2, rounds=0)
+NET_ROWS = 2_000  # with fewer to train on, a net gets more epochs, so that it takes enough steps
 TEXT_C, VECTOR_C = 2.0, 0.05
 TREE_COLUMNS = 200  # of a sparse table, those that trees read
 FEWEST_CALIBRATED = 10  # rows of a side; fewer cannot be calibrated
@@ -94,7 +105,9 @@ def preset_plan(preset: str) -> Plan | None:
 
 
 def default_model(X: Any) -> Any:
-    """A classifier for this table: boosted trees, which take NaN; for a sparse table a linear one.
+    """A classifier for these rows: boosted trees, which take NaN; for a sparse table a linear one.
+
+    For images it is a net.
 
     LightGBM where it is installed: on small tables scikit-learn's trees take 2 to 3 times as long.
     All but the largest tables get one thread. To use more cores, fit several folds at once
@@ -104,6 +117,8 @@ def default_model(X: Any) -> Any:
     >>> default_model(csr_array((3, 2)))
     LogisticRegression(max_iter=1000)
     """
+    if isinstance(X, Images):
+        return NetScorer()
     if issparse(X):
         return linear_model(X)
     if find_spec("lightgbm") is None:  # of the plain trees, 63 bins take half the time of 255
@@ -224,3 +239,14 @@ def plan_for(learner: Learner, X: Any, plan: Plan | None = None) -> Plan:
         plan = Plan(repeats=repeats, rounds=rounds)
         plan = plan if rows <= LARGE_ROWS else replace(plan, outer=3, inner=2)
     return plan if learner.discard else replace(plan, inner=1, warm=0, rounds=1)
+
+
+def net_plan(plan: Plan, rows: int) -> Plan:
+    """The plan of nets with up to twice the epochs where there are few rows.
+
+    >>> net_plan(NET_FIRST, 10_000).warm, net_plan(NET_FIRST, 100).warm
+    (2, 4)
+    """
+    trained = rows * (plan.outer - 1) / plan.outer
+    more = float(np.clip(NET_ROWS / max(1.0, trained), 1.0, 2.0))
+    return replace(plan, warm=round(more * plan.warm), rounds=round(more * plan.rounds))

@@ -1,8 +1,7 @@
 """How many: mixture-proportion estimators, one file per method, with intervals and alarms."""
 
 from topbin.mpe.alphamax import alphamax
-from topbin.mpe.bbe import bbe, bbe_cp
-from topbin.mpe.bootstrap import bootstrap
+from topbin.mpe.bbe import bbe, bbe_cp, bootstrap
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.dedpul import dedpul, dedpul_posterior
 from topbin.mpe.elkan_noto import elkan_noto

@@ -235,11 +235,11 @@ def group_column(column: str) -> tuple[Alarm, ...]:
 
 
 def soft_leak(column: str, without: AlphaEstimate) -> Alarm:
-    """A column without which α is higher than the interval with it allows."""
+    """A column that the others contradict: without it α is higher."""
     message = (
-        f'without "{column}" α is {figure(without.alpha)}, above the interval with it. If that '
-        f"column was filled in because of the label, leave it out: --drop {quote(column)} "
-        f'(drop=["{column}"]).'
+        f'without "{column}" α is {figure(without.alpha)}, and among unlabeled rows it agrees with '
+        "no other column. If it was filled in because of the label, leave it out: "
+        f'--drop {quote(column)} (drop=["{column}"]).'
     )
     if without.has_no_signal:
         message = (

@@ -50,6 +50,11 @@ class Display:
         """The columns of the table: by default, all that has one value per row."""
         return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
+    @property
+    def height(self) -> float:
+        """Inches, in the report."""
+        return 4.6
+
     def draw(self, ax: Any) -> None:
         """Draw the numbers on an axis."""
         raise NotImplementedError

@@ -15,12 +15,12 @@ from topbin.evaluate.audit import verdict_words
 from topbin.evaluate.candidates import what_to_expect
 from topbin.evaluate.curves import pu_curves
 from topbin.evaluate.sensitivity import MEANS
+from topbin.show.by_group import ByDisplay
 from topbin.show.canvas import Display
+from topbin.show.curves import PRDisplay, ROCDisplay
 from topbin.show.gamma import GammaDisplay
 from topbin.show.history import HistoryDisplay
 from topbin.show.pictures import Picture
-from topbin.show.pr import PRDisplay
-from topbin.show.roc import ROCDisplay
 from topbin.show.scores import ScoreDisplay
 from topbin.show.top_bin import TopBinDisplay
 from topbin.store.answer import Answer
@@ -55,14 +55,20 @@ MEANING = {
     "rows.",
     "alpha-near-one": "During training, the model did not yet separate positives from the rest.",
 }
-FIGURE = 5.0, 4.6  # inches
-LABELS, LINE = 45, 15.5  # points: what stands below a chart beside its legend, a line of that
+WIDTH = 5.0  # inches
+# Points: what is below a chart beside its legend, a line of that, the title above, and how far
+# below the chart the legend begins.
+LABELS, LINE, TITLE, AXIS = 45, 15.5, 23.2, 34
 CAPTION = {
     "TopBinDisplay": "Rows are ranked by score and cut at every score. The line is the share of "
     "unlabeled rows above a cut, divided by the share of known positives above it. Where the rows "
     "above are (almost) all positive, this ratio is α, and the line is flat.",
     "ScoreDisplay": "Scores by models that never saw the row. Known positives should be on the "
     "right. Where hardly any negatives score as high, the unlabeled rows among them are positive.",
+    "ByDisplay": "α of each group, by scores of the same models. Intervals also contain what is "
+    "not known about α of all rows, so groups can differ although their intervals overlap: the "
+    "table compares each group with the rest.",
+    "WatchDisplay": "α of the rows of each period, by scores of the model of the run.",
     "GammaDisplay": "The interval of α for each Γ. Besides Γ, it assumes about the overlap of the "
     "classes what the interval of the estimate assumes.",
     "PRDisplay": "If all unlabeled rows above some score are picked: the share of positives among "
@@ -96,10 +102,6 @@ def _render(
     candidates: Sequence[Mapping[str, Any]],
     gallery: Sequence[Picture] = (),
 ) -> str:
-    environment = Environment(
-        loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, finalize=_shown,
-    )  # fmt: skip
     estimate, listed = found.estimate, found.candidates
     displays: list[Display] = [
         TopBinDisplay.from_tails(fitted.evidence_.tails, estimate),
@@ -108,39 +110,55 @@ def _render(
     if len(found.history) > 1:
         displays.append(HistoryDisplay.from_history(found.history))
     precision = listed.precision, listed.precision_low, listed.precision_high
-    return environment.get_template(template).render(
-        result=found,
-        estimate=estimate,
-        answer=lead(found),
-        as_it_is=None if found.remedy is None else headline(estimate),
-        audited=audited_headline(found),
-        audits=[] if found.audit is None else [found.audit, *found.audit.others],
-        meaning=MEANING,
-        has_point=estimate.worth_p >= RANGE_ONLY,
-        direction=DIRECTION,
-        verdict_words=verdict_words,
-        figure=figure,
-        shares=_shares(found),
-        bar=_bar(found),
-        sentence=sentence,
-        percent=percent,
-        counted=counted,
-        expected=what_to_expect(estimate, *precision),
-        has_files=template == "page.html",
-        pictures=[picture(display) for display in displays],
-        gamma_picture=None if found.gamma is None else picture(GammaDisplay.of(found.gamma)),
-        gamma_means=MEANS,
-        curve_pictures=[picture(display) for display in curve_displays(fitted)],
-        candidates=candidates,
-        gallery=gallery,
-        columns=list(candidates[0]) if candidates else [],
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            result=found,
+            estimate=estimate,
+            answer=lead(found),
+            as_it_is=None if found.remedy is None else headline(estimate),
+            audited=audited_headline(found),
+            audits=[] if found.audit is None else [found.audit, *found.audit.others],
+            meaning=MEANING,
+            has_point=estimate.worth_p >= RANGE_ONLY,
+            direction=DIRECTION,
+            verdict_words=verdict_words,
+            figure=figure,
+            shares=_shares(found),
+            bar=_bar(found),
+            sentence=sentence,
+            percent=percent,
+            counted=counted,
+            expected=what_to_expect(estimate, *precision, found.listed),
+            has_files=template == "page.html",
+            pictures=[picture(display) for display in displays],
+            gamma_picture=None if found.gamma is None else picture(GammaDisplay.of(found.gamma)),
+            gamma_means=MEANS,
+            by=[(one, picture(ByDisplay.of(one)) if one.groups else None) for one in found.by],
+            curve_pictures=[picture(display) for display in curve_displays(fitted)],
+            candidates=candidates,
+            gallery=gallery,
+            columns=list(candidates[0]) if candidates else [],
+        )
     )
+
+
+def environment() -> Environment:
+    """Where templates are, and how their values are shown."""
+    return Environment(
+        loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, finalize=_shown,
+    )  # fmt: skip
 
 
 def _bar(found: Answer) -> tuple[float, float | None, float] | None:
     """Where the bar of the headline begins and ends, and its point, if the headline has one."""
     if found.audited is not None:
         return found.audited.interval[0], found.audited.alpha, found.audited.interval[1]
+    novel = found.novel
+    if novel is not None and novel.interval is not None:
+        return novel.interval[0], novel.share, novel.interval[1]
     shown = found.estimate if found.remedy is None else found.remedy.estimate
     if shown.interval is None:
         return None
@@ -172,7 +190,7 @@ def curve_displays(fitted: Any) -> list[Display]:
 
 def picture(display: Display) -> tuple[str, str, str]:
     """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
-    drawn = display.plot(_axis())
+    drawn = display.plot(_axis(display.height))
     _arrange(drawn)
     return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
 
@@ -184,6 +202,8 @@ def _shown(value: Any) -> Any:
 
 def lead(found: Answer) -> str:
     """The sentence that leads: the answer, or that with the remedy where something is wrong."""
+    if found.novel is not None:
+        return str(found.novel)
     if found.remedy is None:
         return headline(found.estimate)
     return f"{sentence(found.remedy.what)}: {headline(found.remedy.estimate)}"
@@ -242,17 +262,18 @@ def audited_headline(found: Answer) -> str | None:
     return said.replace("are positive", f"are positive, by {by}", 1)
 
 
-def _axis() -> Any:
+def _axis(height: float) -> Any:
     """An axis so small that its text can be read on a phone, where the picture is 340 px wide."""
     plt = require("matplotlib.pyplot", extra=None, caller="the report")
-    return plt.subplots(figsize=FIGURE)[1]
+    return plt.subplots(figsize=(WIDTH, height))[1]
 
 
 def _arrange(drawn: Display) -> None:
     """Leave room for all text. A layout engine would draw everything twice to find out how much."""
-    lines = len(drawn.ax_.get_legend().get_texts())
-    below = (LABELS + LINE * lines) / (72 * FIGURE[1])
-    drawn.figure_.subplots_adjust(left=0.16, right=0.97, top=0.93, bottom=below)
+    legend, points = drawn.ax_.get_legend(), 72 * drawn.height
+    below, above = (LABELS + LINE * len(legend.get_texts())) / points, 1 - TITLE / points
+    legend.set_bbox_to_anchor((0.5, -AXIS / (points * (above - below))), drawn.ax_.transAxes)
+    drawn.figure_.subplots_adjust(left=0.16, right=0.97, top=above, bottom=below)
 
 
 def svg(figure: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from topbin.core.folder import check_regular
+from topbin.core.atomic import check_regular
 from topbin.core.optional import require
 from topbin.data.images.cache import open_stored
 from topbin.data.images.decode import BadImage, decode_content, quiet_pillow, read_bytes

@@ -1,4 +1,4 @@
-"""The review page: a few static files and five answers in JSON, for this machine alone.
+"""The review page: a few static files and six answers in JSON, for this machine alone.
 
 Whoever knows the address may label: it contains a random token, and there is no cookie, so no other
 site can act in the name of the person who has it open. The Host header is checked, because a
@@ -12,9 +12,7 @@ from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
-from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError, TopbinError, option
-from topbin.core.estimate import AlphaEstimate
 from topbin.core.optional import require
 
 HOST = "127.0.0.1"
@@ -84,27 +82,20 @@ def _handlers(review: Any) -> Mapping[tuple[str, str], Callable[[Any], Any]]:
 
     def state(asked: Any) -> Any:
         review.stay(str(asked["page"]))
-        about = {"run": str(review.folder), "where": review.where, "question": review.question}
-        about["first"] = _before(review.result.estimate)
-        return {**about, "progress": review.progress(), "live": review.live(),
-                "judged": review.judged()}  # fmt: skip
+        name = review.folder.resolve().name
+        about = {"run": name, "where": review.where, "question": review.question}
+        return {**about, "progress": review.progress(), "judged": review.judged()}
 
     def judge(asked: Any) -> Any:
         return {"judged": review.judge()}
 
+    def more(asked: Any) -> Any:
+        review.more()
+        return next_row(asked)
+
     return {("GET", "next"): next_row, ("GET", "row"): row, ("GET", "state"): state,
-            ("POST", "answer"): answer, ("POST", "judge"): judge}  # fmt: skip
-
-
-def _before(estimate: AlphaEstimate) -> dict[str, Any]:
-    """The estimate of the run, as its headline gives it: a point, a bound, or a range alone."""
-    most, has_point = estimate.leading_bound, estimate.worth_p >= RANGE_ONLY
-    alpha = estimate.alpha if most is None else most
-    return {
-        "alpha": alpha if has_point or estimate.interval is None else None,
-        "sign": "=" if most is None else "≤",
-        "interval": estimate.interval,
-    }
+            ("POST", "answer"): answer, ("POST", "judge"): judge,
+            ("POST", "more"): more}  # fmt: skip
 
 
 def _refusal(request: Any, token: str) -> str | None:

@@ -16,11 +16,13 @@ from topbin.core.figures import figure
 from topbin.data.features import Dropped
 from topbin.data.findings import Finding
 from topbin.evaluate.audit import AuditResult
-from topbin.evaluate.audits.together import Together
+from topbin.evaluate.audit.together import Together
+from topbin.evaluate.by_group import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.verdict import Verdict
 from topbin.learn.labeling.scar import ScarTest
 from topbin.learn.labeling.subtypes import Subtype
+from topbin.learn.open_set import ClassShare, NovelShare
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -77,6 +79,7 @@ class DataRead:
     findings: tuple[Finding, ...]
     n_n: Count = 0
     label: str | None = None
+    classes: str | None = None
     id: str | None = None
     group: str | None = None
     time: str | None = None
@@ -146,10 +149,12 @@ class Importance:
 class LabelingFound:
     """How labels depend on the rows: by subtype, or by named columns; or why it cannot be said.
 
+    If the labeled rows have classes: the `shares` of these, and the share of `novel` rows.
+
     An open end of the interval of Γ is None.
     """
 
-    kind: Literal["subtypes", "unread", "propensity"]
+    kind: Literal["subtypes", "unread", "propensity", "classes"]
     lines: tuple[str, ...]
     reason: str | None = None
     parts: tuple[Subtype, ...] = ()
@@ -166,6 +171,8 @@ class LabelingFound:
     alpha: float | None = None
     rounds: int | None = None
     converged: bool | None = None
+    shares: tuple[ClassShare, ...] = ()
+    novel: NovelShare | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +211,8 @@ class Answer:
     `verdict` says what to do with it, and `remedy` what α is without what seems to be wrong.
     `first` is the quick estimate that came first, `methods` how others read the same scores, and
     `sensitivity` what follows at the ends of the interval. `stopped` says why the run ended early,
-    if it did, and `random_labels` whether the labeled positives look like the others.
+    if it did, `random_labels` whether the labeled positives look like the others, and `by` what α
+    is in each group of a column.
     """
 
     verdict: Verdict | None = None
@@ -227,8 +235,27 @@ class Answer:
     labeling: LabelingFound | None = None
     random_labels: ScarTest | None = None
     gamma: Sensitivity | None = None
+    by: tuple[ByGroup, ...] = ()
     audit: AuditResult | None = None
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def novel(self) -> NovelShare | None:
+        """The share of rows of no known class, if that was the question."""
+        return None if self.labeling is None else self.labeling.novel
+
+    def estimate_told(self) -> str:
+        """The summary of the estimate, after the shares of known classes if there are any."""
+        told = self.estimate.summary(n_u=self.data.n_u, negatives=self.data.n_n)
+        if self.labeling is None or self.novel is None:
+            return told
+        known = told.replace(" are positive", " are of a known class")
+        return "\n".join([*self.labeling.lines, known])
+
+    @property
+    def listed(self) -> str:
+        """What the candidates are likely to be."""
+        return "positive" if self.data.classes is None else "novel"
 
     @property
     def audited(self) -> AuditResult | Together | None:

@@ -33,9 +33,8 @@ import msgspec
 import numpy as np
 
 import topbin
-from topbin.core.atomic import PathLike, new_folder
+from topbin.core.atomic import LIMIT, PathLike, new_folder, read_file
 from topbin.core.errors import InputError, TopbinError
-from topbin.core.folder import LIMIT, read_file
 from topbin.core.optional import require
 from topbin.store.safe.lists import FACES, VALUES
 from topbin.store.safe.store import Attachments, is_own, name_of, pack, refused, unpack

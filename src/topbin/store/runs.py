@@ -27,6 +27,7 @@ from topbin.core.atomic import (
     PathLike,
     lock,
     new_file,
+    read_file,
     refuse_existing,
     remove,
     remove_parts,
@@ -34,16 +35,16 @@ from topbin.core.atomic import (
     write_text,
 )
 from topbin.core.errors import InputError, MissingExtra, option
-from topbin.core.folder import read_file
 from topbin.core.options import Request, options, read_request
 from topbin.store.answer import Answer, plain
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
 ROWS, IMAGES, PROBABILITIES = "unlabeled.parquet", "images", "probabilities.parquet"
+PROXIES = "proxies.parquet"
 # What a run leaves beside SETTINGS.
 LEFT = (
-    EVENTS, RESULT, STAGES, ROWS, IMAGES, PROBABILITIES, "candidates.csv", "report.html", "model",
-    "refit",
+    EVENTS, RESULT, STAGES, ROWS, IMAGES, PROBABILITIES, PROXIES, "candidates.csv", "report.html",
+    "model", "refit",
 )  # fmt: skip
 SCHEMA = "topbin-result-1"
 MOST = 256 << 20  # bytes of a file that people read

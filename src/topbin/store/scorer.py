@@ -40,6 +40,7 @@ from topbin.store.runs import PROBABILITIES, read_result
 
 MODEL = "model"
 PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
+NOVEL, CLASS = "topbin_novel", "topbin_class"
 NONE_LEFT = "None of the images can be used, so none is scored. Fix them, or name others."
 REASON = "topbin_"  # before reason_1, reason_2, reason_3
 
@@ -86,13 +87,15 @@ class ColumnCoverage:
 class Rated:
     """The new columns of a batch, its rows that have them, and what to know about it.
 
-    `bad` are images that cannot be read, with the reason; their rows have no score.
+    `bad` are images that cannot be read, with the reason; their rows have no score. X is what the
+    model read.
     """
 
     columns: Mapping[str, Any]
     rows: Any
     coverage: ColumnCoverage
     bad: Mapping[str, str]
+    X: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,19 +115,26 @@ class Scorer:
     ) -> Rated:
         """Encode, predict, two columns: p(positive) among the unlabeled, and whether it is > .5.
 
-        Frames, files, images, Dask and Spark all come here. `root` is the folder that paths of
-        images are relative to, and must stay in.
+        If it was fitted with known classes: p(novel), and the likeliest class. Frames, files,
+        images, Dask and Spark all come here. `root` is the folder that paths of images are relative
+        to, and must stay in.
         """
         refuse_scored(batch.kinds, batch.name)
         self._check_why(why)
-        p, reasons = np.zeros(0), {}
+        ours, reasons = self._said(np.zeros((0, 2))), {}
         with reading("the model of the run"):
             X, rows, coverage, bad = self._encoded(batch, bad_images, root)
             if len(rows):
-                p = self.model.predict_proba(X)[:, 1]
+                ours = self._said(self.model.predict_proba(X))
                 reasons = self._explain(X, batch).texts() if why else {}
-        ours = {f"{REASON}{name}": texts for name, texts in reasons.items()}
-        return Rated({PROBABILITY: p, POSITIVE: p > 0.5, **ours}, rows, coverage, bad)
+        ours |= {f"{REASON}{name}": texts for name, texts in reasons.items()}
+        return Rated(ours, rows, coverage, bad, X)
+
+    def _said(self, p: Any) -> dict[str, Any]:
+        """The two columns: p(positive) and whether it is > .5; or p(novel) and the class."""
+        if hasattr(self.model, "novel_"):
+            return {NOVEL: p[:, -1], CLASS: self.model.classes_.astype(str)[p.argmax(axis=1)]}
+        return {PROBABILITY: p[:, 1], POSITIVE: p[:, 1] > 0.5}
 
     def _encoded(
         self, batch: Batch, bad_images: str, root: str | None
@@ -211,13 +221,19 @@ class Scorer:
         names = [f"image {i + 1}" for i in range(len(pixels))]
         frame = pd.DataFrame({self.encoder.image.name: names})
         X: Any = Images.of(pixels)
+        if not self.encoder.image.encoder and X.row_shape != tuple(self.encoder.image.shape):
+            raise InputError(
+                "TB109",
+                f"images of shape {X.row_shape} (channels, height, width); the model was fitted on "
+                f"{tuple(self.encoder.image.shape)}.",
+            )
         if self.encoder.image.encoder and len(X):
             own = fitted_encoder(self.encoder.image.encoder, self.encoder.image.digest)
             vectors = {self.encoder.image.name: own.vectors(X)}
             X = self.encoder.encode(self._columns(Batch.from_frame(frame), vectors))
         with reading("the model of the run"):
-            p = self.model.predict_proba(X)[:, 1] if len(pixels) else np.zeros(0)
-        return add_columns(frame, {PROBABILITY: p, POSITIVE: p > 0.5})
+            p = self.model.predict_proba(X) if len(pixels) else np.zeros((0, 2))
+        return add_columns(frame, self._said(p))
 
     def refuse_images(self, source: Any) -> None:
         """TB109 for images, if the model does not read them."""
@@ -310,7 +326,7 @@ def _globbed(paths: Iterable[str]) -> Iterator[str]:
 
 def refuse_scored(columns: Container[str], where: str) -> None:
     """Refuse rows that have a column of ours, which would be lost without a word."""
-    for column in (PROBABILITY, POSITIVE):
+    for column in (PROBABILITY, POSITIVE, NOVEL, CLASS):
         if column in columns:
             raise InputError(
                 "TB115",

@@ -7,8 +7,8 @@ from plain_features import simplex_by_nnls
 
 from topbin.core import InputError
 from topbin.mpe import hull_curve
-from topbin.mpe.features import hull
-from topbin.mpe.features.hull import Embedding, best_kernel, project
+from topbin.mpe.features import km
+from topbin.mpe.features.km import Embedding, best_kernel, project
 from topbin.mpe.features.samples import read_samples, standardize
 
 
@@ -93,6 +93,6 @@ def test_a_program_without_solution_is_an_error(monkeypatch):
 
         def solve(self): ...
 
-    monkeypatch.setattr(hull.piqp, "DenseSolver", Broken)
+    monkeypatch.setattr(km.piqp, "DenseSolver", Broken)
     with pytest.raises(InputError, match="TB014"):
         project(Embedding.of(np.eye(3), 1), 0.5, np.arange(3))

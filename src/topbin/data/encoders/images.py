@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from topbin.core.atomic import read_file
 from topbin.core.errors import InputError
-from topbin.core.folder import read_file
 from topbin.core.optional import require
 from topbin.data.encoders.kept import (
     Told,

@@ -7,7 +7,8 @@ from the folder runs, and weights are read as safetensors only, which cannot hol
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -165,20 +166,13 @@ def _read(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-class _bar:
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[int, int], object]]:
     """A bar on a terminal, for texts that take more than a moment."""
+    from rich.console import Console
+    from rich.progress import Progress
 
-    def __init__(self, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        hidden = total <= BLOCK or not sys.stderr.isatty()
-        self.progress = Progress(console=Console(stderr=True), disable=hidden, transient=True)
-        self.task = self.progress.add_task("reading texts", total=total)
-
-    def __enter__(self) -> Any:
-        self.progress.start()
-        return lambda done, total: self.progress.update(self.task, completed=done, total=total)
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
+    hidden = total <= BLOCK or not sys.stderr.isatty()
+    with Progress(console=Console(stderr=True), disable=hidden, transient=True) as progress:
+        task = progress.add_task("reading texts", total=total)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -154,11 +154,8 @@ def open_stored(folder: Path) -> tuple[Images, dict[str, int]] | None:
 def write_store(folder: Path, images: Images, names: Sequence[str]) -> None:
     """Leave images in a folder, as `decode_files` would; without files their sums are 0."""
     with new_folder(folder, force=True) as part:
-        about = {"form": FORM, "shape": list(images.row_shape), "files": [[n] for n in names]}
-        new = np.lib.format.open_memmap
-        channels, height, width = images.row_shape
-        pixels = new(part / PIXELS, "w+", np.uint8, (len(images), height, width, channels))
-        rows = new(part / ROWS, "w+", ROW, (len(images),))
+        rows = _open(part, names, images.row_shape).rows
+        pixels = np.load(part / PIXELS, mmap_mode="r+", allow_pickle=False)
         for start in range(0, len(images), AT_ONCE):
             some = slice(start, start + AT_ONCE)
             pixels[some] = images.read(some).transpose(0, 2, 3, 1)
@@ -167,7 +164,6 @@ def write_store(folder: Path, images: Images, names: Sequence[str]) -> None:
             rows["sum"] = images.sums[images.rows]
         pixels.flush()
         rows.flush()
-        (part / ABOUT).write_text(json.dumps(about), encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

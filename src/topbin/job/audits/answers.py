@@ -1,8 +1,8 @@
 """What people drew and answered in the audits of a run: two files of the run folder.
 
-`audit.json` holds every draw, replaced as a whole; `answers.jsonl` holds one line per answer,
-appended under the folder's lock and flushed before the call returns, so that a killed process
-loses nothing and two people at once lose nothing either. The last answer to a row counts.
+`audit.json` holds every draw and the question, replaced as a whole; `answers.jsonl` holds one line
+per answer, appended under the folder's lock and flushed before the call returns, so that a killed
+process loses nothing and two people at once lose nothing either. The last answer to a row counts.
 """
 
 import os
@@ -34,6 +34,7 @@ from topbin.store.runs import (
 DRAWN, ANSWERS = "audit.json", "answers.jsonl"
 WAIT = 60.0  # seconds for another audit of the same run to end
 MOST_ROW = 2**63 - 1
+LONGEST = 300  # letters of a question
 Place = Annotated[int, Meta(ge=0, le=MOST_ROW)]
 Places = Annotated[tuple[Place, ...], Meta(min_length=1)]
 
@@ -84,6 +85,14 @@ class Draw:
         """The sample that was drawn."""
         rows, stratum = np.asarray(self.rows, np.int64), np.asarray(self.stratum, np.int64)
         return AuditSample(rows, stratum, self.sizes, self.seed, self.cuts, self.expected)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What audit.json holds: every draw, oldest first, and what people are asked about a row."""
+
+    draws: tuple[Draw, ...] = ()
+    question: Annotated[str, Meta(max_length=LONGEST)] = ""  # empty: in the words of the data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +146,7 @@ def read_state(run: str | Path) -> AuditState:
     """Everything drawn and answered so far; needs no lock."""
     folder = Path(run)
     data = read_result(folder).data.hash
-    draws = tuple(one for one in read_draws(folder) if one.data == data)
+    draws = tuple(one for one in read_drawn(folder).draws if one.data == data)
     answers: dict[int, str] = {}
     known: dict[int, str] = {}
     looks: list[Line] = []
@@ -236,15 +245,17 @@ def _append(folder: Path, *lines: Mapping[str, Any]) -> None:
         append_lines(folder / ANSWERS, *lines)
 
 
-def read_draws(folder: Path) -> list[Draw]:
-    """Every draw of the run, oldest first."""
+def read_drawn(folder: Path) -> Drawn:
+    """Every draw of the run, and the question."""
     path = folder / DRAWN
     if not os.path.lexists(path):
-        return []
+        return Drawn()
     try:
-        content = msgspec.json.decode(read_text(folder, DRAWN), type=dict[str, list[Any]])
-        return [stored_as(one, Draw) for one in content["draws"]]
-    except (ValueError, KeyError, RecursionError) as error:  # a coded one too
+        content = msgspec.json.decode(read_text(folder, DRAWN), type=dict[str, Any])
+        for one in (*content["draws"],):
+            stored_as(one, Draw)  # which refuses unknown fields
+        return stored_as(content, Drawn)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             "TB114",
             f'"{path}" does not say which rows were drawn: it is damaged, or of an older topbin '
@@ -252,9 +263,21 @@ def read_draws(folder: Path) -> list[Draw]:
         ) from error
 
 
-def write_draws(folder: Path, draws: Iterable[Draw]) -> None:
-    """Replace the draws of a run; the caller holds the lock."""
-    write_text(folder / DRAWN, to_json(plain({"draws": list(draws)})), force=True)
+def write_drawn(folder: Path, drawn: Drawn) -> None:
+    """Replace the draws of a run and its question; the caller holds the lock."""
+    write_text(folder / DRAWN, to_json(plain(drawn)), force=True)
+
+
+def ask_in_words(folder: Path, question: str) -> None:
+    """Keep what people are to be asked about a row from now on."""
+    if not question.strip() or len(question) > LONGEST:
+        raise InputError(
+            "TB008",
+            f"{option('question')} must be 1 to {LONGEST} letters, as in "
+            f'"Is this claim fraudulent?"; got {len(question):,}.',
+        )
+    with lock(folder, wait=WAIT):
+        write_drawn(folder, replace(read_drawn(folder), question=question.strip()))
 
 
 def _check_drawn(folder: Path, given: Mapping[int, str], state: AuditState) -> None:

@@ -34,36 +34,41 @@ from topbin.evaluate.audit import (
     read_answers,
     recall_bound,
 )
-from topbin.evaluate.audits.limits import doubt_of_look
-from topbin.evaluate.audits.together import update
+from topbin.evaluate.audit.limits import doubt_of_look
+from topbin.evaluate.audit.together import update
 from topbin.evaluate.sensitivity import Reconciled, reconcile
+from topbin.evaluate.verdict import verdict_of
 from topbin.job.audits import answers as stored_answers
 from topbin.job.audits.answers import (
     AuditState,
     Draw,
     add_answers,
     add_look,
-    read_draws,
+    read_drawn,
     read_state,
     record_answers,
-    write_draws,
+    write_drawn,
 )
 from topbin.job.audits.label_tools import ANSWER, read_export, tasks_of
-from topbin.job.audits.pooled import Pooled, kept, kind_of, pooled
+from topbin.job.audits.proxies import ProxyGain, add_proxies, read_proxies
 from topbin.job.audits.rows import (
     ANYWHERE,
     RECALL,
     TOP,
     WHERE,
+    Pooled,
     Scored,
     Wanted,
     draw_from_files,
     draw_from_rows,
+    kept,
+    kind_of,
+    pooled,
     read_scores,
+    refuse_classes,
 )
 from topbin.job.files import CANDIDATES, MODEL, REPORT, probabilities_of, relisted, report_of
 from topbin.job.result import Result, in_front, unused
-from topbin.job.verdict import in_groups, verdict_of
 from topbin.store.answer import Answer
 from topbin.store.models import load
 from topbin.store.runs import PROBABILITIES, RESULT, read_result, write_result
@@ -122,6 +127,10 @@ class Audit:
         `recall` asks whether so many of the positives are among the candidates.
         """
         return judge_audit(self.folder, recall=recall)
+
+    def use_proxies(self, *columns: str) -> ProxyGain:
+        """Let cheaper labels of all rows sharpen the audits of this run; see `add_proxies`."""
+        return add_proxies(self.folder, columns, again=self.again)
 
     def refit(self) -> Any:
         """Train with the answers; see `topbin.job.audits.refit`."""
@@ -213,10 +222,11 @@ def _draw(
 ) -> tuple[AuditSample, Any]:
     """The draw and its rows as a frame, in a file too if `output` names one."""
     result, where = read_result(folder), wanted.where
+    refuse_classes(result)
     if where not in WHERE:
         raise InputError("TB008", f"where must be one of {', '.join(WHERE)}; got {where!r}.")
     with lock(folder, wait=WAIT):
-        before, state = read_draws(folder), read_state(folder)
+        before, state = read_drawn(folder), read_state(folder)
         asked = wanted.settled(state)
         again = asked.earlier(state)
         source = draw_from_rows if result.data.sample is None else draw_from_files
@@ -230,11 +240,11 @@ def _draw(
         frame = add_columns(frame, {unused(ABOUT, frame): about_file})
         about = {"row": tuple(rows), "data": result.data.hash, "n": wanted.n, "where": where}
         drawn = Draw.of(sample, **about, bin=top)
-        others = [one for one in before if sorted(one.row) != sorted(rows)]
+        others = [one for one in before.draws if sorted(one.row) != sorted(rows)]
         if output is not None:
             refuse_existing(Path(output), force=force)
         # A draw without its file does no harm; a file whose draw is not known could not come back.
-        write_draws(folder, before if again else [*others, drawn])
+        write_drawn(folder, before if again else replace(before, draws=(*others, drawn)))
         if output is not None and tasks is not None:
             write_text(output, tasks, force=force)
         elif output is not None:
@@ -397,14 +407,15 @@ def judged_state(
             "within": within,
         }
         if where == TOP and drawn.top is not None:
-            found.append(judge_top(in_groups(drawn.top, estimate), said, estimate, **more))
+            found.append(judge_top(drawn.top.in_groups(estimate), said, estimate, **more))
         elif where == RECALL:
             found.append(replace(judge(sample, said, estimate, **more), kind=RECALL))
         else:
             f_u = None if scored is None else scored.f_u
-            one = judge(sample, said, estimate, **more, probabilities=f_u)
+            names, proxies = read_proxies(folder, result.data.n_u)
+            one = judge(sample, said, estimate, **more, probabilities=f_u, proxies=proxies)
             labels = None if scored is None else _labels(scored, drawn)
-            found.append(replace(one, kind=kind_of(state), labels=labels))
+            found.append(replace(one, kind=kind_of(state), labels=labels, proxies=names))
     if result.data.group:
         found = [replace(one, assumes=f"{one.assumes}; {OF_THESE_ROWS}") for one in found]
     if not found:
@@ -499,8 +510,7 @@ def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     folder, result = Path(run), read_result(run)
     scored, top = read_scores(folder, result), None
     if scored is not None:
-        top = TopBin.at(scored.p, scored.u)
-        top = in_groups(top, result.estimate)
+        top = TopBin.at(scored.p, scored.u).in_groups(result.estimate)
     return plan_width(
         best_answer(result).alpha,
         width,

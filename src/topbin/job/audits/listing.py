@@ -16,7 +16,7 @@ from topbin.data.write import write_table
 from topbin.evaluate.candidates import list_precision
 from topbin.job.audits.answers import WAIT
 from topbin.job.audits.rows import read_unlabeled
-from topbin.job.files import CANDIDATES, MODEL, read_stored, sum_of
+from topbin.job.files import CANDIDATES, MODEL, read_numbered, sum_of
 from topbin.job.result import candidates_of, highest, in_front
 from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading
@@ -48,7 +48,7 @@ def list_rows(run: str | Path, n: int, *, again: Request = Request()) -> Candida
 
 
 def _listed(folder: Path, found: Answer, n: int, again: Request) -> tuple[Any, Candidates]:
-    rows, before = read_unlabeled(folder, found.data, again), read_stored(folder, CANDIDATES)
+    rows, before = read_unlabeled(folder, found.data, again), read_numbered(folder, CANDIDATES)
     model = load(folder / MODEL)
     with reading(folder):
         model = after_audit(model, found)
@@ -60,7 +60,7 @@ def _listed(folder: Path, found: Answer, n: int, again: Request) -> tuple[Any, C
         ours = [name for name in before if REASONS.fullmatch(name) and name not in frame]
         reasons = before.set_index("row")[ours].reindex(frame["row"])
     estimate, size, why = model.estimate_, order.size, highest(order.size)
-    listed = candidates_of(estimate, best, scores[order], size, found.data.n_u, why)
+    listed = candidates_of(estimate, best, scores[order], size, found.data.n_u, why, estimate.alpha)
     numbers = frame.pop("row").to_numpy()
     if found.data.id in frame:
         frame = frame[[found.data.id, *(name for name in frame if name != found.data.id)]]

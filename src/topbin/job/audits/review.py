@@ -1,36 +1,48 @@
-"""A person labels rows one by one: which row is next, what was said, and what α is by now.
+"""A person labels rows one by one: which row is next, what was said, and in the end what α is.
 
 No web in here. Any number of pages may be open on one `Review`, and any number of processes may
 work on one run: every answer is saved under the folder's lock, and an answer that somebody else
-gave meanwhile is shown instead of replaced.
+gave meanwhile is shown instead of replaced. While people answer the rows of an audit they see
+neither scores nor α, so that nobody stops where it looks good.
 """
 
 import os
+import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from topbin.core.atomic import lock
-from topbin.core.defaults import CONFIDENCE
+from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate
 from topbin.core.options import Request
 from topbin.data.formats.text_files import FILE, TEXT
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
-from topbin.evaluate.audits.live import live_estimate
-from topbin.job.audits.answers import ANSWERS, WAIT, AuditState, read_state, write_answers
+from topbin.job.audits.answers import (
+    ANSWERS,
+    WAIT,
+    AuditState,
+    ask_in_words,
+    read_drawn,
+    read_state,
+    write_answers,
+)
 from topbin.job.audits.audit import Audit, judge_audit
-from topbin.job.audits.pooled import pooled
-from topbin.job.audits.rows import ANYWHERE, TOP, Scored, read_scores
-from topbin.job.files import CANDIDATES, read_stored
+from topbin.job.audits.rows import ANYWHERE, refuse_classes
+from topbin.job.files import CANDIDATES, read_numbered
 from topbin.show.pictures import LARGE, Pictures, open_pictures
 from topbin.store.answer import Answer, DataRead
-from topbin.store.runs import damaged, read_asked, read_result
+from topbin.store.runs import read_asked, read_result
 
 NO_FILES = "a frame", "an array of images"  # as settings call positives that were in memory
+WHY = re.compile("rank|probability|reason_[0-9]")  # what candidates.csv says about a row
+Cells = list[tuple[str, str]]
 AWAY = 30.0  # seconds without a sign of life after which a page no longer holds its row
 
 
@@ -38,22 +50,21 @@ AWAY = 30.0  # seconds without a sign of life after which a page no longer holds
 class Review:
     """Rows to label, by number in the order to label them; `open_review` makes one.
 
-    `where` is where the rows of an audit were drawn, or None for candidates, which are not random:
-    their answers train the model and never estimate α. `rows` are (column, text) pairs.
+    `draw` draws more rows of an audit; it is None for candidates, which are not random: their
+    answers train the model and never estimate α. `rows` are (column, text) pairs.
     """
 
     folder: Path
     where: str | None
-    rows: Mapping[int, Sequence[tuple[str, str]]]
+    rows: dict[int, Cells]
     result: Answer
-    scored: Scored | None = None
+    draw: Callable[[], Any] | None = None
     given: "Counter[str]" = field(default_factory=Counter)  # answers saved through this Review
     pictures: Pictures | None = None  # of the images of the run, by path
     question: str = "Is this row positive?"
     _state: AuditState = field(init=False)
     _stamp: Any = None
     _held: dict[str, tuple[int, float]] = field(default_factory=dict)
-    _live: Any = None
     _mutex: Any = field(default_factory=RLock)
 
     def next_row(self, page: str) -> dict[str, Any] | None:
@@ -62,8 +73,7 @@ class Review:
         Where every open row is held by somebody, two people get the same one.
         """
         with self._mutex:
-            answers, others = self._answers(), self._held_by_others(page)
-            left = [row for row in self.rows if answers.get(row, BLANK) == BLANK]
+            others, left = self._held_by_others(page), self._left()
             row = next((row for row in left if row not in others), left[0] if left else None)
             self._held.pop(page, None)
             if row is None:
@@ -72,9 +82,12 @@ class Review:
             return self.row(row)
 
     def row(self, number: int) -> dict[str, Any]:
-        """A row with its columns and its answer so far."""
+        """A row with its columns, why it is a candidate, and its answer so far."""
         cells = [{"name": name, "text": text} for name, text in self._cells(number)]
-        found = {"row": number, "cells": cells, "answer": self._answers().get(number)}
+        is_why = [self.draw is None and WHY.fullmatch(one["name"]) is not None for one in cells]
+        why = [one for one, ours in zip(cells, is_why, strict=True) if ours and one["text"]]
+        cells = [one for one, ours in zip(cells, is_why, strict=True) if not ours]
+        found = {"row": number, "cells": cells, "why": why, "answer": self._answers().get(number)}
         return {**found, "pictures": self._pictures(number)}
 
     def _pictures(self, number: int) -> list[str]:
@@ -116,43 +129,30 @@ class Review:
         done = {kind: said[kind] for kind in (POSITIVE, NEGATIVE, UNSURE)}
         return {"total": len(self.rows), "done": sum(done.values()), **done}
 
-    def live(self) -> dict[str, Any] | None:
-        """α and an interval that holds at every moment; None where answers say nothing about it."""
-        state = self._read()
-        if self._live is None or self._live[0] is not state:
-            self._live = state, self._estimate(state)
-        return dict(self._live[1]) if self._live[1] else None
-
-    def _estimate(self, state: AuditState) -> dict[str, Any] | None:
-        if self.where not in (ANYWHERE, TOP):
-            return None
-        n_u, told = self.result.data.n_u, self.result.estimate
-        found = pooled(self.folder, state, self.where, self.scored, n_u)
-        known = found.in_order(None if self.scored is None else self.scored.f_u)
-        if not {POSITIVE, NEGATIVE} & set(known["answers"]):
-            return None
-        level = told.confidence or CONFIDENCE
-        alpha, interval = live_estimate(**known, confidence=level, top=found.top)
-        return {"alpha": alpha, "interval": interval, "confidence": level}
-
     def judged(self) -> dict[str, Any] | None:
-        """The result of the audit, if it counts all answers so far."""
+        """The result of the audit, if it counts all answers and no row is left."""
         state = self._read()
-        is_known = self.where is not None and state.looks and not state.is_new
-        found = read_result(self.folder).audit if is_known else None
-        if found is None:
+        is_known = self.draw is not None and state.looks and not state.is_new and not self._left()
+        result = read_result(self.folder) if is_known else self.result
+        if not is_known or result.audit is None:
             return None
-        told = {"alpha": found.alpha, "interval": found.interval}
-        return {**told, "sentence": found.sentence, "verdict": found.verdict}
+        found, shown = result.audit, result.audited or result.audit
+        told = {
+            "alpha": shown.alpha,
+            "interval": shown.interval,
+            "before": estimate_before(result.estimate),
+        }
+        more = {"sentence": found.sentence, "verdict": str(result.verdict or found.verdict)}
+        return {**told, **more}
 
     def judge(self) -> dict[str, Any] | None:
         """Estimate α with all rows of the draw answered, for result.json and the report.
 
-        Only then, because α was on the page all the time: whoever stops where it looks good gets
-        an interval that is too narrow. The one on the page holds at any time.
+        Only then, because people know what they have answered: whoever stops where it looks good
+        gets an interval that is too narrow.
         """
         told = self.progress()
-        if self.where is None or told["done"] < told["total"]:
+        if self.draw is None or told["done"] < told["total"]:
             raise InputError(
                 "TB117",
                 f"{told['done']:,} of {told['total']:,} rows have an answer; the audit is judged "
@@ -162,7 +162,18 @@ class Review:
             judge_audit(self.folder)
         return self.judged()
 
-    def _cells(self, number: int) -> Sequence[tuple[str, str]]:
+    def more(self) -> None:
+        """Draw as many rows again, if all have an answer; they are labeled after the others."""
+        with self._mutex:
+            if self.draw is not None and not self._left():
+                self.rows |= _drawn_texts(self.draw())
+                self._stamp = None
+
+    def _left(self) -> list[int]:
+        answers = self._answers()
+        return [row for row in self.rows if answers.get(row, BLANK) == BLANK]
+
+    def _cells(self, number: int) -> Cells:
         if number not in self.rows:
             raise InputError("TB117", f"row {number:,} is not one of the rows to label here.")
         return self.rows[number]
@@ -188,7 +199,7 @@ class Review:
     def _remember(self, row: int, said: str) -> None:
         """Add what was just written, by the holder of the lock."""
         state = replace(self._state, is_new=True)
-        if self.where is None:
+        if self.draw is None:
             self._state = replace(state, known={**state.known, row: said})
         else:
             self._state = replace(state, answers={**state.answers, row: said})
@@ -202,39 +213,57 @@ def open_review(
     where: str = ANYWHERE,
     stratified: bool = False,
     candidates: bool = False,
+    question: str | None = None,
     again: Request = Request(),
 ) -> Review:
     """Open the last draw of this kind that has rows without an answer, or draw n rows.
 
     With `candidates`, the rows of candidates.csv, best first; those that an audit has drawn are
-    left to it, where nobody sees their rank.
+    left to it, where nobody sees their rank. A `question` is kept with the audits of the run.
     """
     folder, result = Path(run), read_result(run)
+    refuse_classes(result)
+    if question is not None:
+        ask_in_words(folder, question)
     image = result.data.image
-    pictures = None if image is None else open_pictures(folder, image.root or "")
-    question = question_of(result.data, read_asked(folder).rows.positives or ())
+    asked = read_drawn(folder).question
+    known: Any = {
+        "pictures": None if image is None else open_pictures(folder, image.root or ""),
+        "question": asked or question_of(result.data, read_asked(folder).rows.positives or ()),
+    }
     if candidates:
-        frame = read_stored(folder, CANDIDATES)
-        if "row" not in frame or frame["row"].dtype.kind not in "iu":
-            raise damaged(folder / CANDIDATES, "it has no numbers of rows")
+        frame = read_numbered(folder, CANDIDATES)
         drawn = {row for one in read_state(folder).draws for row in one.row}
         frame = frame[~frame["row"].isin(drawn)]
         rows = _texts(frame["row"], frame.drop(columns="row"))
-        return Review(folder, None, rows, result, pictures=pictures, question=question)
+        return Review(folder, None, rows, result, **known)
     audits = Audit(folder, again)
     state = audits.state
     alike = [one for one in state.draws if one.where == where]
     begun = next((one for one in reversed(alike) if state.open_rows(one)), None)
-    if begun is None:
-        frame = audits.draw(n, where=where, stratified=stratified)
-    else:
-        is_stratified = where == ANYWHERE and len(begun.sizes) > 1 and not begun.expected
-        how: Any = {"where": where, "stratified": is_stratified, "seed": begun.seed}
-        frame = audits.draw(len(begun.row), **how)
-    # Around the columns of the table, a draw has the number, the answer and a note.
-    rows = _texts(frame["row"], frame.iloc[:, 2:-1])
-    known: Any = {"pictures": pictures, "question": question}
-    return Review(folder, where, rows, result, read_scores(folder, result), **known)
+    how: Any = {"where": where, "stratified": stratified}
+    if begun is not None:
+        n, stratified = len(begun.row), len(begun.sizes) > 1 and not begun.expected
+        how = {"where": where, "stratified": where == ANYWHERE and stratified}
+    frame = audits.draw(n, **how, seed=None if begun is None else begun.seed)
+    draw = partial(audits.draw, n, **how)
+    return Review(folder, where, _drawn_texts(frame), result, draw, **known)
+
+
+def _drawn_texts(frame: Any) -> dict[int, Cells]:
+    """Around the columns of the table, a draw has the number, the answer and a note."""
+    return _texts(frame["row"], frame.iloc[:, 2:-1])
+
+
+def estimate_before(estimate: AlphaEstimate) -> dict[str, Any]:
+    """The estimate of the run, as its headline gives it: a point, a bound, or a range alone."""
+    most, has_point = estimate.leading_bound, estimate.worth_p >= RANGE_ONLY
+    alpha = estimate.alpha if most is None else most
+    return {
+        "alpha": alpha if has_point or estimate.interval is None else None,
+        "sign": "=" if most is None else "≤",
+        "interval": estimate.interval,
+    }
 
 
 def question_of(data: DataRead, positives: Sequence[str] = ()) -> str:
@@ -251,7 +280,7 @@ def question_of(data: DataRead, positives: Sequence[str] = ()) -> str:
     return f"Is this {one} positive?"
 
 
-def _texts(numbers: Any, frame: Any) -> dict[int, list[tuple[str, str]]]:
+def _texts(numbers: Any, frame: Any) -> dict[int, Cells]:
     names = list(map(str, frame.columns))
     values = frame.astype(object).where(frame.notna(), None).to_numpy()
     return {

@@ -1,7 +1,9 @@
-"""Which rows an audit draws, read again from what the run was made from.
+"""Which rows an audit draws, and all answers of one kind as one sample, whatever draw they are of.
 
-Rows of earlier draws of the same kind are left out, so that the draws of a run are parts of one
-random sample.
+Every draw takes random rows that no earlier one of its kind took, so together they are one random
+sample. Rows need not be equally likely: each draw says how many rows of each stratum it takes on
+average, and what all draws take of a row together is what its answer is divided by. Rows are read
+again from what the run was made from.
 """
 
 import os
@@ -16,16 +18,19 @@ from topbin.core.errors import InputError, option
 from topbin.core.options import Request
 from topbin.engines.local import Local
 from topbin.evaluate.audit import AuditSample, TopBin, draw, draw_stratified, draw_weighted
+from topbin.evaluate.audit.draw import merged
+from topbin.evaluate.measure import Floats
 from topbin.job.audits.answers import AuditState, Draw
 from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
-from topbin.job.files import MODEL, numbered, read_stored, unlabeled_rows
-from topbin.job.prepare import prepare
+from topbin.job.files import MODEL, numbered, read_numbered, unlabeled_rows
+from topbin.job.prepare import Prepared, prepare
 from topbin.job.sources import changed, read_again
 from topbin.store.answer import Answer, DataRead
 from topbin.store.models import load, reading
 from topbin.store.runs import ROWS, damaged
 
 ANYWHERE, TOP, RECALL = WHERE = ("anywhere", "top", "recall")
+SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,17 @@ class Scored:
     f_u: Any
     groups_p: Any = None
     groups_u: Any = None
+
+
+def refuse_classes(found: Answer) -> None:
+    """TB126 for a run with known classes: people would have to say which one."""
+    if found.data.classes is not None:
+        raise InputError(
+            "TB126",
+            "an audit asks whether rows are positive, and this run tells known classes apart. Look "
+            "at the rows of candidates.csv; if they are one thing, label some as a class of their "
+            "own, and fit again.",
+        )
 
 
 def draw_from_rows(
@@ -189,15 +205,85 @@ def read_unlabeled(folder: Path, told: DataRead, again: Request) -> Any:
                 f'"{folder}" keeps its rows, so no source is read again. To read answers, name '
                 f"their file with {option('labels')}.",
             )
-        return read_stored(folder, ROWS)
+        return read_numbered(folder, ROWS)
     if told.image is not None:
         raise damaged(folder / ROWS, "the rows of a run on images are not there")
+    return unlabeled_rows(prepared_again(folder, told, again))
+
+
+def prepared_again(folder: Path, told: DataRead, again: Request) -> Prepared:
+    """The rows of a run, read again from what it was made from."""
     data = prepare(read_again(folder, told, again))
     check_unchanged(data.hash, told)
-    return unlabeled_rows(data)
+    return data
 
 
 def check_unchanged(found: str, told: DataRead) -> None:
     """Refuse rows that are not those of the run."""
     if found != told.hash:
         raise changed(told.source)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pooled:
+    """The sample, its answers in the order of the draws, and the bin of a top audit."""
+
+    sample: AuditSample
+    answers: list[str]
+    top: TopBin | None
+
+
+def kind_of(state: AuditState) -> str:
+    """How the random rows were drawn: "weighted" or "stratified" if any of them were."""
+    begun = [one for one in state.draws if state.is_begun(one) and one.bin is None]
+    if any(one.expected for one in begun):
+        return "weighted"
+    return "stratified" if any(len(one.sizes) > 1 for one in begun) else "simple"
+
+
+def pooled(folder: Path, state: AuditState, where: str, scored: Scored | None, n_u: int) -> Pooled:
+    """All rows of one kind that people have reached, as one sample, with their answers."""
+    draws = [one for one in state.draws if one.where == where]
+    bins = [one.bin for one in draws if state.is_begun(one)]
+    draws = [one for one in draws if one.bin == bins[-1]] if bins else []
+    seen: dict[int, tuple[str, int]] = {}
+    reached = []
+    for one in draws:
+        said = [answer for answer in state.answers_of(one) if answer is not None]
+        for place, stratum, answer in zip(one.rows, one.stratum, said, strict=False):
+            seen.setdefault(place, (answer, stratum))
+        reached.append(len(said))
+    rows = np.fromiter(seen, np.int64, len(seen))
+    if scored is not None and rows.size and rows.max() >= scored.u.size:
+        raise damaged(folder / MODEL, "it has scored other rows than the run has")
+    answers = [one for one, _ in seen.values()]
+    top = bins[-1] if bins else None
+    strata, sizes = np.zeros(rows.size, np.int64), [n_u]
+    if where == RECALL and top is not None:
+        strata = np.array([stratum for _, stratum in seen.values()], np.int64)
+        sizes = [top.n_u - top.above_u, top.above_u]
+    sample = AuditSample(rows, strata, tuple(sizes), 0, *_expected(draws, reached, scored))
+    return Pooled(sample, answers, top)
+
+
+def _expected(
+    draws: list[Draw], reached: list[int], scored: Scored | None
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """How many rows of each stratum were reached on average; nothing if all are equally likely."""
+    if scored is None or not any(one.expected for one in draws):
+        return (), ()
+    parts = [
+        (one.cuts, one.expected or (len(one.rows),), m / len(one.rows))
+        for one, m in zip(draws, reached, strict=True)
+    ]
+    return merged(parts, scored.f_u)
+
+
+def kept(chances: Floats, rows: Any = None) -> Any:
+    """Which rows to keep if each is kept with its chance over the largest; always the same ones.
+
+    Of rows that were drawn with unequal chances, this leaves rows that are equally likely.
+    """
+    places = np.arange(chances.size) if rows is None else np.asarray(rows, np.int64)
+    coins = np.random.default_rng(SEED).random(int(places.max(initial=-1)) + 1)[places]
+    return coins * chances.max(initial=0.0) < chances

@@ -9,3 +9,4 @@ from .faces import UPUClassifier as UPUClassifier
 from .labeling import SAREMClassifier as SAREMClassifier
 from .labeling import SubtypesClassifier as SubtypesClassifier
 from .labeling import subtypes as subtypes
+from .open_set import OpenSetClassifier as OpenSetClassifier

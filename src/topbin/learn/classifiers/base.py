@@ -25,6 +25,7 @@ from topbin.core.errors import InputError
 from topbin.core.labels import read_labels
 from topbin.core.shares import share_below
 from topbin.data.batch import as_pandas
+from topbin.data.images.rows import Images
 from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.face import (
     PUEstimator,
@@ -282,7 +283,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
     def _read(self, X: Any, *, reset: bool) -> Any:
         """The table in numbers, or as it came if the user's own model is to read it."""
         net = self._net() is not None
-        if net and not is_table(X):
+        if isinstance(X, Images) or (net and not is_table(X)):
             return X
         if not (is_table(X) or hasattr(X, "__array__")):
             raise InputError(

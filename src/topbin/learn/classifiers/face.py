@@ -213,21 +213,24 @@ def _code_of(message: str) -> str:
     return next((code for words, code in codes.items() if re.search(words, message)), "TB005")
 
 
-def stack(X_p: Any, X_u: Any) -> Any:
-    """One table from two samples, P's rows first; data frames become one pandas frame."""
+def stack(X_p: Any, X_u: Any, first: str = "X_p") -> Any:
+    """One table from two samples, P's rows first; data frames become one pandas frame.
+
+    `first` is what the caller calls the first one.
+    """
     frames = [hasattr(X, "columns") for X in (X_p, X_u)]
     if all(frames):
-        return _stack_frames(as_pandas(X_p), as_pandas(X_u))
+        return _stack_frames(as_pandas(X_p), as_pandas(X_u), first)
     sparse = issparse(X_p)
     if any(frames) or sparse != issparse(X_u):
-        kinds = f"X_p is a {type(X_p).__name__} and X_u a {type(X_u).__name__}"
+        kinds = f"{first} is a {type(X_p).__name__} and X_u a {type(X_u).__name__}"
         raise InputError("TB106", f"{kinds}; pass two tables of one kind.")
     if not sparse:
         X_p, X_u = np.asarray(unmasked(X_p)), np.asarray(unmasked(X_u))
     if X_p.shape[1:] != X_u.shape[1:] or X_p.ndim < 2:
         raise InputError(
             "TB106",
-            f"X_p has shape {X_p.shape} and X_u {X_u.shape}; both need one row per sample and "
+            f"{first} has shape {X_p.shape} and X_u {X_u.shape}; both need one row per sample and "
             "the same columns.",
         )
     if sparse:
@@ -235,13 +238,13 @@ def stack(X_p: Any, X_u: Any) -> Any:
     return np.concatenate([X_p, X_u])
 
 
-def _stack_frames(X_p: Any, X_u: Any) -> Any:
+def _stack_frames(X_p: Any, X_u: Any, first: str) -> Any:
     from pandas import concat
 
     names_p, names_u = list(X_p.columns), list(X_u.columns)
     if names_p != names_u:
-        only = [f"{n!r} only in X_p" for n in names_p if n not in names_u]
+        only = [f"{n!r} only in {first}" for n in names_p if n not in names_u]
         only += [f"{n!r} only in X_u" for n in names_u if n not in names_p]
         seen = ", ".join(only[:5]) or "their order differs"
-        raise InputError("TB106", f"X_p and X_u have different columns: {seen}.")
+        raise InputError("TB106", f"{first} and X_u have different columns: {seen}.")
     return concat([X_p, X_u], ignore_index=True)

@@ -85,6 +85,9 @@ class TEDnClassifier(PUClassifier):
         return Recipe(TEDN, refit=None if self.refit is None else CVIR)
 
 
+ImageClassifier = TEDnClassifier  # as earlier versions stored it
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class PvUClassifier(PUClassifier):
     """Separate positives from unlabeled rows, once, and correct the probabilities by α.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -13,8 +14,9 @@ from topbin.core.checks import Floats, RowNumbers
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.labels import Mask
 from topbin.core.posterior import AlphaPosterior
-from topbin.learn.crossfit import CrossFit, RunOptions, crossfit
-from topbin.learn.defaults import coarse, default_model, plan_for
+from topbin.learn.backends.net_scorer import NetScorer
+from topbin.learn.crossfit import CrossFit, RunOptions, chain_name, crossfit
+from topbin.learn.defaults import NET_PRESETS, coarse, default_model, plan_for
 from topbin.learn.folds import Together, n_rows
 from topbin.learn.learners import PVU, TEDN
 from topbin.learn.loop import NEAR_ONE, Epoch
@@ -32,6 +34,7 @@ class TrainingTable:
 
     `weight_p` is how much each positive counts, in α as well as in the models; `weight` shapes the
     models only. `alpha` is the α that was found with these weights, if it is not to be read again.
+    `classes` is the class of each positive, by a number, and −1 of the others, if it matters.
     """
 
     X: Any
@@ -40,6 +43,7 @@ class TrainingTable:
     together: Together | None = None
     weight_p: Floats | None = None
     alpha: float | None = None
+    classes: Any = None
 
     def at(self, rows: RowNumbers) -> "TrainingTable":
         """Some of the rows, in this order, without weights."""
@@ -79,6 +83,7 @@ class GivenRows:
     known: RowNumbers
     weight: Floats | None = None
     together: Together | None = None
+    classes: Any = None
 
     @property
     def table(self) -> TrainingTable:
@@ -87,7 +92,8 @@ class GivenRows:
         rows = X if known.size == n_rows(X) else _safe_indexing(X, known)
         weight = None if self.weight is None else self.weight[known]
         together = None if self.together is None else self.together.at(known)
-        return TrainingTable(rows, self.is_positive[known], weight, together)
+        classes = None if self.classes is None else self.classes[known]
+        return TrainingTable(rows, self.is_positive[known], weight, together, classes=classes)
 
     @property
     def samples(self) -> TwoSamples:
@@ -225,16 +231,24 @@ def run_crossfit(
 ) -> CrossFit:
     """Cross-fit the model that the options name, or the default one, by their plan."""
     model = default_model(table.X) if options.estimator is None else options.estimator
-    together = table.together
-    lean = options.estimator is None and not issparse(table.X)  # trees, which are slow to score
+    together, run = table.together, options.run
+    new: bool | Literal["lean", "folds"] = new_rows
+    plan = options.plan
+    if isinstance(model, NetScorer):
+        # The net itself discards. Every fold is one fit, and the nets of folds score new rows.
+        plan = plan or NET_PRESETS["good"]
+        jobs = product(range(plan.repeats), range(plan.outer))
+        model, run = model.planned(plan, run, [chain_name(learner, *job) for job in jobs])
+        learner, new = replace(PVU, name=learner.name), "folds"
+    elif options.estimator is None and not issparse(table.X) and new_rows:
+        new = "lean"  # of trees, which are slow to score
     return crossfit(
         model, coarse(table.X, model), table.is_positive, learner,
-        alpha=alpha, plan=plan_for(learner, table.X, options.plan), ranks=ranks,
+        alpha=alpha, plan=plan_for(learner, table.X, plan), ranks=ranks,
         seed=options.seed, sample_weight=table.row_weight,
         groups=None if together is None else together.groups,
         times=None if together is None else together.times,
-        new_rows="lean" if new_rows and lean else new_rows, keep_chains=keep_chains,
-        run=options.run,
+        new_rows=new, keep_chains=keep_chains, run=run,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ WEAK = 0.1  # a power below which a test without a finding says nothing
 # With 1.15, about √SPREAD of `topbin.core.evidence`, 6 of 29 fits with random labels raised an
 # alarm, with 1.3 two did. Other seeds check it in bench/results/subtypes.md.
 VARY = 1.3
+STRATA = 4
 FEWEST = 20  # likely positives, labeled or not; with fewer the test says nothing
 
 
@@ -98,10 +99,20 @@ class ScarTest:
         return {**asdict(self), "sentence": self.sentence}
 
 
-def scar_test(rows: Floats, is_labeled: Mask, *, seed: int = 0, tilt: float = TILT) -> ScarTest:
+def scar_test(
+    rows: Floats,
+    is_labeled: Mask,
+    *,
+    likely: Floats | None = None,
+    vary: float = VARY,
+    seed: int = 0,
+    tilt: float = TILT,
+) -> ScarTest:
     """Compare the labeled among likely positives with the others, by redrawing the labels.
 
-    `rows` are the likely positives, in any space of few columns.
+    `rows` are the likely positives, in any space of few columns. `likely` says how likely each is,
+    if they differ: less likely ones are less often labeled, so only rows that are about equally
+    likely are compared with each other.
 
     >>> rng = np.random.default_rng(0)
     >>> rows = rng.normal(size=(200, 2))
@@ -111,16 +122,37 @@ def scar_test(rows: Floats, is_labeled: Mask, *, seed: int = 0, tilt: float = TI
     n_p, n_u = int(is_labeled.sum()), int((~is_labeled).sum())
     if min(n_p, n_u) < FEWEST:
         return ScarTest(None, None, tilt, n_p, n_u)
-    rng = np.random.default_rng(seed)
-    ranks = rankdata(rows, axis=0) - (1 + n_p + n_u) / 2
+    rng, ranks = np.random.default_rng(seed), rankdata(rows, axis=0)
+    strata = np.zeros(n_p + n_u, np.intp) if likely is None else _alike(likely)
+    for k in range(strata.max() + 1):
+        ranks[strata == k] -= ranks[strata == k].mean(axis=0)
     ranks = ranks[:, np.ptp(ranks, axis=0) > 0]
     ranks /= np.sqrt((ranks**2).mean(axis=0))
-    redrawn = [_distance(ranks, rng.permutation(n_p + n_u)[:n_p]) for _ in range(REDRAWS)]
-    seen = _distance(ranks, np.flatnonzero(is_labeled)) / VARY**2
+    counts = np.bincount(strata[is_labeled], minlength=strata.max() + 1)
+
+    def distance_of(keys: Floats) -> float:
+        return _distance(ranks, _lowest(keys, strata, counts))
+
+    redrawn = [distance_of(rng.random(n_p + n_u)) for _ in range(REDRAWS)]
+    seen = _distance(ranks, np.flatnonzero(is_labeled)) / vary**2
     p_value = (1 + np.count_nonzero(np.array(redrawn) >= seen)) / (1 + REDRAWS)
-    critical = VARY**2 * np.quantile(redrawn, 1 - LEVEL)
-    is_seen = [_distance(ranks, _tilted(ranks, n_p, tilt, rng)) > critical for _ in range(TRIALS)]
+    critical = vary**2 * np.quantile(redrawn, 1 - LEVEL)
+    is_seen = [distance_of(_tilted(ranks, tilt, rng)) > critical for _ in range(TRIALS)]
     return ScarTest(float(p_value), float(np.mean(is_seen)), tilt, n_p, n_u)
+
+
+def _alike(likely: Floats) -> RowNumbers:
+    """Strata of about equally likely rows, none of them small."""
+    parts = max(1, min(STRATA, likely.size // (2 * FEWEST)))
+    return np.asarray((rankdata(likely, "min") - 1) * parts // likely.size, np.intp)
+
+
+def _lowest(keys: Floats, strata: RowNumbers, counts: RowNumbers) -> RowNumbers:
+    """The rows with the lowest keys, so many in each stratum."""
+    order = np.lexsort((keys, strata))
+    starts = np.searchsorted(strata[order], np.arange(counts.size))
+    place = np.arange(order.size) - starts[strata[order]]
+    return order[place < counts[strata[order]]]
 
 
 def _distance(ranks: Floats, labeled: RowNumbers) -> float:
@@ -133,8 +165,8 @@ def _distance(ranks: Floats, labeled: RowNumbers) -> float:
     return float((total**2).sum() * n / (n_p * (n - n_p)))
 
 
-def _tilted(ranks: Floats, n_p: int, tilt: float, rng: np.random.Generator) -> RowNumbers:
-    """Labels for which one half of the rows, in a random direction, has `tilt` times the odds."""
+def _tilted(ranks: Floats, tilt: float, rng: np.random.Generator) -> Floats:
+    """Keys for which one half of the rows, in a random direction, has `tilt` times the odds."""
     along = ranks @ rng.normal(size=ranks.shape[1])
     odds = np.where(along > np.median(along), tilt, 1.0)
-    return np.argpartition(rng.exponential(size=along.size) / odds, n_p - 1)[:n_p]
+    return np.asarray(rng.exponential(size=along.size) / odds)

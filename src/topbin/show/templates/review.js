@@ -96,7 +96,11 @@ function show(found) {
   find("row").textContent = `Row ${row.row.toLocaleString("en")}${said}`;
   find("pictures").hidden = !row.pictures?.length;
   find("pictures").replaceChildren(...(row.pictures ?? []).map(picture_of));
-  find("cells").replaceChildren(...row.cells.flatMap(cell));
+  find("cells").replaceChildren(...row.cells.map(cell));
+  find("why").hidden = !row.why?.length;
+  find("reasons").replaceChildren(...(row.why ?? []).map(cell));
+  for (const dt of find("reasons").querySelectorAll("dt"))
+    if (dt.textContent.startsWith("reason_")) dt.parentElement.className = "reason";
   scrollTo(0, 0);
 }
 
@@ -108,13 +112,14 @@ function picture_of(address) {
 
 // A name and a value.
 function cell({ name, text }) {
-  const dt = document.createElement("dt"), dd = document.createElement("dd");
+  const [pair, dt, dd] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
   dt.textContent = name;
   dd.textContent = text || "empty";
   dd.dir = "auto";
   if (!text) dd.className = "empty";
-  if (text.length >= LONG || text.includes("\n")) dt.className = dd.className = "long";
-  return [dt, dd];
+  if (text.length >= LONG || text.includes("\n")) pair.className = "long";
+  pair.append(dt, dd);
+  return pair;
 }
 
 function count({ done, total, positive, negative, unsure }) {
@@ -149,13 +154,16 @@ function say(text = "") {
 }
 
 function finish() {
-  const is_audit = about?.where, judged = about?.judged;
+  const is_audit = about?.where, judged = about?.judged, is_first = find("judge").hidden;
   find("done-title").textContent = "All rows have an answer.";
   find("done-text").textContent = judged ? judged.sentence
-    : is_audit ? "The result counts all of them. It goes into result.json and the report."
-      : "The answers are saved. They can train the model, and say nothing about α.";
+    : is_audit ? "See what they say about α, or draw more rows first: then the interval is narrower."
+      : "The answers are saved. They can train the model (topbin audit RUN --refit), and say nothing about α.";
   find("judge").hidden = !is_audit || Boolean(judged);
-  if (!find("judge").hidden) find("judge").focus();
+  find("more").hidden = !is_audit;
+  find("alpha").hidden = !judged;
+  if (judged) picture(judged);
+  if (is_first && !find("judge").hidden) find("judge").focus();
 }
 
 const judge = () => during(async () => {
@@ -164,6 +172,12 @@ const judge = () => during(async () => {
   about.judged = (await ask("judge", {})).judged;
   finish();
   find("done-title").focus();
+  refresh();
+});
+
+const more = () => during(async () => {
+  if (row || !about?.where) return;
+  show(await ask("more", {}));
   refresh();
 });
 
@@ -177,24 +191,16 @@ function place_range(id, interval) {
   find(id).style.width = `${100 * (interval[1] - interval[0])}%`;
 }
 
-function picture() {
-  const { first, live, judged, where } = about, now = judged ?? live;
-  find("run").textContent = about.run;
-  find("question").textContent = about.question;
-  find("alpha").hidden = !where;
-  if (!where) return;
-  place_range("range-first", first.interval);
-  place_range("range-now", now?.interval);
-  find("point-now").hidden = !now;
-  if (now) find("point-now").style.left = `${100 * now.alpha}%`;
-  find("alpha-text").textContent = now
-    ? `α = ${percent(now.alpha)} (${range(now.interval)}) ${judged ? "with the audit" : "so far"}`
-    : "α follows from your answers";
-  const point = first.alpha === null ? "" : `α ${first.sign} ${percent(first.alpha)}`;
-  const ends = first.interval ? `interval ${range(first.interval)}, the gray frame` : "";
-  const before = `Before the audit: ${[point, ends].filter(Boolean).join("; ")}.`;
-  find("alpha-note").textContent = now && !judged
-    ? `${before} The interval of your answers holds whenever you stop.` : before;
+// What the audit made of α; nobody sees it before all rows have an answer.
+function picture({ before, alpha, interval, verdict }) {
+  place_range("range-first", before.interval);
+  place_range("range-now", interval);
+  find("point-now").style.left = `${100 * alpha}%`;
+  find("alpha-text").textContent = `α = ${percent(alpha)} (${range(interval)}) with the audit`;
+  const point = before.alpha === null ? "" : `α ${before.sign} ${percent(before.alpha)}`;
+  const ends = before.interval ? `interval ${range(before.interval)}, the gray frame` : "";
+  find("alpha-note").textContent = `Before the audit: ${[point, ends].filter(Boolean).join("; ")}.`;
+  find("verdict").textContent = `Verdict: ${verdict}.`;
 }
 
 // The newest request wins; one that fails says nothing, because the next key will.
@@ -206,8 +212,11 @@ async function refresh() {
     if (mine !== asked) return;
     about = found;
     count(about.progress);
-    picture();
-    if (!row && !busy) finish();
+    find("run").textContent = about.run;
+    find("question").textContent = about.question;
+    if (row || busy) return;
+    if (about.progress.done < about.progress.total) during(() => go()); // somebody has drawn more
+    else finish();
   } catch { /* the server is away */ }
 }
 
@@ -219,6 +228,7 @@ addEventListener("keydown", (event) => {
   } else if (key in KEY) give(KEY[key]);
   else if (["b", "Backspace", "ArrowLeft"].includes(key)) back();
   else if (key === "ArrowRight") forward();
+  else if (key === "m" && !row) more();
   else return;
   event.preventDefault();
 });
@@ -227,6 +237,7 @@ for (const button of document.querySelectorAll("[data-answer]"))
 find("back").addEventListener("click", back);
 find("forward").addEventListener("click", forward);
 find("judge").addEventListener("click", judge);
+find("more").addEventListener("click", more);
 
 (async () => {
   await refresh();

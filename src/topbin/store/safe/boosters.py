@@ -26,8 +26,9 @@ def _some(item: str) -> str:
 
 
 HEADER = re.compile(
-    "tree\nversion=v[34]\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n"
-    rf"max_feature_idx=(?P<last>\d{{1,9}})\nobjective=(?:binary sigmoid:{FLOAT}|cross_entropy)\n"
+    "tree\nversion=v[34]\nnum_class=(?P<k>[1-9]\\d{0,4})\nnum_tree_per_iteration=(?P=k)\n"
+    rf"label_index=0\nmax_feature_idx=(?P<last>\d{{1,9}})\nobjective="
+    rf"(?:binary sigmoid:{FLOAT}|cross_entropy|multiclass num_class:(?P<classes>(?P=k)))\n"
     rf"(?:average_output\n)?feature_names=(?P<names>{_some(TOKEN)})\n"
     rf"(?:monotone_constraints=(?P<signs>{_some('(?:-1|0|1)')})\n)?"
     rf"feature_infos=(?P<infos>{_some(TOKEN)})\ntree_sizes=(?P<sizes>{_some(INT)})\n\n",
@@ -50,11 +51,14 @@ def trees_only(text: str) -> str:
     """
     header = HEADER.match(text)
     if header is None:
-        raise forged("its header is not one that LightGBM writes for two classes")
+        raise forged("its header is not one that LightGBM writes for classes")
     columns = int(header["last"]) + 1
     for name in ("names", "infos", "signs"):
         if header[name] is not None and len(header[name].split(" ")) != columns:
             raise forged(f"it has {columns:,} columns, and its {name} differ in length")
+    k, trees = int(header["k"]), len(header["sizes"].split())
+    fits = (k == 1) == (header["classes"] is None) and trees % k == 0 and (trees or k == 1)
+    require_that(fits, "its trees do not fit its classes")
     data, start = text.encode(), len(header[0].encode())  # sizes are in bytes
     for number, size in enumerate(map(int, header["sizes"].split())):
         # What is not ASCII becomes a character that no line may have.

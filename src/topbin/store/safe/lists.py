@@ -17,7 +17,8 @@ def _modules(text: str) -> dict[str, str]:
     return {name: module.strip() for module, names in lines for name in names.split()}
 
 
-# `Code` is a Feature and `Posterior` a ProbabilityMap, as earlier versions stored them.
+# `Code` is a Feature, `Posterior` a ProbabilityMap and `ImageClassifier` a TEDnClassifier, as
+# earlier versions stored them.
 VALUES = _modules("""
     topbin.core.estimate: Alarm AlphaEstimate
     topbin.core.evidence: Evidence
@@ -27,6 +28,7 @@ VALUES = _modules("""
     topbin.learn.labeling.subtypes: Subtype Subtypes
     topbin.learn.labeling.scar: ScarTest
     topbin.learn.labeling.propensity: Propensity
+    topbin.learn.open_set: ClassModels ClassShare KnownClasses NovelShare
     topbin.learn.loop: Epoch
     topbin.learn.crossfit: Chain Plan Ensemble
     topbin.data.features: Features Feature Dropped Code
@@ -35,13 +37,18 @@ VALUES = _modules("""
     topbin.learn.backends.optim: Optim
 """)
 # Fields that earlier versions stored and that mean nothing any more.
-GONE = {"Evidence": ("kappa", "chosen_of"), "AlphaEstimator": ("pure_fraction", "kappa")}
+GONE = {
+    "Evidence": ("kappa", "chosen_of"),
+    "AlphaEstimator": ("pure_fraction", "kappa"),
+    "ImageClassifier": ("is_first",),
+}
 FACES = _modules("""
     topbin.learn.classifiers.alpha: AlphaEstimator
     topbin.learn.classifiers: CVIRClassifier DEDPULClassifier ElkanNotoClassifier NNPUClassifier
-    topbin.learn.classifiers: PvUClassifier SAREMClassifier SubtypesClassifier TEDnClassifier
-    topbin.learn.classifiers: UPUClassifier
-    topbin.learn.classifiers.images: ImageClassifier NetScorer
+    topbin.learn.classifiers: OpenSetClassifier PvUClassifier SAREMClassifier SubtypesClassifier
+    topbin.learn.classifiers: TEDnClassifier UPUClassifier
+    topbin.learn.classifiers.faces: ImageClassifier
+    topbin.learn.backends.net_scorer: NetScorer
 """)
 SKLEARN = _modules("""
     sklearn.calibration: CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration
@@ -73,7 +80,8 @@ SKLEARN = _modules("""
     sklearn.svm: LinearSVC
     sklearn.tree: DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier
 """)
-NAMED = _modules("sklearn._loss.loss: ExponentialLoss HalfBinomialLoss")  # built by name alone
+# Built by name alone: of a loss, scoring reads only how it makes probabilities.
+NAMED = _modules("sklearn._loss.loss: ExponentialLoss HalfBinomialLoss HalfMultinomialLoss")
 FUNCTIONS = _modules("sklearn.feature_selection: chi2 f_classif")
 # Compiled objects that only a fit that goes on needs, and the version, which the folder keeps once.
 NOT_KEPT = frozenset({"_loss_function_", "_optimizer", "_sklearn_version"})

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import partial
 from importlib import import_module
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,14 +26,17 @@ from topbin.core.optional import require
 from topbin.store.safe import catboost, xgboost
 from topbin.store.safe.boosters import load_booster, trees_only
 from topbin.store.safe.lists import FACES, FUNCTIONS, GONE, NAMED, NOT_KEPT, SKLEARN, VALUES
-from topbin.store.safe.trees import FORGED, NOTHING, build_tree, check_model
+from topbin.store.safe.trees import FORGED, NOTHING, build_tree, check_model, require_that
 
 PLAIN = (str, bool, int, type(None))
 LIGHTGBM = "lightgbm.sklearn.LGBMClassifier"
 BACKEND = "topbin.learn.backends.torch.TorchBackend"
 SPARSE = ("csr_array", "csc_array", "csr_matrix", "csc_matrix")
+# Libraries take what they are told: so many threads that the process ends, or memory for so many
+# classes. More of the first no machine has; of the second our models have as many as their trees
+# say, and their parameters two.
 THREADS = ("n_jobs", "nthread", "nthreads", "num_thread", "num_threads", "thread_count")
-MOST_THREADS = 1024
+MOST = dict.fromkeys(THREADS, 1024) | {"_n_classes": 10_000, "num_class": 2, "num_classes": 2}
 
 
 @dataclass(slots=True)
@@ -118,10 +122,11 @@ def _check_names(kind: type, names: Iterable[Any], spelling: str = r".*") -> Non
             raise InputError("TB110", f"{kind.__name__} has no attribute {name!r} to store.")
 
 
-def _check_threads(values: Mapping[Any, Any]) -> None:
-    """Refuse more threads than any machine has; starting them would end the process."""
-    for name in THREADS:
-        if isinstance(found := values.get(name), int | float) and abs(found) > MOST_THREADS:
+def _check_sizes(values: Mapping[Any, Any]) -> None:
+    """Refuse numbers of threads and classes that would end the process."""
+    for name, most in MOST.items():
+        found = values.get(name)
+        if found is not None and not (isinstance(found, Real) and abs(float(found)) <= most):
             raise InputError("TB110", f"the model folder asks for {name} = {found}.")
 
 
@@ -131,7 +136,7 @@ def _pairs(values: Mapping[Any, Any]) -> list[Any]:
 
 def _from_pairs(pairs: Any) -> dict[Any, Any]:
     found = dict(pairs)
-    _check_threads(found)
+    _check_sizes(found)
     return found
 
 
@@ -169,7 +174,7 @@ def _pack_face(face: Any, attached: Attachments) -> Any:
 def _unpack_face(content: Any, attached: Attachments) -> Any:
     name, params, fitted = content
     given = _unpack_fields(params, attached)
-    _check_threads(given)
+    _check_sizes(given)
     face = _built(FACES, name)(**{k: v for k, v in given.items() if k not in GONE.get(name, ())})
     _check_names(type(face), fitted, r"[a-z]\w*")
     vars(face).update(_renamed(_unpack_fields(fitted, attached)))
@@ -241,6 +246,8 @@ def _unpack_lightgbm(content: Any, attached: Attachments) -> Any:
     if place is not None:
         model._Booster = load_booster(attached.boosters[place], lightgbm)
         model._Booster.best_iteration = int(best)
+        classes = max(2, model._Booster.num_model_per_iteration())
+        require_that(state["_n_classes"] == classes, "its trees do not fit its classes")
     return model
 
 

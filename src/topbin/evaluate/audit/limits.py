@@ -28,7 +28,7 @@ from topbin.core import AlphaEstimate, InputError
 from topbin.core.checks import check_count, check_fraction, is_number
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.shares import exact_upper
-from topbin.evaluate.audits.draw import reach
+from topbin.evaluate.audit.draw import reach
 from topbin.evaluate.measure import Floats, Interval, read_alpha
 
 HALVINGS = 60
@@ -165,39 +165,47 @@ def share_of_upper(f_u: Floats | None) -> float:
     return up / (up + down)
 
 
-def corrected_mean(
-    is_positive: Floats, f: Floats, f_u: Floats, w: Floats | None = None
-) -> tuple[Floats, Floats]:
-    """For each answer w(y − λf) + λ·(mean of f over all rows), whose mean is α; and its λ.
+def fold_factors(y: Floats, z: Floats, z_u: Floats, w: Floats) -> Floats:
+    """For each fold of answers, what the columns of z count in a guess of y, from the other folds.
 
-    w is what an answer counts, 1 in a plain draw. λ is the slope of y on f, between 0 and 1, from
-    the other folds of answers alone.
+    Every factor is between 0 and 1. Without answers the first column counts 1 and the others 0,
+    which is worth as much as `TRUST` answers; with one column this is the λ of PPI++.
+
+    >>> likely = np.full((100, 1), 0.3)
+    >>> fold_factors(np.zeros(2), likely[:2], likely, np.ones(2)).ravel()    # it does not vary
+    array([0., 0.])
     """
-    at, trusted = f_u.mean(), TRUST * f_u.var()
-    w = np.ones(f.size) if w is None else w
-    factor = np.zeros(f.size)
-    for k in range(min(FOLDS, f.size)):
-        held = np.arange(f.size) % FOLDS == k
-        y, x, by = is_positive[~held], f[~held], w[~held]
-        known = spread = 0.0
+    trusted, folds = TRUST * z_u.var(0), np.arange(y.size) % FOLDS
+    found = np.zeros((min(FOLDS, y.size), z.shape[1]))
+    for k in range(len(found)):
+        y_, z_, by = y[folds != k], z[folds != k], w[folds != k]
+        joint = np.zeros(2 * [z.shape[1] + 1])
         if by.any():
-            known, spread = x.size * np.cov(y, x, bias=True, aweights=by)[1]
-        if spread + trusted > 0:
-            factor[held] = (known + trusted) / (spread + trusted)
-    factor = np.clip(factor, 0, 1)
-    return w * (is_positive - factor * f) + factor * at, factor
+            joint = y_.size * np.cov(y_, z_, rowvar=False, bias=True, aweights=by)
+        start = np.eye(z.shape[1])[0] * trusted
+        found[k] = np.linalg.lstsq(joint[1:, 1:] + np.diag(trusted), joint[1:, 0] + start)[0]
+    return found.clip(0, 1)
 
 
-def corrected_ends(
-    f_u: Floats, w_u: Floats | None = None, least: float = 0.0, most: float = 1.0
-) -> Interval:
-    """Between which ends all corrected answers are, whatever λ between `least` and `most` is."""
-    at, w_u = float(f_u.mean()), np.ones(f_u.size) if w_u is None else w_u
-    ends = [
-        (factor * (at - (w_u * f_u).max()), factor * at + (w_u * (1 - factor * f_u)).max())
-        for factor in (least, most)  # each row's ends are linear in λ
-    ]
-    return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
+@dataclass(frozen=True, slots=True, eq=False)
+class Guess:
+    """A guess of y for every unlabeled row: its mean, and those of the audited rows.
+
+    With w for what an answer counts, w(y − guess) + the mean of all guesses has α as its mean, and
+    lies between `ends`.
+    """
+
+    mean: float
+    audited: Floats
+    ends: Interval
+
+    @classmethod
+    def of(cls, z_u: Floats, factors: Floats, w_u: Floats, rows: Any) -> "Guess":
+        """The guess with these factors."""
+        guess = np.minimum(1, z_u @ factors)
+        mean = float(guess.mean())
+        ends = mean - float((w_u * guess).max()), mean + float((w_u * (1 - guess)).max())
+        return cls(mean, guess[rows], ends)
 
 
 def without_replacement(share: float) -> float:

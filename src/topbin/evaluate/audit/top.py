@@ -6,7 +6,7 @@ the estimate assumes, namely that negatives thin out at the top. It requires the
 positives to be like the others, as the estimate does: biased labels cannot show here.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, hypot, inf, log
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from topbin.core.checks import Scores, check_fraction
 from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate
 from topbin.core.shares import exact_lower, exact_upper
 from topbin.evaluate.measure import Interval
 
@@ -57,6 +58,13 @@ class TopBin:
                 "TB117", "no unlabeled row is in the top bin, so none can be drawn from it."
             )
         return cls(cut, above_u, scores_u.size, above_p, scores_p.size)
+
+    def in_groups(self, estimate: AlphaEstimate) -> "TopBin":
+        """The bin with rows that count as the independent rows that they are worth."""
+        if estimate.worth is None:
+            return self
+        worth_p, worth_u = estimate.worth
+        return replace(self, worth_p=worth_p / estimate.n_p, worth_u=worth_u / estimate.n_u)
 
     def alpha(self, positive: float, drawn: float) -> float:
         """α = q_u·(k/m)/q_p, at most 1.

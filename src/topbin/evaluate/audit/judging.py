@@ -1,12 +1,4 @@
-"""The audit: label some random unlabeled rows by hand, and learn whether α̂ is wrong.
-
-No score can show that labeled positives differ from the others; a random sample can, because it
-makes no assumption about them. `draw_weighted` chooses the rows, or `draw` and `draw_stratified`,
-which take all rows equally often. `judge` reads the answers, `plan` and `power` say how many rows a
-question needs. `judge_top` reads answers to random rows of the top bin, which are worth more where
-labels are not biased. Labels from a list of top candidates do not belong here: they are not
-random, and mixing them in biases the audit.
-"""
+"""What the answers of an audit say about an estimate: α with the audit, and the verdict."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -17,19 +9,19 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 
 from topbin.core import AlphaEstimate, InputError
-from topbin.core.cells import NO, NO_ANSWER, NOT_SURE, YES, plain_word
+from topbin.core.cells import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import IF_ALIKE, Share
-from topbin.evaluate.audits.draw import AuditSample, Rows, draw, draw_stratified, draw_weighted
-from topbin.evaluate.audits.limits import (
+from topbin.evaluate.audit.draw import AuditSample, Rows
+from topbin.evaluate.audit.limits import (
     ENOUGH_POWER,
     OF_A_KIND,
     AuditPlan,
+    Guess,
     claimed,
-    corrected_ends,
-    corrected_mean,
     doubt_of_look,
+    fold_factors,
     limits_of_mean,
     lower_limit,
     plan,
@@ -38,36 +30,13 @@ from topbin.evaluate.audits.limits import (
     upper_limit,
     without_replacement,
 )
-from topbin.evaluate.audits.together import Together
-from topbin.evaluate.audits.top import RecallBound, TopBin, recall_bound
-from topbin.evaluate.audits.width import WidthPlan, plan_width
+from topbin.evaluate.audit.together import Together
+from topbin.evaluate.audit.top import RecallBound, TopBin
 from topbin.evaluate.measure import Floats, Interval, read_alpha
 from topbin.evaluate.sensitivity import Reconciled
 
-__all__ = [
-    "AuditPlan",
-    "AuditResult",
-    "AuditSample",
-    "RecallBound",
-    "TopBin",
-    "WidthPlan",
-    "compare_labels",
-    "draw",
-    "draw_stratified",
-    "draw_weighted",
-    "judge",
-    "judge_top",
-    "plan",
-    "plan_either_way",
-    "plan_width",
-    "power",
-    "read_answers",
-    "recall_bound",
-]
-
 Verdict = Literal["agrees", "contradicts", "undecided"]
 Excludes = Literal["interval", "point"] | None
-POSITIVE, NEGATIVE, UNSURE, BLANK = "positive", "negative", "unsure", "blank"
 VERDICTS = {
     "agrees": "agrees with the estimate",
     "contradicts": "contradicts the estimate",
@@ -94,12 +63,6 @@ ASSUMES = {
 RELATIVE_ERROR, LEAST_ERROR, LARGEST_ERROR = 0.5, 0.02, 0.1  # that an audit must notice
 FEW = 5  # positives; fewer say nothing about how they differ from the labeled ones
 UNLIKELY = 0.01
-MEANING = {
-    **dict.fromkeys((*NO_ANSWER, BLANK), BLANK),
-    **dict.fromkeys((*NOT_SURE, UNSURE), UNSURE),
-    **dict.fromkeys(("1", "1.0", *YES, POSITIVE), POSITIVE),
-    **dict.fromkeys(("0", "0.0", "-1", "-1.0", *NO, NEGATIVE), NEGATIVE),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +78,8 @@ class AuditResult:
     often people have seen the result, `labels` compares the labeled positives with those that the
     audit found, `recall` says how many of them the candidates contain, `gamma` how selective labels
     must be to reconcile both if they contradict each other, `together` what scores and answers say
-    together, and `others` are audits of other kinds in the same run.
+    together, `proxies` which columns with cheaper labels made the interval narrower, and `others`
+    are audits of other kinds in the same run.
     """
 
     kind: str
@@ -142,6 +106,7 @@ class AuditResult:
     recall: RecallBound | None = None
     gamma: Reconciled | None = None
     together: Together | None = None
+    proxies: tuple[str, ...] = ()
     others: tuple["AuditResult", ...] = ()
 
     def __str__(self) -> str:
@@ -175,6 +140,7 @@ def judge(
     error: float | None = None,
     confidence: float = CONFIDENCE,
     probabilities: Any = None,
+    proxies: Any = None,
     look: int | None = None,
     within: Interval = (0.0, 1.0),
 ) -> AuditResult:
@@ -183,10 +149,13 @@ def judge(
     The verdict "agrees" needs an interval no wider than `error`, or rows enough to notice such an
     error: by default half of α̂, but at least 0.02 and at most 0.1. `probabilities` of all
     unlabeled rows make the interval narrower: the answers then need to show
-    only where these are wrong. Whatever they are, the interval stays valid. If you look at the
+    only where these are wrong. `proxies` are cheaper labels of all unlabeled rows, from 0 to 1 and
+    one column each, such as what a language model says; they help as much as the answers show them
+    to be right. Whatever both are, the interval stays valid. If you look at the
     result more than once, count the looks: all of them together then hold at `confidence`, so
     that the interval may be cut to what earlier ones showed (`within`).
 
+    >>> from topbin.evaluate.audit import draw
     >>> print(judge(draw(10_000, 50), ["yes"] * 13 + ["no"] * 37, 0.08))
     The audit contradicts the estimate: 13 of 50 random unlabeled rows are positive, so α is at
     least 0.161 (95 % confidence), and the estimate says 0.080. The positives that get labeled are
@@ -196,7 +165,7 @@ def judge(
     limits: Callable[[float], Interval]
     f_u = None if probabilities is None else np.asarray(probabilities, np.float64)
     if f_u is not None:
-        alpha, limits = _corrected(tally.answers, sample, f_u)
+        alpha, limits = _corrected(tally.answers, sample, f_u, proxies)
     elif sample.expected:
         raise InputError("TB008", "a weighted draw can be judged only with its probabilities.")
     else:
@@ -363,17 +332,26 @@ def _cut(ends: Interval, within: Interval) -> Interval:
 
 
 def _corrected(
-    said: list[str], sample: AuditSample, f_u: Floats
+    said: list[str], sample: AuditSample, f_u: Floats, proxies: Floats | None
 ) -> tuple[float, Callable[[float], Interval]]:
-    """α and its limits from answers and the probabilities of all unlabeled rows."""
-    answers, f, w_u = np.asarray(said), f_u[sample.rows], sample.weights(f_u)
-    w, at = w_u[sample.rows], f_u.mean()
+    """α and its limits from answers, and what is known of all unlabeled rows."""
+    answers, w_u = np.asarray(said), sample.weights(f_u)
+    z_u = f_u[:, None] if proxies is None else np.column_stack([f_u, proxies])
+    w = w_u[sample.rows]
     is_positive, is_open = answers == POSITIVE, np.isin(answers, [UNSURE, BLANK])
-    known, factor = corrected_mean(is_positive[~is_open] * 1.0, f[~is_open], f_u, w[~is_open])
-    # Open rows get the mean factor of the others: what they would have been either way.
-    negative = factor.mean() * (at - w[is_open] * f[is_open])
+    y, rows, by = is_positive[~is_open] * 1.0, sample.rows[~is_open], w[~is_open]
+    factors = fold_factors(y, z_u[rows], z_u, by)
+    guesses = [Guess.of(z_u, one, w_u, rows) for one in factors]
+    # No answer has a say in its own guess: those of its fold are made by the others.
+    own = np.arange(y.size) % len(guesses), np.arange(y.size)
+    known = by * (y - np.stack([one.audited for one in guesses])[own])
+    known += np.array([one.mean for one in guesses])[own[0]]
+    # Open rows get the mean of the factors: what they would have been either way.
+    open_ = Guess.of(z_u, factors.mean(0), w_u, sample.rows[is_open])
+    negative = open_.mean - w[is_open] * open_.audited
     least, most = np.append(known, negative), np.append(known, negative + w[is_open])
-    ends = corrected_ends(f_u, w_u, float(factor.min()), float(factor.max()))
+    lows, highs = zip(*(one.ends for one in (*guesses, open_)), strict=True)
+    ends = min(lows), max(highs)
     is_negative = ~is_positive & ~is_open
     of_a_kind = min(w[is_positive].sum(), w[is_negative].sum())
     of_mean = limits_of_mean(least, most, ends, weight=1.0 if of_a_kind < OF_A_KIND else 0.5)
@@ -388,28 +366,6 @@ def _corrected(
         return min(1.0, max(0.0, low - unseen)), max(0.0, min(1.0, high + unseen))
 
     return float(np.clip(known.mean(), 0, 1)), limits
-
-
-def read_answers(answers: Any) -> list[str]:
-    """Each answer as "positive", "negative", "unsure" or "blank".
-
-    Yes and no may be in any of the languages of `topbin.core.cells`, and what this function
-    returns can be read again.
-
-    >>> read_answers([1, "No", "?", None, "Ja", "não", "blank"])
-    ['positive', 'negative', 'unsure', 'blank', 'positive', 'negative', 'blank']
-    """
-    values = answers.tolist() if hasattr(answers, "tolist") else list(answers)
-    words = [plain_word(value) for value in values]
-    strange = Counter(word for word in words if word not in MEANING)
-    if strange:
-        shown = ", ".join(f"{word!r} ({count:,})" for word, count in strange.most_common(5))
-        raise InputError(
-            "TB002",
-            f"audit answers not understood: {shown}. Write yes or no, ? where you are unsure, "
-            "or leave the cell empty.",
-        )
-    return [MEANING[word] for word in words]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

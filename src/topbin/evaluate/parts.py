@@ -1,0 +1,311 @@
+"""α of a part of the rows, such as a group or a week, from the scores and α of the whole.
+
+Let positives score alike in all parts, and negatives too. With f any function of the score, and
+means of f over a part, over the rest and over the known positives, the shares differ by
+
+    α_part − α_rest = (1 − α)·D,   D = (f_part − f_rest)/(f_positives − f_unlabeled)
+
+D needs neither α nor the overlap of the classes, so their error mostly cancels where parts are
+compared. The f with the least variance is p(positive | score). A normal prior over the logarithm of
+the odds ratio of part and rest draws parts with few rows toward the whole, and keeps shares in
+(0, 1). For prevalence by group see Balachandar, Garg & Pierson (PURPLE, 2024).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import logit
+from scipy.stats import chi2, ks_2samp
+
+from topbin.core.checks import Floats
+from topbin.core.estimate import AlphaEstimate, Interval
+from topbin.core.evidence import Evidence
+from topbin.core.posterior import AlphaPosterior
+from topbin.evaluate.measure import effective_rows
+from topbin.learn.probabilities import fit_probabilities, posterior_of
+
+# Of the logarithm of the odds ratio: before any row is seen, the odds of two parts in three are at
+# most e = 2.7 times those of the rest, and at least 1/e times.
+PRIOR_SD = 1.0
+FARTHEST, STEPS, REACH = 7.0, 129, 5.0  # of log odds ratios; points for each α, and how many sd
+RAREST = 1e-6
+SEPARATES = 3.0  # standard errors between positives and unlabeled rows; else D says nothing
+BINS, FEWEST = 10, 5  # of scores, and rows of a part that a test of them needs
+APART = 0.02  # the least difference of probabilities between bins
+BORROWS = 0.5  # of the prior's variance: if more is left, most is known from the whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """α of a part, and against the rest: difference and ratio, each with an interval.
+
+    `p_value` is twice the probability that the part is on the other side of the rest. `borrows`
+    says that the part has so few rows that most of its α comes from the whole. The tests say
+    whether what the comparison assumes can be: `like_positives` whether its known positives score
+    like the others, `fit` whether its unlabeled rows score like a mixture of the same two classes.
+    None: too few rows.
+    """
+
+    alpha: float
+    interval: Interval
+    difference: float
+    difference_interval: tuple[float, float]
+    ratio: float
+    ratio_interval: tuple[float, float]
+    p_value: float
+    borrows: bool
+    like_positives: float | None = None
+    fit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that is read from the scores of some rows: parts add.
+
+    `total` is the sum of their probabilities, and `bins` are counts of them between `Whole.cuts`.
+
+    >>> Seen(2, 0.5, (1, 1)) + Seen(1, 0.25, (0, 1))
+    Seen(rows=3, total=0.75, bins=(1, 2))
+    """
+
+    rows: int
+    total: float
+    bins: tuple[int, ...]
+
+    def __add__(self, other: "Seen") -> "Seen":
+        bins = tuple(a + b for a, b in zip(self.bins, other.bins, strict=True))
+        return Seen(self.rows + other.rows, self.total + other.total, bins)
+
+    @property
+    def mean(self) -> float:
+        """The mean probability."""
+        return self.total / self.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """Probabilities of the positives and of the unlabeled rows, and what is known of their α.
+
+    `worth` is how many independent ones a row of either kind counts for, and `weight_p` how much
+    each positive counts, if not all the same.
+    """
+
+    f_p: Floats
+    f_u: Floats
+    posterior: AlphaPosterior
+    worth: tuple[float, float] = (1.0, 1.0)
+    weight_p: Any = None
+
+    @classmethod
+    def of(cls, evidence: Evidence, estimate: AlphaEstimate, scores: Any = None) -> "Whole":
+        """From what α was read from; `scores` of both kinds take the place of its own."""
+        p, u = evidence.scores if scores is None else scores
+        own = Evidence(p, u, weight_p=evidence.weight_p)
+        likely = fit_probabilities(own, estimate)
+        worth = worth_of(evidence)
+        return cls(likely(p), likely(u), posterior_of(estimate), worth, evidence.weight_p)
+
+    @cached_property
+    def cuts(self) -> Floats:
+        """Between bins with about as many unlabeled rows, but not between nearly equal ones.
+
+        Which of two such rows scores higher depends on the models, and new rows have others.
+        """
+        kept = [0.0]
+        for cut in np.quantile(self.f_u, np.linspace(0, 1, BINS + 1)[1:-1]):
+            kept += [cut] if cut - kept[-1] >= APART else []
+        return np.array(kept[1:])
+
+    def seen(self, f: Floats) -> Seen:
+        """What is read from rows with these probabilities."""
+        bins = np.bincount(np.searchsorted(self.cuts, f, "right"), minlength=self.cuts.size + 1)
+        return Seen(f.size, float(f.sum()), tuple(map(int, bins)))
+
+    def compare(
+        self, part: Seen, rest: Seen, share: float, confidence: float, own_p: Any = None
+    ) -> Compared:
+        """A part of the unlabeled rows against the rest; `share` is its share of them.
+
+        A share of 0 compares new rows with the whole. `own_p` says which positives are the part's.
+
+        >>> p, u = np.repeat([3.0, 2.0], 500), np.repeat([3.0, 0.0], [300, 700])
+        >>> whole = Whole.of(Evidence.of(p, u), AlphaEstimate(
+        ...     alpha=0.6, n_p=1000, n_u=1000, method="known", posterior=AlphaPosterior.known(0.6)))
+        >>> part, rest = map(whole.seen, (whole.f_u[400:], whole.f_u[:400]))
+        >>> found = whole.compare(part, rest, 0.6, 0.95)
+        >>> found.p_value < 0.05, found.alpha < 0.6
+        (True, True)
+        """
+        found = self.contrast(part, rest)
+        alpha, other, odds, weight = self._posterior(found, share)
+
+        def read(figure: Floats) -> tuple[float, tuple[float, float]]:
+            low, middle, high = _quantiles(figure, weight, confidence)
+            return middle, (low, high)
+
+        (own, ends), (gap, gaps), (times, both) = map(read, (alpha, alpha - other, alpha / other))
+        above = float(weight[odds > 0].sum() / weight.sum())
+        mean = float((weight * odds).sum() / weight.sum())
+        left = float((weight * (odds - mean) ** 2).sum() / weight.sum()) / PRIOR_SD**2
+        return Compared(
+            alpha=own, interval=ends, difference=gap, difference_interval=gaps, ratio=times,
+            ratio_interval=both, p_value=2 * min(above, 1 - above), borrows=left > BORROWS,
+            like_positives=self._like_positives(own_p), fit=self.fit(part, rest),
+        )  # fmt: skip
+
+    @cached_property
+    def _n_p(self) -> float:
+        """How many independent positives of equal weight these are worth."""
+        weight = self.weight_p
+        return self.worth[0] * (self.f_p.size if weight is None else effective_rows(weight))
+
+    @cached_property
+    def _moments(self) -> tuple[tuple[float, float], tuple[float, float], float, float]:
+        """Means and mean squares of positives and of unlabeled rows, their gap, and its noise."""
+        weight = self.weight_p
+        mean, square = (float(np.average(f, weights=weight)) for f in (self.f_p, self.f_p**2))
+        unlabeled = float(self.f_u.mean()), float((self.f_u**2).mean())
+        gap, noise = mean - unlabeled[0], (square - mean**2) / self._n_p
+        enough = SEPARATES * np.sqrt(noise + self.f_u.var() / (self.f_u.size * self.worth[1]))
+        return (mean, square), unlabeled, gap if gap > enough else np.inf, noise
+
+    def contrast(self, part: Seen, rest: Seen) -> "Contrast":
+        """D, and what its noise depends on."""
+        positives, unlabeled, gap, noise = self._moments
+        value = (part.mean - rest.mean) / gap
+        sizes = tuple(self.worth[1] * _normal_size(one.rows) for one in (part, rest))
+        return Contrast(value, gap, positives, unlabeled, sizes, value**2 * noise / gap**2)
+
+    def _posterior(self, seen: "Contrast", share: float) -> tuple[Floats, Floats, Floats, Floats]:
+        """α of part and rest, log odds ratios and weights: one row per draw of α.
+
+        For each α the odds ratios are those that D leaves possible.
+        """
+        whole = np.clip(self.posterior.draws(), RAREST, 1 - RAREST)[:, None]
+        ends = np.array([-FARTHEST, FARTHEST])
+        if seen.separates:
+            gap = (1 - whole) * (seen.value + seen.widest * np.array([-1, 1]))
+            inside = (np.clip(whole + side * gap, 1e-12, 1 - 1e-12) for side in (1 - share, -share))
+            ends = np.clip(np.subtract(*map(logit, inside)), *ends)
+        low, high = np.broadcast_to(ends, (whole.size, 2)).T[..., None]
+        high = np.maximum(high, low + 1e-6)
+        odds = low + (high - low) * np.linspace(0, 1, STEPS)
+        alpha, rest = _shares(whole, odds, share)
+        log_weight = np.log(high - low) - 0.5 * (odds / PRIOR_SD) ** 2
+        if seen.separates:
+            variance = seen.variance(whole, alpha, rest)
+            miss = seen.value - (alpha - rest) / (1 - whole)
+            log_weight = log_weight - 0.5 * (miss**2 / variance + np.log(variance))
+        return alpha, rest, odds, np.exp(log_weight - log_weight.max())
+
+    def _like_positives(self, own: Any) -> float | None:
+        """The p-value that the part's known positives score like the others."""
+        if own is None or min(own.sum(), (~own).sum()) < FEWEST:
+            return None
+        return float(ks_2samp(self.f_p[own], self.f_p[~own]).pvalue)
+
+    def fit(self, part: Seen, rest: Seen) -> float | None:
+        """The p-value that part and rest mix the same two classes, from counts in bins of scores.
+
+        In each bin the shares of part and rest differ by D·(share of positives − of unlabeled).
+        None if there are too few rows.
+        """
+        if min(part.rows, rest.rows) < FEWEST * BINS or self.cuts.size < 2:
+            return None
+        value = self.contrast(part, rest).value
+        places = np.searchsorted(self.cuts, self.f_p, "right")
+        p = np.bincount(places, self.weight_p, self.cuts.size + 1)
+        p, u = (bins / bins.sum() for bins in (p, np.array(self.seen(self.f_u).bins)))
+        own, other = np.array(part.bins), np.array(rest.bins)
+        # One row more in each bin: an empty one would have no noise at all.
+        noise = (own + other + 1) / (part.rows * rest.rows) / self.worth[1]
+        noise = noise + value**2 * p / self._n_p
+        off = own / part.rows - other / rest.rows - value * (p - u)
+        return float(chi2.sf((off**2 / noise).sum(), self.cuts.size - 1))
+
+
+def worth_of(evidence: Evidence) -> tuple[float, float]:
+    """How many independent rows a positive and an unlabeled row of a fit count for."""
+    tails = evidence.tails
+    return evidence.effective[0] / tails.n_p, evidence.effective[1] / tails.n_u
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """D, and means and mean squares of f over positives and over all unlabeled rows.
+
+    `gap` is by how much the means differ, infinite if that is too little to divide by. `sizes` are
+    those of part and rest, and `noise` is the variance that D has from the positives.
+    """
+
+    value: float
+    gap: float
+    positives: tuple[float, float]
+    unlabeled: tuple[float, float]
+    sizes: tuple[float, ...]
+    noise: float
+
+    @property
+    def separates(self) -> bool:
+        """Whether scores tell positives from unlabeled rows."""
+        return self.gap < np.inf
+
+    @property
+    def widest(self) -> float:
+        """How far from D its truth is looked for."""
+        mean, square = self.unlabeled
+        spread = sum((square - mean**2 + 1 / n) / n for n in self.sizes)
+        return REACH * float(np.sqrt(spread / self.gap**2 + self.noise))
+
+    def variance(self, whole: Floats, *shares: Floats) -> Floats:
+        """The variance of D if part and rest have these shares of positives.
+
+        By the shares, not by the rows: a few rows that look alike are no proof that all do.
+        """
+        negatives = [
+            (u - whole * p) / (1 - whole)
+            for p, u in zip(self.positives, self.unlabeled, strict=True)
+        ]
+        total = np.full_like(shares[0], self.noise)
+        for share, n in zip(shares, self.sizes, strict=True):
+            mean, square = (
+                share * p + (1 - share) * q for p, q in zip(self.positives, negatives, strict=True)
+            )
+            total += np.maximum(square - mean**2, RAREST) / n / self.gap**2
+        return total
+
+
+def _normal_size(n: int) -> float:
+    """As many rows with a mean as good as normal: that of a few is not, and may be far off.
+
+    >>> round(_normal_size(1), 2), round(_normal_size(100))
+    (0.33, 98)
+    """
+    return n**2 / (n + 2)
+
+
+def _shares(whole: Floats, odds: Floats, share: float) -> tuple[Floats, Floats]:
+    """α of a part and of the rest with this log odds ratio, whose mean is that of the whole.
+
+    >>> part, rest = _shares(np.array([0.5]), np.array([np.log(9.0)]), 0.5)
+    >>> part.round(3), rest.round(3)                                       # odds of 3 and 1/3
+    (array([0.75]), array([0.25]))
+    """
+    k = np.exp(odds)
+    # (1 − s)(k − 1)·r² + (s·k + 1 − s − α(k − 1))·r − α = 0 for the rest r, in a stable form.
+    middle = share * k + 1 - share - whole * (k - 1)
+    root = np.sqrt(middle**2 + 4 * whole * (1 - share) * (k - 1))
+    rest = 2 * whole / (middle + root)
+    return k * rest / (1 + (k - 1) * rest), rest
+
+
+def _quantiles(figure: Floats, weight: Floats, confidence: float) -> tuple[float, float, float]:
+    """The low end, the median and the high end of weighted values."""
+    order = np.argsort(figure, axis=None)
+    value, mass = figure.ravel()[order], weight.ravel()[order]
+    below = (np.cumsum(mass) - mass / 2) / mass.sum()
+    risk = (1 - confidence) / 2
+    low, middle, high = np.interp([risk, 0.5, 1 - risk], below, value)
+    return float(low), float(middle), float(high)

@@ -1,0 +1,232 @@
+"""α of one period after another, and alarms when the share or the rows have moved.
+
+Under label shift (the classes look the same, only α moves) scores of new rows give α of a period
+directly; see `topbin.evaluate.parts`. Two tests compare the last 1, 2, 4 and 8 periods with all
+earlier ones since the last alarm. The first asks whether the share has moved. The second asks
+whether anything else has: scores that no mixture of the same two classes has, or columns that look
+different among rows that score low, most of which are negative whatever α is. Each test has a
+chance `risk` of a false alarm in a year, by Bonferroni's correction for all comparisons of a year.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate
+from operator import add
+from typing import Annotated, Literal
+
+import numpy as np
+from msgspec import Meta
+from scipy.special import gammaincc, ndtri
+
+from topbin.core.checks import Floats
+from topbin.core.defaults import CONFIDENCE, RISK
+from topbin.core.estimate import Interval
+from topbin.core.figures import figure
+from topbin.evaluate.parts import RAREST, Seen, Whole
+
+WINDOWS = (1, 2, 4, 8)  # periods that are held against all earlier ones
+A_YEAR: dict[str, int] = {"day": 365, "week": 52, "month": 12}
+FEWEST = 10  # rows that a bin of a column must be expected to have, or it counts with others
+AlarmKind = Literal["share", "rows"]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """What is kept of a period; parts of it add.
+
+    `columns` has, for each column that models read, counts of low-scoring rows in bins.
+    """
+
+    start: str
+    rows: Count
+    total: float
+    bins: tuple[Count, ...]
+    columns: tuple[tuple[Count, ...], ...] = ()
+
+    @property
+    def seen(self) -> Seen:
+        """Its scores."""
+        return Seen(self.rows, self.total, self.bins)
+
+    def __add__(self, other: "Period") -> "Period":
+        both = self.seen + other.seen
+        columns = tuple(
+            tuple(map(add, a, b)) for a, b in zip(self.columns, other.columns, strict=True)
+        )
+        return Period(self.start, both.rows, both.total, both.bins, columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What is said about a period: a line of periods.jsonl.
+
+    `change` is α minus that of the first period with rows. `alarm` is "share" if α has moved, or
+    "rows" if the rows have moved so that the model no longer fits, and `since` the period from
+    which on; `columns` are then those that look different.
+    """
+
+    start: str
+    rows: int
+    alpha: float | None = None
+    interval: Interval | None = None
+    change: float | None = None
+    change_interval: tuple[float, float] | None = None
+    alarm: AlarmKind | None = None
+    since: str | None = None
+    p_share: float | None = None
+    p_rows: float | None = None
+    columns: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The period in one line."""
+        if self.alpha is None or self.interval is None:
+            return f"{self.start}: no rows"
+        ends = "{} to {}".format(*map(figure, self.interval))
+        said = f"{self.start}: α = {figure(self.alpha)}, {ends} ({self.rows:,} rows)"
+        if self.alarm == "share":
+            return f"{said}; ALARM: the share has moved since {self.since}"
+        if self.alarm == "rows":
+            which = f" ({', '.join(self.columns[:3])})" if self.columns else ""
+            return (
+                f"{said}; ALARM: the rows have moved since {self.since}{which}; the model no "
+                "longer fits, so α cannot be read from it"
+            )
+        return said
+
+
+def follow(
+    whole: Whole,
+    periods: Sequence[Period],
+    *,
+    per_year: int,
+    columns: Sequence[str] = (),
+    risk: float = RISK,
+    confidence: float = CONFIDENCE,
+) -> tuple[Watched, ...]:
+    """What to say about each period, from those up to it; later ones change nothing before them."""
+    found: list[Watched] = []
+    kept: list[Period] = []  # since the last alarm
+    before: list[Period] = []  # of each of these, the sum with all that come before it
+    first, at_first = None, 0.0  # the first period with rows, and its α
+    everything = whole.seen(whole.f_u)
+    for period in periods:
+        if not period.rows:
+            found.append(Watched(start=period.start, rows=0))
+            continue
+        first = first or period
+        kept.append(period)
+        before.append(before[-1] + period if before else period)
+        now = whole.compare(period.seen, everything, 0.0, confidence)
+        at_first = now.alpha if period is first else at_first
+        change = now.alpha - at_first  # as the two α that people see say
+        low, high = (0.0, 0.0) if period is first else _gap(whole, period, first, confidence)
+        ends = min(low, change), max(high, change)
+        alarm = _alarm(whole, kept, before, per_year, columns, risk)
+        if alarm.kind is not None:
+            kept = kept[-alarm.window :]
+            before = list(accumulate(kept))
+        found.append(
+            Watched(
+                start=period.start, rows=period.rows, alpha=now.alpha, interval=now.interval,
+                change=change, change_interval=ends, alarm=alarm.kind,
+                since=kept[0].start if alarm.kind else None, p_share=alarm.p_share,
+                p_rows=alarm.p_rows, columns=alarm.columns,
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """The first window that raises an alarm, or none, and the least p-values, corrected."""
+
+    kind: AlarmKind | None = None
+    window: int = 0
+    p_share: float | None = None
+    p_rows: float | None = None
+    columns: tuple[str, ...] = ()
+
+
+def _alarm(
+    whole: Whole,
+    kept: Sequence[Period],
+    before: Sequence[Period],
+    per_year: int,
+    columns: Sequence[str],
+    risk: float,
+) -> _Raised:
+    """Compare the last periods with those before them; rows that moved count more than a share.
+
+    `before` has the sums of the periods up to each. P-values are those of a year with as many
+    comparisons.
+    """
+    tests = per_year * len(WINDOWS)
+    share, rows, said = [], [], {}
+    for window in (w for w in WINDOWS if w < len(kept)):
+        new, old = reduce(add, kept[-window:]), before[-window - 1]
+        share.append((min(1.0, tests * _share_p(whole, new.seen, old.seen)), window))
+        fit = whole.fit(new.seen, old.seen)
+        own = _column_p(new, old)
+        least = float(own.min(initial=1.0)) * own.size if own.size else 1.0
+        rows.append((min(1.0, 2 * tests * min(1.0 if fit is None else fit, least)), window))
+        order = np.argsort(own, kind="stable")
+        said[window] = tuple(columns[i] for i in order if 2 * tests * own.size * own[i] < risk)
+    if not share:
+        return _Raised()
+    (p_share, own_window), (p_rows, other) = min(share), min(rows)
+    if p_rows < risk:
+        return _Raised("rows", other, p_share, p_rows, said[other])
+    return _Raised("share" if p_share < risk else None, own_window, p_share, p_rows)
+
+
+def _share_p(whole: Whole, new: Seen, old: Seen) -> float:
+    """The p-value that the share is the same, two-sided."""
+    found = whole.contrast(new, old)
+    if not found.separates:
+        return 1.0
+    alpha = float(np.clip(whole.posterior.median, RAREST, 1 - RAREST))
+    base = _level(whole, new + old, alpha)
+    sd = np.sqrt(found.variance(np.array([alpha]), np.array([base]), np.array([base]))[0])
+    return float(gammaincc(0.5, (found.value / sd) ** 2 / 2))
+
+
+def _level(whole: Whole, seen: Seen, alpha: float) -> float:
+    """α of these rows, if that of the whole is known."""
+    value = whole.contrast(seen, whole.seen(whole.f_u)).value
+    return float(np.clip(alpha + (1 - alpha) * value, RAREST, 1 - RAREST))
+
+
+def _gap(whole: Whole, new: Period, first: Period, confidence: float) -> tuple[float, float]:
+    """The interval of α minus that of the first period; the overlap mostly cancels."""
+    found, alpha = whole.contrast(new.seen, first.seen), whole.posterior.median
+    if not found.separates:
+        return -1.0, 1.0
+    alpha = float(np.clip(alpha, RAREST, 1 - RAREST))
+    shares = (np.array([_level(whole, one.seen, alpha)]) for one in (new, first))
+    sd = float(np.sqrt(found.variance(np.array([alpha]), *shares)[0]))
+    far = -float(ndtri((1 - confidence) / 2)) * sd
+    low, high = np.clip((1 - alpha) * np.array([found.value - far, found.value + far]), -1, 1)
+    return float(low), float(high)
+
+
+def _column_p(new: Period, old: Period) -> Floats:
+    """For each column, the p-value that its counts in bins are of the same distribution.
+
+    Bins that are expected to have few rows count together.
+    """
+    counts: Floats = np.array([new.columns, old.columns], np.float64)  # of both, columns, bins
+    if not counts.size:
+        return np.ones(0)
+    rows = counts.sum(axis=2, keepdims=True)
+    pooled = counts.sum(axis=0) / np.maximum(rows.sum(axis=0), 1)
+    few = pooled * rows.min(axis=0) < FEWEST
+    expected = rows * pooled
+    off = np.where(few, 0, (counts - expected) ** 2 / np.maximum(expected, FEWEST)).sum(axis=(0, 2))
+    left, right = (np.where(few, one, 0).sum(axis=2) for one in (counts, expected))
+    off += ((left - right) ** 2 / np.maximum(right, FEWEST)).sum(axis=0)
+    degrees = (~few).sum(axis=1) + (right.min(axis=0) >= FEWEST) - 1
+    found = gammaincc(np.maximum(degrees, 1) / 2, off / 2)
+    return np.where((degrees < 1) | (rows.min(axis=(0, 2)) < FEWEST), 1.0, found)

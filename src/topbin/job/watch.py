@@ -1,0 +1,478 @@
+"""`topbin watch`: α of new rows by day, week or month, by the model of a run, and alarms.
+
+The folder has one file that everything is made from, watch.json, which is replaced as a whole; the
+lines for other tools and the page are written from it again. So a kill loses nothing. No file that
+watch.json names is ever opened.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+from msgspec import Meta
+from scipy.sparse import issparse
+
+from topbin.core.atomic import (
+    lock,
+    read_file,
+    remove_parts,
+    write_errors,
+    write_text,
+)
+from topbin.core.checks import Floats, check_fraction
+from topbin.core.defaults import CONFIDENCE, RISK
+from topbin.core.errors import InputError, option
+from topbin.core.figures import counted
+from topbin.core.options import Read, Request, Rows
+from topbin.data.batch import Batch
+from topbin.data.table import open_table
+from topbin.evaluate.parts import Whole, worth_of
+from topbin.evaluate.watch import A_YEAR, Period, Watched, follow
+from topbin.job.result import Result
+from topbin.job.sources import file_sums, paths_of
+from topbin.job.together import moments
+from topbin.learn.probabilities import posterior_of
+from topbin.show.watch import watch_page
+from topbin.store.answer import plain
+from topbin.store.runs import MOST, RESULT
+from topbin.store.scorer import PROBABILITY, Scorer, fitted_rows, read_scorer
+
+STATE, LINES, PAGE = "watch.json", "periods.jsonl", "watch.html"
+SCHEMA = "topbin-watch-1"
+MOST_PERIODS, MOST_COLUMNS, A_YEAR_OF_NUMBERS = 5_000, 300, 52
+HASHED = ("number", "boolean", "date", "string")
+QUARTERS = (0.25, 0.5, 0.75)
+AGAIN = "Give only new files; or begin a new watch in another folder, with all files at once."
+ASSUMES = (
+    "if positives look as they did in the fit, and negatives too, so that only their shares move"
+)
+Sum = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchState:
+    """What watch.json holds: the settings, the files seen so far by their sums, and the periods.
+
+    `cuts` has quartiles of each column, among low-scoring rows of the first batch.
+    """
+
+    run: Sum
+    time: str
+    every: str
+    risk: float
+    confidence: float
+    files: tuple[Sum, ...] = ()
+    columns: tuple[str, ...] = ()
+    cuts: tuple[tuple[float, ...], ...] = ()
+    periods: tuple[Period, ...] = ()
+    schema: str = SCHEMA
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """α of each period so far, and the alarms; `new` are the periods of the last call."""
+
+    state: WatchState
+    whole: Whole
+    new: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def periods(self) -> tuple[Watched, ...]:
+        """What is said about each period, in order of time."""
+        state = self.state
+        return follow(
+            self.whole, state.periods, per_year=A_YEAR.get(state.every, A_YEAR_OF_NUMBERS),
+            columns=state.columns, risk=state.risk, confidence=state.confidence,
+        )  # fmt: skip
+
+    @property
+    def alarms(self) -> tuple[Watched, ...]:
+        """The new periods that raise an alarm."""
+        return tuple(one for one in self.periods if one.alarm and one.start in self.new)
+
+    @property
+    def assumes(self) -> str:
+        """What α of a period needs, and how often an alarm is false."""
+        state = self.state
+        return (
+            f"α holds {ASSUMES}; each of the two alarms is false in at most "
+            f"{100 * state.risk:g} % of years"
+        )
+
+    def lines(self) -> list[str]:
+        """The new periods as text."""
+        told = [one.sentence for one in self.periods if one.start in self.new]
+        return [*told, *(f"note: {note}" for note in self.notes), self.assumes]
+
+    def summary(self) -> str:
+        """The new periods as text."""
+        return "\n".join(self.lines())
+
+    def __repr__(self) -> str:
+        alarms = counted(len(self.alarms), "alarm")
+        return f"<Watch: {counted(len(self.periods), 'period')}, {alarms}; see .summary()>"
+
+    def frame(self) -> Any:
+        """One row per period, as a pandas table."""
+        return pd.DataFrame([plain(one) for one in self.periods])
+
+
+def watch(
+    run: Any,
+    source: Any,
+    *,
+    time: str,
+    every: str = "week",
+    output: Any = None,
+    read: Read = Read(),
+    risk: float = RISK,
+    confidence: float = CONFIDENCE,
+) -> Watch:
+    """α of new rows by period, from the scores of a fitted model, and whether it has moved.
+
+    Parameters
+    ----------
+    run
+        The folder of a run, or the result of `topbin.fit`.
+    source
+        New rows: files or a frame, with the columns that the model reads.
+    time
+        The column of dates, or of numbers, that orders the rows.
+    every
+        "day", "week" or "month"; for a column of numbers, how wide a period is.
+    output
+        A folder that keeps the periods. With the same one, new files add to it; without one,
+        nothing is written.
+    read
+        How the files are read, if not as in the fit.
+    risk
+        The chance of a false alarm in a year, of each of the two kinds.
+    confidence
+        Of the intervals.
+
+    Returns
+    -------
+    Watch
+        `periods`, `alarms`, `summary()`, `frame()`.
+    """
+    scorer, key = _scorer(run)
+    asked = WatchState(
+        run=key, time=time, every=str(every), risk=check_fraction(risk, "risk"),
+        confidence=check_fraction(confidence, "confidence"),
+    )  # fmt: skip
+    _width(asked.every)
+    if scorer.encoder.image is not None or not scorer.model.evidence_.has_scores:
+        raise InputError("TB161", "topbin watch reads runs of tables, and this is another kind.")
+    whole = _whole(scorer.model)
+    if output is None:
+        return _added(asked, scorer, whole, source, read)
+    folder = Path(output)
+    with _made(folder), lock(folder):
+        state = read_state(folder, asked, whole)
+        if state.periods:
+            _write(folder, Watch(state, whole))  # which a kill may have prevented
+        done = _added(state, scorer, whole, source, read)
+        if not isinstance(run, Result) and (doubt := fitted_rows(Path(run), paths_of(source))):
+            done = replace(done, notes=(*done.notes, doubt))
+        write_text(folder / STATE, _json(done.state), force=True)
+        _write(folder, done)
+    return done
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """The folder, which is there afterwards only if all went well, or if it was before."""
+    is_new = not folder.exists()
+    with write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+        raise
+
+
+def _scorer(run: Any) -> tuple[Scorer, str]:
+    """The scorer of a run, and a sum that tells it from others."""
+    if isinstance(run, Result):
+        made_of = run.data.hash.encode() + str(run.estimate.posterior).encode()
+        return Scorer(run.classifier, run.data.encoder), sha256(made_of).hexdigest()
+    scorer = read_scorer(Path(run))
+    return scorer, sha256(read_file(Path(run) / RESULT, MOST)).hexdigest()
+
+
+def _whole(model: Any) -> Whole:
+    """The scores of the fit, as probabilities of the model that scores new rows."""
+    if hasattr(model, "novel_"):
+        raise InputError(
+            "TB126",
+            "a watch follows the share of positives, and this run tells known classes apart. Fit "
+            "the rows of each period as unlabeled ones.",
+        )
+    evidence, estimate = model.evidence_, model.estimate_
+    f_p, f_u = map(model.probability_map_, evidence.scores)
+    # New rows are scored by models that never saw them; those of a group are alike nevertheless.
+    worth = (1.0, 1.0) if evidence.groups_p is None else worth_of(evidence)
+    return Whole(f_p, f_u, posterior_of(estimate), worth, evidence.weight_p)
+
+
+def read_state(folder: Path, asked: WatchState, whole: Whole) -> WatchState:
+    """What a folder has, or what is asked for if it is new; TB161 if these contradict."""
+    if not os.path.lexists(folder / STATE):
+        for path in (folder / LINES, folder / PAGE):
+            if os.path.lexists(path):
+                what = f'"{path}" is there already, and no watch was begun in this folder.'
+                raise InputError("TB104", f"{what} Choose another one.")
+        return asked
+    remove_parts(folder)
+    try:
+        found = msgspec.json.decode(read_file(folder / STATE, MOST), type=WatchState)
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
+        raise InputError("TB161", f'"{folder / STATE}" cannot be read: {error}.') from error
+    for name in ("schema", "run", "time", "every", "risk", "confidence"):
+        was, now = getattr(found, name), getattr(asked, name)
+        if was != now:
+            seen = "another run, or this one before an audit"
+            seen = seen if name == "run" else f"{name} {was!r}, not {now!r}"
+            raise InputError("TB161", f'"{folder}" watches {seen}. Choose another folder.')
+    if not _is_sound(found, whole.cuts.size + 1):
+        raise InputError("TB161", f'"{folder / STATE}" contradicts itself; it is damaged.')
+    return found
+
+
+def _is_sound(state: WatchState, bins: int) -> bool:
+    """Whether periods follow one another, and their counts are of the same bins and columns."""
+    width, columns = len(QUARTERS) + 2, len(state.columns)
+    starts = [one.start for one in state.periods]
+    if len(starts) > MOST_PERIODS + 1 or not all(_is_start(one, state.every) for one in starts):
+        return False
+    step = _width(state.every)
+    return (
+        len(state.cuts) == columns
+        and all(len(one) <= len(QUARTERS) and sorted(one) == [*one] for one in state.cuts)
+        and all(_next(a, state.every, step) == b for a, b in pairwise(starts))
+        and all(0 <= one.total <= one.rows and len(one.bins) == bins for one in state.periods)
+        and all(sum(one.bins) == one.rows for one in state.periods)
+        and all({len(c) for c in one.columns} <= {width} for one in state.periods)
+        and {len(one.columns) for one in state.periods} <= {columns}
+    )
+
+
+def _added(state: WatchState, scorer: Scorer, whole: Whole, source: Any, read: Read) -> Watch:
+    """The watch with the periods of new rows; TB161 if some were recorded before."""
+    sums = tuple(one.sum for one in file_sums(Request(rows=Rows(source=source))) if one.sum)
+    if again := set(sums) & set(state.files):
+        told = f"{len(again):,} of {counted(len(sums), 'file')} had been added before"
+        raise InputError("TB161", f"{told}. Nothing was added now. {AGAIN}")
+    parts: dict[str, Period] = {}
+    keys = [np.zeros(0, np.uint64)]
+    for batch in _batches(scorer, source, state.time, read):
+        rated = scorer.rate(batch)
+        if batch.rows and not state.periods and not parts:
+            state = _with_cuts(state, scorer, rated, whole)
+        starts, places = _starts(batch, state), _watched(scorer, state)
+        known = [name for name, kind in batch.kinds.items() if kind in HASHED]
+        keys.append(pd.util.hash_pandas_object(batch.frame[known], index=False).to_numpy())
+        for start, own in pd.Series(np.arange(batch.rows)).groupby(starts):
+            here = _period(str(start), rated, own.to_numpy(), whole, state, places)
+            parts[here.start] = parts[here.start] + here if here.start in parts else here
+    if not parts:
+        raise InputError("TB001", "the new files have no rows.")
+    _refuse_late(state, parts)
+    new = sorted(parts.values(), key=lambda one: _order(one.start))
+    periods = _filled((*state.periods, *new), state)
+    state = replace(state, periods=periods, files=(*state.files, *sums))
+    hashes = np.concatenate(keys)
+    copies = hashes.size - np.unique(hashes).size
+    note = f"copies of rows: {copies:,}; each of them counts"
+    return Watch(state, whole, frozenset(parts), (note,) if copies else ())
+
+
+def _refuse_late(state: WatchState, parts: Mapping[str, Period]) -> None:
+    """TB161 for rows of periods that are recorded, or before them."""
+    last = max((_order(one.start) for one in state.periods), default=-np.inf)
+    late = sorted((start for start in parts if _order(start) <= last), key=_order)
+    if late:
+        more = f" and {len(late) - 3:,} more" if len(late) > 3 else ""
+        raise InputError(
+            "TB161",
+            f"{counted(sum(parts[start].rows for start in late))} are of periods up to "
+            f"{state.periods[-1].start}, which are recorded already: {', '.join(late[:3])}{more}. "
+            f"Nothing was added. {AGAIN}",
+        )
+
+
+def _batches(scorer: Scorer, source: Any, time: str, read: Read) -> Iterator[Batch]:
+    scorer.refuse_images(source if isinstance(source, str | list | tuple) else "")
+    encoder = scorer.encoder
+    table = open_table(
+        source, needed=[*dict.fromkeys([*encoder.columns, time])], partitions=read.partitions,
+        dates=encoder.orders(read.dates), decimal=encoder.marks(read.decimal),
+    )  # fmt: skip
+    return table.batches()
+
+
+def _period(
+    start: str, rated: Any, own: Any, whole: Whole, state: WatchState, places: list[int]
+) -> Period:
+    """What is kept of some rows of a batch."""
+    f = rated.columns[PROBABILITY][own]
+    seen = whole.seen(f)
+    columns: tuple[tuple[int, ...], ...] = ()
+    if state.columns:
+        X = np.asarray(rated.X[own][f < _low(whole)], np.float64)[:, places]
+        columns = tuple(_counts(X[:, j], np.asarray(cuts)) for j, cuts in enumerate(state.cuts))
+    return Period(start, seen.rows, seen.total, seen.bins, columns)
+
+
+def _low(whole: Whole) -> float:
+    """The score below which rows are most likely negative, whatever α is."""
+    return float(whole.cuts[0]) if whole.cuts.size else 1.0
+
+
+def _counts(values: Floats, cuts: Floats) -> tuple[int, ...]:
+    """Rows between cuts, and last those without a value; as many for each column."""
+    gone = np.isnan(values)
+    bins = np.bincount(np.searchsorted(cuts, values[~gone], "right"), minlength=len(QUARTERS) + 1)
+    return (*map(int, bins), int(gone.sum()))
+
+
+def _watched(scorer: Scorer, state: WatchState) -> list[int]:
+    """The places in the matrix of the columns that are watched; TB161 if one is not there."""
+    places = {name: i for i, name in enumerate(scorer.encoder.names)}
+    if unknown := set(state.columns) - set(places):
+        what = f'the model reads no column "{unknown.pop()}"; {STATE} is damaged.'
+        raise InputError("TB161", what)
+    return [places[name] for name in state.columns]
+
+
+def _with_cuts(state: WatchState, scorer: Scorer, rated: Any, whole: Whole) -> WatchState:
+    """The state with quartiles of the columns, from the first batch; none if there are too many.
+
+    The time itself always moves, so that columns made of it are left out.
+    """
+    own = [name for f in scorer.encoder.features if f.name != state.time
+           for name in f.names(scaled=scorer.encoder.scaled)]  # fmt: skip
+    if issparse(rated.X) or len(own) > MOST_COLUMNS:
+        return state
+    low = rated.columns[PROBABILITY] < _low(whole)
+    X = np.asarray(rated.X, np.float64)[low if low.any() else slice(None)]
+    found = replace(state, columns=tuple(own))
+    X = X[:, _watched(scorer, found)]
+    cuts = tuple(
+        tuple(map(float, np.unique(np.quantile(x[~np.isnan(x)], QUARTERS))))
+        if (~np.isnan(x)).any() else () for x in X.T
+    )  # fmt: skip
+    return replace(found, cuts=cuts)
+
+
+def _width(every: str) -> float | None:
+    """How wide a period of numbers is; None for day, week and month."""
+    if every in A_YEAR:
+        return None
+    try:
+        width = float(every)
+    except ValueError:
+        width = np.nan
+    if not 0 < width < np.inf:
+        raise InputError(
+            "TB008",
+            f"{option('every')} must be day, week or month, or for a column of numbers how wide a "
+            f"period is; got {every!r}.",
+        )
+    return width
+
+
+def _starts(batch: Batch, state: WatchState) -> Any:
+    """The start of each row's period, as text."""
+    when, width = moments(batch.select([state.time]), state.time), _width(state.every)
+    is_date = np.issubdtype(when.dtype, np.datetime64)
+    if (gone := np.flatnonzero(np.isnan(when))).size:
+        raise InputError(
+            "TB121",
+            f'"{state.time}" has no value in row {batch.first + gone[0] + 1:,} of {batch.name}, so '
+            "it belongs to no period. Fill it in, or leave the row out.",
+        )
+    if is_date == (width is not None):
+        held = "dates: give day, week or month" if is_date else "numbers: give a number"
+        raise InputError("TB008", f'{option("every")} does not fit: "{state.time}" holds {held}.')
+    if width is not None:
+        return np.array([f"{value:.12g}" for value in np.floor(when / width) * width], object)
+    return _day_of(when.astype("datetime64[D]"), state.every).astype(str).astype(object)
+
+
+def _order(start: str) -> float:
+    """Where a period is in time."""
+    return float(np.datetime64(start, "D").astype(np.int64)) if "-" in start[1:] else float(start)
+
+
+def _is_start(start: str, every: str) -> bool:
+    """Whether a period can begin here."""
+    width = _width(every)
+    try:
+        if width is not None:
+            return abs(float(start)) < 2**53 and f"{float(start):.12g}" == start
+        return str(_day_of(np.array([start], "datetime64[D]"), every)[0]) == start
+    except (ValueError, OverflowError):
+        return False
+
+
+def _day_of(days: Any, every: str) -> Any:
+    """The first day of the period that each day is in."""
+    if every == "week":  # from Monday; day 0, 1970-01-01, was a Thursday
+        return days - (days.astype(np.int64) + 3) % 7
+    return days.astype("datetime64[M]").astype("datetime64[D]") if every == "month" else days
+
+
+def _filled(periods: Sequence[Period], state: WatchState) -> tuple[Period, ...]:
+    """The periods with those between them that have no rows."""
+    if not periods:
+        return ()
+    found, width = [periods[0]], _width(state.every)
+    empty = replace(periods[0], rows=0, total=0.0, bins=(0,) * len(periods[0].bins),
+                    columns=tuple((0,) * len(one) for one in periods[0].columns))  # fmt: skip
+    for period in periods[1:]:
+        while (start := _next(found[-1].start, state.every, width)) != period.start:
+            if len(found) > MOST_PERIODS or _order(start) > _order(period.start):
+                raise InputError(
+                    "TB161",
+                    f"from {periods[0].start} to {period.start} there are more than "
+                    f"{MOST_PERIODS:,} periods. Choose a wider one with {option('every')}.",
+                )
+            found.append(replace(empty, start=start))
+        found.append(period)
+    return tuple(found)
+
+
+def _next(start: str, every: str, width: float | None) -> str:
+    if width is not None:
+        return f"{(round(float(start) / width) + 1) * width:.12g}"
+    day = np.datetime64(start, "D")
+    if every == "month":
+        return str((day.astype("datetime64[M]") + 1).astype("datetime64[D]"))
+    return str(day + (7 if every == "week" else 1))
+
+
+def _json(state: WatchState) -> str:
+    return json.dumps(plain(state), ensure_ascii=False) + "\n"
+
+
+def _write(folder: Path, done: Watch) -> None:
+    """The lines for other tools, and the page."""
+    lines = (json.dumps(plain(one), ensure_ascii=False) for one in done.periods)
+    page = watch_page(done.periods, done.assumes, done.state.confidence)
+    write_text(folder / LINES, "\n".join(lines) + "\n", force=True)
+    write_text(folder / PAGE, page, force=True)

@@ -1,0 +1,353 @@
+"""Shares of known classes among unlabeled rows that may hold a class nobody has labeled.
+
+Labeled rows of k classes come from the past. Unlabeled rows come from now: their shares have moved,
+and some may belong to none of the classes. The share of each class is read from its labeled rows
+against all of U; each labeled row then counts by the ratio of its class's share now to its share
+then, so that the labeled rows are like the known part of U; and their α by (TED)ⁿ is what is not
+novel. That is PULSE (Garg, Balakrishnan & Lipton, NeurIPS 2022), in two ways changed. A novel row
+can look like a certain member of some class, so a class's rows are ranked by p(j | x) times the
+probability that a row is known at all, by a quick estimate. And shares are read by the posterior of
+`topbin.mpe.overlap`, not by BBE. Both were measured: bench/results/open_set.md.
+"""
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing
+
+from topbin.core import AlphaEstimate, Evidence, InputError
+from topbin.core.checks import Floats, RowNumbers, unmasked
+from topbin.core.defaults import CONFIDENCE
+from topbin.core.estimate import Interval
+from topbin.core.figures import counted, percent
+from topbin.core.shares import share_below
+from topbin.learn.backends.sklearn import seeded, weight_name
+from topbin.learn.classifiers.fitting import (
+    FitOptions,
+    TrainingTable,
+    from_crossfit,
+    judge,
+    run_crossfit,
+)
+from topbin.learn.defaults import FIRST, coarse, default_model
+from topbin.learn.folds import folds_of, order_of
+from topbin.learn.labeling.subtypes import HALF_A_ROW
+from topbin.learn.learners import PVU
+from topbin.mpe.bound import upper_bound
+from topbin.mpe.estimate import add_alarms
+from topbin.mpe.overlap import alpha_posterior
+from topbin.mpe.registry import find_method
+
+FOLDS = 3  # and at least as many labeled rows of each class
+LEAST = 1e-9  # a probability of exactly 0 or 1 has no odds
+ASSUMES = "if rows of a known class look now as they did, and overlap as in data sets seen before"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadClasses:
+    """The known classes, sorted, and the place of each row's class among them; −1: unlabeled."""
+
+    values: Any
+    codes: RowNumbers
+
+    def check_labeled(self) -> "ReadClasses":
+        """The same, or TB003 if a row that should be labeled has no class."""
+        if missing := int((self.codes < 0).sum()):
+            raise InputError(
+                "TB003",
+                f"{missing:,} of {self.codes.size:,} labeled rows have no class. Remove them, or "
+                "move them to the unlabeled rows.",
+            )
+        return self
+
+    def hash(self, rows: str) -> str:
+        """SHA-256 of the hash of the rows, and of their classes."""
+        digest = hashlib.sha256(f"{rows}\0{self.values.tolist()!r}\0".encode())
+        digest.update(np.ascontiguousarray(self.codes, np.int64).tobytes())
+        return f"sha256:{digest.hexdigest()}"
+
+    def with_unlabeled(self, rows: int) -> "ReadClasses":
+        """The same, and so many unlabeled rows after them."""
+        return replace(self, codes=np.append(self.codes, np.full(rows, -1)))
+
+
+@dataclass(frozen=True, slots=True)
+class ClassShare:
+    """A known class, how many rows of it are labeled, and its share among the unlabeled rows.
+
+    >>> print(ClassShare("sport", 200, 0.25, (0.2, 0.3)))
+    sport: 25 % (20 % to 30 %)
+    """
+
+    label: Any
+    n: int
+    share: float
+    interval: Interval | None = None
+
+    def __str__(self) -> str:
+        return f"{self.label}: {_told(self)}"
+
+
+def _told(found: "ClassShare | NovelShare") -> str:
+    """A share and its interval as percentages."""
+    ends = "" if found.interval is None else " ({} % to {} %)".format(*map(percent, found.interval))
+    return f"{percent(found.share)} %{ends}"
+
+
+@dataclass(frozen=True, slots=True)
+class NovelShare:
+    """The share of the unlabeled rows that belong to no known class.
+
+    `at_least` is one-sided and holds for any overlap and any shift of the classes' shares: it is 1
+    minus the sum of their bounds.
+
+    >>> print(NovelShare(0.12, 1000, (0.05, 0.2), at_least=0.02, confidence=0.95))
+    About 12 % (5 % to 20 %) of the 1,000 unlabeled rows belong to no known class.
+    """
+
+    share: float
+    n_u: int
+    interval: Interval | None = None
+    at_least: float | None = None
+    confidence: float | None = None
+
+    def __str__(self) -> str:
+        return f"About {_told(self)} of the {self.n_u:,} unlabeled rows belong to no known class."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassModels:
+    """Models of the k known classes, one per fold; none if k is 1."""
+
+    models: tuple[Any, ...]
+    k: int
+
+    def probabilities(self, X: Any) -> Floats:
+        """p(j | x) as in the labeled rows, by the mean of all models."""
+        if not self.models:
+            return np.ones((X.shape[0], 1))
+        return np.asarray(np.mean([_proba(m, X, self.k) for m in self.models], axis=0), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownClasses:
+    """The known classes, with their shares then and now.
+
+    `parts` are the estimates of each class against all unlabeled rows, on its own. `ratio` is how
+    many times as frequent a class is now, among rows of known classes, and `weight_p` that of each
+    labeled row. `oof` has p(j | x) of each row, by a model that never saw it.
+    """
+
+    labels: tuple[Any, ...]
+    parts: tuple[AlphaEstimate, ...]
+    ratio: Floats
+    weight_p: Floats
+    models: ClassModels
+    at_least: float | None = None
+    oof: Floats | None = None
+
+    @property
+    def alpha(self) -> None:
+        """α is read from all labeled rows, by these weights."""
+        return None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of an estimate with these weights must know."""
+        if len(self.parts) == 1:
+            return ()
+        return (f"rows of {len(self.parts)} known classes count as their shares have moved",)
+
+    def with_interval(
+        self, estimate: AlphaEstimate, evidence: Evidence, confidence: float | None
+    ) -> AlphaEstimate:
+        """The estimate with the interval of all labeled rows, weighted.
+
+        It leaves out the error of the weights, and still held the truth in as many fits as it says.
+        """
+        if confidence is None:
+            return estimate
+        effective = evidence.effective
+        posterior = estimate.posterior or alpha_posterior(evidence.tails, effective=effective)
+        interval = posterior.interval(confidence)
+        found = replace(estimate, posterior=posterior, interval=interval, confidence=confidence)
+        return replace(found.moved_to(estimate.alpha), interval_assumes=ASSUMES)
+
+    def shares(self, estimate: AlphaEstimate) -> tuple[ClassShare, ...]:
+        """The share of each class; together they are α, and each is inside its interval."""
+        now = self.ratio * np.array([part.n_p for part in self.parts])
+        found = (estimate.alpha * (now / now.sum())).tolist()
+        own = (estimate,) if len(self.parts) == 1 else self.parts
+        moved = (part.moved_to(share) for part, share in zip(own, found, strict=True))
+        pairs = zip(self.labels, moved, strict=True)
+        return tuple(ClassShare(label, p.n_p, p.alpha, p.interval) for label, p in pairs)
+
+    def novel(self, estimate: AlphaEstimate) -> NovelShare:
+        """What is left: the low end comes from the high end of what is known."""
+        ends, bound = estimate.interval, estimate.upper_bound
+        if ends is None:
+            return NovelShare(1 - estimate.alpha, estimate.n_u)
+        least = self.at_least if bound is None else 1 - bound
+        interval = (1 - ends[1], 1 - ends[0])
+        return NovelShare(1 - estimate.alpha, estimate.n_u, interval, least, estimate.confidence)
+
+    def oof_of(self, rows: int) -> Floats:
+        """p(j | x) of so many rows, by models that never saw them; 1 if there is one class."""
+        return np.ones((rows, 1)) if self.oof is None else self.oof
+
+    def joint(self, p_known: Floats, p_class: Floats) -> Floats:
+        """p(j | x) of the k classes now, and that of none: the columns of `predict_proba`."""
+        now = p_class * self.ratio
+        now /= np.maximum(now.sum(axis=1, keepdims=True), LEAST)
+        return np.column_stack([now * p_known[:, None], 1 - p_known])
+
+
+def find_classes(classes: ReadClasses, table: TrainingTable, options: FitOptions) -> KnownClasses:
+    """The shares of the classes of a table."""
+    labels, codes = classes.values.tolist(), classes.codes
+    k = len(labels)
+    counts = np.bincount(codes[codes >= 0], minlength=k)
+    if k == 1:  # (TED)ⁿ alone, to the last bit
+        n_p, n_u = int(counts[0]), codes.size - int(counts[0])
+        alone = AlphaEstimate(alpha=1.0, n_p=n_p, n_u=n_u, method=options.method)
+        return KnownClasses(tuple(labels), (alone,), np.ones(1), np.ones(n_p), ClassModels((), 1))
+    oof, models, fold = crossfit_classes(classes, table, options)
+    scores = oof * _known(table, options)[:, None]
+    level = options.confidence or CONFIDENCE
+    found = [_read_class(scores[:, j], codes, j, fold, options) for j in range(k)]
+    evidence, parts = zip(*found, strict=True)
+    each = 1 - (1 - level) / k  # so that all bounds hold together
+    most = sum(upper_bound(one.independent, each) for one in evidence)
+    # A class of which no row is seen now may have half a row: no labeled row counts nothing.
+    now = np.maximum([part.alpha for part in parts], HALF_A_ROW / parts[0].n_u)
+    ratio = (now / now.sum()) / (counts / counts.sum())
+    weight_p = ratio[codes[codes >= 0]]
+    least = max(0.0, 1 - most)
+    return KnownClasses(tuple(labels), parts, ratio, weight_p, models, least, oof)
+
+
+def crossfit_classes(
+    classes: ReadClasses, table: TrainingTable, options: FitOptions
+) -> tuple[Floats, ClassModels, RowNumbers]:
+    """p(j | x) of every row by a model that never saw it; the models; and the fold of each row.
+
+    An unlabeled row trains no model, but belongs to one fold too: were it scored by all models, its
+    scores would be unlike those of labeled rows.
+    """
+    codes, k = classes.codes, len(classes.values)
+    fold, order = _folds(classes, table, options.seed)
+    model = default_model(table.X) if options.estimator is None else options.estimator
+    X, weight, name = coarse(table.X, model), table.weight, weight_name(model)
+
+    def fit(number: int) -> tuple[Any, RowNumbers, Floats]:
+        rows = order[(fold[order] != number) & (codes[order] >= 0)]
+        own = {} if weight is None or name is None else {name: weight[rows]}
+        found = seeded(model, options.seed + number).fit(
+            _safe_indexing(X, rows), codes[rows], **own
+        )
+        held = np.flatnonzero(fold == number)
+        return found, held, _proba(found, _safe_indexing(X, held), k)
+
+    oof = np.zeros((codes.size, k))
+    models = []
+    for found, held, proba in Parallel(n_jobs=options.run.n_jobs)(
+        delayed(fit)(number) for number in range(int(fold.max()) + 1)
+    ):
+        oof[held] = proba
+        models.append(found)
+    return oof, ClassModels(tuple(models), k), fold
+
+
+def _folds(classes: ReadClasses, table: TrainingTable, seed: int) -> tuple[RowNumbers, RowNumbers]:
+    """The fold of each row, and an order of the rows that depends on their content alone."""
+    codes, together = classes.codes, table.together
+    order = order_of(table.X, table.is_positive, table.weight, together)
+    order = order[np.argsort(codes[order], kind="stable")]
+    if together is None:
+        splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(codes, codes[order])
+    else:
+        splits = folds_of(table.is_positive[order], FOLDS, seed, together=together.at(order))
+    fold = np.empty(codes.size, np.intp)
+    for number, (_, held) in enumerate(splits):
+        fold[order[held]] = number
+    for j, label in enumerate(classes.values.tolist()):
+        if np.unique(fold[codes == j]).size < 2:
+            raise InputError(
+                "TB120",
+                f"all labeled rows of class {label!r} are in one group, so that no fold could hold "
+                "some of them out. Label rows of more groups, or leave the class out.",
+            )
+    return fold, order
+
+
+def _proba(model: Any, X: Any, k: int) -> Floats:
+    """The probabilities of all k classes; 0 for those that a model has not seen."""
+    if not hasattr(model, "predict_proba"):
+        raise InputError(
+            "TB013",
+            f"{type(model).__name__} has no predict_proba, which tells the known classes apart. "
+            "Use a classifier that has it.",
+        )
+    proba = np.zeros((X.shape[0], k))
+    if X.shape[0]:
+        proba[:, np.asarray(model.classes_, int)] = model.predict_proba(X)
+    return proba
+
+
+def _known(table: TrainingTable, options: FitOptions) -> Floats:
+    """p(of a known class | x) of every row, by a quick estimate that ignores which class it is."""
+    run = replace(options.run, memory=None, on_event=None)
+    plain = replace(options, plan=FIRST, confidence=None, run=run)
+    fit = run_crossfit(table, PVU, plain, new_rows=False)
+    found = from_crossfit(fit, table, partial(judge, options=plain))
+    return np.asarray(found.oof)
+
+
+def _read_class(
+    scores: Floats, codes: RowNumbers, j: int, fold: RowNumbers, options: FitOptions
+) -> tuple[Evidence, AlphaEstimate]:
+    """The share of class j from its labeled rows against all of U, ranked within each fold."""
+    ranked = np.empty(scores.size)
+    for number in range(int(fold.max()) + 1):
+        own = fold == number
+        ranked[own] = share_below(scores[own], np.sort(scores[own]))
+    evidence = Evidence(ranked[codes == j], ranked[codes < 0], crossfitted=True)
+    read = find_method(options.method).read(evidence)
+    return evidence, add_alarms(read, evidence, options.confidence)
+
+
+def read_classes(y: Any) -> ReadClasses:
+    """Labels of any kind as classes; a missing label is an unlabeled row.
+
+    >>> read_classes(["b", "a", None, "b", "a", "b", "a"]).codes
+    array([ 1,  0, -1,  1,  0,  1,  0])
+    """
+    if isinstance(y, ReadClasses):
+        return y
+    given = unmasked(y)
+    given = np.array(given, object) if isinstance(given, list | tuple) else given
+    if given is None or np.ndim(given) != 1 or not len(given):
+        shape = "none" if given is None else f"shape {np.shape(given)}"
+        raise InputError("TB001", f"y needs the class of each labeled row; got {shape}.")
+    codes, found = pd.factorize(given, sort=True)
+    if len({isinstance(value, str) for value in found}) > 1:
+        raise InputError("TB006", "some classes in y are text, some are not; make them all text.")
+    values = np.array(found.tolist())  # of None beside numbers, numbers
+    if not values.size:
+        raise InputError("TB003", "y has no class: all labels are missing. Label some rows.")
+    counts = np.bincount(codes[codes >= 0], minlength=values.size)
+    if counts.min() < FOLDS:
+        few = int(counts.argmin())
+        raise InputError(
+            "TB003",
+            f"class {values.tolist()[few]!r} has "
+            f"{counted(int(counts[few]), 'labeled row')}, and each class needs {FOLDS}: one is "
+            "held out while others train. Label more of its rows, or leave the class out.",
+        )
+    return ReadClasses(values, np.asarray(codes, np.intp))
