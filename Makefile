@@ -7,10 +7,14 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 TOOLS := .venv-dist
 TRY := .venv-try
 NEW := .venv-new
+LOWEST := .venv-lowest
 EVERYTHING := --editable ".[dev,images,boost,dask,review,docs,spark]" --editable bench
 RELEASE := build twine check-wheel-contents check-jsonschema
 
-.PHONY: demo check test coverage lint docs bench dist try-dist constraints clean
+# What the tests need; every test that asks for another package skips.
+TESTED := --editable ".[dev,images,boost,dask,review]" --editable bench
+
+.PHONY: demo check test test-lowest coverage lint docs bench dist try-dist constraints clean
 
 demo: $(VENV)/.plain
 	$(BIN)/topbin demo --output demo
@@ -20,6 +24,14 @@ test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
 test: $(VENV)/.dev lint
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# The same tests with the lowest versions that pyproject.toml allows, which are written into a file of
+# pins. Two are not the lowest: torch, of which only the pinned version is a CPU build everywhere, and
+# pyparsing, whose newest versions warn about how older versions of matplotlib call them.
+test-lowest: export OMP_NUM_THREADS := 1
+test-lowest: export OPENBLAS_NUM_THREADS := 1
+test-lowest: $(LOWEST)/.dev
+	$(LOWEST)/bin/pytest -n 2 --dist worksteal
 
 # For the inner loop: style, types, rooms, values, formulas and options, in under a minute.
 check: export OMP_NUM_THREADS := 1
@@ -83,7 +95,18 @@ $(VENV)/.plain: pyproject.toml constraints.txt
 
 $(VENV)/.dev: pyproject.toml bench/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev,images,boost,dask,review]" --editable bench
+	$(PIP) $(TESTED)
+	touch $@
+
+$(LOWEST)/lowest.txt: pyproject.toml bench/pyproject.toml constraints.txt
+	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	grep -h '^torch==' constraints.txt > $@
+	echo 'pyparsing<3.3' >> $@
+	grep -ohE '"[A-Za-z0-9_-]+>=[0-9.]+' pyproject.toml bench/pyproject.toml | tr -d '"' | sort -u \
+		| grep -vE '^(torch|hatchling|topbin)>' | sed 's/>=/==/' >> $@
+
+$(LOWEST)/.dev: $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $< $(TESTED)
 	touch $@
 
 $(VENV)/.docs: pyproject.toml constraints.txt
@@ -97,4 +120,4 @@ $(TOOLS)/.release: constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(TOOLS) $(TRY) $(NEW) dist demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) $(TOOLS) $(TRY) $(NEW) $(LOWEST) dist demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -35,7 +35,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Rewrite the links that cross the border of docs/, in either direction."""
-    inside = Path(page.file.abs_src_path).is_relative_to(ROOT / "docs")
+    source = page.file.abs_src_path  # None: a page of the gallery, which is made
+    inside = source is None or Path(source).is_relative_to(ROOT / "docs")
     here = posixpath.dirname(("docs/" if inside else "") + page.file.src_uri)
 
     def on_site(link: re.Match[str]) -> str:

@@ -4,6 +4,7 @@ import functools
 import shutil
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -59,3 +60,9 @@ def write_claims(folder, frame, cuts=(300, 301, 301, 900), group=120):
 def read_all(folder):
     """Every output file's bytes by name, without what is not a table."""
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.parquet"))}
+
+
+def watched(run, files, engine):
+    """What a watch of these files holds and says, as an engine counts it."""
+    found = tb.watch(run, files, time="day", every="month", engine=engine)
+    return SimpleNamespace(state=found.state, periods=found.periods, notes=found.notes)

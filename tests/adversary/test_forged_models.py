@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from importlib.util import find_spec
 
 import numpy as np
@@ -49,26 +50,47 @@ MODELS = {
     "histogram": HistGradientBoostingClassifier(max_iter=3),
     "neighbors": KNeighborsClassifier(algorithm="brute"),
 }
+BOOSTERS = {  # by the option that each is given for threads
+    "n_jobs": {"n_jobs": 2},
+    "num_threads": {"num_threads": 2},
+    "booster": {"num_leaves": 4, "min_child_samples": 5, "n_jobs": 1},
+}
+
+
+def fitted(name):
+    """A fitted model of one of these names, all with the fewest fits that a model has."""
+    if name == "net":
+        from topbin.learn import NetPlan
+
+        return tb.PvUClassifier("uci-mlp", plan=NetPlan(epochs=1)).fit(X, S)
+    if name == "three classes":
+        classes = np.arange(len(X)) % 4
+        return tb.OpenSetClassifier(plan=SMALL).fit(X, np.where(classes < 3, classes, np.nan))
+    if name in MODELS:
+        model = MODELS[name]
+    else:
+        from lightgbm import LGBMClassifier
+
+        model = LGBMClassifier(n_estimators=2, verbose=-1, **BOOSTERS[name])
+    return tb.PvUClassifier(model, plan=SMALL, random_state=0).fit(X, S)
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
+    """The folder of a model, which is fitted and written once."""
     where = tmp_path_factory.mktemp("saved")
-    for name, model in MODELS.items():
-        tb.save(tb.PvUClassifier(model, plan=SMALL, random_state=0).fit(X, S), where / name)
-    return where
+
+    def of(name):
+        if not (where / name).exists():
+            tb.save(fitted(name), where / name)
+        return where / name
+
+    return of
 
 
 @pytest.fixture
 def copy(saved, tmp_path):
-    def of(name):
-        target = tmp_path / name
-        target.mkdir()
-        for path in (saved / name).iterdir():
-            (target / path.name).write_bytes(path.read_bytes())
-        return target
-
-    return of
+    return lambda name: shutil.copytree(saved(name), tmp_path / name)
 
 
 def state_of(content):
@@ -347,25 +369,18 @@ BOOSTED = pytest.mark.skipif(find_spec("lightgbm") is None, reason="lightgbm is 
         lambda text: text.replace("=", "=٣", 5),
     ],
 )
-def test_a_booster_in_any_other_spelling_is_refused(tmp_path, change):
-    from lightgbm import LGBMClassifier
-
-    model = LGBMClassifier(n_estimators=2, num_leaves=4, min_child_samples=5, verbose=-1, n_jobs=1)
-    tb.save(tb.PvUClassifier(model, plan=SMALL).fit(X, S), tmp_path / "m")
-    forge_json(tmp_path / "m", "boosters.json", lambda texts: [change(text) for text in texts])
+def test_a_booster_in_any_other_spelling_is_refused(copy, change):
+    folder = copy("booster")
+    forge_json(folder, "boosters.json", lambda texts: [change(text) for text in texts])
     with fails("TB110", "damaged or forged"):
-        tb.load(tmp_path / "m")
+        tb.load(folder)
 
 
 @BOOSTED
 @pytest.mark.parametrize("name", ["n_jobs", "num_threads", "_n_classes"])
 @pytest.mark.parametrize("wrong", [1_000_000, "1000000", {"$scalar": ["<i8", 1_000_000]}])
-def test_numbers_for_which_a_library_takes_everything_are_refused(tmp_path, name, wrong):
-    from lightgbm import LGBMClassifier
-
-    given = {} if name.startswith("_") else {name: 2}
-    model = LGBMClassifier(n_estimators=2, verbose=-1, **given)
-    tb.save(tb.PvUClassifier(model, plan=SMALL).fit(X, S), tmp_path / "m")
+def test_numbers_for_which_a_library_takes_everything_are_refused(copy, name, wrong):
+    folder = copy("booster" if name.startswith("_") else name)
 
     def change(description):
         for state, *_ in nodes_of(description, "$lightgbm"):
@@ -374,9 +389,9 @@ def test_numbers_for_which_a_library_takes_everything_are_refused(tmp_path, name
                     pair[1] = wrong
         return description
 
-    forge_json(tmp_path / "m", "model.json", change)
+    forge_json(folder, "model.json", change)
     with fails("TB110", f"{name} = 1000000"):
-        tb.load(tmp_path / "m")
+        tb.load(folder)
 
 
 @BOOSTED
@@ -390,14 +405,11 @@ def test_numbers_for_which_a_library_takes_everything_are_refused(tmp_path, name
         lambda text: text.replace("multiclass num_class:3", "binary sigmoid:1"),
     ],
 )
-def test_a_booster_of_several_classes_must_have_trees_for_each(tmp_path, change):
-    three = np.arange(len(X)) % 4
-    labels = np.where(three < 3, three, -1).astype(float)
-    labels[labels < 0] = np.nan
-    tb.save(tb.OpenSetClassifier(plan=SMALL).fit(X, labels), tmp_path / "m")
-    forge_json(tmp_path / "m", "boosters.json", lambda texts: [change(text) for text in texts])
+def test_a_booster_of_several_classes_must_have_trees_for_each(copy, change):
+    folder = copy("three classes")
+    forge_json(folder, "boosters.json", lambda texts: [change(text) for text in texts])
     with fails("TB110", "damaged or forged"):
-        tb.load(tmp_path / "m")
+        tb.load(folder)
 
 
 # Nets
@@ -407,19 +419,16 @@ TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not inst
 
 @TORCH
 @pytest.mark.parametrize("shape", [[10**9], [10**6, 10**6], [-3], [4, 10**9, 10**9]])
-def test_a_net_for_rows_of_a_forged_shape_takes_no_memory(tmp_path, shape):
+def test_a_net_for_rows_of_a_forged_shape_takes_no_memory(copy, shape):
     import torch
     from safetensors.torch import load, save
 
-    from topbin.learn import NetPlan
-
-    model = tb.PvUClassifier("uci-mlp", plan=NetPlan(epochs=1)).fit(X, S)
-    tb.save(model, tmp_path / "m")
-    tensors = load((tmp_path / "m" / "tensors.safetensors").read_bytes())
+    folder = copy("net")
+    tensors = load((folder / "tensors.safetensors").read_bytes())
     tensors["net0.rows"] = torch.tensor(shape)
-    forge(tmp_path / "m", "tensors.safetensors", save(tensors))
+    forge(folder, "tensors.safetensors", save(tensors))
     with fails("TB110"):
-        tb.load(tmp_path / "m")
+        tb.load(folder)
 
 
 # Files that are none

@@ -1,6 +1,7 @@
 """`topbin fit old.csv --classes topic --unlabeled new.csv`: which rows belong to no known class?"""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from coded import fails
 
 import topbin as tb
 from topbin.cli import main
+from topbin.store.runs import read_result
 
 PLACES = {"a": (-6.0, 0.0), "b": (6.0, 0.0), "c": (0.0, 6.0), "new": (0.0, -6.0)}
 FIT = ["fit", "old.csv", "--classes", "topic", "--unlabeled", "new.csv", "--id", "id"]
@@ -136,10 +138,42 @@ def test_the_threshold_is_of_the_novel_share(folder, tmp_path, monkeypatch):
         assert run(*FIT, "--resume", "--max-alpha", limit).exit_code == code
 
 
-def test_an_audit_of_it_is_refused(folder, tmp_path):
-    done = run("audit", folder / "run", "--n", 20, "-o", tmp_path / "audit.csv")
-    assert done.exit_code == 2
-    assert "TB126" in done.output
+def test_an_audit_asks_whether_rows_are_of_a_known_class(folder, tmp_path):
+    truth, own = np.load(folder / "truth.npy"), tmp_path / "run"
+    shutil.copytree(folder / "run", own)
+    file = tmp_path / "audit.csv"
+    done = run("audit", own, folder / "new.csv", "--positives", folder / "old.csv", "-o", file)
+    assert done.exit_code == 0, done.output
+    assert "yes: the row is of a known class (a, b, c); no: it is of none" in done.output
+    drawn = pd.read_csv(file)
+    assert "of a known class (a, b, c)" in drawn["about this file"][0]
+    drawn["is_positive"] = np.where(truth[drawn["row"] - 1] == "new", "no", "yes")
+    drawn.to_csv(file, index=False)
+    before = pd.read_csv(own / "candidates.csv")
+    done = run("audit", own, "--labels", file)
+    assert done.exit_code == 0, done.output
+    assert "belong to no known class." in done.output
+    assert "positive" not in done.output
+    found = read_result(own)
+    low, high = found.novel.interval
+    width = np.diff(found.labeling.novel.interval)[0]
+    assert low < 0.3 < high
+    assert high - low < width
+    assert found.novel.share == 1 - found.audited.alpha
+    assert (found.verdict, found.audit.labels) == (None, None)
+    after = pd.read_csv(own / "candidates.csv")
+    assert after["row"].tolist() == before["row"].tolist()
+    assert after["probability"].is_monotonic_decreasing
+    assert after["probability"].iloc[0] > 0.9
+    every = pd.read_parquet(own / "probabilities.parquet")["probability"]
+    assert every.mean() == pytest.approx(found.novel.share, abs=0.01)
+    assert "by scores and answers together." in (own / "report.html").read_text()
+
+
+def test_what_is_about_positives_is_refused(folder, tmp_path):
+    for more in (["--where", "top"], ["--recall", "0.9"], ["--proxy", "east"], ["--refit"]):
+        done = run("audit", folder / "run", *more, "-o", tmp_path / "audit.csv")
+        assert (done.exit_code, "TB126" in done.output) == (2, True), done.output
     assert not (tmp_path / "audit.csv").exists()
     with fails("TB126", "known classes"):
         tb.watch(folder / "run", folder / "new.csv", time="east")

@@ -1,19 +1,20 @@
 """A run that is killed or interrupted, anywhere, goes on to the answer of one that was not."""
 
 import json
+import os
 import re
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pandas as pd
 import pytest
+import warm
 from click.testing import CliRunner
 
 from topbin.cli import main
-from topbin.store.runs import read_events
+
+SAMPLE = "--sample", "200"
 
 
 @pytest.fixture(scope="module")
@@ -44,38 +45,33 @@ def whole(table):
 
 
 def stop(table, run, reached, with_signal, *more):
-    """Start a run in a process of its own and signal it once `reached` says so."""
-    command = [sys.executable, "-m", "topbin", *arguments(table, run, *more)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    """Start a run in a process of its own and signal it at an event, or once a file is there."""
+    said, at_event = run.with_suffix(".txt"), isinstance(reached, tuple)
+    at = {"event": reached, "number": with_signal} if at_event else {}
+    process = warm.start(arguments(table, run, *more), said, **at)
     until = time.monotonic() + 120
-    while not reached(run) and process.poll() is None and time.monotonic() < until:
+    while not at_event and not (run / reached).exists() and time.monotonic() < until:
         time.sleep(0.005)
-    process.send_signal(with_signal)
-    return process, process.communicate()
-
-
-def logged(stage, done=0):
-    def reached(run):
-        events = read_events(run / "events.jsonl")
-        return any((event["stage"], event["done"]) == (stage, done) for event in events)
-
-    return reached
+    if not at_event:
+        os.kill(process.pid, with_signal)
+    process.join(120)
+    return process.exitcode, said.read_text()
 
 
 POINTS = {
-    "before the first estimate": (lambda run: (run / "run.toml").exists(), "nothing|a part of"),
-    "after the first estimate": (logged("first"), "the first estimate"),
-    "after one step": (logged("refine", 1), "the first estimate and "),
-    "after three steps": (logged("refine", 3), "the first estimate and "),
-    "while files are written": (lambda run: (run / "model").exists(), "and 4 steps"),
+    "before the first estimate": ("run.toml", "nothing|a part of"),
+    "after the first estimate": (("first", 0), "the first estimate"),
+    "after one step": (("refine", 1), "the first estimate and "),
+    "after three steps": (("refine", 3), "the first estimate and "),
+    "while files are written": ("model", "and 4 steps"),
 }
 
 
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_here_it_goes_on_to_the_same_answer(table, whole, tmp_path, point):
     reached, kept = POINTS[point]
-    process, _ = stop(table, tmp_path / "run", reached, signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
+    ended, _ = stop(table, tmp_path / "run", reached, signal.SIGKILL)
+    assert ended == -signal.SIGKILL
     assert not (tmp_path / "run" / "result.json").exists()
     assert call(*arguments(table, tmp_path / "run")).exit_code == 2  # only --resume, or --force
     done = call(*arguments(table, tmp_path / "run", "--resume"))
@@ -90,40 +86,41 @@ def test_killed_here_it_goes_on_to_the_same_answer(table, whole, tmp_path, point
     }  # fmt: skip
 
 
-def counted_twice(run):
-    """Whether a sampled run has all its steps, and so is at the pass over all rows."""
-    return logged("refine", 4)(run)
-
-
-@pytest.mark.parametrize("reached", [logged("first"), logged("refine", 2), counted_twice])
-def test_a_sampled_run_goes_on_to_the_same_answer(tmp_path, reached):
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory):
+    """A larger table, and the folder of a run on a sample of it that nothing stopped."""
+    folder = tmp_path_factory.mktemp("sampled")
     rng = np.random.default_rng(0)
     y = np.r_[np.ones(60, bool), rng.random(2000) < 0.3]
     frame = pd.DataFrame(rng.normal(size=(y.size, 2)) + 3 * y[:, None], columns=["a", "b"])
-    frame.assign(known=np.arange(y.size) < 60).to_csv(tmp_path / "t.csv", index=False)
-    sample = ["--sample", "200"]
-    for name in ("whole", "killed"):
-        (tmp_path / name).mkdir()
-    assert call(*arguments(tmp_path / "t.csv", tmp_path / "whole/run", *sample)).exit_code == 0
-    run = tmp_path / "killed/run"
-    process, _ = stop(tmp_path / "t.csv", run, reached, signal.SIGKILL, *sample)
-    assert process.returncode == -signal.SIGKILL
+    frame.assign(known=np.arange(y.size) < 60).to_csv(folder / "t.csv", index=False)
+    (folder / "whole").mkdir()
+    assert call(*arguments(folder / "t.csv", folder / "whole/run", *SAMPLE)).exit_code == 0
+    return folder / "t.csv", folder / "whole/run"
+
+
+# After its fourth step, a sampled run is at the pass over all rows.
+@pytest.mark.parametrize("reached", [("first", 0), ("refine", 2), ("refine", 4)])
+def test_a_sampled_run_goes_on_to_the_same_answer(sampled, tmp_path, reached):
+    (table, whole), run = sampled, tmp_path / "run"
+    ended, _ = stop(table, run, reached, signal.SIGKILL, *SAMPLE)
+    assert ended == -signal.SIGKILL
     assert not (run / "result.json").exists()
-    done = call(*arguments(tmp_path / "t.csv", run, *sample, "--resume"))
+    done = call(*arguments(table, run, *SAMPLE, "--resume"))
     assert done.exit_code == 0, done.output
     assert "kept            the first estimate" in done.stdout
     for name in ("result.json", "candidates.csv", "report.html"):
-        assert (run / name).read_bytes() == (tmp_path / "whole/run" / name).read_bytes()
+        assert (run / name).read_bytes() == (whole / name).read_bytes()
     assert not (run / "stages").exists()
-    again = call(*arguments(tmp_path / "t.csv", run, *sample, "--resume"))
+    again = call(*arguments(table, run, *SAMPLE, "--resume"))
     assert "everything: the run was complete" in again.stdout
     assert "trained on 200 of 2,000 unlabeled rows" in again.stdout
 
 
 def test_ctrl_c_keeps_the_best_so_far_says_so_and_can_go_on(table, whole, tmp_path):
     run = tmp_path / "run"
-    process, (said, _) = stop(table, run, logged("refine", 1), signal.SIGINT)
-    assert process.returncode == 0
+    ended, said = stop(table, run, ("refine", 1), signal.SIGINT)
+    assert ended == 0
     assert "stopped early   interrupted after the first estimate; best so far:" in said
     assert "the same command with --resume" in said
     stored = json.loads((run / "result.json").read_text())

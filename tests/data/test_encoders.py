@@ -1,6 +1,7 @@
 """A frozen encoder from a folder: safe to load, run once per text, continued after a kill."""
 
 import json
+import tomllib
 from types import SimpleNamespace
 
 import numpy as np
@@ -116,7 +117,10 @@ def test_a_fit_with_an_encoder(tmp_path, counted):
     result = tb.fit(frame, "known", read=tb.Read(encoder=str(place)), budget="fast")
     assert '1 text ("review")' in result.summary()
     assert result.data.X.shape == (300, 2)
-    assert result.explain(5).names == ("review",)
+    why = result.explain(5)
+    assert why.names == ()  # a vector has no reasons
+    assert {one.name[:4] for row in why.nearest for one in row} == {"row "}
+    assert " good nr " in why.nearest[0][0].name  # how the text of a known positive begins
     run = result.save(tmp_path / "run")
     new = pd.DataFrame({"review": ["good good good film", "bad bad", None]})
     p = tb.load(run).score(new)["topbin_probability"]
@@ -124,6 +128,37 @@ def test_a_fit_with_an_encoder(tmp_path, counted):
     (place / "config.json").write_text(json.dumps({"changed": True}))
     with fails("TB143", "is not the one that the model was fitted with"):
         tb.load(run).score(new)
+
+
+def letters(texts):
+    """Counts of a few letters, as an encoder."""
+    return np.array([[text.count(c) for c in "aeiogbd"] for text in texts], np.float32)
+
+
+def test_a_function_of_python_is_an_encoder_and_must_be_given_again(tmp_path):
+    good = np.arange(200) % 2 == 0
+    texts = [f"{'good ' if g else 'bad '}{'film ' * (i % 5)}" for i, g in enumerate(good)]
+    frame = pd.DataFrame({"review": texts, "known": good & (np.arange(200) % 4 == 0)})
+    read = tb.Read(text="review", encoder=letters)
+    result = tb.fit(frame, "known", read=read, budget="fast")
+    assert result.data.X.shape == (200, 7)
+    run, new = result.save(tmp_path / "run"), pd.DataFrame({"review": ["good film", "bad film"]})
+    p = tb.load(run, encoder=letters).score(new, why=True)
+    assert p["topbin_probability"][0] > 0.5 > p["topbin_probability"][1]
+    assert "good" in p["topbin_nearest_1"][0]
+    assert result.score(new)["topbin_probability"].equals(p["topbin_probability"])
+    with fails("TB143", 'vectors of the function "letters" of Python'):
+        tb.load(run).score(new)
+    with fails("TB143", '"len" is given'):
+        tb.load(run, encoder=len).score(new)
+    assert tomllib.loads((run / "run.toml").read_text())["encoder"] == "python:letters"
+    for bad, words in ((lambda texts: np.ones(3), "shape"), (len, "shape"), (int, "failed")):
+        with fails("TB143", words):
+            tb.fit(frame, "known", read=tb.Read(text="review", encoder=bad))
+    with fails("TB108", "text="):
+        tb.fit(frame, "known", read=tb.Read(encoder=letters))
+    with fails("TB008", "encoder"):
+        tb.Read(encoder=3)
 
 
 def test_no_text_for_the_encoder(tmp_path):

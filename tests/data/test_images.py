@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pictures import bars
 from PIL import Image
 
-from topbin.data.images import cache, workers
+from topbin.data.images import cache, decode
 from topbin.data.images.cache import common_shape, decode_files, open_stored, write_store
 from topbin.data.images.decode import Header
 from topbin.data.images.files import find_images, inside, names_images
@@ -114,10 +114,10 @@ def test_a_killed_decoding_goes_on_and_changed_files_start_over(tmp_path, monkey
         seen.append(path)
         if len(seen) == 5:
             raise KeyboardInterrupt
-        return decode(path, *shape)
+        return decoded(path, *shape)
 
-    decode = workers.decode
-    monkeypatch.setattr(workers, "decode", counting)
+    decoded = decode.decode
+    monkeypatch.setattr(decode, "decode", counting)
     monkeypatch.setattr(cache, "AT_ONCE", 2)
     store = tmp_path / "store"
     with pytest.raises(KeyboardInterrupt):
@@ -185,9 +185,9 @@ def test_processes_and_threads_give_the_same_bits(tmp_path, monkeypatch):
         started.append(1)
         return helper()
 
-    helper = workers._helper
-    monkeypatch.setattr(workers, "_helper", counted_helper)
-    monkeypatch.setattr(workers, "MANY", 1)
+    helper = decode._helper
+    monkeypatch.setattr(decode, "_helper", counted_helper)
+    monkeypatch.setattr(decode, "MANY", 1)
     other = decode_files(paths, size=32, threads=2)
     assert started == [1]  # the first of the two is this process
     assert (one.images.read() == other.images.read()).all()
@@ -206,19 +206,19 @@ def three(tmp_path):
         picture(color=(i, 9, 9)).save(tmp_path / f"{i}.png")
     (tmp_path / "1.png").write_text("no image")
     (tmp_path / "pixels").touch()
-    target = workers.Target(str(tmp_path / "pixels"), 4, (3, 8, 8))
+    target = decode.Target(str(tmp_path / "pixels"), 4, (3, 8, 8))
     return target, [(i, str(tmp_path / f"{i}.png")) for i in range(3)]
 
 
 def test_a_helper_decodes_as_this_process_does(three, monkeypatch):
     target, chunk = three
-    rows, bad = workers.decode_chunk(target, chunk)
+    rows, bad = decode.decode_chunk(target, chunk)
     written = Path(target.file).read_bytes()
     assert rows["done"].tolist() == [1, 0, 1]
     assert written[4:7] == bytes([0, 9, 9])
     Path(target.file).write_bytes(b"")
-    with workers._helper() as ask:
-        monkeypatch.setattr(workers, "decode", None)  # not in the other process
+    with decode._helper() as ask:
+        monkeypatch.setattr(decode, "decode", None)  # not in the other process
         found, why = ask(target, chunk)
     assert (found == rows).all()
     assert why == bad == {chunk[1][1]: "is not an image"}
@@ -227,18 +227,18 @@ def test_a_helper_decodes_as_this_process_does(three, monkeypatch):
 
 def test_the_files_of_a_helper_that_died_are_decoded_here(three, monkeypatch):
     target, chunk = three
-    with workers._helper() as ask:
+    with decode._helper() as ask:
         with pytest.raises(FileNotFoundError):  # it dies of this, and so it is seen here
             ask(replace(target, file="nowhere"), chunk)
         assert ask(target, chunk)[0]["done"].tolist() == [1, 0, 1]
     monkeypatch.setattr("sys.executable", "nowhere")
-    with workers._helper() as ask:
+    with decode._helper() as ask:
         assert ask(target, chunk)[0]["done"].tolist() == [1, 0, 1]
 
 
 def test_a_helper_ends_with_its_pipe_and_imports_little():
     heavy = {"pandas", "sklearn", "torch", "duckdb", "pyarrow"}
-    code = "from topbin.data.images.workers import serve; import sys; serve(); print(*sys.modules)"
+    code = "from topbin.data.images.decode import serve; import sys; serve(); print(*sys.modules)"
     found = subprocess.run(
         [sys.executable, "-c", code], input=b"", capture_output=True, timeout=60, check=True
     )

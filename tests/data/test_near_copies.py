@@ -7,7 +7,7 @@ from sklearn import datasets
 from topbin.core.labels import read_labels
 from topbin.data.columns import Columns, as_batch
 from topbin.data.near_copies import find_groups, find_jump, labels_are_shared
-from topbin.job.together import unsaid_groups
+from topbin.job.grouping import unsaid_groups
 
 
 def independent_tables():
@@ -114,3 +114,11 @@ def test_the_alarm_says_that_alpha_is_too_low_and_names_the_column():
     (copies,) = unsaid_groups(columns, visits(0.02)[0], labels, ["a"])[1]
     assert (copies.code, copies.bias) == ("near-copies", "down")
     assert "α is likely too low" in copies.message
+
+
+def test_beside_near_copies_a_column_of_words_may_name_the_group():
+    machine = np.array([f"M{k:02d}" for k in np.repeat(np.arange(30), 4)])
+    columns = Columns(as_batch({"machine": machine, "load": np.repeat(np.arange(30), 4)}))
+    both = [columns["machine"], columns["load"]]
+    assert find_groups(both) == ()
+    assert [finding.column for finding in find_groups(both, by_name=False)] == ["machine"]

@@ -188,13 +188,15 @@ def test_every_duckdb_type_has_a_place(folder):
         connection.execute(f"create table t as select {values} union all select {nulls}")
     table = read_table(folder / "a.duckdb")
     kinds = {kind: [c for c in columns if table.kinds[c] == kind] for kind in table.kinds.values()}
+    # DuckDB before 2 keeps a column that has only null as one of integers.
+    nothing = {"blank": ["nothing"]} if int(duckdb.__version__[0]) > 1 else {}
     assert kinds == {
-        "number": ["hugeint", "decimal", "ubigint", "tinyint"],
+        "number": ["hugeint", "decimal", "ubigint", "tinyint", *([] if nothing else ["nothing"])],
         "string": ["uuid", "enum"],
         "other": ["list", "struct", "blob", "interval", "time"],
         "date": ["ns", "seconds", "zone", "endless", "old"],
         "boolean": ["flag"],
-        "blank": ["nothing"],
+        **nothing,
     }
     first = table.frame.iloc[0]
     assert first["zone"] == pd.Timestamp("2020-01-01 08:00")

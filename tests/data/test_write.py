@@ -107,3 +107,14 @@ def test_what_duckdb_cannot_write_is_said(tmp_path):
     with fails("TB105", "the rows cannot be written"):
         write_table(tmp_path / "a.parquet", pd.DataFrame(index=[0, 1]))
     assert not any(tmp_path.iterdir())
+
+
+def test_a_sheet_holds_no_formula_and_values_come_back(tmp_path):
+    frame = pd.DataFrame({"t": RISKY, "n": np.arange(len(RISKY)) / 4, "b": [True, *[False] * 10]})
+    frame["d"] = pd.Timestamp("2024-02-29", tz="UTC")
+    assert write_table(tmp_path / "x.xlsx", frame) == len(frame)
+    back = pd.read_excel(tmp_path / "x.xlsx")
+    assert all(cell.startswith("'") for cell in back["t"])
+    assert back["n"].tolist() == frame["n"].tolist()
+    assert back["b"].tolist() == frame["b"].tolist()
+    assert back["d"][0] == "2024-02-29 00:00:00+00:00"

@@ -3,6 +3,7 @@
 import doctest
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import matplotlib.pyplot
@@ -18,11 +19,12 @@ from topbin.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
 HOW_TO = {path.name: path.read_text() for path in sorted((DOCS / "how-to").glob("*.md"))}
+FIRST = "topbin fit claims.csv --label is_fraud --id claim --preset fast -o run1"
 # These need a cluster or several processes: tests/parity and tests/learn/test_distributed.py.
 RUN_ELSEWHERE = {"dask.md", "spark.md", "torchrun.md"}
 
 
-def run_page(name):
+def run_page(name, run_line):
     """Run a page's blocks in order, Python in one namespace; return how many there were."""
     namespace = {}
     count = 0
@@ -45,9 +47,34 @@ def run_line(line):
     assert done.exit_code == 0, f"{line}\n{done.output}"
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Every page runs here, so that a file has the same path on each."""
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def run_once(place):
+    """Run a line; that which many pages begin with is run once, and its folder copied."""
+
+    def run(line):
+        begun, made = place / "begun", place / "here" / "run1"
+        if line != FIRST:
+            run_line(line)
+        elif begun.exists():
+            shutil.copytree(begun, made)
+        else:
+            run_line(line)
+            shutil.copytree(made, begun)
+
+    return run
+
+
 @pytest.fixture
-def claims(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def claims(place, monkeypatch):
+    shutil.rmtree(place / "here", ignore_errors=True)
+    (place / "here").mkdir()
+    monkeypatch.chdir(place / "here")
     frame = tumours().iloc[:, [0, 1, 2, 3, 4, -1]]
     frame.columns = ["claim", "amount", "age", "visits", "area", "is_fraud"]
     rng = np.random.default_rng(0)
@@ -62,24 +89,25 @@ def claims(tmp_path, monkeypatch):
             Path("docs", name, f"{k}.txt").write_text(text)
     Path("docs", "new").mkdir()
     Path("docs", "new", "1.txt").write_text("another loss of cargo")
+    return place / "here"
 
 
 def test_the_tutorial(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run_page("tutorial.md") == 8
+    assert run_page("tutorial.md", run_line) == 8
     assert "of the 469 unlabeled are positive" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", sorted(HOW_TO.keys() - RUN_ELSEWHERE))
 @pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
-def test_a_how_to_page_runs(name, claims, tmp_path):
+def test_a_how_to_page_runs(name, claims, run_once):
     if "torch" in HOW_TO[name]:
         pytest.importorskip("torch", reason='needs pip install "topbin[torch]"')
     if "/*.parquet" in HOW_TO[name]:
-        write_files(tmp_path)
+        write_files(claims)
     if name == "images.md":
-        write_photos(tmp_path / "photos")
-    assert run_page(f"how-to/{name}") > 0
+        write_photos(claims / "photos")
+    assert run_page(f"how-to/{name}", run_once) > 0
     matplotlib.pyplot.close("all")
     if name == "new-rows.md":
         assert {"topbin_probability", "topbin_positive"} <= set(pd.read_csv("scored.csv"))

@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 from evaluate.hidden import World
 from topbin import AlphaEstimate
 from topbin.core import InputError
-from topbin.evaluate.auc import estimated_auc, pu_auc
+from topbin.evaluate.metrics import estimated_auc, pu_auc
 
 tied = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=20)
 

@@ -72,7 +72,7 @@ def test_point_interval_and_posterior_are_one():
 
 
 def test_both_are_between_what_each_says_and_narrower_than_either():
-    scores, told = normal(0.3, 0.05), exact(30, 75)
+    scores, told = normal(0.37, 0.05), exact(30, 75)
     both = update(estimate(scores), *told)
     assert scores.median < both.alpha < told[0]
     assert np.ptp(both.interval) < min(np.ptp(scores.interval(0.95)), np.ptp(told[1]))
@@ -123,7 +123,7 @@ def test_rare_positives_stay_rare():
 
 def test_the_share_that_is_exactly_zero_is_kept():
     half = AlphaPosterior(tuple(max(0.0, 0.2 * (level - 0.5)) for level in LEVELS))
-    both = update(estimate(half), 0.0, (0.0, 1.0), 0.95)  # nothing was seen
+    both = update(estimate(half), *exact(0, 100))
     at = LEVELS.index(0.35)
     assert both.posterior.quantiles[:at] == (0.0,) * at
     assert both.alpha < 0.01
@@ -142,3 +142,10 @@ def test_the_estimate_after_an_audit_does_not_contradict_its_bound():
     refuted = update(before, *exact(60, 100), alone=True).estimate(before)
     assert refuted.upper_bound is None
     assert (after.n_p, after.n_u, after.confidence) == (200, 5000, 0.95)
+
+
+@pytest.mark.parametrize("hits", [2, 5, 9, 20])
+def test_answers_win_over_scores_that_mislead(hits):
+    """Labels in file order: the scores say .02; no interval of either excludes the other's."""
+    both = update(estimate(normal(0.02, 0.0065)), *exact(hits, 100))
+    assert both.interval[0] <= hits / 100 <= both.interval[1]

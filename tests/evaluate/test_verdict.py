@@ -32,6 +32,7 @@ def estimate(low, high, *codes, n_p=200, n_u=1000, bound=None):
         (estimate(0.01, 0.3), "quote only the bound"),
         (estimate(0.01, 0.9), "audit first"),  # a bound of .9 says nothing
         (estimate(0.0, 0.005), "audit first"),  # 200 of 205 positives would be labeled
+        (estimate(0.0, 0.04, n_p=75), "audit first"),  # 75 of 95, as where severe cases come first
         (estimate(0.2, 0.3, "few-positives"), "quote it"),
     ],
 )
@@ -58,7 +59,7 @@ def test_the_next_step_says_what_it_buys_for_both_kinds_of_audit():
     (gain,) = found.gains  # no top bin is known
     assert found.command == f"topbin audit RUN --n {gain.n}"
     assert 0.11 < gain.interval[0] < 0.275 < gain.interval[1] < 0.44
-    assert f"label {gain.n} rows: interval 0.11 to 0.44 becomes about" in found.buys
+    assert f"label {gain.n} rows: the interval becomes about" in found.buys
     assert found.lines("run 1")[1].startswith(f"next step       topbin audit 'run 1' --n {gain.n} ")
 
 
@@ -86,3 +87,8 @@ def test_after_a_random_audit_only_the_interval_counts():
     judged = judge(draw(9000, 400), said, before)
     both = update(before, judged.alpha, judged.interval, 0.95)
     assert decide(before, audit=replace(judged, together=both)).say == "quote it"
+
+
+def test_what_can_be_quoted_is_not_audited_for_a_wider_interval():
+    found = decide(estimate(0.2, 0.22), widths=AuditWidths(0.21, 1000, np.full(1000, 0.21)))
+    assert (found.say, found.gains, found.command) == ("quote it", (), "")

@@ -58,9 +58,10 @@ def test_a_share_that_moves_raises_its_alarm_once(alpha, weeks):
 
 
 def test_nothing_moves_and_hardly_any_year_has_an_alarm():
-    years = [watched(periods([0.1] * 52, seed=seed)) for seed in range(40)]
+    years = [watched(periods([0.1] * 52, seed=seed)) for seed in range(20)]
     for kind in ("share", "rows"):
-        assert sum(any(one.alarm == kind for one in year) for year in years) <= 5
+        # One in 20 is promised; more than 3 have a chance of 0.016 then.
+        assert sum(any(one.alarm == kind for one in year) for year in years) <= 3
 
 
 def test_changes_are_those_of_the_shown_shares_and_inside_their_intervals():

@@ -13,7 +13,7 @@ from stored import result_of
 import topbin as tb
 from topbin.cli import main
 from topbin.job.audits.audit import draw_audit, read_audit
-from topbin.job.audits.listing import list_rows
+from topbin.job.audits.rows import list_rows
 from topbin.store.runs import PROBABILITIES
 
 

@@ -27,6 +27,7 @@ from topbin.data.encoders import images as encoders
 from topbin.data.encoders import lite
 from topbin.data.encoders.images import ImageEncoder, signature, waves
 from topbin.data.images.rows import Images
+from topbin.job.audits.review import open_review
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +70,8 @@ def test_two_folders_become_a_report_and_new_ones_scores(tmp_path, encoded):
     assert "data:image/png" in (tmp_path / "run/report.html").read_text("utf-8")
     command("score", tmp_path / "run", tmp_path / "rest", "-o", tmp_path / "s.csv")
     assert encoded() == 160  # the vectors of the fit
+    _names_known_positives(tmp_path, truth)
+    assert encoded() == 160
     scores = pd.read_csv(tmp_path / "s.csv")
     assert np.mean(scores["topbin_positive"] == truth) > 0.9
     new = bars(9, True, seed=9)
@@ -76,6 +79,35 @@ def test_two_folders_become_a_report_and_new_ones_scores(tmp_path, encoded):
     assert encoded() == 169
     tb.load(tmp_path / "run").score(new[::-1])
     assert encoded() == 169
+
+
+def _names_known_positives(root, truth):
+    """Candidates, new rows and both pages name known positives; other names have no picture."""
+    run, known = root / "run", str(root / "known")
+    listed = pd.read_csv(run / "candidates.csv")
+    first = listed["nearest_1"]
+    assert first[first.notna()].str.startswith(known).all()
+    assert first.notna()[: truth.sum()].mean() > 0.8 > first.notna()[truth.sum() :].mean()
+    assert not [name for name in listed if name.startswith("reason_")]
+    page = (run / "report.html").read_text("utf-8")
+    near = listed.head(25).filter(like="nearest_").notna().to_numpy().sum()
+    assert page.count('alt="known positive é ') == near
+    review = open_review(run, candidates=True)
+    shown = review.row(int(listed["row"][0]))
+    assert shown["near"][0]["text"] == first[0]
+    assert shown["near"][0]["picture"].startswith("data:image/")
+    assert [one["name"] for one in shown["cells"]] == ["image"]
+    again = tb.load(run).score([listed["image"][0]], why=True)
+    assert again["topbin_nearest_1"][0] == first[0]
+    stored = (run / "known.json").read_text("utf-8")
+    for bad in (stored[:-9], stored.replace('"reach":', '"reach":-1,"x":'), '{"names":[]}'):
+        (run / "known.json").write_text(bad, "utf-8")
+        with fails("TB114", "known.json"):
+            tb.load(run)
+    (run / "known.json").write_text(stored, "utf-8")
+    elsewhere = root / "rest" / os.path.basename(listed["image"][0])
+    review.rows[1] = [("image", str(elsewhere)), ("nearest_1", "/etc/passwd")]
+    assert review.row(1)["near"] == [{"name": "nearest_1", "text": "/etc/passwd", "picture": None}]
 
 
 def test_files_arrays_and_tables_are_one_road(tmp_path):
@@ -91,8 +123,26 @@ def test_files_arrays_and_tables_are_one_road(tmp_path):
     pixels = np.stack([_pixels(path) for path in paths])
     by_array = tb.fit(pixels, y, read=read, budget="fast")
     assert by_array.estimate.alpha == by_files.estimate.alpha
-    with fails("TB013"):
-        by_files.explain()
+    why = by_files.explain()
+    assert why.names == ()  # one vector has no parts that are reasons
+    assert why.reasons()[0] == []
+    assert why.nearest[0][0].name.startswith(str(tmp_path / "known"))
+
+
+def brightest(pixels):
+    """The brightest row and column, as an encoder."""
+    torch = pytest.importorskip("torch")
+    return torch.tensor(np.concatenate([pixels.mean(axis=k).max(axis=1) for k in (1, 2)], axis=1))
+
+
+def test_a_function_that_gives_tensors_is_an_encoder(tmp_path):
+    known, rest = bars(30, True, 1), np.concatenate([bars(30, True, 2), bars(30, False, 3)])
+    read = tb.Read(encoder=brightest)
+    run = tb.fit(rest, positives=known, read=read, budget="fast").save(tmp_path / "run")
+    p = tb.load(run, encoder=brightest).score(bars(9, True, seed=9))["topbin_probability"]
+    assert (p > 0.5).mean() > 0.7
+    with fails("TB143", "no file can hold"):
+        tb.load(run).score(bars(9, True, seed=9))
 
 
 def _pixels(path):

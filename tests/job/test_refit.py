@@ -96,7 +96,7 @@ def test_changed_rows_and_rows_that_are_not_unlabeled_are_refused(run, tmp_path)
     opened = tb.audit(run)
     opened.record({opened.draw(3)["row"][0]: "yes"})
     known = int(np.flatnonzero(claims()["known"])[0]) + 1
-    for rows, words in (([known], "is no unlabeled row"), ([3, 3], "row 3 twice")):
+    for rows, words in (([known], "is not an unlabeled row"), ([3, 3], "row 3 twice")):
         pd.DataFrame({"row": rows, "is_positive": "yes"}).to_csv(tmp_path / "c.csv", index=False)
         done = call("audit", run, "--labels", tmp_path / "c.csv", "--refit")
         assert done.exit_code == 1

@@ -23,9 +23,9 @@ from topbin.data.batch import Batch
 from topbin.data.features import Features
 from topbin.data.formats.delimited import Delimited
 from topbin.data.table import Table
-from topbin.job.draw import LabeledTable
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result
+from topbin.job.sampling import LabeledTable
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.crossfit import CrossFit
 from topbin.mpe import METHODS
@@ -39,9 +39,9 @@ ENDS = {"cli/fit", "job/files", "show/page"}
 BESIDE = {f"mpe/{name}" for name in METHODS if name != DEFAULT_METHOD}
 CROSSED = {
     "cli/fit",
-    "job/prepare", "job/draw",
+    "job/prepare", "job/sampling",
     "data/table", "data/formats/delimited", "data/batch", "data/features",
-    "job/fit", "learn/classifiers/faces", "learn/classifiers/base", "learn/classifiers/face",
+    "job/fit", "learn/classifiers/faces", "learn/classifiers/base", "learn/classifiers/estimator",
     "learn/classifiers/fitting", "learn/crossfit",
     "mpe/estimate", "mpe/registry", "mpe/overlap",
     "job/result", "evaluate/measure", "job/files", "show/page",

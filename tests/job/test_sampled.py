@@ -18,10 +18,10 @@ from topbin.core.errors import InputError
 from topbin.data import batch
 from topbin.data import table as table_module
 from topbin.engines import Local
-from topbin.engines.outcome import Outcome, total
+from topbin.engines.engine import Outcome, total
 from topbin.job.audits.audit import draw_audit, read_audit
-from topbin.job.draw import count_labels, draw, open_labeled
-from topbin.job.sweep import Fold, Folds, Swept
+from topbin.job.sampling import count_labels, draw, open_labeled
+from topbin.job.score_rest import Fold, Folds, RestCounts
 from topbin.learn.crossfit import Chain
 
 ENGINE = Local(threads=2)
@@ -326,7 +326,7 @@ def test_files_that_change_while_they_are_scored_are_noticed(result):
     tails = result.evidence.tails
     counts = np.zeros(tails.cuts.size, np.int64)
     with pytest.raises(InputError, match="TB102 the files changed while they were read"):
-        Swept(counts, 10, None).tails(tails, 11)
+        RestCounts(counts, 10, None).tails(tails, 11)
 
     class Broken:
         def total(self, task, parts, shared):
@@ -338,8 +338,8 @@ def test_files_that_change_while_they_are_scored_are_noticed(result):
 
 def test_parts_without_unlabeled_rows_add_nothing():
     counts = np.array([2, 1])
-    none = Swept(np.zeros(2, np.int64), 0, None)
-    both = none + Swept(counts, 3, None) + none
+    none = RestCounts(np.zeros(2, np.int64), 0, None)
+    both = none + RestCounts(counts, 3, None) + none
     assert (both.above.tolist(), both.n_u, both.best) == ([2, 1], 3, None)
 
 

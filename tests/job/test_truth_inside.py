@@ -1,4 +1,4 @@
-"""Twenty jobs on real rows with hidden labels: the true share lies in nine of ten intervals."""
+"""Ten jobs on real rows with hidden labels: the true share lies in nine of ten intervals."""
 
 import pytest
 from tumours import TRUTH, tumours
@@ -27,9 +27,9 @@ def settings_of(seed, folder):
 @pytest.mark.slow
 def test_the_truth_lies_in_the_interval(tmp_path):
     inside = 0
-    for seed in range(20):
+    for seed in range(10):
         settings = {**settings_of(seed, tmp_path), "preset": "fast", "seed": seed}
         estimate = fit_prepared(prepare(read_request(settings))).estimate
         assert (estimate.n_p, estimate.n_u) == (100, 469)
         inside += estimate.interval[0] <= TRUTH <= estimate.interval[1]
-    assert inside >= 18
+    assert inside >= 9

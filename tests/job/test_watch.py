@@ -2,6 +2,7 @@
 
 import functools
 import json
+import shutil
 
 import msgspec
 import numpy as np
@@ -35,10 +36,15 @@ def fitted():
     return tb.fit(claims(2000, seed=1), "known", id="case", budget="fast")
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    return fitted().save(tmp_path_factory.mktemp("saved") / "run")
+
+
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(saved, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return fitted().save(tmp_path / "run")
+    return shutil.copytree(saved, tmp_path / "run")
 
 
 def command(*more):
@@ -137,6 +143,18 @@ def test_empty_periods_one_row_and_rows_that_are_there_twice(run):
     assert "copies of rows: 7" in found.notes[0]
     assert found.periods[-1].interval[1] - found.periods[-1].interval[0] > 0.3
     assert not found.alarms
+
+
+@pytest.mark.parametrize("words", [(True, False), (1, 0), ("yes", None)])
+def test_new_labels_are_counted_by_period_and_do_not_move_the_share(words):
+    frame = weeks(0, [0.3] * 2)
+    late = frame["seen"] >= pd.Timestamp(MONDAY) + pd.Timedelta(days=7)
+    known = (frame["amount"] > 3) & late
+    plain = tb.watch(fitted(), frame, time="seen")
+    found = tb.watch(fitted(), frame.assign(known=np.where(known, *words)), time="seen")
+    assert [one.known for one in found.periods] == [0, known.sum()]
+    assert [one.alpha for one in found.periods] == [one.alpha for one in plain.periods]
+    assert f"150 rows, with {known.sum()} known positives)" in found.summary()
 
 
 @pytest.mark.parametrize(("every", "starts"), [("day", 14), ("month", 1), ("week", 2)])

@@ -34,6 +34,8 @@ def drop_by_definition(p, w, alpha):
     return result.fun
 
 
+# What the general solver of scipy < 1.16 says when it clips a step; we compare where it ends.
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")
 @given(shares, st.floats(0.02, 0.98))
 @settings(max_examples=60, deadline=None)
 def test_the_drop_is_the_optimum_of_its_convex_problem(pair, alpha):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from asked import fit
-from claims import claims, read_all, small_run, write_claims
+from claims import claims, read_all, small_run, watched, write_claims
 from how_to import run_page, write_files
 from score_files import same, scored, spoil, whole, write
 
@@ -197,6 +197,16 @@ def test_a_sampled_fit_is_the_same_to_the_bit(engine, tmp_path):
     assert there.estimate == here.estimate
     assert there.evidence.tails == here.evidence.tails
     assert there.candidates().equals(here.candidates())
+    assert there.by("town") == here.by("town")
+
+
+def test_a_watch_is_the_same_to_the_bit_also_when_a_worker_is_killed(engine, run, tmp_path):
+    files = write_claims(tmp_path / "in", claims(1200, seed=1))
+    here = watched(run, files, Local())
+    assert sum(one.known for one in here.state.periods) == claims(1200, seed=1)["known"].sum()
+    assert watched(run, files, engine) == here
+    assert watched(run, files, DyingOnce(engine, tmp_path / "killed")) == here
+    assert (tmp_path / "killed").exists()
 
 
 def test_text_files_give_the_same_as_here(engine, run, tmp_path):

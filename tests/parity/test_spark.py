@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 from asked import fit
-from claims import claims, read_all, small_run, write_claims
+from claims import claims, read_all, small_run, watched, write_claims
 from how_to import run_page, write_files
 from score_files import same, scored, spoil, whole, write
 
@@ -96,6 +96,7 @@ def test_scores_are_equal_to_the_last_byte_also_when_a_task_fails(engine, tmp_pa
     assert len(read_all(tmp_path / "here")) == 4
     assert read_all(tmp_path / "here") == read_all(tmp_path / "there")
     assert read_all(tmp_path / "here") == read_all(tmp_path / "failed there")
+    assert watched(run, files, engine) == watched(run, files, Local())
     spoil(tmp_path / "in/day-3.parquet", column=1)
     with pytest.raises(InputError, match=r"TB102 .*day-3.parquet"):
         score_files(engine, run, files, tmp_path / "out")
@@ -110,6 +111,7 @@ def test_a_sampled_fit_and_binned_scores_are_the_same_to_the_bit(engine, tmp_pat
     assert there.estimate == here.estimate
     assert there.evidence.tails == here.evidence.tails
     assert there.candidates().equals(here.candidates())
+    assert there.by("town") == here.by("town")
     files = write(tmp_path, scored())
     here, there = (bin_scores(e, count_from(e, files, **COLUMNS)) for e in (Local(), engine))
     assert here.counts.tobytes() == there.counts.tobytes()

@@ -15,6 +15,7 @@ VERBS = {
     "watch": "Has the share moved? α of new rows by week, with alarms.",
     "audit": "Check an estimate by labeling a random sample.",
     "review": "Label rows in the browser, by keyboard.",
+    "export": "The model of a run as a folder that MLflow serves.",
     "report": "Write the page of a run again.",
     "doctor": "What is wrong with a table, before any fit?",
     "inspect": "What a run or a model folder holds.",

@@ -72,11 +72,7 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 )
 @json_option
 def alpha(
-    files: tuple[str, ...],
-    max_alpha: float | None,
-    as_json: bool,
-    method: str,
-    **options: Any,
+    files: tuple[str, ...], max_alpha: float | None, as_json: bool, method: str, **options: Any
 ) -> None:
     """How many of the unlabeled are positive, from scores you already have.
 

@@ -177,7 +177,9 @@ def _read_back(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
     from topbin.store.runs import read_result
 
     judged = read_audit(run, asked["labels"], force=asked["force"], recall=asked["recall"])
-    lines = audit_lines(read_result(run))
+    result = read_result(run)
+    lines = [] if result.verdict is None else result.verdict.lines(str(run))
+    lines += audit_lines(result)
     if asked["width"] is not None:
         lines.append(f"width           {_progress(judged, asked['width'])}")
     for line in lines:
@@ -186,7 +188,8 @@ def _read_back(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
 
 
 def _draw(show: Any, run: Path, asked: Mapping[str, Any]) -> Mapping[str, str | int]:
-    from topbin.job.audits.audit import draw_audit
+    from topbin.job.audits.audit import draw_audit, question
+    from topbin.store.runs import read_result
 
     tool = asked["tool"]
     path = asked["output"] or run / ("audit.csv" if tool is None else f"{tool}.json")
@@ -200,6 +203,8 @@ def _draw(show: Any, run: Path, asked: Mapping[str, Any]) -> Mapping[str, str | 
     if tool is not None:
         todo = "import it, label, export all tasks as JSON to the same name, then:"
     show.print(f"next            {todo}")
+    if (means := question(read_result(run))) is not None:
+        show.print(f"meaning         {means}", soft_wrap=True)
     more = "" if asked["recall"] is None else f" --recall {asked['recall']:g}"
     command = f"topbin audit {quote(str(run))} --labels {quote(str(path))}{more}"
     show.print(f"                {command}", soft_wrap=True)

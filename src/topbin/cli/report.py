@@ -30,7 +30,7 @@ def report(run: Path, candidates: int | None, as_json: bool, **named: Any) -> No
     from topbin.job.files import write_report
 
     if candidates is not None:
-        from topbin.job.audits.listing import list_rows
+        from topbin.job.audits.rows import list_rows
 
         listed = list_rows(run, candidates, again=named_again(named))
         screen(as_json).print(f"wrote           {run}/candidates.csv: {counted(listed.rows)}")

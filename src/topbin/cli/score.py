@@ -79,14 +79,7 @@ def score(
 
 
 def _score_here(
-    show: Any,
-    run: Path,
-    source: tuple[str, ...],
-    output: str,
-    read: Any,
-    *,
-    force: bool,
-    why: bool,
+    show: Any, run: Path, source: tuple[str, ...], output: str, read: Any, *, force: bool, why: bool
 ) -> dict[str, Any]:
     """Score into one file, one batch at a time, so that memory does not grow with the input."""
     from topbin.data.images.cache import bad_sentences
@@ -122,7 +115,7 @@ def _rows(
     show: Any, scorer: Any, source: tuple[str, ...], read: Any
 ) -> Iterator[tuple[Any, str | None]]:
     """Batches of tables; what is wrong with the files is said before the output is opened."""
-    from topbin.data.beside import attached
+    from topbin.data.embeddings import attached
     from topbin.data.table import open_table
     from topbin.data.vectors import EMBEDDING
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from topbin.cli.options import given, request_options
+from topbin.cli.options import engine_options, given, open_engine, request_options
 from topbin.cli.verb import PASSED, Verb, json_option, option, output_option, screen, write_json
 from topbin.core.defaults import CONFIDENCE, RISK
 from topbin.core.memory import keep_freed_memory
@@ -32,6 +32,7 @@ from topbin.core.memory import keep_freed_memory
 @option("--confidence", group="Periods", type=float, default=CONFIDENCE, help="Of the intervals.")
 @output_option("The folder of the watch; with the same one, new files add to it.")
 @request_options("dates", "decimal", "partitions", is_usual=False)
+@engine_options("What counts the rows.", default="local", is_usual=False)
 @json_option
 def watch(run: Path, source: tuple[str, ...], output: Path, as_json: bool, **options: Any) -> None:
     """Has the share of positives moved? Exit 3 on an alarm.
@@ -47,7 +48,8 @@ def watch(run: Path, source: tuple[str, ...], output: Path, as_json: bool, **opt
 
     show, read = screen(as_json), Read(**given(options, "read"))
     how = {name: options[name] for name in ("time", "every", "risk", "confidence")}
-    done = watch_rows(run, list(source), output=output, read=read, **how)
+    with open_engine(options) as engine:
+        done = watch_rows(run, list(source), output=output, read=read, engine=engine, **how)
     for line in done.lines():
         show.print(line)
     show.print(f"wrote           {output}/watch.html and {output}/periods.jsonl")

@@ -120,7 +120,7 @@ def equal_keys(keys_p: Bits, keys_u: Bits, rows: Sequence[Any] = ()) -> Twins:
     1
     """
     (_, counts_p), (distinct, counts) = (np.unique(k, return_counts=True) for k in (keys_p, keys_u))
-    shared = keys_p[np.isin(keys_p, distinct)]
+    shared = keys_p[np.isin(keys_p, distinct, kind="sort")]
     copies = [int(n[n > 1].sum()) for n in (counts_p, counts)]
     repeated = sum(copies) / (keys_p.size + keys_u.size)
     if repeated and not _tells_apart(rows, counts_p.size + counts.size):

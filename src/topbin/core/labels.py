@@ -235,6 +235,16 @@ def spells(word: Any, value: Any) -> bool:
     return bool(number == value or str(value).strip().lower() == word.strip().lower())
 
 
+def means_positive(word: str, value: Any) -> bool:
+    """Whether a value of other rows says what `word`, the positive value of a fit, said there.
+
+    >>> [means_positive("True", value) for value in (True, 1, "yes", 0, None)]
+    [True, True, True, False, False]
+    """
+    both = {plain_word(word), plain_word(value)}
+    return spells(word, value) or both <= LOOKS_POSITIVE
+
+
 def _own_value(counts: Mapping[Any, int], wanted: Any, role: str) -> Any:
     """The exact value, else one with the same text, else one that differs only in case or type."""
     if wanted is None or wanted in counts:

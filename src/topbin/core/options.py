@@ -216,9 +216,10 @@ class Read:
     """
 
     text: Columns = opt((), "Columns of free text, read as words.", kind=Names)
-    encoder: str | None = opt(
-        None, "A folder with an encoder that reads the texts, or the images; lite0, none."
-    )
+    encoder: Any = opt(
+        None, "A folder with an encoder that reads the texts, or the images; lite0, none.",
+        kind=str, any=True,
+    )  # fmt: skip
     embeddings: Any = opt(
         None, "A file of vectors, one per row: .npy or .parquet.", kind=str, any=True
     )
@@ -241,6 +242,9 @@ class Read:
 
     def __post_init__(self) -> None:
         settle(self)
+        if not callable(self.encoder):  # in Python, a function can be the encoder
+            (own,) = (each for each in options_of(self) if each.name == "encoder")
+            object.__setattr__(self, "encoder", own.checked(self.encoder))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -383,8 +387,7 @@ class Request:
         for place, kind in PLACES.items():
             if not isinstance(given := getattr(self, place), kind):
                 raise InputError(
-                    "TB008",
-                    f"{option(place)} takes a topbin.{kind.__name__}; got {given!r:.80}.",
+                    "TB008", f"{option(place)} takes a topbin.{kind.__name__}; got {given!r:.80}."
                 )
         self._check_classes()
         self._check_labeling()

@@ -24,9 +24,10 @@ LEVELS = (
     0.001, 0.005, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.975, 0.995, 0.999,
 )  # fmt: skip
 DRAWS = 64
-# How much of α's prior is flat, once people have answered: then answers that contradict the scores
-# decide alone.
-FLAT, GRID = 0.05, 4001
+# How much of α's prior is flat, once people have answered: where labels are biased, scores mislead,
+# and answers must win long before they contradict. The least that covers there
+# (bench/results/audit_together.md).
+FLAT, GRID = 0.5, 4001
 RAREST, RARE = 1e-8, 500
 
 
@@ -101,8 +102,8 @@ class AlphaPosterior:
     def updated(self, log_likelihood: Callable[[Floats], Floats]) -> "AlphaPosterior":
         """The posterior after more was seen, by the logarithm of its likelihood for each α.
 
-        Before that, a twentieth of it is spread evenly from 0 to 1: scores can mislead, and what
-        people saw then decides alone.
+        Before that, half of it is spread evenly from 0 to 1: scores can mislead, and what people
+        saw then decides alone.
 
         >>> seen = AlphaPosterior.known(0.5).updated(lambda a: 1 * np.log(a) + 99 * np.log1p(-a))
         >>> 0.005 < seen.median < 0.04                           # one of a hundred, not a half

@@ -22,7 +22,7 @@ from topbin.core.errors import InputError, MissingExtra
 from topbin.core.figures import counted
 from topbin.core.labels import Coded
 from topbin.core.optional import require
-from topbin.data.number_cells import holds_number, is_missing, look_numeric
+from topbin.data.formats.written import holds_number, is_missing, look_numeric
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
 from topbin.data.schema import WHOLE as WHOLE_TYPES
 from topbin.data.vectors import is_vector

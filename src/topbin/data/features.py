@@ -4,9 +4,9 @@ Numbers and booleans stay as they are, with NaN where a value is missing. A date
 month, weekday and days since the first date, and the hour if the dates have times. A string becomes
 the position of its category, and NaN if the category is new. Where the categories are many, a few
 hashes of their letters follow (Weinberger et al. 2009), which similar strings share. With a text
-column (`topbin.data.words`) the matrix is sparse: categories are one-hot, and everything else is
-scaled with missing values at the mean; both are as small as words (`BESIDE_TEXT`). With vectors it
-is scaled too, but dense.
+column (`topbin.data.text_features`) the matrix is sparse: categories are one-hot, and everything
+else is scaled with missing values at the mean; both are as small as words (`BESIDE_TEXT`). With
+vectors it is scaled too, but dense.
 """
 
 import os
@@ -31,8 +31,8 @@ from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.formats.written import ISO, MARKS, ORDERS, TEXT
 from topbin.data.odd_cells import mark_of, odd_words, read_numbers
 from topbin.data.schema import CONTENT, Kind, check_columns, nearest, quoted, shortened
+from topbin.data.text_features import learn_words, text_matrix
 from topbin.data.vectors import COMPONENTS, WIDE, principal_axes, project
-from topbin.data.words import learn_words, text_matrix
 
 Floats = NDArray[np.float64]
 FAR = 1e6  # the largest scaled number; one of another scale must not become infinite
@@ -44,7 +44,8 @@ HASHES = 16  # more find a little more in long strings, and more noise in string
 # model from fitting noise, and columns twenty times as large hardly feel it: (TED)ⁿ then discarded
 # rows by noise, and every round trusted the noise more (bench/results/mixed_tables.md).
 BESIDE_TEXT = 0.05
-LINEAR = ("text", "vector", "encoded")  # kinds for which a linear model is tried
+VECTORS = ("vector", "encoded")
+LINEAR = ("text", *VECTORS)  # kinds for which a linear model is tried
 FITS: Mapping[str, tuple[Kind, ...]] = {
     "number": ("number", "boolean", "string", "blank"),  # text if its cells hold numbers
     "boolean": ("boolean", "number", "blank"),
@@ -102,7 +103,7 @@ class Feature:
     @property
     def is_text(self) -> bool:
         """Whether the column holds text: words, categories, or paths of images."""
-        return self.kind in AS_TEXT or bool(self.shape)
+        return self.kind in AS_TEXT or bool(self.shape or self.encoder)
 
     @property
     def date_parts(self) -> tuple[str, ...]:
@@ -111,7 +112,7 @@ class Feature:
 
     def names(self, *, scaled: bool) -> list[str]:
         """What its columns of the matrix are called."""
-        if self.kind in ("vector", "encoded"):
+        if self.kind in VECTORS:
             return [f"{self.name} {i}" for i in range(self.size)]
         words = (*self.terms, *(f"~{letters}~" for letters in self.letters))
         parts = {"date": self.date_parts, "text": words, "string": self.categories}
@@ -198,9 +199,24 @@ class Features:
         return next((feature for feature in self.features if feature.shape), None)
 
     @property
-    def only_images(self) -> bool:
-        """Whether models see nothing but images."""
-        return all(feature.shape for feature in self.features)
+    def is_opaque(self) -> bool:
+        """Whether models see one image or vector, and nothing else that could be a reason."""
+        return len(self.features) == 1 and self.features[0].kind in (*VECTORS, "image")
+
+    def places(self, wanted: Callable[[Feature], object]) -> list[int]:
+        """The columns of the matrix that are made of some columns of the table."""
+        own = (f for f in self.features for _ in f.names(scaled=self.scaled))
+        return [i for i, feature in enumerate(own) if wanted(feature)]
+
+    @property
+    def vector_columns(self) -> list[int]:
+        """Which columns of the matrix come from vectors."""
+        return self.places(lambda feature: feature.kind in VECTORS)
+
+    def vectors(self, X: Any) -> Floats:
+        """What rows of the matrix have of vectors, as models read them."""
+        found: Any = X[:, self.vector_columns]
+        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
 
     @property
     def columns(self) -> list[str]:
@@ -245,7 +261,9 @@ class Features:
                 how = f" Give the vectors with {option('embeddings')}, or as that column."
                 how = how if feature.kind == "vector" else ""
                 raise InputError("TB109", f"{message} Its columns are {seen}.{how}")
-            fits = ("string", "vector") if feature.shape else FITS[feature.kind]
+            fits = FITS[feature.kind]
+            if feature.shape or (feature.kind == "vector" and feature.encoder):
+                fits = ("string", "vector")
             if (kind := table.kinds[name]) not in fits:
                 was = "text" if feature.kind == "text" else f"a {feature.kind}"
                 before = f'column "{name}" was {was} when the model was fitted'
@@ -329,10 +347,9 @@ def fit_features(
     check_columns([*exclude, *text, *keep], list(kinds), where)
     names = [name for name in kinds if name not in exclude]
     read = {name: columns[name] for name in names}  # so that whoever gave the columns has them too
-    marks: dict[str, str] = {}
-    if decimal != TEXT:
-        told = ((n, mark_of(c, decimal)) for n, c in read.items() if n not in {*text, *keep})
-        marks = {name: mark for name, mark in told if mark is not None}
+    in_cells = {} if decimal == TEXT else {n: read[n] for n in names if n not in {*text, *keep}}
+    given = {name: mark_of(column, decimal) for name, column in in_cells.items()}
+    marks = {name: mark for name, mark in given.items() if mark is not None}
     columns = columns.with_read(read_numbers(read[name], mark) for name, mark in marks.items())
     found = {name: useless(columns[name]) for name in names}
     looks = [name for name, finding in found.items() if finding and finding.code in TEXTUAL]
@@ -345,21 +362,16 @@ def fit_features(
         seen = " ".join(column.reason for column in dropped[:8]) or "Every column is left out."
         raise InputError("TB108", f"{where} has no column to learn from. {seen}")
     scaled = bool(texts & set(used)) or any(kinds[name] in LINEAR for name in used)
-    if encoder is not None:
-        encoded = {name: columns[name] for name in used if name in texts}
-        if not encoded:
-            message = f"{where} has no text to encode; name a column with {option('text')}."
-            raise InputError("TB108", message)
-        found_by = {name: _learn_encoded(column, encoder) for name, column in encoded.items()}
-    else:
-        found_by = {}
-    features = tuple(
-        replace(
-            found_by.get(name) or _learn(columns[name], name in texts, scaled),
-            mark=marks.get(name, ""),
-        )
-        for name in used
-    )
+    if encoder is not None and texts.isdisjoint(used):
+        message = f"{where} has no text to encode; name a column with {option('text')}."
+        raise InputError("TB108", message)
+
+    def learned(name: str) -> Feature:
+        if encoder is not None and name in texts:
+            return _learn_encoded(columns[name], encoder)
+        return _learn(columns[name], name in texts, scaled)
+
+    features = tuple(replace(learned(name), mark=marks.get(name, "")) for name in used)
     if any(feature.kind == "text" for feature in features):
         features = tuple(_as_small_as_words(feature) for feature in features)
     return Features(features, dropped)
@@ -450,7 +462,7 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
         return [_categories(feature, column), *_letters(feature, column)]
     if feature.kind == "date":
         return _date_parts(feature, column)
-    if feature.kind in ("vector", "encoded"):
+    if feature.kind in VECTORS:
         return _dimensions(feature, column)
     values: Floats = column.numbers
     if np.isinf(values).any():

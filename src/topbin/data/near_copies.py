@@ -102,8 +102,10 @@ def _ranks(X: Any) -> Any:
     return ranks
 
 
-def find_groups(columns: Iterable[Column]) -> tuple[Finding, ...]:
+def find_groups(columns: Iterable[Column], *, by_name: bool = True) -> tuple[Finding, ...]:
     """Columns whose name and values say that they name what rows belong to.
+
+    Without `by_name` the name does not count, and values must be words.
 
     >>> ids = np.repeat(np.arange(30.0), 4)
     >>> [finding.column for finding in find_groups([Column("patient_id", "number", ids)])]
@@ -111,12 +113,15 @@ def find_groups(columns: Iterable[Column]) -> tuple[Finding, ...]:
     >>> find_groups([Column("amount", "number", ids)])
     ()
     """
-    return tuple(finding for column in columns if (finding := _group_finding(column)) is not None)
+    found = (_group_finding(column, by_name) for column in columns)
+    return tuple(finding for finding in found if finding is not None)
 
 
-def _group_finding(column: Column) -> Finding | None:
+def _group_finding(column: Column, by_name: bool) -> Finding | None:
     words = re.sub(r"([a-z])([A-Z])", r"\1_\2", column.name).lower()
-    if not GROUP_NAME.match(words) or not (column.kind == "string" or column.is_whole):
+    if by_name and not GROUP_NAME.match(words):
+        return None
+    if column.kind != "string" and not (by_name and column.is_whole):
         return None
     _, counts = np.unique(column.values[~column.missing], return_counts=True)
     mean = counts.mean() if counts.size else 0.0

@@ -15,8 +15,14 @@ from numpy.typing import NDArray
 from topbin.core.figures import counted
 from topbin.data.batch import FIRST_TEXTS
 from topbin.data.columns import Column
-from topbin.data.formats.written import MARKS
-from topbin.data.number_cells import NumberCell, is_missing, is_plain, look_numeric, read_cell
+from topbin.data.formats.written import (
+    MARKS,
+    NumberCell,
+    is_missing,
+    is_plain,
+    look_numeric,
+    read_cell,
+)
 
 NEARLY_ALL = 0.95
 NONE, SHOWN = "none", 3  # cells without a number, and how many of them a sentence shows

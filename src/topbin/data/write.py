@@ -1,4 +1,4 @@
-"""Tables out: csv and tsv that a spreadsheet cannot mistake for formulas, parquet, json lines.
+"""Tables out: csv, tsv and xlsx that run no formulas, parquet, json lines.
 
 A cell that begins with = + - @, a tab or a line end runs as a formula when a spreadsheet opens the
 file (OWASP, "CSV injection"); such text gets an apostrophe in front. Numbers stay numbers.
@@ -7,6 +7,7 @@ file (OWASP, "CSV injection"); such text gets an apostrophe in front. Numbers st
 import csv
 import re
 from collections.abc import Iterable, Iterator
+from datetime import date, datetime
 from glob import escape
 from itertools import chain
 from pathlib import Path
@@ -14,10 +15,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 
 from topbin.core.atomic import PART, PathLike, new_file, remove, remove_stale
 from topbin.core.errors import FileError, InputError
+from topbin.core.optional import require
 from topbin.data.formats import postgres
 from topbin.data.formats.duck import connect, literal
 
@@ -27,6 +30,7 @@ NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 PICTURES = {code: 0x2400 + code for code in range(32)}
 NO_TEXT = "biufcM"  # NumPy's letters for numbers and times
 SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
+EXCEL, SHEET = ".xlsx", 2**20  # rows that a sheet can hold, its header included
 STAGED = {
     **dict.fromkeys((".parquet", ".pq"), "format parquet"),
     **dict.fromkeys((".jsonl", ".ndjson"), "format json"),
@@ -38,8 +42,8 @@ def write_table(
 ) -> int:
     """Write a frame, or frames that follow one another, atomically; return the number of rows.
 
-    The ending of the name decides the format: .csv, .tsv, .parquet or .jsonl. The address of a
-    PostgreSQL table makes a table there, in one transaction. Memory does not grow with the number
+    The ending of the name decides the format: .csv, .tsv, .xlsx, .parquet or .jsonl. The address of
+    a PostgreSQL table makes a table there, in one transaction. Memory does not grow with the number
     of frames.
     """
     if postgres.is_server(path):
@@ -51,14 +55,16 @@ def write_table(
         return written
     target = Path(path)
     ending = target.suffix.lower()
-    if ending not in SEPARATORS and ending not in STAGED:
-        known = "Use .csv, .tsv, .parquet or .jsonl."
+    if ending not in SEPARATORS and ending not in STAGED and ending != EXCEL:
+        known = "Use .csv, .tsv, .xlsx, .parquet or .jsonl."
         raise InputError("TB105", f'"{target}" does not end in a known format. {known}')
     frames = _started([rows] if isinstance(rows, pd.DataFrame) else rows)
     remove_stale(target)
     with new_file(target, force=force) as part:
         if ending in STAGED:
             return _write_staged(part, frames, STAGED[ending])
+        if ending == EXCEL:
+            return _write_excel(part, frames)
         return _write_delimited(part, frames, SEPARATORS[ending])
 
 
@@ -111,6 +117,31 @@ def _write_delimited(part: Path, frames: Iterable[pd.DataFrame], separator: str)
             )
             rows += len(frame)
     return rows
+
+
+def _write_excel(part: Path, frames: Iterable[pd.DataFrame]) -> int:
+    book = require("openpyxl", extra="excel", caller="writing .xlsx").Workbook(write_only=True)
+    sheet, rows = book.create_sheet("rows"), 0
+    for i, frame in enumerate(frames):
+        if (rows := rows + len(frame)) >= SHEET:
+            raise InputError("TB105", f"a sheet holds {SHEET - 1:,} rows at most; use .csv.")
+        if not i:
+            sheet.append([_excel_cell(str(name)) for name in frame.columns])
+        for row in frame.itertuples(index=False, name=None):
+            sheet.append([_excel_cell(value) for value in row])
+    book.save(part)
+    return rows
+
+
+def _excel_cell(value: Any) -> Any:
+    """What a cell can hold: numbers, plain times and text; everything else as text."""
+    if not isinstance(value, list | tuple | np.ndarray) and pd.isna(value):
+        return None
+    if isinstance(value, str):
+        return escape_cell(value).translate(PICTURES)
+    is_plain = isinstance(value, bool | int | float | np.number | np.bool_)
+    is_time = isinstance(value, datetime | date) and getattr(value, "tzinfo", None) is None
+    return value if is_plain or is_time else str(value)
 
 
 def _cell(value: Any) -> Any:

@@ -20,8 +20,7 @@ from topbin.core.evidence import Evidence
 from topbin.core.labels import LabelValues
 from topbin.core.tails import Counts, Tails
 from topbin.engines.count import Chunk, Counted, Sums, Task, count_cuts, over_chunks
-from topbin.engines.engine import Engine
-from topbin.engines.outcome import total
+from topbin.engines.engine import Engine, total
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
 

@@ -23,8 +23,7 @@ from topbin.core.tails import Tails
 from topbin.data.batch import Part
 from topbin.data.find import SourceLike
 from topbin.data.table import Table, listed, open_table, skipped
-from topbin.engines.engine import Engine
-from topbin.engines.outcome import advising_to_skip, total, total_of
+from topbin.engines.engine import Engine, advising_to_skip, total, total_of
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.registry import cost_of_thinning
 from topbin.mpe.thinning import thin
@@ -223,12 +222,7 @@ def count_from(
     """
     columns = Columns(score, label, by)
     with advising_to_skip(skip_bad):
-        # A group is called as it is written, so no order of day and month has to be known.
-        how: Any = {"skip_bad": skip_bad, "partitions": partitions, "dates": "iso"}
-        usual = {} if decimal is None else dict.fromkeys(columns.names, decimal)
-        how["decimal"] = usual | ({} if by in (None, score) else {by: "text"})
-        table = open_table(source, columns=columns.names, **how)
-        _check_kinds(table, score)
+        table = _opened(source, columns, decimal, skip_bad=skip_bad, partitions=partitions)
         is_short = table.types[score] == "FLOAT"
         columns = replace(columns, dtype=np.float32 if is_short else np.float64)
         # A guess, which is mostly right and saves a pass over the labels.
@@ -236,8 +230,8 @@ def count_from(
         look = Task(columns, partial(see, is_positive), Seen())
         parts, seen, bad = _first_pass(engine, table.parts(PART_ROWS), look, skip_bad)
     _check_usable(seen, drop_nan)
-    roles = {"positive": positive, "negative": negative}
-    labels = resolve_labels(seen.labels, **roles, name=f'column "{label}"')
+    name = f'column "{label}"'
+    labels = resolve_labels(seen.labels, positive=positive, negative=negative, name=name)
     if [value for value in seen.labels if is_positive(value)] != [labels.positive]:
         exact = partial(see, partial(eq, labels.positive))
         seen = total(engine, over_chunks, parts, look._replace(read=exact))
@@ -246,9 +240,19 @@ def count_from(
     above = _second_pass(engine, parts, columns, labels, of_p)
     tails = _joined(of_p, above, by)
     distinct = {group: full[group].cuts.size for group in tails}
-    read = *skipped([*table.bad, *bad]), *table.decimal_lines
-    notes = *read, *_notes(seen, of_p.keys() ^ above.keys(), len(tails))
+    notes = *skipped([*table.bad, *bad]), *table.decimal_lines
+    notes = *notes, *_notes(seen, of_p.keys() ^ above.keys(), len(tails))
     return Counted(tails, labels, tuple(parts), columns, distinct, notes)
+
+
+def _opened(source: SourceLike, columns: Columns, decimal: str | None, **how: Any) -> Table:
+    # A group is called as it is written, so no order of day and month has to be known.
+    usual = {} if decimal is None else dict.fromkeys(columns.names, decimal)
+    if columns.by is not None and columns.by != columns.score:
+        usual[columns.by] = "text"
+    table = open_table(source, columns=columns.names, dates="iso", decimal=usual, **how)
+    _check_kinds(table, columns.score)
+    return table
 
 
 def _joined(of_p: dict[Any, Tails], above: dict[Any, Counts], by: str | None) -> dict[Any, Tails]:

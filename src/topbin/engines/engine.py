@@ -1,14 +1,17 @@
-"""What an engine does: hand a small value to every part of the data, and add up what comes back."""
+"""What an engine does: hand a small value to every part of the data, and add up what comes back.
+
+In the sums of `total` a coded error is a result, so that an engine does not repeat the part.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from functools import reduce
 from importlib import import_module
 from operator import add
 from typing import Any, Protocol, TypeVar
 
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, TopbinError, option
 
 Shared = TypeVar("Shared")
 Part = TypeVar("Part")
@@ -19,7 +22,7 @@ BRANCH = 16  # sums that are added at a time, so that no machine receives all of
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class EngineSpec:
     """Where an engine is defined, and the option of the command that names its cluster."""
 
     module: str
@@ -30,9 +33,9 @@ class Known:
 
 
 ENGINES = {
-    "local": Known("topbin.engines.local", "Local"),
-    "dask": Known("topbin.engines.dask", "Dask", "scheduler", "ADDRESS", "Of a Dask cluster."),
-    "spark": Known("topbin.engines.spark", "Spark", "master", "URL", "Of a Spark cluster."),
+    "local": EngineSpec("topbin.engines.local", "Local"),
+    "dask": EngineSpec("topbin.engines.dask", "Dask", "scheduler", "ADDRESS", "Of a Dask cluster."),
+    "spark": EngineSpec("topbin.engines.spark", "Spark", "master", "URL", "Of a Spark cluster."),
 }
 
 
@@ -59,6 +62,11 @@ def added(sums: Sequence[Any]) -> Any:
     return reduce(add, sums)
 
 
+def engine_of(engine: Any) -> AbstractContextManager[Any]:
+    """An engine that is open, which stays so, or one by its name; None stays None."""
+    return open_engine(engine) if isinstance(engine, str) else nullcontext(engine)
+
+
 @contextmanager
 def open_engine(name: str = "local", address: str | None = None) -> Iterator[Engine]:
     """An engine by its name, with the address of its scheduler or master, if it has one.
@@ -73,3 +81,62 @@ def open_engine(name: str = "local", address: str | None = None) -> Iterator[Eng
     made = getattr(import_module(ENGINES[name].module), ENGINES[name].cls)
     with made(address) if ENGINES[name].option else made() as engine:
         yield engine
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """The sum of what parts gave, and the errors of those that failed, by file."""
+
+    value: Any = None
+    bad: dict[str, TopbinError] = field(default_factory=dict)
+
+    def __add__(self, other: "Outcome") -> "Outcome":
+        values = [one.value for one in (self, other) if one.value is not None]
+        total = sum(values[1:], values[0]) if values else None
+        return Outcome(total, {**other.bad, **self.bad})
+
+    def first_error(self) -> TopbinError:
+        """The error of the first file in alphabetical order, whatever part failed first."""
+        return self.bad[min(self.bad)]
+
+
+def total_of(
+    engine: Engine, task: Callable[[Any, Part], Any], parts: Sequence[Part], shared: Any
+) -> Outcome:
+    """The sum of `task(shared, part)`, in which a coded error is a result and not a failure.
+
+    An engine would repeat a task that raises, although a damaged file stays damaged, and Spark
+    would lose the code of the error.
+    """
+    return engine.total(_guarded, parts, (task, shared))
+
+
+def total(
+    engine: Engine, task: Callable[[Any, Part], Any], parts: Sequence[Part], shared: Any
+) -> Any:
+    """The sum over all parts, or the error of the first file that has one."""
+    found = total_of(engine, task, parts, shared)
+    if found.bad:
+        raise found.first_error()
+    return found.value
+
+
+def _guarded(given: tuple[Callable[[Any, Any], Any], Any], part: Any) -> Outcome:
+    task, shared = given
+    try:
+        return Outcome(task(shared, part))
+    except TopbinError as error:
+        return Outcome(bad={part.path: error})
+
+
+@contextmanager
+def advising_to_skip(skip_bad: bool) -> Iterator[None]:
+    """Say, of a file that cannot be read, that it can be left out."""
+    try:
+        yield
+    except InputError as error:
+        if skip_bad or error.code != "TB102":
+            raise
+        way_out = f"leave it out with {option('skip_bad', True)}"
+        advice = f"{error.told} Fix or remove the file, or {way_out}."
+        raise InputError("TB102", advice) from error

@@ -31,6 +31,7 @@ from topbin.learn.probabilities import fit_probabilities, posterior_of
 PRIOR_SD = 1.0
 FARTHEST, STEPS, REACH = 7.0, 129, 5.0  # of log odds ratios; points for each α, and how many sd
 RAREST = 1e-6
+UNITS = 1 << 32  # of a probability, when many are added
 SEPARATES = 3.0  # standard errors between positives and unlabeled rows; else D says nothing
 BINS, FEWEST = 10, 5  # of scores, and rows of a part that a test of them needs
 APART = 0.02  # the least difference of probabilities between bins
@@ -64,15 +65,25 @@ class Compared:
 class Seen:
     """All that is read from the scores of some rows: parts add.
 
-    `total` is the sum of their probabilities, and `bins` are counts of them between `Whole.cuts`.
+    `total` is the sum of their probabilities, each a whole number of `UNITS`, so that the order of
+    additions does not matter. `bins` are counts of them between `Whole.cuts`.
 
-    >>> Seen(2, 0.5, (1, 1)) + Seen(1, 0.25, (0, 1))
-    Seen(rows=3, total=0.75, bins=(1, 2))
+    >>> cuts = np.array([0.4])
+    >>> both = Seen.of(np.array([0.25, 0.5]), cuts) + Seen.of(np.array([0.75]), cuts)
+    >>> both.rows, both.mean, both.bins
+    (3, 0.5, (1, 2))
     """
 
     rows: int
-    total: float
+    total: int
     bins: tuple[int, ...]
+
+    @classmethod
+    def of(cls, f: Floats, cuts: Floats) -> "Seen":
+        """What is read from rows with these probabilities."""
+        bins = np.bincount(np.searchsorted(cuts, f, "right"), minlength=cuts.size + 1)
+        total = int(np.rint(f * UNITS).astype(np.int64).sum())
+        return cls(f.size, total, tuple(map(int, bins)))
 
     def __add__(self, other: "Seen") -> "Seen":
         bins = tuple(a + b for a, b in zip(self.bins, other.bins, strict=True))
@@ -81,7 +92,7 @@ class Seen:
     @property
     def mean(self) -> float:
         """The mean probability."""
-        return self.total / self.rows
+        return self.total / (UNITS * self.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +131,7 @@ class Whole:
 
     def seen(self, f: Floats) -> Seen:
         """What is read from rows with these probabilities."""
-        bins = np.bincount(np.searchsorted(self.cuts, f, "right"), minlength=self.cuts.size + 1)
-        return Seen(f.size, float(f.sum()), tuple(map(int, bins)))
+        return Seen.of(f, self.cuts)
 
     def compare(
         self, part: Seen, rest: Seen, share: float, confidence: float, own_p: Any = None

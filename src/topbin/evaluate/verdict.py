@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from msgspec import Meta
 
 from topbin.core.defaults import CONFIDENCE
@@ -34,7 +35,7 @@ Say = Literal["quote it", "quote only the bound", "audit first"]
 Where = Literal["anywhere", "top"]
 NARROW, RELATIVE = 0.05, 0.5  # widths of intervals: in all, and as a part of α
 FAR = 4  # times the low end: then only the high end says something
-NEARLY_ALL = 0.9  # of the positives; labels are hardly ever so complete
+NEARLY_ALL = 0.75  # of the positives; labels at random are hardly ever so complete
 USEFUL = 0.5  # a bound above it says too little to be quoted
 BLIND = 100  # rows to audit where scores mislead
 SIZES = (30, 60, 100, 150, 200, 300, 400)  # of audits that are suggested
@@ -158,9 +159,12 @@ def decide(
         gains: tuple[Gain, ...] = ()
     elif wrong is None:
         gains = _gains(estimate, widths, kinds)
+        if judged[0] == "quote it":  # then only what is narrower is worth an audit
+            now = np.ptp(estimate.interval or (0.0, 1.0))
+            gains = tuple(gain for gain in gains if np.ptp(gain.interval) < now)
     else:
         gains = (_alone(widths),)
-    command, buys = (gains[0].command, _bought(estimate, gains, wrong)) if gains else ("", "")
+    command, buys = (gains[0].command, _bought(gains, wrong)) if gains else ("", "")
     if remedy is not None and wrong is not None:
         command, buys = remedy, gained
     return Verdict(say=judged[0], reason=judged[1], command=command, buys=buys, gains=gains)
@@ -205,7 +209,8 @@ def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
     if is_narrow(ends, estimate.alpha):
         return "quote it", f"{of} is narrow enough, and there is no alarm against it"
     if FAR * ends[0] < ends[1]:
-        return _bound(most, f"{of} is wide")
+        # A bound below the interval's end, which has half the doubt, would look like an error.
+        return _bound(None if most is None else max(most, ends[1]), f"{of} is wide")
     return "audit first", f"{of} is wide"
 
 
@@ -247,20 +252,17 @@ def _after(estimate: AlphaEstimate, width_of: Callable[[int], float], n: int) ->
     return update(estimate, alpha, ends, estimate.confidence or CONFIDENCE).interval
 
 
-def _bought(estimate: AlphaEstimate, gains: Sequence[Gain], wrong: str | None) -> str:
+def _bought(gains: Sequence[Gain], wrong: str | None) -> str:
     """What each audit buys, in words."""
     if wrong is not None:
         half = (gains[0].interval[1] - gains[0].interval[0]) / 2
         told = f"label {counted(gains[0].n)}: α to within {half:.2f} or better"
         return f"{told}, whatever the scores say"
-    before = (
-        "" if estimate.interval is None else "{} to {} ".format(*range_ends(*estimate.interval))
-    )
     parts = []
     for gain in gains:
         after = "{} to {}".format(*range_ends(*gain.interval))
         if gain.where == "anywhere":
-            parts.append(f"label {counted(gain.n)}: interval {before}becomes about {after}")
+            parts.append(f"label {counted(gain.n)}: the interval becomes about {after}")
         else:
             parts.append(f"or with --where top {counted(gain.n)}: about {after}, {IF_ALIKE}")
     return "; ".join(parts)

@@ -22,7 +22,7 @@ from scipy.special import gammaincc, ndtri
 from topbin.core.checks import Floats
 from topbin.core.defaults import CONFIDENCE, RISK
 from topbin.core.estimate import Interval
-from topbin.core.figures import figure
+from topbin.core.figures import counted, figure
 from topbin.evaluate.parts import RAREST, Seen, Whole
 
 WINDOWS = (1, 2, 4, 8)  # periods that are held against all earlier ones
@@ -30,20 +30,24 @@ A_YEAR: dict[str, int] = {"day": 365, "week": 52, "month": 12}
 FEWEST = 10  # rows that a bin of a column must be expected to have, or it counts with others
 AlarmKind = Literal["share", "rows"]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
+Sum = Annotated[int, Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
     """What is kept of a period; parts of it add.
 
-    `columns` has, for each column that models read, counts of low-scoring rows in bins.
+    `columns` has, for each column that models read, counts of low-scoring rows in bins. Of its
+    `rows`, so many are `known` positives, and so many known to be `negative`.
     """
 
     start: str
     rows: Count
-    total: float
+    total: Sum
     bins: tuple[Count, ...]
     columns: tuple[tuple[Count, ...], ...] = ()
+    known: Count = 0
+    negative: Count = 0
 
     @property
     def seen(self) -> Seen:
@@ -55,7 +59,8 @@ class Period:
         columns = tuple(
             tuple(map(add, a, b)) for a, b in zip(self.columns, other.columns, strict=True)
         )
-        return Period(self.start, both.rows, both.total, both.bins, columns)
+        labeled = self.known + other.known, self.negative + other.negative
+        return Period(self.start, both.rows, both.total, both.bins, columns, *labeled)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +69,14 @@ class Watched:
 
     `change` is α minus that of the first period with rows. `alarm` is "share" if α has moved, or
     "rows" if the rows have moved so that the model no longer fits, and `since` the period from
-    which on; `columns` are then those that look different.
+    which on; `columns` are then those that look different. α is that of all `rows`, labeled or
+    not, so that it does not move when people label some: `known` positives, or `negative` ones.
     """
 
     start: str
     rows: int
+    known: int = 0
+    negative: int = 0
     alpha: float | None = None
     interval: Interval | None = None
     change: float | None = None
@@ -82,10 +90,13 @@ class Watched:
     @property
     def sentence(self) -> str:
         """The period in one line."""
+        kinds = (self.known, "known positive"), (self.negative, "known negative")
+        labeled = " and ".join(counted(n, what) for n, what in kinds if n)
         if self.alpha is None or self.interval is None:
             return f"{self.start}: no rows"
         ends = "{} to {}".format(*map(figure, self.interval))
-        said = f"{self.start}: α = {figure(self.alpha)}, {ends} ({self.rows:,} rows)"
+        rows = counted(self.rows) + (f", with {labeled}" if labeled else "")
+        said = f"{self.start}: α = {figure(self.alpha)}, {ends} ({rows})"
         if self.alarm == "share":
             return f"{said}; ALARM: the share has moved since {self.since}"
         if self.alarm == "rows":
@@ -133,7 +144,8 @@ def follow(
                 start=period.start, rows=period.rows, alpha=now.alpha, interval=now.interval,
                 change=change, change_interval=ends, alarm=alarm.kind,
                 since=kept[0].start if alarm.kind else None, p_share=alarm.p_share,
-                p_rows=alarm.p_rows, columns=alarm.columns,
+                p_rows=alarm.p_rows, columns=alarm.columns, known=period.known,
+                negative=period.negative,
             )
         )  # fmt: skip
     return tuple(found)

@@ -19,21 +19,22 @@ from topbin.data.findings import Finding
 from topbin.data.table import read_table
 from topbin.data.write import write_table
 from topbin.evaluate.candidates import list_precision
+from topbin.job.known import TAG
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, in_front
 from topbin.show.page import page
-from topbin.show.pictures import Picture, open_pictures
+from topbin.show.pictures import SMALL, Picture, open_pictures
 from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save
 from topbin.store.runs import PROBABILITIES, ROWS, RunFolder, damaged, read_result, write_result
 from topbin.store.scorer import MODEL as MODEL
-from topbin.store.scorer import after_audit
+from topbin.store.scorer import after_audit, write_known
 
 CANDIDATES, REPORT = "candidates.csv", "report.html"
 SHOWN = 25
 LONG, EXCERPT = 60, 140  # letters of a text, and of the part that the report shows
 FOR = re.compile(r"= … (.+) … \(\+")  # a reason that speaks for the row
-TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s+[\w-]+\s*=[^<>]*)?\s*/?>")  # <br />, <a href="…">
+WHY = "reason_", "nearest_"  # how the columns begin that say something about a candidate
 OURS = ("rank", "row", "probability")  # the first columns of candidates.csv
 PLACE = OURS.index("probability")
 LINE = re.compile(r'(?:[^"\n]++|"[^"]*+")*+\n')  # of a csv file; a quoted cell may have line ends
@@ -52,8 +53,11 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     name no file to read again.
     """
     folder, found = run.folder, result.answer
-    frame = result.listed(why=bool(found.importance))
+    known = result.known
+    frame = result.listed(why=bool(found.importance) or known is not None)
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
+    if known is not None:
+        write_known(folder, known)
     write_table(folder / CANDIDATES, frame, force=True)
     listed = replace(found.candidates, sum=sum_of(folder / CANDIDATES))
     found = replace(found, candidates=listed)
@@ -84,7 +88,14 @@ def probabilities_of(folder: Path, found: Answer) -> Any:
     rows, model = read_stored(folder, PROBABILITIES), load(folder / MODEL)
     with reading(folder):
         model = after_audit(model, found)
-        return add_columns(rows, {"probability": model.probability_map_(model.evidence_.scores[1])})
+        likely = _likely(model, found, model.evidence_.scores[1])
+        return add_columns(rows, {"probability": likely})
+
+
+def _likely(model: Any, found: Answer, scores: Any) -> Any:
+    """How likely rows are what is sought: positive, or of no known class."""
+    known = model.probability_map_(scores)
+    return known if found.novel is None else 1 - known
 
 
 def unlabeled_rows(data: Prepared) -> Any:
@@ -147,14 +158,16 @@ def relisted(folder: Path, before: Answer, after: Answer) -> Relisted:
         if rows is None or not model.evidence_.has_scores:
             return Relisted(listed)
         was, now = (after_audit(model, found) for found in (before, after))
-        scores = _scores_of(rows[1:], was, is_sample=before.data.sample is not None)
+        scores = _scores_of(rows[1:], was, before)
         best = list_precision(model.evidence_, now.estimate_, scores)
-        likely = now.probability_map_(scores).round(4)
+        best = best if before.novel is None else best.of_others
+        likely = _likely(now, before, scores).round(4)
         for row, value in zip(rows[1:], likely.tolist(), strict=True):
             row[PLACE] = str(value)
     text = "".join(",".join(row) + "\n" for row in rows)
     listed = replace(listed, sum=hashlib.sha256(text.encode()).hexdigest())
-    last, positives = listed.rows - 1, now.estimate_.alpha * before.data.n_u
+    share = now.estimate_.alpha if after.novel is None else after.novel.share
+    last, positives = listed.rows - 1, share * before.data.n_u
     if listed.precision is not None and 0 <= last < best.value.size:
         value, low, high = (float(end[last]) for end in (best.value, best.low, best.high))
         share = min(1.0, listed.rows * value / positives) if positives else 0.0
@@ -183,13 +196,14 @@ def _rows_as_written(path: Path, known: str | None) -> list[list[str]] | None:
     return rows if [name.strip('"') for name in rows[0][: len(OURS)]] == [*OURS] else None
 
 
-def _scores_of(rows: Sequence[Sequence[str]], model: Any, *, is_sample: bool) -> Any:
+def _scores_of(rows: Sequence[Sequence[str]], model: Any, found: Answer) -> Any:
     """The scores of the candidates; for rows outside a sample, those that give their probability.
 
     Only the scores of the sample are kept.
     """
-    if not is_sample:
-        return np.sort(model.evidence_.scores[1])[::-1][: len(rows)]
+    if found.data.sample is None:
+        step = -1 if found.novel is None else 1
+        return np.sort(model.evidence_.scores[1])[::step][: len(rows)]
     likely = model.probability_map_
     return np.interp([float(row[PLACE]) for row in rows], likely(likely.knots), likely.knots)
 
@@ -201,11 +215,16 @@ def pictures_of(folder: Path, found: Answer, rows: Any) -> list[Picture]:
         return []
     pictures, column = open_pictures(folder, image.root or ""), image.column
     first = rows.head(SHOWN)
-    told = zip(first["rank"], first["probability"], first[column], strict=True)
+    near = [name for name in rows.columns if str(name).startswith("nearest_")]
+    beside = [[str(path) for path in one if path] for one in first[near].fillna("").to_numpy()]
+    told = zip(first["rank"], first["probability"], first[column], beside, strict=True)
     return [
-        Picture(f"{rank} · {percent(likely)} %", str(path), pictures.of(str(path)))
-        for rank, likely, path in told
-    ]
+        Picture(
+            f"{rank} · {percent(likely)} %", str(path), pictures.of(str(path)),
+            tuple(Picture("", one, pictures.of(one, SMALL)) for one in like),
+        )
+        for rank, likely, path, like in told
+    ]  # fmt: skip
 
 
 def read_stored(folder: Path, name: str) -> Any:
@@ -234,7 +253,7 @@ def sum_of(path: Path) -> str:
 
 def _shown(frame: Any) -> list[dict[str, str]]:
     """The first rows and columns as people read them, and the reasons."""
-    why = [name for name in frame.columns if str(name).startswith("reason_")]
+    why = [name for name in frame.columns if str(name).startswith(WHY)]
     own = [name for name in frame.columns[:12] if name not in why]
     rows = frame[[*own, *why]].head(SHOWN).astype(object)
     rows = rows.where(rows.notna(), "")

@@ -4,7 +4,7 @@ In memory simply means that the sample is everything: then nothing is left to co
 """
 
 from collections.abc import Callable, Container, Iterator, MutableMapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from time import monotonic
@@ -16,26 +16,17 @@ from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.options import (
-    Budget,
-    Certainty,
-    Labeling,
-    Listing,
-    Preset,
-    Read,
-    Request,
-    Rows,
-)
-from topbin.engines.engine import Engine, open_engine
+from topbin.core.options import Budget, Certainty, Labeling, Listing, Preset, Read, Request, Rows
+from topbin.engines.engine import Engine, engine_of
 from topbin.engines.local import Local
 from topbin.evaluate.sensitivity import asked_sensitivity
-from topbin.job.choice import Choice, choose_model
 from topbin.job.labeling import classifier_for, labeling_of, tested_labels
 from topbin.job.leaks import find_remedy
+from topbin.job.model_choice import Choice, choose_model
 from topbin.job.prepare import Prepared, prepare
 from topbin.job.progress import Event, Forecast, shown, work_of
 from topbin.job.result import Result
-from topbin.job.sweep import count_rest
+from topbin.job.score_rest import count_rest
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.crossfit import CrossFit, OutOfTime, Plan, Progress, chain_name
@@ -152,16 +143,11 @@ def fit(
         certainty=Certainty(confidence=confidence, seed=seed),
     )  # fmt: skip
     asked = request.budget
-    with _engine_of(asked.engine) as engine:
+    with engine_of(asked.engine) as engine:
         with _listeners(asked.on_event, asked.verbose) as heard:
             data = prepare(request, engine=engine, tell=_decoding(heard))
         with _listeners(asked.on_event, asked.verbose) as heard:
             return fit_prepared(data, engine=engine, memory=asked.memory, heard=heard)
-
-
-def _engine_of(engine: Any) -> AbstractContextManager[Engine | None]:
-    """The engine of a budget: one that is open, or the name of one."""
-    return open_engine(engine) if isinstance(engine, str) else nullcontext(engine)
 
 
 def _decoding(heard: Sequence[Callable[[Event], object]]) -> Callable[[str, int, int], None]:
@@ -210,12 +196,12 @@ def fit_prepared(
     if data.rest is not None:
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
-    shared = _shared(data, {} if memory is None else memory)
-    choice = _choice(data, shared)
-    shared |= {} if choice is None else {"estimator": choice.model}
-    two = _classifiers(data, shared)
+    memory = {} if memory is None else memory
+    choice = _choice(data, memory)
+    model = None if choice is None else choice.model
+    two = _classifiers(data, model, memory)
     two.careful.set_params(time_limit=data.request.budget.time_limit, on_event=told)
-    kept = sum(name.startswith(TEDN.name) for name in shared["memory"])
+    kept = sum(name.startswith(TEDN.name) for name in memory)
     forecast = Forecast(monotonic(), two.steps * kept)
     held = {} if data.kept is None else data.kept.arrays
     first = two.quick.fit(data.X, y, data.weight, **held)
@@ -232,7 +218,7 @@ def fit_prepared(
         labeling=labeling_of(result, two.careful, y),
         gamma=asked_sensitivity(result, data.request.labeling),
         remedy=find_remedy(
-            data, first.estimate_, result.classifier.estimate_, result.chains, shared
+            data, first.estimate_, result.classifier.estimate_, result.chains, model
         ),
     )
     if result.remedy is None and not result.stopped:  # a leak makes labels look biased too
@@ -241,25 +227,12 @@ def fit_prepared(
     return result
 
 
-def _shared(data: Prepared, memory: MutableMapping[str, Any]) -> dict[str, Any]:
-    """The parameters that all classifiers of a job share."""
-    asked = data.request
-    return {
-        "confidence": asked.certainty.confidence,
-        "random_state": asked.certainty.seed,
-        "n_jobs": asked.budget.threads,
-        "memory": memory,
-        "positive": 1,
-        "negative": -1 if data.labels.is_negative.any() else None,
-    }
-
-
-def _choice(data: Prepared, shared: dict[str, Any]) -> Choice | None:
+def _choice(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | None:
     """The model for text or vectors; other ways of labeling take the default one."""
     asked = data.request.labeling
     if asked.subtypes == "correct" or asked.labeled_by or data.classes is not None:
         return None
-    return choose_model(data, shared["random_state"], shared["memory"], shared["n_jobs"])
+    return choose_model(data, memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,13 +248,21 @@ class _Classifiers:
     steps: int = 1
 
 
-def _classifiers(data: Prepared, shared: dict[str, Any]) -> _Classifiers:
-    """Both classifiers, with the default model for these rows unless another one is shared."""
-    quick, plan = _plans(data)
-    careful = classifier_for(data, data.request.labeling)(plan=plan, **shared)
-    by_epoch = data.by_net and shared["n_jobs"] in (None, 1)
+def _classifiers(data: Prepared, model: Any, memory: MutableMapping[str, Any]) -> _Classifiers:
+    """Both classifiers, with the default model for these rows unless one was chosen."""
+    (quick, plan), asked = _plans(data), data.request
+
+    def over(classifier: Callable[..., Any], plan: Plan) -> Any:
+        return classifier(
+            plan=plan, estimator=model, memory=memory, confidence=asked.certainty.confidence,
+            positive=1, negative=-1 if data.labels.is_negative.any() else None,
+            random_state=asked.certainty.seed, n_jobs=asked.budget.threads,
+        )  # fmt: skip
+
+    careful = over(classifier_for(data, asked.labeling), plan)
+    by_epoch = data.by_net and asked.budget.threads in (None, 1)
     steps = plan.warm + plan.rounds if by_epoch else 1
-    return _Classifiers(PvUClassifier(plan=quick, **shared), careful, _work(data), steps)
+    return _Classifiers(over(PvUClassifier, quick), careful, _work(data), steps)
 
 
 def _plans(data: Prepared) -> tuple[Plan, Plan]:
@@ -324,6 +305,7 @@ def foresee(data: Prepared) -> float:
         some = np.union1d(np.arange(0, len(X), max(1, len(X) // 500)), np.flatnonzero(is_p)[:10])
         X, is_p, share = X[some], is_p[some], some.size / len(X)
         model.set_params(warm=1)
+        model.fit(X[:64], is_p[:64].astype(int))  # the first also loads what it runs on
     began = monotonic()
     model.fit(X, is_p.astype(int))
     more = 1.0

@@ -20,6 +20,7 @@ from topbin.core.labels import Labels
 from topbin.core.optional import require
 from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import Batch
+from topbin.data.encoders.given import GivenEncoder
 from topbin.data.encoders.images import (
     DESCRIPTION,
     NONE,
@@ -36,7 +37,7 @@ from topbin.data.images.files import find_images, is_image_name, names_images, p
 from topbin.data.images.rows import Images
 from topbin.data.schema import CONTENT, nearest
 from topbin.data.table import Table, all_shared, open_table
-from topbin.job.draw import LabeledTable, PathColumn, Taken, open_labeled, refuse_both
+from topbin.job.sampling import LabeledTable, PathColumn, Taken, open_labeled, refuse_both
 from topbin.job.sources import paths_of
 from topbin.store.runs import IMAGES
 
@@ -75,14 +76,13 @@ def _refuse_others(request: Request) -> None:
     read, given = request.read, request.read.encoder
     if request.budget.rows is not None:
         raise InputError(
-            "TB136",
-            f"all images train; leave out {option('sample')} and {option('engine')}.",
+            "TB136", f"all images train; leave out {option('sample')} and {option('engine')}."
         )
     if read.embeddings is not None:
         raise InputError(
             "TB136", f"{option('embeddings')} is not supported for images; leave it out."
         )
-    if given is not None and not is_image_encoder(given):
+    if given is not None and not callable(given) and not is_image_encoder(given):
         raise InputError(
             "TB143",
             f'"{given}" has no {DESCRIPTION}, so it is no encoder of images; name the folder of '
@@ -107,9 +107,7 @@ def _refuse_for_nets(request: Request) -> None:
 
 
 def read_images(
-    request: Request,
-    folder: Path | None = None,
-    tell: Callable[[int, int], object] | None = None,
+    request: Request, folder: Path | None = None, tell: Callable[[int, int], object] | None = None
 ) -> Taken:
     """Read images and their labels; they are decoded into the folder of a run, if there is one.
 
@@ -149,8 +147,10 @@ def read_images(
     )  # fmt: skip
 
 
-def _encoder(given: str | None) -> ImageEncoder | None:
+def _encoder(given: Any) -> ImageEncoder | GivenEncoder | None:
     """The encoder that is asked for; ours, if nothing is said. None is a net."""
+    if callable(given):
+        return GivenEncoder(given)
     if given == NONE:
         return None
     encoder = ImageEncoder(LITE if given in (None, LITE) else os.path.abspath(given))

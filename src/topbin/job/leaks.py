@@ -22,8 +22,8 @@ from topbin.core.evidence import Evidence
 from topbin.core.labels import Mask
 from topbin.core.shares import share_below
 from topbin.data.features import LINEAR
+from topbin.job.grouping import read_fold_groups
 from topbin.job.prepare import Prepared
-from topbin.job.together import read_kept
 from topbin.learn.classifiers.labeling import matrix_columns
 from topbin.learn.crossfit import Chain, RunOptions, crossfit
 from topbin.learn.defaults import FIRST, coarse, default_model
@@ -45,31 +45,31 @@ def find_remedy(
     first: AlphaEstimate,
     careful: AlphaEstimate,
     chains: Sequence[Chain],
-    shared: dict[str, Any],
+    model: Any,
 ) -> Remedy | None:
     """What α is without the columns that leak, or by the group that rows seem to belong to.
 
     `first` is the quick estimate of the same rows with all columns, to which that without a column
-    is compared; `careful` is the one that people see.
+    is compared; `careful` is the one that people see. `model` is None if it is the default one.
     """
     if data.by_net or issparse(data.X):
         return None
     if (group := _named(data.alarms, "group-column", "near-copies")) and data.kept is None:
-        return _by_group(data, group[0], shared)
+        return _by_group(data, group[0], model)
     leaks = _named(data.alarms, "leak")
     if leaks:
-        found = _refitted(data, leaks, shared)
+        found = _refitted(data, leaks, model)
         # If α stays near 0, others leak too, or no column does.
         if found is None or (found.interval or (0.0, found.alpha))[1] < NOTHING:
             return None
         return _dropped(leaks, found)
     for suspect in _suspects(data, chains):
-        others = _crossfitted(data, (suspect,), shared)
+        others = _crossfitted(data, (suspect,), model)
         if others is None:
             continue
-        found = estimate_alpha(others, confidence=shared["confidence"])
+        found = estimate_alpha(others, confidence=data.request.certainty.confidence)
         if is_higher(first, found) and is_higher(careful, found):
-            own = _crossfitted(data, (suspect,), shared, alone=True)
+            own = _crossfitted(data, (suspect,), model, alone=True)
             if own is not None and are_apart(own.scores[1], others.scores[1]):
                 return _dropped((suspect,), found)
     return None
@@ -122,25 +122,27 @@ def _dropped(columns: tuple[str, ...], found: AlphaEstimate) -> Remedy:
     return Remedy(kind="drop", columns=columns, estimate=found)
 
 
-def _by_group(data: Prepared, group: str, shared: dict[str, Any]) -> Remedy | None:
-    kept = read_kept(data.table, data.label, group, None)
+def _by_group(data: Prepared, group: str, model: Any) -> Remedy | None:
+    kept = read_fold_groups(data.table, data.label, group, None)
     if kept is None or kept.together is None:
         return None
     own = (group,) if group in data.encoder.columns else ()
-    found = _refitted(replace(data, kept=kept), own, shared)
+    found = _refitted(replace(data, kept=kept), own, model)
     return None if found is None else Remedy(kind="group", columns=(group,), estimate=found)
 
 
-def _refitted(
-    data: Prepared, without: Sequence[str], shared: dict[str, Any]
-) -> AlphaEstimate | None:
+def _refitted(data: Prepared, without: Sequence[str], model: Any) -> AlphaEstimate | None:
     """The quick estimate without some columns; None if no column is left."""
-    found = _crossfitted(data, without, shared)
-    return None if found is None else estimate_alpha(found, confidence=shared["confidence"])
+    found = _crossfitted(data, without, model)
+    return (
+        None
+        if found is None
+        else estimate_alpha(found, confidence=data.request.certainty.confidence)
+    )
 
 
 def _crossfitted(
-    data: Prepared, columns: Sequence[str], shared: dict[str, Any], *, alone: bool = False
+    data: Prepared, columns: Sequence[str], model: Any, *, alone: bool = False
 ) -> Evidence | None:
     """What models without these columns, or with these alone, say; None if no column is left."""
     rows = np.flatnonzero(~data.labels.is_negative)
@@ -151,11 +153,11 @@ def _crossfitted(
     is_p, plan, held = data.labels.is_positive[rows], FIRST, {}
     if data.kept is not None:
         plan, held = data.kept.plan(FIRST, data.labels), data.kept.at(rows).arrays
-    model = shared.get("estimator") or default_model(X)
+    model = model or default_model(X)
     fit = crossfit(
-        model, coarse(X, model), is_p, PVU, plan=plan, seed=shared["random_state"],
+        model, coarse(X, model), is_p, PVU, plan=plan, seed=data.request.certainty.seed,
         sample_weight=None if data.weight is None else data.weight[rows],
-        new_rows=False, run=RunOptions(n_jobs=shared["n_jobs"]), **held,
+        new_rows=False, run=RunOptions(n_jobs=data.request.budget.threads), **held,
     )  # fmt: skip
     return fit.evidence(is_p)
 

@@ -15,10 +15,11 @@ from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.figures import counted
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
-from topbin.core.options import Request, Rows
+from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import Batch
-from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns, with_vectors
+from topbin.data.embeddings import as_column, attach_whole
+from topbin.data.encoders.given import GivenEncoder
 from topbin.data.features import LINEAR, Dropped, Feature, Features, Floats, fit_features
 from topbin.data.findings import Finding, find_in_columns, odd_cells, overlap
 from topbin.data.images.rows import Images
@@ -26,7 +27,15 @@ from topbin.data.schema import check_columns, quoted
 from topbin.engines.engine import Engine
 from topbin.engines.local import Local
 from topbin.job.by_group import read_groups
-from topbin.job.draw import (
+from topbin.job.grouping import (
+    FoldGroups,
+    read_fold_groups,
+    refuse_sample,
+    split_copies,
+    unsaid_groups,
+)
+from topbin.job.images import has_images, read_images
+from topbin.job.sampling import (
     LabeledTable,
     PathColumn,
     Rest,
@@ -38,9 +47,7 @@ from topbin.job.draw import (
     read_whole,
     refuse_both,
 )
-from topbin.job.images import has_images, read_images
 from topbin.job.sources import file_sums, paths_of
-from topbin.job.together import Kept, read_kept, refuse_sample, split_copies, unsaid_groups
 from topbin.learn.open_set import ReadClasses
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 from topbin.store.answer import DataRead, ImageColumn, Sampled
@@ -82,7 +89,7 @@ class Prepared:
     dates: Sequence[str] = ()
     decimals: Sequence[str] = ()
     weight: Floats | None = None
-    kept: Kept | None = None
+    kept: FoldGroups | None = None
     image: PathColumn | None = None
     classes: ReadClasses | None = None
 
@@ -101,9 +108,12 @@ class Prepared:
             nameless = own_name if is_array else ["a frame"]
             own = {"positives": names.get("positives", nameless)}
             own["unlabeled"] = names.get("unlabeled", own_name)
+        read = self.request.read
+        if callable(read.encoder):
+            read = replace(read, encoder=GivenEncoder(read.encoder).given)
         if "engine" not in names:  # an object of Python, which no file can hold
             budget = replace(budget, sample=budget.rows)
-        return replace(self.request, rows=replace(rows, **own), budget=budget)
+        return replace(self.request, rows=replace(rows, **own), read=read, budget=budget)
 
     @property
     def sources(self) -> list[str]:
@@ -219,6 +229,7 @@ class Prepared:
             n_u=self.n_u,
             n_n=self.n_n,
             label=self.label,
+            positive=None if self.label is None else str(self.labels.positive),
             classes=self.request.rows.classes,
             label_note=self.labels.note,
             id=self.id,
@@ -273,13 +284,15 @@ def encoded(
     id = rows.id or (None if opened is None else opened.table.id_column)
     if id is not None:
         _check_id(table, labels, label, id)
-    kept = read_kept(table, label, rows.group, read.time)
+    kept = read_fold_groups(table, label, rows.group, read.time)
     for name in rows.by:
         read_groups(table, label, name)  # which refuses what makes no groups, before any work
     columns = Columns(table)
     if image is not None and taken.encoder is not None:
         vectors = taken.encoder.vectors(image.images, image.paths, tell)
         columns = with_vectors(table, {image.name: vectors})
+    elif callable(read.encoder):
+        columns = _by_function(columns, read, in_memory=rest is None)
     weights = None if read.weight is None else _weights(columns, read.weight)
     own = label, id, read.weight, rows.group, read.time
     left = [*(name for name in own if name in table.kinds), *rows.drop]
@@ -335,8 +348,9 @@ def _taken(
 def _features(shown: Columns | Batch, taken: Taken, left: list[str], request: Request) -> Features:
     """The encoder, fitted, with how dates and numbers of its columns are written."""
     given, opened, image, by = request.read.encoder, taken.opened, taken.image, taken.encoder
-    reader = None if given is None or by is not None else os.path.abspath(given)
-    text = list(request.read.text)
+    is_read = by is not None or callable(given)  # to vectors, before this
+    reader = None if given is None or is_read else os.path.abspath(given)
+    text = [] if by is None and is_read else list(request.read.text)
     others = set() if opened is None else set(opened.table.decimals.values())
     decimal = request.read.decimal or (others.pop() if len(others) == 1 else None)
     how: Any = {"exclude": left, "text": text, "encoder": reader, "decimal": decimal}
@@ -345,11 +359,27 @@ def _features(shown: Columns | Batch, taken: Taken, left: list[str], request: Re
         about: Any = {"encoder": by.given, "digest": by.digest, "shape": image.images.row_shape}
         own = (replace(f, **about) if f.name == image.name else f for f in features.features)
         features = replace(features, features=tuple(own))
+    elif is_read:
+        name, texts = GivenEncoder(given).given, request.read.text
+        own = (replace(f, encoder=name) if f.name in texts else f for f in features.features)
+        features = replace(features, features=tuple(own))
     if opened is None:
         return features
     orders = {c: order for c, order in opened.table.dates.items() if c in features.columns}
     marks = {c: mark for c, mark in opened.table.decimals.items() if c in features.columns}
     return replace(features, dates=orders, decimals=marks)
+
+
+def _by_function(columns: Columns, read: Read, *, in_memory: bool) -> Columns:
+    """The columns with texts as vectors of a function; TB143 if rows stay where they are."""
+    if not in_memory:
+        message = "a function as encoder reads rows in memory; leave out"
+        raise InputError("TB143", f"{message} {option('sample')} and {option('engine')}.")
+    if not read.text:
+        raise InputError("TB108", f"name the texts that it encodes with {option('text')}.")
+    check_columns(read.text, list(columns.table.kinds), columns.table.name)
+    encoder = GivenEncoder(read.encoder)
+    return with_vectors(columns.table, {name: encoder.column(columns[name]) for name in read.text})
 
 
 def _with_vectors(table: Batch, request: Request) -> Batch:
@@ -382,7 +412,7 @@ def _notice(
     labels: Labels,
     features: Features,
     others: Sequence[str],
-    kept: Kept | None = None,
+    kept: FoldGroups | None = None,
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """What to know about a table before any model sees it, and the alarms that follow from it.
 
@@ -422,8 +452,7 @@ def _check_label(rows: Rows) -> None:
     refuse_both(rows)
     if rows.positives is None and label is None:
         raise InputError(
-            "TB008",
-            f"{option('label')} is missing: name the column that marks the positives.",
+            "TB008", f"{option('label')} is missing: name the column that marks the positives."
         )
     if not isinstance(label, str | None):
         raise InputError(

@@ -27,13 +27,15 @@ from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.threshold import out_of_reach
 from topbin.evaluate.verdict import RUN, Verdict, verdict_of
 from topbin.job.by_group import by_column
+from topbin.job.known import known_positives
 from topbin.job.labeling import labeling_found
 from topbin.job.leaks import alarms_of
 from topbin.job.prepare import Prepared
-from topbin.job.sweep import Best
+from topbin.job.score_rest import Best
 from topbin.learn.crossfit import Chain
-from topbin.learn.explain import Explanation, explain_held_out
+from topbin.learn.explain import Explanation, explain_held_out, why_columns
 from topbin.learn.labeling.scar import ScarTest
+from topbin.learn.nearest import KnownPositives, Neighbors
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.answer import Answer, Candidates, Case, Importance, ModelName, Remedy
 from topbin.store.models import versions_of
@@ -201,21 +203,38 @@ class Result:
         found = order[np.searchsorted(places, listed.places, sorter=order).clip(max=order.size - 1)]
         return listed, np.where(places[found] == listed.places, unlabeled[found], -1)
 
+    @cached_property
+    def known(self) -> KnownPositives | None:
+        """Known positives that rows are compared with; None if models read no vectors."""
+        return known_positives(self.data)
+
+    def _nearest(self, rows: Batch, where: RowNumbers) -> Neighbors:
+        if self.known is None:
+            return ()
+        return self.known.nearest(self.data.encoder.vectors(self._matrix(rows, where)))
+
+    def _matrix(self, rows: Batch, where: RowNumbers) -> Any:
+        if bool((where >= 0).all()):  # in memory
+            return self.data.X[where]
+        return self.data.encoder.encode(rows.select(self.data.encoder.columns))
+
     def _explained(self, rows: Batch, where: RowNumbers) -> Explanation:
         known = np.flatnonzero(~self.data.labels.is_negative)  # the rows that took part
         places = np.where(where < 0, -1, np.searchsorted(known, where))
-        frame = rows.select(self.data.encoder.columns)
-        in_memory = bool((where >= 0).all())
-        X = self.data.X[where] if in_memory else self.data.encoder.encode(frame)
-        return explain_held_out(self.chains, places, X, self.data.encoder, frame.frame)
+        frame = rows.select(self.data.encoder.columns).frame
+        X = self._matrix(rows, where)
+        return explain_held_out(self.chains, places, X, self.data.encoder, frame)
 
     def explain(self, n: int | None = None) -> Explanation:
         """What each column, or word, adds to the score of the best rows, as many as `candidates`.
 
         By models that never saw the row, so it explains the score that ranked it, not the world.
         `reasons()` has the strongest three of each row; TB013 if the model cannot be explained.
+        Where models read vectors, of texts or images, `nearest` has the known positives that each
+        row resembles.
         """
-        return self._explained(*self._listed(self.picked(n).rows))
+        listed = self._listed(self.picked(n).rows)
+        return replace(self._explained(*listed), nearest=self._nearest(*listed))
 
     def importance(self) -> dict[str, float]:
         """How much each column or word moves the score, on average over held-out rows."""
@@ -232,7 +251,8 @@ class Result:
 
         Its index is that of the frame that was given, so that `frame.loc[found.index]` are these
         rows as they were; rows of files are counted from 0. With `why`, three more columns say what
-        moved the score of a row, of the first 1,000 rows.
+        moved the score of a row, of the first 1,000 rows; and where models read vectors, three
+        name the known positives that it resembles.
         """
         frame = self.listed(n, min_precision=min_precision, why=why)
         places = frame.pop("row").to_numpy() - 1
@@ -253,7 +273,8 @@ class Result:
         frame = in_front(frame, ours)
         if not why:
             return frame
-        texts = self._explained(listed.take(slice(EXPLAINED)), where[:EXPLAINED]).texts()
+        first = listed.take(slice(EXPLAINED)), where[:EXPLAINED]
+        texts = why_columns(lambda: self._explained(*first), self._nearest(*first))
         blank = [""] * (rows - EXPLAINED)
         said = {unused(name, frame.columns): [*told, *blank] for name, told in texts.items()}
         return add_columns(frame, said)
@@ -270,7 +291,11 @@ class Result:
         """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
         from topbin.store.scorer import Scorer
 
-        return Scorer(self.classifier, self.data.encoder).score(frame, embeddings=embeddings)
+        given = self.request.read.encoder
+        function = given if callable(given) else None
+        return Scorer(self.classifier, self.data.encoder, self.known, function).score(
+            frame, embeddings=embeddings
+        )
 
     def sensitivity(self) -> tuple[Case, ...]:
         """What follows if α is at the low or the high end of its interval, by size of α.
@@ -453,15 +478,16 @@ def audit_lines(found: Answer) -> list[str]:
     n_u, level = found.data.n_u, f"{100 * told.confidence:g} %"
     both = told.together or told  # older runs have only what the audit says alone
     is_both = told.together is not None and not told.together.alone
-    lines = [
-        f"with the audit  α = {figure(both.alpha)} of the {n_u:,} unlabeled are positive "
-        f"(about {counted(round(both.alpha * n_u))})",
+    lines = [] if found.novel is None else [f"novel           {found.novel}"]
+    lines += [
+        f"with the audit  α = {figure(both.alpha)} of the {n_u:,} unlabeled "
+        f"{found.in_words('are positive')} (about {counted(round(both.alpha * n_u))})",
         f"{level} interval   {_ends(both.interval)}   {WITH_SCORES if is_both else told.assumes}",
     ]
     lines += [f"audit alone     {_ends(told.interval)}   {told.assumes}"] if is_both else []
     ends = "" if first.interval is None else f"; {_ends(first.interval)}"
     lines.append(f"without it      {first.in_short}{ends}   {first.interval_assumes}")
-    lines.append(f"audit           {told.sentence}")
+    lines.append(f"audit           {found.in_words(told.sentence)}")
     names = ", ".join(f'"{name}"' for name in told.proxies)
     lines += [f"proxies         {names}, as far as the answers agree with them"] if names else []
     lines += [f"labels          {told.labels}"] if told.labels else []

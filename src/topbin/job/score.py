@@ -7,8 +7,7 @@ in order to go on after a kill.
 
 import hashlib
 import os
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +26,11 @@ from topbin.data.images.cache import REFUSE
 from topbin.data.images.files import names_images
 from topbin.data.schema import Types, kinds_of
 from topbin.data.table import Table, open_table, skipped
-from topbin.engines.engine import Engine
-from topbin.engines.outcome import Outcome, advising_to_skip, total_of
+from topbin.engines.engine import Engine, Outcome, advising_to_skip, total_of
 from topbin.store.models import SUMS
 from topbin.store.scorer import MODEL, ColumnCoverage, Scorer, read_scorer, refuse_scored
 
 DONE = "_SUCCESS"  # as Hadoop and Spark mark a folder that is complete
-NOT_NEEDED = ("evidence_", "oof_proba_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +90,9 @@ def score_files(
     which are otherwise TB102. `read` has what is said of dates, decimals, partitions and the folder
     of images.
     """
-    scorer, key = _read_lean(Path(run), read.encoder)
-    encoder = scorer.encoder
-    if encoder.image is not None and names_images(source):
-        raise InputError(
-            "TB136",
-            "an engine scores tables of paths, not folders of images. Write the paths into a csv "
-            f'or parquet file beside the images, in a column "{encoder.image.name}", and score '
-            f"that; or leave out {option('engine')}.",
-        )
+    scorer, key = read_scorer(Path(run), encoder=read.encoder).lean(), _key(Path(run))
     with advising_to_skip(skip_bad):
-        how: Any = {"skip_bad": skip_bad, "partitions": read.partitions}
-        how |= {"dates": encoder.orders(read.dates), "decimal": encoder.marks(read.decimal)}
-        table = open_table(source, needed=encoder.columns, **how)
-        _check_columns(table, encoder)
+        table = _opened(source, scorer.encoder, read, skip_bad)
         parts = table.placed_parts()
     root = None if read.image_root is None else os.path.abspath(read.image_root)
     job = Job(scorer, _folder(output, table), key, root)
@@ -125,6 +111,23 @@ def score_files(
     notes = (*skipped(bad), *table.date_lines, *table.decimal_lines)
     doubts = () if done.value is None else done.value.doubts()
     return Scored(rows, len(kept), len(parts) - len(todo), (*notes, *doubts))
+
+
+def _opened(source: SourceLike, encoder: Features, read: Read, skip_bad: bool) -> Table:
+    """The files as a table that has what the model reads."""
+    if encoder.image is not None and names_images(source):
+        raise InputError(
+            "TB136",
+            "an engine scores tables of paths, not folders of images. Write the paths into a csv "
+            f'or parquet file beside the images, in a column "{encoder.image.name}", and score '
+            f"that; or leave out {option('engine')}.",
+        )
+    table = open_table(
+        source, needed=encoder.columns, skip_bad=skip_bad, partitions=read.partitions,
+        dates=encoder.orders(read.dates), decimal=encoder.marks(read.decimal),
+    )  # fmt: skip
+    _check_columns(table, encoder)
+    return table
 
 
 def write_part(job: Job, part: Part) -> ColumnCoverage:
@@ -147,14 +150,10 @@ def write_part(job: Job, part: Part) -> ColumnCoverage:
     return told
 
 
-def _read_lean(run: Path, encoder: str | None) -> tuple[Scorer, str]:
-    """The scorer without what scoring does not need, and a key of it."""
-    scorer = read_scorer(run, encoder=encoder)
-    lean = copy(scorer.model)
-    for name in NOT_NEEDED:
-        vars(lean).pop(name, None)
+def _key(run: Path) -> str:
+    """What tells the model from others."""
     sums = (run / MODEL / SUMS).read_text("ascii")  # just read, so it is there
-    return replace(scorer, model=lean), _hash(f"{topbin.__version__}\n{sums}")
+    return _hash(f"{topbin.__version__}\n{sums}")
 
 
 def _hash(text: str) -> str:

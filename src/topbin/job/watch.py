@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from msgspec import Meta
 from scipy.sparse import issparse
+from threadpoolctl import threadpool_limits
 
 from topbin.core.atomic import (
     lock,
@@ -33,23 +34,29 @@ from topbin.core.checks import Floats, check_fraction
 from topbin.core.defaults import CONFIDENCE, RISK
 from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
+from topbin.core.labels import Mask, means_positive, spells
 from topbin.core.options import Read, Request, Rows
-from topbin.data.batch import Batch
+from topbin.data.batch import Batch, Part
 from topbin.data.table import open_table
-from topbin.evaluate.parts import Whole, worth_of
+from topbin.engines.count import Sums
+from topbin.engines.engine import engine_of, total
+from topbin.evaluate.parts import UNITS, Seen, Whole, worth_of
 from topbin.evaluate.watch import A_YEAR, Period, Watched, follow
+from topbin.job.grouping import moments
 from topbin.job.result import Result
 from topbin.job.sources import file_sums, paths_of
-from topbin.job.together import moments
 from topbin.learn.probabilities import posterior_of
 from topbin.show.watch import watch_page
 from topbin.store.answer import plain
-from topbin.store.runs import MOST, RESULT
-from topbin.store.scorer import PROBABILITY, Scorer, fitted_rows, read_scorer
+from topbin.store.runs import MOST, RESULT, read_asked, read_result
+from topbin.store.scorer import PROBABILITY, Rated, Scorer, fitted_rows, read_scorer
 
 STATE, LINES, PAGE = "watch.json", "periods.jsonl", "watch.html"
 SCHEMA = "topbin-watch-1"
 MOST_PERIODS, MOST_COLUMNS, A_YEAR_OF_NUMBERS = 5_000, 300, 52
+FIRST_ROWS = 20_000  # which cut the columns into quarters
+MOST_HASHES = 1 << 22  # of rows, in which copies are counted
+LARGEST = np.uint64(2**64 - 1)
 HASHED = ("number", "boolean", "date", "string")
 QUARTERS = (0.25, 0.5, 0.75)
 AGAIN = "Give only new files; or begin a new watch in another folder, with all files at once."
@@ -138,6 +145,7 @@ def watch(
     read: Read = Read(),
     risk: float = RISK,
     confidence: float = CONFIDENCE,
+    engine: Any = "local",
 ) -> Watch:
     """α of new rows by period, from the scores of a fitted model, and whether it has moved.
 
@@ -146,7 +154,8 @@ def watch(
     run
         The folder of a run, or the result of `topbin.fit`.
     source
-        New rows: files or a frame, with the columns that the model reads.
+        New rows: files or a frame, with the columns that the model reads. If they have the label
+        column of the fit, rows that it marks are counted too.
     time
         The column of dates, or of numbers, that orders the rows.
     every
@@ -160,13 +169,15 @@ def watch(
         The chance of a false alarm in a year, of each of the two kinds.
     confidence
         Of the intervals.
+    engine
+        What counts the rows: one of `topbin.engines`, or its name.
 
     Returns
     -------
     Watch
         `periods`, `alarms`, `summary()`, `frame()`.
     """
-    scorer, key = _scorer(run)
+    scorer, known, key = _scorer(run)
     asked = WatchState(
         run=key, time=time, every=str(every), risk=check_fraction(risk, "risk"),
         confidence=check_fraction(confidence, "confidence"),
@@ -175,14 +186,20 @@ def watch(
     if scorer.encoder.image is not None or not scorer.model.evidence_.has_scores:
         raise InputError("TB161", "topbin watch reads runs of tables, and this is another kind.")
     whole = _whole(scorer.model)
+    scorer = scorer.lean()
+
+    def added(state: WatchState) -> Watch:
+        counting = Counting(scorer, whole.cuts, state, known)
+        return _added(counting, whole, source, read, engine)
+
     if output is None:
-        return _added(asked, scorer, whole, source, read)
+        return added(asked)
     folder = Path(output)
     with _made(folder), lock(folder):
         state = read_state(folder, asked, whole)
         if state.periods:
             _write(folder, Watch(state, whole))  # which a kill may have prevented
-        done = _added(state, scorer, whole, source, read)
+        done = added(state)
         if not isinstance(run, Result) and (doubt := fitted_rows(Path(run), paths_of(source))):
             done = replace(done, notes=(*done.notes, doubt))
         write_text(folder / STATE, _json(done.state), force=True)
@@ -205,13 +222,16 @@ def _made(folder: Path) -> Iterator[None]:
         raise
 
 
-def _scorer(run: Any) -> tuple[Scorer, str]:
-    """The scorer of a run, and a sum that tells it from others."""
+def _scorer(run: Any) -> tuple[Scorer, "KnownLabels", str]:
+    """The scorer of a run, its labels, and a sum that tells it from others."""
     if isinstance(run, Result):
         made_of = run.data.hash.encode() + str(run.estimate.posterior).encode()
-        return Scorer(run.classifier, run.data.encoder), sha256(made_of).hexdigest()
-    scorer = read_scorer(Path(run))
-    return scorer, sha256(read_file(Path(run) / RESULT, MOST)).hexdigest()
+        scorer, about = Scorer(run.classifier, run.data.encoder), run.data.about
+        negative = run.request.rows.negative
+    else:
+        scorer, made_of = read_scorer(Path(run)), read_file(Path(run) / RESULT, MOST)
+        about, negative = read_result(run).data, read_asked(run).rows.negative
+    return scorer, KnownLabels(about.label, about.positive, negative), sha256(made_of).hexdigest()
 
 
 def _whole(model: Any) -> Whole:
@@ -264,41 +284,133 @@ def _is_sound(state: WatchState, bins: int) -> bool:
         len(state.cuts) == columns
         and all(len(one) <= len(QUARTERS) and sorted(one) == [*one] for one in state.cuts)
         and all(_next(a, state.every, step) == b for a, b in pairwise(starts))
-        and all(0 <= one.total <= one.rows and len(one.bins) == bins for one in state.periods)
-        and all(sum(one.bins) == one.rows for one in state.periods)
+        and all(one.total <= UNITS * one.rows and len(one.bins) == bins for one in state.periods)
+        and all(sum(one.bins) == one.rows >= one.known + one.negative for one in state.periods)
         and all({len(c) for c in one.columns} <= {width} for one in state.periods)
         and {len(one.columns) for one in state.periods} <= {columns}
     )
 
 
-def _added(state: WatchState, scorer: Scorer, whole: Whole, source: Any, read: Read) -> Watch:
+@dataclass(frozen=True, slots=True)
+class KnownLabels:
+    """The label column of a fit, and the words for what it says; new rows need not have it."""
+
+    label: str | None
+    positive: str | None
+    negative: Any
+
+    def of(self, batch: Batch) -> tuple[Mask, Mask]:
+        """The known positives and the known negatives of a batch."""
+        if self.label is None or self.label not in batch.kinds:
+            return np.zeros(batch.rows, bool), np.zeros(batch.rows, bool)
+        coded = batch.coded(self.label)
+        return (
+            coded.where(partial(means_positive, "1" if self.positive is None else self.positive)),
+            coded.where(lambda value: self.negative is not None and spells(self.negative, value)),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hashes:
+    """Hashes of rows, in which copies are counted; parts add.
+
+    If there are too many, those below 2⁶⁴/2^`halved` stand for all of them.
+    """
+
+    values: Any
+    halved: int = 0
+
+    def __add__(self, other: "Hashes") -> "Hashes":
+        values, halved = np.append(self.values, other.values), max(self.halved, other.halved)
+        values = values[values <= LARGEST >> np.uint64(halved)]
+        while values.size > MOST_HASHES:
+            halved += 1
+            values = values[values <= LARGEST >> np.uint64(halved)]
+        return Hashes(values, halved)
+
+    @property
+    def copies(self) -> int:
+        """How many rows are there already, of all rows."""
+        return int(self.values.size - np.unique(self.values).size) << self.halved
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Periods by their start, and hashes of rows; parts add."""
+
+    periods: Sums
+    hashes: Hashes
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(self.periods + other.periods, self.hashes + other.hashes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counting:
+    """What every part needs; it is sent to each worker once. `cuts` are those of probabilities."""
+
+    scorer: Scorer
+    cuts: Floats
+    state: WatchState
+    labels: KnownLabels
+
+    @property
+    def low(self) -> float:
+        """The score below which rows are most likely negative, whatever α is."""
+        return float(self.cuts[0]) if self.cuts.size else 1.0
+
+    def over(self, batch: Batch) -> Counts:
+        """Score the rows of a batch and count them by period."""
+        rated, labels = self.scorer.rate(batch), self.labels.of(batch)
+        starts = _starts(batch, self.state)
+        hashed = [name for name, kind in batch.kinds.items() if kind in HASHED]
+        hashes = pd.util.hash_pandas_object(batch.frame[hashed], index=False).to_numpy()
+        periods = Sums()
+        for start, own in pd.Series(np.arange(batch.rows)).groupby(starts):
+            periods[str(start)] = self.period(str(start), rated, own.to_numpy(), labels)
+        return Counts(periods, Hashes(hashes))
+
+    def period(self, start: str, rated: Rated, own: Any, labels: tuple[Mask, Mask]) -> Period:
+        """What is kept of some rows of a batch."""
+        known, negative = (int(which[own].sum()) for which in labels)
+        f = rated.columns[PROBABILITY][own]
+        seen = Seen.of(f, self.cuts)
+        columns: tuple[tuple[int, ...], ...] = ()
+        if self.state.columns:
+            places = _watched(self.scorer, self.state)
+            X = np.asarray(rated.X[own][f < self.low], np.float64)[:, places]
+            columns = tuple(
+                _counts(X[:, j], np.asarray(cuts)) for j, cuts in enumerate(self.state.cuts)
+            )
+        return Period(start, seen.rows, seen.total, seen.bins, columns, known, negative)
+
+
+def _count(shared: Counting, part: Part) -> Counts:
+    nothing = Counts(Sums(), Hashes(np.zeros(0, np.uint64)))
+    return sum(map(shared.over, part.batches()), nothing)
+
+
+def _added(counting: Counting, whole: Whole, source: Any, read: Read, engine: Any) -> Watch:
     """The watch with the periods of new rows; TB161 if some were recorded before."""
+    state = counting.state
     sums = tuple(one.sum for one in file_sums(Request(rows=Rows(source=source))) if one.sum)
     if again := set(sums) & set(state.files):
         told = f"{len(again):,} of {counted(len(sums), 'file')} had been added before"
         raise InputError("TB161", f"{told}. Nothing was added now. {AGAIN}")
-    parts: dict[str, Period] = {}
-    keys = [np.zeros(0, np.uint64)]
-    for batch in _batches(scorer, source, state.time, read):
-        rated = scorer.rate(batch)
-        if batch.rows and not state.periods and not parts:
-            state = _with_cuts(state, scorer, rated, whole)
-        starts, places = _starts(batch, state), _watched(scorer, state)
-        known = [name for name, kind in batch.kinds.items() if kind in HASHED]
-        keys.append(pd.util.hash_pandas_object(batch.frame[known], index=False).to_numpy())
-        for start, own in pd.Series(np.arange(batch.rows)).groupby(starts):
-            here = _period(str(start), rated, own.to_numpy(), whole, state, places)
-            parts[here.start] = parts[here.start] + here if here.start in parts else here
-    if not parts:
-        raise InputError("TB001", "the new files have no rows.")
-    _refuse_late(state, parts)
-    new = sorted(parts.values(), key=lambda one: _order(one.start))
+    parts = _parts(counting.scorer, source, state.time, read)
+    if not state.periods:
+        state = _with_cuts(counting, next(parts[0].batches(rows=FIRST_ROWS)))
+    # Parts are counted at the same time, and then each by one thread.
+    with engine_of(engine) as opened, threadpool_limits(1 if len(parts) > 1 else None):
+        found: Counts = total(opened, _count, parts, replace(counting, state=state))
+    _refuse_late(state, found.periods)
+    new = sorted(found.periods.values(), key=lambda one: _order(one.start))
     periods = _filled((*state.periods, *new), state)
     state = replace(state, periods=periods, files=(*state.files, *sums))
-    hashes = np.concatenate(keys)
-    copies = hashes.size - np.unique(hashes).size
-    note = f"copies of rows: {copies:,}; each of them counts"
-    return Watch(state, whole, frozenset(parts), (note,) if copies else ())
+    about = "about " if found.hashes.halved else ""
+    note = f"copies of rows: {about}{found.hashes.copies:,}; each of them counts"
+    notes = (note,) if found.hashes.copies else ()
+    return Watch(state, whole, frozenset(found.periods), notes)
 
 
 def _refuse_late(state: WatchState, parts: Mapping[str, Period]) -> None:
@@ -315,32 +427,14 @@ def _refuse_late(state: WatchState, parts: Mapping[str, Period]) -> None:
         )
 
 
-def _batches(scorer: Scorer, source: Any, time: str, read: Read) -> Iterator[Batch]:
+def _parts(scorer: Scorer, source: Any, time: str, read: Read) -> list[Part]:
     scorer.refuse_images(source if isinstance(source, str | list | tuple) else "")
     encoder = scorer.encoder
     table = open_table(
         source, needed=[*dict.fromkeys([*encoder.columns, time])], partitions=read.partitions,
         dates=encoder.orders(read.dates), decimal=encoder.marks(read.decimal),
     )  # fmt: skip
-    return table.batches()
-
-
-def _period(
-    start: str, rated: Any, own: Any, whole: Whole, state: WatchState, places: list[int]
-) -> Period:
-    """What is kept of some rows of a batch."""
-    f = rated.columns[PROBABILITY][own]
-    seen = whole.seen(f)
-    columns: tuple[tuple[int, ...], ...] = ()
-    if state.columns:
-        X = np.asarray(rated.X[own][f < _low(whole)], np.float64)[:, places]
-        columns = tuple(_counts(X[:, j], np.asarray(cuts)) for j, cuts in enumerate(state.cuts))
-    return Period(start, seen.rows, seen.total, seen.bins, columns)
-
-
-def _low(whole: Whole) -> float:
-    """The score below which rows are most likely negative, whatever α is."""
-    return float(whole.cuts[0]) if whole.cuts.size else 1.0
+    return table.placed_parts()
 
 
 def _counts(values: Floats, cuts: Floats) -> tuple[int, ...]:
@@ -359,19 +453,21 @@ def _watched(scorer: Scorer, state: WatchState) -> list[int]:
     return [places[name] for name in state.columns]
 
 
-def _with_cuts(state: WatchState, scorer: Scorer, rated: Any, whole: Whole) -> WatchState:
-    """The state with quartiles of the columns, from the first batch; none if there are too many.
+def _with_cuts(counting: Counting, batch: Batch) -> WatchState:
+    """The state with quartiles of the columns, from the first rows; none if there are too many.
 
     The time itself always moves, so that columns made of it are left out.
     """
-    own = [name for f in scorer.encoder.features if f.name != state.time
-           for name in f.names(scaled=scorer.encoder.scaled)]  # fmt: skip
+    state, encoder = counting.state, counting.scorer.encoder
+    own = [name for f in encoder.features if f.name != state.time
+           for name in f.names(scaled=encoder.scaled)]  # fmt: skip
+    rated = counting.scorer.rate(batch.take(slice(FIRST_ROWS)))
     if issparse(rated.X) or len(own) > MOST_COLUMNS:
         return state
-    low = rated.columns[PROBABILITY] < _low(whole)
+    low = rated.columns[PROBABILITY] < counting.low
     X = np.asarray(rated.X, np.float64)[low if low.any() else slice(None)]
     found = replace(state, columns=tuple(own))
-    X = X[:, _watched(scorer, found)]
+    X = X[:, _watched(counting.scorer, found)]
     cuts = tuple(
         tuple(map(float, np.unique(np.quantile(x[~np.isnan(x)], QUARTERS))))
         if (~np.isnan(x)).any() else () for x in X.T
@@ -442,8 +538,8 @@ def _filled(periods: Sequence[Period], state: WatchState) -> tuple[Period, ...]:
     if not periods:
         return ()
     found, width = [periods[0]], _width(state.every)
-    empty = replace(periods[0], rows=0, total=0.0, bins=(0,) * len(periods[0].bins),
-                    columns=tuple((0,) * len(one) for one in periods[0].columns))  # fmt: skip
+    empty = Period("", 0, 0, (0,) * len(periods[0].bins),
+                   tuple((0,) * len(one) for one in periods[0].columns))  # fmt: skip
     for period in periods[1:]:
         while (start := _next(found[-1].start, state.every, width)) != period.start:
             if len(found) > MOST_PERIODS or _order(start) > _order(period.start):

@@ -214,20 +214,16 @@ def crossfit(
         sample_weight=sample_weight, deadline=run.deadline, together=together,
     )  # fmt: skip
     by_folds = new_rows == "folds"
-    kept_repeats = 1 if keep_chains == "first" else plan.repeats if keep_chains else 0
-    kept_repeats = plan.repeats if by_folds else kept_repeats
-    jobs = list(
-        jobs_of(is_positive, learner, plan, seed, bool(new_rows) and not by_folds, together)
-    )
+    repeats_kept = {False: 0, True: plan.repeats, "first": 1}[by_folds or keep_chains]
+    on_all = bool(new_rows) and not by_folds
+    jobs = list(jobs_of(is_positive, learner, plan, seed, on_all, together))
     with threadpool_limits(limits=1 if is_small(X) else None):
-        chains = list(_reported(_run_jobs(jobs, chain, run, kept_repeats), len(jobs), run.on_event))
+        chains = list(_reported(_run_jobs(jobs, chain, run, repeats_kept), len(jobs), run.on_event))
     fit = _gather(chains, is_positive, ranks=ranks, new_rows=new_rows)
     # The same cross-fit, with its rows in the order in which they were given.
-    held = (
-        replace(one, held_out=order[one.held_out]) for one in chains if one.repeat < kept_repeats
-    )
-    scores = fit.scores[np.argsort(order)]
-    return replace(fit, scores=scores, chains=tuple(held), groups=grouped)
+    kept = (one for one in chains if one.repeat < repeats_kept)
+    held = tuple(replace(one, held_out=order[one.held_out]) for one in kept)
+    return replace(fit, scores=fit.scores[np.argsort(order)], chains=held, groups=grouped)
 
 
 def _reported(
@@ -362,11 +358,7 @@ def run_chain(
 
 
 def inner_folds(
-    is_positive: Mask,
-    held_out: RowNumbers,
-    folds: int,
-    seed: int,
-    together: Together | None = None,
+    is_positive: Mask, held_out: RowNumbers, folds: int, seed: int, together: Together | None = None
 ) -> RowNumbers:
     """The inner fold of each row; −1 for the rows held out."""
     fold = np.zeros(is_positive.size, np.intp)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse, vstack
+from scipy.special import logit
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -29,13 +30,15 @@ from topbin.core.checks import Floats, RowNumbers
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.data.features import Feature, Features
-from topbin.data.words import letters_of
+from topbin.data.text_features import letters_of
 from topbin.learn.crossfit import Chain
+from topbin.learn.nearest import Neighbors, nearest_columns
 
 REASONS = 3
 WORD = re.compile(r"\b\w\w+\b")  # as words are read
 LONGEST = 40  # letters of a value
 ABSENT = "other letters"
+TINY = 1e-12  # the least probability that has a logit here
 EDGES = re.compile(r"^\W+|\W+$")
 
 
@@ -60,7 +63,9 @@ class Explanation:
     """What each column or word adds to the score of each row: `base + parts` is the score.
 
     `parts` has one column per name, and is sparse where words are explained. `rows` are the rows
-    as they came, for the values in `reasons`.
+    as they came, for the values in `reasons`. If models read nothing but a vector, no part of which
+    is a reason, there are no names, and the base is the score. `nearest` are near known positives
+    of each row, if models read vectors.
 
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"age": [50], "pay": [7]})
@@ -73,6 +78,7 @@ class Explanation:
     parts: Any
     base: Floats
     rows: Any
+    nearest: Neighbors = ()
 
     def __repr__(self) -> str:
         return f"<Explanation: {self.base.size:,} rows, {len(self.names):,} columns or words>"
@@ -129,6 +135,17 @@ def _excerpt(word: str, text: str) -> str:
     plain = f" {' '.join(WORD.findall(text))} "
     is_there = f" {word} " in plain or word.strip("~") in text
     return f"… {word} …" if is_there else f"without {word}"
+
+
+def why_columns(explain: Callable[[], Explanation], near: Neighbors) -> dict[str, list[str]]:
+    """Reasons and near known positives as columns; the latter alone if there are no reasons."""
+    try:
+        reasons = explain().texts()
+    except InputError as error:
+        if error.code != "TB013" or not near:
+            raise
+        reasons = {}
+    return reasons | nearest_columns(near)
 
 
 def inner_models(model: Any) -> list[Any]:
@@ -201,8 +218,11 @@ def spread(text: str, added: dict[str, float]) -> dict[str, float]:
 
 def _explain(models: Sequence[Any], X: Any, features: Features | None, rows: Any) -> Explanation:
     """By the columns of the matrix, grouped by the columns of the table; words count each."""
-    if features is not None and features.only_images:
-        raise InputError("TB013", "scores of images alone cannot be explained by their columns.")
+    if features is not None and features.is_opaque:
+        if not features.vector_columns:
+            raise InputError("TB013", "what a net makes of an image cannot be explained.")
+        likely = [np.clip(model.predict_proba(X)[:, 1], TINY, 1 - TINY) for model in models]
+        return Explanation((), np.zeros((X.shape[0], 0)), np.mean(logit(likely), axis=0), rows)
     each = [contributions(model, X) for model in models]
     parts, base = sum(part for part, _ in each) / len(each), np.mean([b for _, b in each])
     if features is None:

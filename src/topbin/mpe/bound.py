@@ -64,12 +64,7 @@ def fewest_hidden(share: Any, gamma: float) -> Any:
 
 
 def deviation(
-    above_p: Counts,
-    above_u: Counts,
-    n_p: int,
-    n_u: int,
-    alpha: float | Shares,
-    gamma: float = 1.0,
+    above_p: Counts, above_u: Counts, n_p: int, n_u: int, alpha: float | Shares, gamma: float = 1.0
 ) -> Shares:
     """Standardized q_u − α q, with q the share of the hidden positives in the bin.
 

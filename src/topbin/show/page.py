@@ -1,5 +1,6 @@
 """From a result to one HTML page: no script, no request, light and dark, phone and paper."""
 
+import functools
 import io
 import re
 from collections.abc import Mapping, Sequence
@@ -144,8 +145,9 @@ def _render(
     )
 
 
+@functools.cache
 def environment() -> Environment:
-    """Where templates are, and how their values are shown."""
+    """Where templates are, and how their values are shown; each is compiled once."""
     return Environment(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=_shown,
@@ -154,11 +156,11 @@ def environment() -> Environment:
 
 def _bar(found: Answer) -> tuple[float, float | None, float] | None:
     """Where the bar of the headline begins and ends, and its point, if the headline has one."""
-    if found.audited is not None:
-        return found.audited.interval[0], found.audited.alpha, found.audited.interval[1]
     novel = found.novel
     if novel is not None and novel.interval is not None:
         return novel.interval[0], novel.share, novel.interval[1]
+    if found.audited is not None:
+        return found.audited.interval[0], found.audited.alpha, found.audited.interval[1]
     shown = found.estimate if found.remedy is None else found.remedy.estimate
     if shown.interval is None:
         return None
@@ -202,8 +204,8 @@ def _shown(value: Any) -> Any:
 
 def lead(found: Answer) -> str:
     """The sentence that leads: the answer, or that with the remedy where something is wrong."""
-    if found.novel is not None:
-        return str(found.novel)
+    if found.labeling is not None and found.labeling.novel is not None:
+        return str(found.labeling.novel)
     if found.remedy is None:
         return headline(found.estimate)
     return f"{sentence(found.remedy.what)}: {headline(found.remedy.estimate)}"
@@ -247,6 +249,9 @@ def audited_headline(found: Answer) -> str | None:
     if told is None:
         return None
     both, alone = found.audited or told, told.together is None or told.together.alone
+    by = "the audit" if alone else "scores and answers together"
+    if found.novel is not None:
+        return f"{str(found.novel)[:-1]}, by {by}."
     # The audit does not count known positives, so few of them do not matter to it.
     said = headline(
         AlphaEstimate(
@@ -258,7 +263,6 @@ def audited_headline(found: Answer) -> str | None:
             method="audit",
         )
     )
-    by = "the audit" if alone else "scores and answers together"
     return said.replace("are positive", f"are positive, by {by}", 1)
 
 

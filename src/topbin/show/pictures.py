@@ -22,17 +22,22 @@ from topbin.data.images.rows import Images
 from topbin.store.runs import IMAGES
 
 SIDE = 128  # pixels, in the report
+SMALL = 64  # of what a row resembles, beside it
 LARGE = 640  # on the review page
 MOST = 1 << 40  # bytes of the arrays, which are mapped and not read
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of a row: a title, the path of its file, and an address; None if there is none."""
+    """A picture of a row: a title, the path of its file, and an address; None if there is none.
+
+    `beside` are pictures of known positives that it resembles.
+    """
 
     title: str
     path: str
     address: str | None
+    beside: "tuple[Picture, ...]" = ()
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@ Summary, report, review, `inspect` and exit codes read nothing else. A file that
 is held against the types of these fields, and refused if it does not fit.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Annotated, Any, Literal
 
@@ -79,6 +79,7 @@ class DataRead:
     findings: tuple[Finding, ...]
     n_n: Count = 0
     label: str | None = None
+    positive: str | None = None
     classes: str | None = None
     id: str | None = None
     group: str | None = None
@@ -241,16 +242,22 @@ class Answer:
 
     @property
     def novel(self) -> NovelShare | None:
-        """The share of rows of no known class, if that was the question."""
-        return None if self.labeling is None else self.labeling.novel
+        """The share of rows of no known class, if that was the question; with the audit, if any."""
+        before = None if self.labeling is None else self.labeling.novel
+        if before is None or (told := self.audited) is None:
+            return before
+        ends = 1 - told.interval[1], 1 - told.interval[0]
+        return replace(before, share=1 - told.alpha, interval=ends, at_least=None)
 
     def estimate_told(self) -> str:
         """The summary of the estimate, after the shares of known classes if there are any."""
-        told = self.estimate.summary(n_u=self.data.n_u, negatives=self.data.n_n)
-        if self.labeling is None or self.novel is None:
-            return told
-        known = told.replace(" are positive", " are of a known class")
-        return "\n".join([*self.labeling.lines, known])
+        told = self.in_words(self.estimate.summary(n_u=self.data.n_u, negatives=self.data.n_n))
+        return "\n".join([*(self.labeling.lines if self.novel and self.labeling else ()), told])
+
+    def in_words(self, told: str) -> str:
+        """What is said of positives, in the words of the question."""
+        known = told.replace("are positive", "are of a known class")
+        return told if self.novel is None else known
 
     @property
     def listed(self) -> str:

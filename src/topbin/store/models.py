@@ -17,13 +17,14 @@ that compiled code stays inside its arrays. What a model says is not verified: a
 give any probability, so load models only from people whom you trust to be right.
 """
 
+import functools
 import hashlib
 import json
 import os
 import platform
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
@@ -85,11 +86,12 @@ def _turned_inside_out(model: Any) -> InputError | None:
     return InputError("TB111", message)
 
 
-def load(folder: PathLike, *, net: Any = None, encoder: str | None = None) -> Any:
+def load(folder: PathLike, *, net: Any = None, encoder: Any = None) -> Any:
     """Load a model folder; `net` is needed if it was trained with a net of your own.
 
     Of a run folder, a `Scorer` comes back: `load("run1").score(new)` does what `topbin score` does.
-    `encoder` is the folder of the encoder that reads its texts, if it is elsewhere now.
+    `encoder` is the folder of the encoder that reads its texts, if it is elsewhere now; or the
+    function that was the encoder.
 
     Damaged or changed files are TB110, types outside the list TB111 and nothing is built, formats
     of other versions TB112.
@@ -143,11 +145,17 @@ def _versions() -> dict[str, str]:
 
 def versions_of(packages: Sequence[str]) -> dict[str, str]:
     """The versions of those packages that are installed."""
-    found = {}
-    for package in packages:
-        with suppress(metadata.PackageNotFoundError):
-            found[package] = metadata.version(package)
-    return found
+    found = ((package, _version(package)) for package in packages)
+    return {package: version for package, version in found if version is not None}
+
+
+@functools.cache
+def _version(package: str) -> str | None:
+    """Looked up once: a job saves each of its steps, and a look takes as long as a small step."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _attached_files(attached: Attachments) -> dict[str, bytes]:

@@ -40,11 +40,11 @@ from topbin.store.answer import Answer, plain
 
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
 ROWS, IMAGES, PROBABILITIES = "unlabeled.parquet", "images", "probabilities.parquet"
-PROXIES = "proxies.parquet"
+PROXIES, KNOWN = "proxies.parquet", "known.json"
 # What a run leaves beside SETTINGS.
 LEFT = (
-    EVENTS, RESULT, STAGES, ROWS, IMAGES, PROBABILITIES, PROXIES, "candidates.csv", "report.html",
-    "model", "refit",
+    EVENTS, RESULT, STAGES, ROWS, IMAGES, PROBABILITIES, PROXIES, KNOWN, "candidates.csv",
+    "report.html", "model", "refit",
 )  # fmt: skip
 SCHEMA = "topbin-result-1"
 MOST = 256 << 20  # bytes of a file that people read

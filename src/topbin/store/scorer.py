@@ -7,18 +7,22 @@ from copy import copy
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
+import msgspec
 import numpy as np
 import pandas as pd
+from msgspec import Meta
 
+from topbin.core.atomic import write_text
 from topbin.core.errors import InputError, option
 from topbin.core.options import Read
 from topbin.data.batch import Batch, add_columns, as_pandas
-from topbin.data.beside import as_column, attach_whole
 from topbin.data.columns import Columns, with_vectors
-from topbin.data.encoders.images import fitted_encoder
-from topbin.data.features import Features
+from topbin.data.embeddings import as_column, attach_whole
+from topbin.data.encoders.given import PYTHON, GivenEncoder, given_again
+from topbin.data.encoders.images import ImageEncoder, fitted_encoder
+from topbin.data.features import Feature, Features
 from topbin.data.find import is_remote
 from topbin.data.images.cache import (
     ADVICE,
@@ -32,17 +36,19 @@ from topbin.data.images.files import find_images, names_images, paths_from
 from topbin.data.images.rows import Images
 from topbin.data.schema import quoted
 from topbin.data.table import open_table
-from topbin.learn.explain import Explanation, explain, inner_models
+from topbin.learn.explain import Explanation, explain, inner_models, why_columns
+from topbin.learn.nearest import KnownPositives, Neighbors
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.answer import Answer
 from topbin.store.models import load, load_encoder, reading
-from topbin.store.runs import PROBABILITIES, read_result
+from topbin.store.runs import KNOWN, PROBABILITIES, damaged, read_result, read_text
 
 MODEL = "model"
 PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
 NOVEL, CLASS = "topbin_novel", "topbin_class"
 NONE_LEFT = "None of the images can be used, so none is scored. Fix them, or name others."
 REASON = "topbin_"  # before reason_1, reason_2, reason_3
+NOT_NEEDED = ("evidence_", "oof_proba_")  # for scores of new rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,15 @@ class Scorer:
 
     model: Any
     encoder: Features
+    known: KnownPositives | None = None  # that rows are compared with, if models read vectors
+    function: Any = None  # of Python, if it was the encoder of the fit
+
+    def lean(self) -> "Scorer":
+        """Without what scores of new rows do not need, so that less is sent to workers."""
+        model = copy(self.model)
+        for name in NOT_NEEDED:
+            vars(model).pop(name, None)
+        return replace(self, model=model, known=None)
 
     def rate(
         self,
@@ -126,7 +141,7 @@ class Scorer:
             X, rows, coverage, bad = self._encoded(batch, bad_images, root)
             if len(rows):
                 ours = self._said(self.model.predict_proba(X))
-                reasons = self._explain(X, batch).texts() if why else {}
+                reasons = self._why(X, batch.take(rows)) if why else {}
         ours |= {f"{REASON}{name}": texts for name, texts in reasons.items()}
         return Rated(ours, rows, coverage, bad, X)
 
@@ -151,16 +166,23 @@ class Scorer:
             refuse_bad(done.bad, ADVICE)
         X: Any = done.images
         if image.encoder and len(done.kept):
-            vectors = fitted_encoder(image.encoder, image.digest).vectors(
-                X, [paths[i] for i in done.kept]
-            )
+            vectors = self._of_images(image).vectors(X, [paths[i] for i in done.kept])
             X = self.encoder.encode(self._columns(batch.take(done.kept), {image.name: vectors}))
         return X, done.kept, ColumnCoverage(batch.rows), done.bad
 
     def _columns(self, batch: Batch, vectors: Mapping[str, Any] | None = None) -> Columns:
         """The columns that the model reads, images as vectors; TB109 if they are not those."""
         self.encoder.check(batch)
-        return with_vectors(batch.select(self.encoder.columns), vectors or {})
+        own, made = Columns(batch), dict(vectors or {})
+        for f in self.encoder.features:
+            if f.encoder.startswith(PYTHON) and not f.shape:
+                made[f.name] = given_again(f.encoder, self.function).column(own[f.name])
+        return with_vectors(batch.select(self.encoder.columns), made)
+
+    def _of_images(self, image: Feature) -> ImageEncoder | GivenEncoder:
+        if image.encoder.startswith(PYTHON):
+            return given_again(image.encoder, self.function)
+        return fitted_encoder(image.encoder, image.digest)
 
     def score(
         self,
@@ -210,9 +232,11 @@ class Scorer:
         return Batch.from_frame(frame), as_pandas(frame)
 
     def _check_why(self, why: bool) -> None:
-        if why and self.encoder.only_images:
+        if why and self.encoder.is_opaque and self.known is None:
             raise InputError(
-                "TB013", f"scores of images cannot be explained; leave out {option('why')}."
+                "TB013",
+                "scores of images or vectors cannot be explained, and the run keeps no known "
+                f"positives to compare them with; leave out {option('why')}.",
             )
 
     def _score_array(self, pixels: Any) -> Any:
@@ -221,15 +245,15 @@ class Scorer:
         names = [f"image {i + 1}" for i in range(len(pixels))]
         frame = pd.DataFrame({self.encoder.image.name: names})
         X: Any = Images.of(pixels)
-        if not self.encoder.image.encoder and X.row_shape != tuple(self.encoder.image.shape):
+        any_size = self.encoder.image.encoder and not self.encoder.image.encoder.startswith(PYTHON)
+        if not any_size and X.row_shape != tuple(self.encoder.image.shape):
             raise InputError(
                 "TB109",
                 f"images of shape {X.row_shape} (channels, height, width); the model was fitted on "
                 f"{tuple(self.encoder.image.shape)}.",
             )
         if self.encoder.image.encoder and len(X):
-            own = fitted_encoder(self.encoder.image.encoder, self.encoder.image.digest)
-            vectors = {self.encoder.image.name: own.vectors(X)}
+            vectors = {self.encoder.image.name: self._of_images(self.encoder.image).vectors(X)}
             X = self.encoder.encode(self._columns(Batch.from_frame(frame), vectors))
         with reading("the model of the run"):
             p = self.model.predict_proba(X) if len(pixels) else np.zeros((0, 2))
@@ -247,8 +271,15 @@ class Scorer:
 
     def explain(self, frame: Any) -> Explanation:
         """What each column, or word, adds to the score of each row; as `Result.explain`."""
-        table = frame if isinstance(frame, Batch) else Batch.from_frame(frame)
-        return self._explain(self.encoder.encode(table), table)
+        table, _ = self._opened(frame)
+        X, rows, _, _ = self._encoded(table, REFUSE, None)
+        return replace(self._explain(X, table.take(rows)), nearest=self._nearest(X))
+
+    def _why(self, X: Any, table: Batch) -> dict[str, list[str]]:
+        return why_columns(lambda: self._explain(X, table), self._nearest(X))
+
+    def _nearest(self, X: Any) -> Neighbors:
+        return () if self.known is None else self.known.nearest(self.encoder.vectors(X))
 
     def _explain(self, X: Any, table: Batch) -> Explanation:
         rows = table.select(self.encoder.columns).frame
@@ -282,7 +313,7 @@ def after_audit(model: Any, found: Answer) -> Any:
     return changed
 
 
-def read_scorer(run: Path, *, net: Any = None, encoder: str | None = None) -> Scorer:
+def read_scorer(run: Path, *, net: Any = None, encoder: Any = None) -> Scorer:
     """The scorer of a run that is complete; `encoder` is where that of its texts is now."""
     result = read_result(run)
     model, features = load(run / MODEL, net=net), load_encoder(run / MODEL)
@@ -293,7 +324,38 @@ def read_scorer(run: Path, *, net: Any = None, encoder: str | None = None) -> Sc
         raise InputError("TB110", message)
     model.features_ = None  # earlier versions saved one, and names, for a matrix encoded before
     vars(model).pop("feature_names_in_", None)
-    return Scorer(model, features if encoder is None else features.read_by(encoder))
+    function = encoder if callable(encoder) else None
+    features = features if encoder is function else features.read_by(encoder)
+    return Scorer(model, features, read_known(run, features), function)
+
+
+class StoredKnown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Known positives on the disk; the vectors as bytes of float32, one after the other."""
+
+    names: tuple[str, ...]
+    vectors: bytes
+    reach: Annotated[float, Meta(ge=0)]
+
+
+def write_known(run: Path, known: KnownPositives) -> None:
+    """Leave the known positives of a run, which new rows are compared with."""
+    stored = StoredKnown(known.names, known.vectors.astype("<f4").tobytes(), known.reach)
+    write_text(run / KNOWN, msgspec.json.encode(stored).decode(), force=True)
+
+
+def read_known(run: Path, features: Features) -> KnownPositives | None:
+    """The same; None if the run has none, TB114 if they are not vectors that its model reads."""
+    if not os.path.lexists(run / KNOWN):
+        return None
+    try:
+        stored = msgspec.json.decode(read_text(run, KNOWN), type=StoredKnown)
+        vectors = np.frombuffer(stored.vectors, "<f4")
+        vectors = vectors.reshape(len(stored.names), len(features.vector_columns))
+        if not (vectors.size and np.isfinite(vectors).all()):
+            raise ValueError("numbers that are not finite, or none")
+    except (ValueError, RecursionError) as error:
+        raise damaged(run / KNOWN, repr(error)) from error
+    return KnownPositives(stored.names, vectors, stored.reach)
 
 
 def fitted_rows(run: Path, source: Sequence[str]) -> str | None:

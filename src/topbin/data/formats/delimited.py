@@ -29,23 +29,17 @@ from topbin.data.formats.duck import (
     literal,
     path_literal,
 )
-from topbin.data.formats.encodings import (
-    UTF_8,
-    how_read,
-    narrow_encoding,
-    utf8_copy,
-    wide_encoding,
-)
+from topbin.data.formats.encodings import UTF_8, how_read, narrow_encoding, utf8_copy, wide_encoding
 from topbin.data.formats.written import (
     MARKS,
     SPACES,
     Written,
     formats_of,
+    look_numeric,
     marks_of,
     pattern,
     separators,
 )
-from topbin.data.number_cells import look_numeric
 from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000

@@ -82,10 +82,7 @@ def fill_table(address: str, rows: Path, *, force: bool = False) -> None:
     if not table:
         way_out = "Name one behind #: postgresql://host/database#scored"
         raise InputError("TB105", f'"{address}" names no table. {way_out}')
-    with (
-        _parquet("parquet").ParquetFile(rows) as file,
-        _transaction(address, "TB105") as cursor,
-    ):
+    with _parquet("parquet").ParquetFile(rows) as file, _transaction(address, "TB105") as cursor:
         batches = _parquet("lib").RecordBatchReader.from_batches(
             file.schema_arrow, file.iter_batches()
         )

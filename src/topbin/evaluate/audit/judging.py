@@ -13,6 +13,7 @@ from topbin.core.cells import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import IF_ALIKE, Share
+from topbin.core.figures import figure
 from topbin.evaluate.audit.draw import AuditSample, Rows
 from topbin.evaluate.audit.limits import (
     ENOUGH_POWER,
@@ -265,10 +266,10 @@ class _Asked:
         """The verdict with what it excludes, what the audit found, and what follows from it."""
         (least, most), (low, high) = claimed(self.alpha_hat, self.confidence), one_sided
         if low > most:
-            return ("contradicts", "interval"), f"at least {low:.3f}", BIASED_LABELS
+            return ("contradicts", "interval"), f"at least {figure(low)}", BIASED_LABELS
         if high < least:
-            return ("contradicts", "interval"), f"at most {high:.3f}", IMPURE_TOP
-        finding = f"between {both[0]:.3f} and {both[1]:.3f}"
+            return ("contradicts", "interval"), f"at most {figure(high)}", IMPURE_TOP
+        finding = f"between {figure(both[0])} and {figure(both[1])}"
         if not both[0] <= value <= both[1]:
             return ("contradicts", "point"), finding, OFF_CENTER
         is_sharp = both[1] - both[0] <= self.error
@@ -295,9 +296,13 @@ class _Asked:
         both = _cut(two_sided, self.within)
         chance = self._power(count[POSITIVE] + count[NEGATIVE])
         verdict, finding, follows = self._verdict(kind, value, (low, high), both, chance)
-        ends = f" ({interval[0]:.3f} to {interval[1]:.3f})" if interval[0] < interval[1] else ""
+        ends = (
+            f" ({figure(interval[0])} to {figure(interval[1])})"
+            if interval[0] < interval[1]
+            else ""
+        )
         most = self.alpha_hat.leading_bound if isinstance(self.alpha_hat, AlphaEstimate) else None
-        said = f"{value:.3f}" if most is None else f"at most {most:.3f} {IF_ALIKE}"
+        said = figure(value) if most is None else f"at most {figure(most)} {IF_ALIKE}"
         sentence = (
             f"The audit {verdict_words(*verdict)}: {words}, so α is {finding} ({100 * level:g} % "
             f"confidence), and the estimate says {said}{ends}. {follows}"

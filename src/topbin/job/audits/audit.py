@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from topbin.core.atomic import lock, refuse_existing, write_text
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
+from topbin.core.figures import sentence
 from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import add_columns
 from topbin.data.table import read_table
@@ -56,9 +58,9 @@ from topbin.job.audits.rows import (
     RECALL,
     TOP,
     WHERE,
+    DrawRequest,
     Pooled,
     Scored,
-    Wanted,
     draw_from_files,
     draw_from_rows,
     kept,
@@ -75,6 +77,7 @@ from topbin.store.runs import PROBABILITIES, RESULT, read_result, write_result
 
 ABOUT = "about this file"
 WAIT = stored_answers.WAIT
+SHOWN = 12  # known classes, in a question
 TRIES = 2  # to judge while others label, before they have to wait
 ENOUGH = 30  # answers with which the audit that assumes least leads
 HOW = {
@@ -115,7 +118,7 @@ class Audit:
         seed: int | None = None,
     ) -> Any:
         """Draw n rows and return them, with a column for the answer; see `draw_audit`."""
-        return _draw(self.folder, Wanted(n, where, stratified, seed, self.again), None)[1]
+        return _draw(self.folder, DrawRequest(n, where, stratified, seed, self.again), None)[1]
 
     def record(self, answers: Mapping[int, Any], *, force: bool = False) -> int:
         """Save answers by row number; see `record_answers`."""
@@ -208,13 +211,13 @@ def draw_audit(
     Every draw of a run is kept, so that any of the files can come back, also when two audits of a
     run are drawn at once or one of them is killed.
     """
-    wanted = Wanted(n, where, stratified, seed, again)
+    wanted = DrawRequest(n, where, stratified, seed, again)
     return _draw(Path(run), wanted, output, force=force, tool=tool)[0]
 
 
 def _draw(
     folder: Path,
-    wanted: Wanted,
+    wanted: DrawRequest,
     output: str | Path | None,
     *,
     force: bool = False,
@@ -222,9 +225,10 @@ def _draw(
 ) -> tuple[AuditSample, Any]:
     """The draw and its rows as a frame, in a file too if `output` names one."""
     result, where = read_result(folder), wanted.where
-    refuse_classes(result)
     if where not in WHERE:
         raise InputError("TB008", f"where must be one of {', '.join(WHERE)}; got {where!r}.")
+    if where != ANYWHERE:
+        refuse_classes(result, option("where"))
     with lock(folder, wait=WAIT):
         before, state = read_drawn(folder), read_state(folder)
         asked = wanted.settled(state)
@@ -236,6 +240,7 @@ def _draw(
         frame = in_front(frame, {"row": rows, ANSWER: ""})
         how = HOW[sample.kind if where == ANYWHERE else where]
         how += ROWS_NOT_GROUPS if result.data.group else ""
+        how += "" if (means := question(result)) is None else f" {sentence(means)}."
         about_file = [f"{how} {NOTE}"] + [""] * (sample.n - 1)
         frame = add_columns(frame, {unused(ABOUT, frame): about_file})
         about = {"row": tuple(rows), "data": result.data.hash, "n": wanted.n, "where": where}
@@ -250,6 +255,16 @@ def _draw(
         elif output is not None:
             write_table(output, frame, force=force)
     return sample, frame
+
+
+def question(found: Answer) -> str | None:
+    """What an answer means, if not that a row is positive or is not."""
+    if found.labeling is None or found.novel is None:
+        return None
+    names = [str(one.label) for one in found.labeling.shares]
+    more = f" or {len(names) - SHOWN:,} others" if len(names) > SHOWN else ""
+    classes = f"{', '.join(names[:SHOWN])}{more}"
+    return f"yes: the row is of a known class ({classes}); no: it is of none of them"
 
 
 def _taken(state: AuditState, where: str, again: Draw | None) -> list[int]:
@@ -303,7 +318,10 @@ def read_answered(answers: str | Path) -> dict[int, Any]:
 
 def _read_filled(answers: str | Path) -> Any:
     """Row numbers and answers of a file, without the empty lines that spreadsheets add."""
-    return read_table(answers, columns=["row", ANSWER]).frame.dropna(how="all").convert_dtypes()
+    frame = read_table(answers, columns=["row", ANSWER]).frame.dropna(how="all").convert_dtypes()
+    numbers = pd.to_numeric(frame["row"], errors="coerce").convert_dtypes()
+    # Sheets keep numbers as text where a cell says so.
+    return frame.assign(row=numbers) if numbers.notna().all() else frame
 
 
 def judge_audit(run: str | Path, *, recall: float | None = None) -> AuditResult:
@@ -314,6 +332,7 @@ def judge_audit(run: str | Path, *, recall: float | None = None) -> AuditResult:
     folder = Path(run)
     if recall is not None:
         check_fraction(recall, "recall")
+        refuse_classes(read_result(folder), option("recall"))
     # Drawing the report takes seconds. Nobody who labels has to wait for it: the folder is locked
     # only to write, if nothing has changed meanwhile.
     for _ in range(TRIES):
@@ -342,12 +361,14 @@ class _Judged:
         files = _files(folder)
         result, state = read_result(folder), read_state(folder)
         judged, look = judged_state(folder, result, state, recall)
-        judged = replace(judged, gamma=_reconciled(folder, judged))
-        scored = read_scores(folder, result)
-        scores = None if scored is None else (scored.p, scored.u, scored.f_u)
-        n_u, remedy = result.data.n_u, result.remedy
-        verdict = verdict_of(result.estimate, n_u, scores, remedy=remedy, audit=judged)
-        audited = replace(result, audit=judged, verdict=verdict)
+        audited = replace(result, audit=judged)
+        if result.novel is None:  # what follows is about positives
+            judged = replace(judged, gamma=_reconciled(folder, judged))
+            scored = read_scores(folder, result)
+            scores = None if scored is None else (scored.p, scored.u, scored.f_u)
+            n_u, remedy = result.data.n_u, result.remedy
+            verdict = verdict_of(result.estimate, n_u, scores, remedy=remedy, audit=judged)
+            audited = replace(result, audit=judged, verdict=verdict)
         listed = relisted(folder, result, audited)
         audited = replace(audited, candidates=listed.listed)
         html = report_of(folder, audited, listed)  # may fail, and then nothing has changed
@@ -414,7 +435,10 @@ def judged_state(
             f_u = None if scored is None else scored.f_u
             names, proxies = read_proxies(folder, result.data.n_u)
             one = judge(sample, said, estimate, **more, probabilities=f_u, proxies=proxies)
-            labels = None if scored is None else _labels(scored, drawn)
+            # Shares of known classes may have moved, and then their scores have too.
+            labels = None
+            if scored is not None and result.novel is None:
+                labels = _labels(scored, drawn)
             found.append(replace(one, kind=kind_of(state), labels=labels, proxies=names))
     if result.data.group:
         found = [replace(one, assumes=f"{one.assumes}; {OF_THESE_ROWS}") for one in found]
@@ -453,12 +477,7 @@ def _labels(scored: Scored, drawn: Pooled) -> str:
 
 
 def _recall(
-    folder: Path,
-    result: Answer,
-    state: AuditState,
-    scored: Scored,
-    goal: float | None,
-    look: int,
+    folder: Path, result: Answer, state: AuditState, scored: Scored, goal: float | None, look: int
 ) -> RecallBound | None:
     """How many positives the candidates contain at least, from all random answers on each side.
 
@@ -509,7 +528,7 @@ def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     """How many labels of each kind make the interval no wider than `width`."""
     folder, result = Path(run), read_result(run)
     scored, top = read_scores(folder, result), None
-    if scored is not None:
+    if scored is not None and result.novel is None:
         top = TopBin.at(scored.p, scored.u).in_groups(result.estimate)
     return plan_width(
         best_answer(result).alpha,

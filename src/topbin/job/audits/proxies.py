@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 
 from topbin.core.atomic import lock
 from topbin.core.cells import NEGATIVE, POSITIVE, read_answers
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.core.options import Request
 from topbin.data.schema import check_columns
 from topbin.data.write import write_table
@@ -70,7 +70,7 @@ def add_proxies(
     """
     folder = Path(run)
     found, names = read_result(folder), tuple(dict.fromkeys(columns))
-    refuse_classes(found)
+    refuse_classes(found, option("proxy"))
     if found.data.sample is not None:
         raise InputError("TB117", "the run was fitted on a sample, so its audits have no proxies.")
     known = None

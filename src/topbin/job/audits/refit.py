@@ -6,7 +6,7 @@ are no random sample. The folder `refit` is a run folder of its own, so it can s
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from topbin.core.atomic import lock
-from topbin.core.errors import InputError
+from topbin.core.errors import InputError, option
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.options import Request
@@ -24,7 +24,7 @@ from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
 from topbin.evaluate.threshold import recall
 from topbin.job.audits.answers import WAIT, add_answers, read_state, understood
-from topbin.job.audits.rows import check_unchanged
+from topbin.job.audits.rows import check_unchanged, refuse_classes
 from topbin.job.files import CANDIDATES, MODEL, sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared, prepare
 from topbin.job.result import in_front
@@ -88,6 +88,7 @@ def refit_audit(
     folder, new = Path(run), understood(answers)
     with lock(folder, wait=WAIT):
         result, state = read_result(folder), read_state(folder)
+        refuse_classes(result, option("refit"))
         told = {row: said for row, said in {**state.known, **state.answers, **new}.items()
                 if said in (POSITIVE, NEGATIVE)}  # fmt: skip
         if not told:
@@ -99,14 +100,8 @@ def refit_audit(
         rows = data.table.places[data.unlabeled_rows] + 1
         if before.size != rows.size:
             raise InputError("TB117", "the model has scored other rows than the run has.")
-        place = {int(row): i for i, row in enumerate(rows)}
-        foreign = [row for row in told if row not in place]
-        if foreign:
-            raise InputError(
-                "TB117", f"row {foreign[0]:,} has an answer and is no unlabeled row of this run."
-            )
+        at = _places(told, rows)
         add_answers(folder, new, force=force, model_only=True)
-        at = np.array([place[row] for row in told])
         truth = np.array([said == POSITIVE for said in told.values()])
         scores_p, scores_u, models = _crossfit(data, before, at, truth)
         model.evidence_ = Evidence(scores_p, scores_u)
@@ -127,6 +122,17 @@ def refit_audit(
         folder=str(folder / REFIT),
         weight=data.request.read.weight,
     )
+
+
+def _places(numbers: Iterable[int], rows: Any) -> Any:
+    """Where these row numbers are among the unlabeled rows; TB117 if one is not."""
+    place = {int(row): i for i, row in enumerate(rows)}
+    for row in numbers:
+        if row not in place:
+            raise InputError(
+                "TB117", f"row {row:,} has an answer and is not an unlabeled row of this run."
+            )
+    return np.array([place[row] for row in numbers])
 
 
 def _estimate_now(model: Any, result: Answer) -> AlphaEstimate:

@@ -42,6 +42,7 @@ from topbin.store.runs import read_asked, read_result
 
 NO_FILES = "a frame", "an array of images"  # as settings call positives that were in memory
 WHY = re.compile("rank|probability|reason_[0-9]")  # what candidates.csv says about a row
+NEAR = re.compile("nearest_[0-9]")  # and the known positives that the row resembles
 Cells = list[tuple[str, str]]
 AWAY = 30.0  # seconds without a sign of life after which a page no longer holds its row
 
@@ -84,11 +85,20 @@ class Review:
     def row(self, number: int) -> dict[str, Any]:
         """A row with its columns, why it is a candidate, and its answer so far."""
         cells = [{"name": name, "text": text} for name, text in self._cells(number)]
-        is_why = [self.draw is None and WHY.fullmatch(one["name"]) is not None for one in cells]
-        why = [one for one, ours in zip(cells, is_why, strict=True) if ours and one["text"]]
-        cells = [one for one, ours in zip(cells, is_why, strict=True) if not ours]
-        found = {"row": number, "cells": cells, "why": why, "answer": self._answers().get(number)}
+        why, near = (
+            [one for one in cells if self.draw is None and ours.fullmatch(one["name"])]
+            for ours in (WHY, NEAR)
+        )
+        cells = [one for one in cells if one not in (*why, *near)]
+        found = {"row": number, "cells": cells, "why": [one for one in why if one["text"]]}
+        found["near"] = [
+            {**one, "picture": self._small(one["text"])} for one in near if one["text"]
+        ]
+        found["answer"] = self._answers().get(number)
         return {**found, "pictures": self._pictures(number)}
+
+    def _small(self, path: str) -> str | None:
+        return None if self.pictures is None else self.pictures.of(path)
 
     def _pictures(self, number: int) -> list[str]:
         """Pictures of a row, as addresses that hold them; only a row of the run has any."""
@@ -222,7 +232,7 @@ def open_review(
     left to it, where nobody sees their rank. A `question` is kept with the audits of the run.
     """
     folder, result = Path(run), read_result(run)
-    refuse_classes(result)
+    refuse_classes(result, "the review page")
     if question is not None:
         ask_in_words(folder, question)
     image = result.data.image

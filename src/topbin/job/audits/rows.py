@@ -3,10 +3,11 @@
 Every draw takes random rows that no earlier one of its kind took, so together they are one random
 sample. Rows need not be equally likely: each draw says how many rows of each stratum it takes on
 average, and what all draws take of a row together is what its answer is divided by. Rows are read
-again from what the run was made from.
+again from what the run was made from; so they can also be listed again (`list_rows`).
 """
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,27 +15,34 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core.atomic import lock
+from topbin.core.checks import check_count
 from topbin.core.errors import InputError, option
 from topbin.core.options import Request
+from topbin.data.batch import add_columns
+from topbin.data.write import write_table
 from topbin.engines.local import Local
 from topbin.evaluate.audit import AuditSample, TopBin, draw, draw_stratified, draw_weighted
 from topbin.evaluate.audit.draw import merged
+from topbin.evaluate.candidates import list_precision
 from topbin.evaluate.measure import Floats
-from topbin.job.audits.answers import AuditState, Draw
-from topbin.job.draw import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
-from topbin.job.files import MODEL, numbered, read_numbered, unlabeled_rows
+from topbin.job.audits.answers import WAIT, AuditState, Draw
+from topbin.job.files import CANDIDATES, MODEL, numbered, read_numbered, sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared, prepare
+from topbin.job.result import candidates_of, highest, in_front
+from topbin.job.sampling import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
 from topbin.job.sources import changed, read_again
-from topbin.store.answer import Answer, DataRead
+from topbin.store.answer import Answer, Candidates, DataRead
 from topbin.store.models import load, reading
-from topbin.store.runs import ROWS, damaged
+from topbin.store.runs import ROWS, damaged, read_result, write_result
+from topbin.store.scorer import after_audit
 
 ANYWHERE, TOP, RECALL = WHERE = ("anywhere", "top", "recall")
 SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DrawRequest:
     """What was asked of a draw; see `draw_audit`."""
 
     n: int
@@ -43,7 +51,7 @@ class Wanted:
     seed: int | None = None
     again: Request = Request()  # what the user names again, to be read
 
-    def settled(self, state: AuditState) -> "Wanted":
+    def settled(self, state: AuditState) -> "DrawRequest":
         """The same with a seed: that of an equal draw without answers, or the next one."""
         if self.seed is not None:
             return self
@@ -81,23 +89,19 @@ class Scored:
     groups_u: Any = None
 
 
-def refuse_classes(found: Answer) -> None:
-    """TB126 for a run with known classes: people would have to say which one."""
+def refuse_classes(found: Answer, what: str) -> None:
+    """TB126 for something that a run with known classes does not have."""
     if found.data.classes is not None:
         raise InputError(
             "TB126",
-            "an audit asks whether rows are positive, and this run tells known classes apart. Look "
-            "at the rows of candidates.csv; if they are one thing, label some as a class of their "
-            "own, and fit again.",
+            f"{what} is about positives, and this run tells known classes apart. Audit random rows "
+            "(topbin audit RUN --n 100), and say of each whether it is of a known class; or label "
+            "some rows of candidates.csv as a class of their own, and fit again.",
         )
 
 
 def draw_from_rows(
-    folder: Path,
-    found: Answer,
-    asked: Wanted,
-    again: Draw | None,
-    taken: Sequence[int],
+    folder: Path, found: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
     frame = read_unlabeled(folder, found.data, asked.again)
@@ -112,7 +116,7 @@ def draw_from_rows(
 
 
 def _draw_by_score(
-    asked: Wanted, scored: Scored, taken: Sequence[int], threshold: float | None
+    asked: DrawRequest, scored: Scored, taken: Sequence[int], threshold: float | None
 ) -> tuple[AuditSample, TopBin | None]:
     """A draw from all rows, from the top bin, or from both sides of the candidates' threshold."""
     seed, n, scores_u = asked.seed or 0, asked.n, scored.u
@@ -147,11 +151,7 @@ def _draw_around(
 
 
 def draw_from_files(
-    folder: Path,
-    found: Answer,
-    asked: Wanted,
-    again: Draw | None,
-    taken: Sequence[int],
+    folder: Path, found: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
 
@@ -287,3 +287,49 @@ def kept(chances: Floats, rows: Any = None) -> Any:
     places = np.arange(chances.size) if rows is None else np.asarray(rows, np.int64)
     coins = np.random.default_rng(SEED).random(int(places.max(initial=-1)) + 1)[places]
     return coins * chances.max(initial=0.0) < chances
+
+
+REASONS = re.compile(r"reason_\d_*")  # the columns that say why a row is listed
+
+
+def list_rows(run: str | Path, n: int, *, again: Request = Request()) -> Candidates:
+    """Write candidates.csv again with the n best unlabeled rows; `again` as in `draw_audit`.
+
+    Rows that are new in the list have no reasons: the models that held them out are not kept.
+    """
+    folder, n = Path(run), check_count(n, "n")
+    with lock(folder, wait=WAIT):
+        found = read_result(folder)
+        if found.data.sample is not None:
+            raise InputError(
+                "TB117",
+                "the run was fitted on a sample, and only its best rows were kept. To list others, "
+                "score the files: topbin score RUN FILES -o scored.parquet",
+            )
+        frame, listed = _listed(folder, found, n, again)
+        write_table(folder / CANDIDATES, frame, force=True)
+        listed = replace(listed, sum=sum_of(folder / CANDIDATES))
+        write_result(folder, replace(found, candidates=listed))
+    return listed
+
+
+def _listed(folder: Path, found: Answer, n: int, again: Request) -> tuple[Any, Candidates]:
+    rows, before = read_unlabeled(folder, found.data, again), read_numbered(folder, CANDIDATES)
+    model = load(folder / MODEL)
+    with reading(folder):
+        model = after_audit(model, found)
+        scores = model.evidence_.scores[1]
+        order = np.argsort(-scores, kind="stable")[:n]
+        best = list_precision(model.evidence_, model.estimate_, scores[order])
+        likely = model.probability_map_(scores[order]).round(4)
+        frame = rows.iloc[order].reset_index(drop=True)
+        ours = [name for name in before if REASONS.fullmatch(name) and name not in frame]
+        reasons = before.set_index("row")[ours].reindex(frame["row"])
+    estimate, size, why = model.estimate_, order.size, highest(order.size)
+    listed = candidates_of(estimate, best, scores[order], size, found.data.n_u, why, estimate.alpha)
+    numbers = frame.pop("row").to_numpy()
+    if found.data.id in frame:
+        frame = frame[[found.data.id, *(name for name in frame if name != found.data.id)]]
+    first = {"rank": np.arange(1, size + 1), "row": numbers, "probability": likely}
+    frame = in_front(frame, first)
+    return add_columns(frame, {name: reasons[name].to_numpy() for name in reasons}), listed

@@ -10,7 +10,7 @@ from topbin.core.checks import check_count
 from topbin.core.defaults import DEFAULT_METHOD
 from topbin.core.hashing import find_twins
 from topbin.learn.classifiers.elkan_noto import natural_pvu
-from topbin.learn.classifiers.face import PUEstimator, check_columns, check_weight
+from topbin.learn.classifiers.estimator import PUEstimator, check_columns, check_weight
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
 from topbin.learn.crossfit import Plan, RunOptions
 from topbin.learn.folds import read_together

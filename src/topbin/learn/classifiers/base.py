@@ -27,7 +27,7 @@ from topbin.core.shares import share_below
 from topbin.data.batch import as_pandas
 from topbin.data.images.rows import Images
 from topbin.learn.classifiers import fitting
-from topbin.learn.classifiers.face import (
+from topbin.learn.classifiers.estimator import (
     PUEstimator,
     check_weight,
     classes_of,

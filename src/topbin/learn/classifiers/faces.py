@@ -9,13 +9,7 @@ from typing import Any, Literal, Self
 
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.fitting import (
-    Recipe,
-    from_crossfit,
-    judge,
-    run_crossfit,
-    weighted,
-)
+from topbin.learn.classifiers.fitting import Recipe, from_crossfit, judge, run_crossfit, weighted
 from topbin.learn.crossfit import CrossFit
 from topbin.learn.learners import CVIR, PVU, TEDN, UPU, cvir, nnpu
 from topbin.learn.risk import Loss

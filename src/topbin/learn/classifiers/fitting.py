@@ -253,10 +253,7 @@ def run_crossfit(
 
 
 def judge(
-    evidence: Evidence,
-    options: FitOptions,
-    alpha: float | None = None,
-    notes: Notes = (),
+    evidence: Evidence, options: FitOptions, alpha: float | None = None, notes: Notes = ()
 ) -> AlphaEstimate:
     """The estimate of α from held-out scores; a given α is taken, and judged by the same scores."""
     if alpha is None:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from topbin.core.checks import Floats
 from topbin.core.errors import InputError
-from topbin.learn.classifiers.face import check_weight, stack
+from topbin.learn.classifiers.estimator import check_weight, stack
 from topbin.learn.classifiers.faces import TEDnClassifier
 from topbin.learn.classifiers.fitting import (
     FitOptions,

@@ -95,9 +95,11 @@ function show(found) {
   const said = row.answer && row.answer !== "blank" ? `: answered ${WORD[row.answer]}` : "";
   find("row").textContent = `Row ${row.row.toLocaleString("en")}${said}`;
   find("pictures").hidden = !row.pictures?.length;
-  find("pictures").replaceChildren(...(row.pictures ?? []).map(picture_of));
+  find("pictures").replaceChildren(...(row.pictures ?? []).map((one) => picture_of(one)));
   find("cells").replaceChildren(...row.cells.map(cell));
-  find("why").hidden = !row.why?.length;
+  find("why").hidden = !row.why?.length && !row.near?.length;
+  find("near").hidden = !row.near?.length;
+  find("alike").replaceChildren(...(row.near ?? []).map(known));
   find("reasons").replaceChildren(...(row.why ?? []).map(cell));
   for (const dt of find("reasons").querySelectorAll("dt"))
     if (dt.textContent.startsWith("reason_")) dt.parentElement.className = "reason";
@@ -105,9 +107,19 @@ function show(found) {
 }
 
 // A picture comes in the answer itself, so that the page can ask for no other file.
-function picture_of(address) {
+function picture_of(address, alt = `The image of row ${row.row}`) {
   return Object.assign(document.createElement("img"), {
-    src: address.startsWith("data:image/") ? address : "", alt: `The image of row ${row.row}` });
+    src: address.startsWith("data:image/") ? address : "", alt });
+}
+
+// A known positive near the row: its picture if it has one, and its name.
+function known({ text, picture }) {
+  const item = document.createElement("li"), name = document.createElement("span");
+  name.textContent = text;
+  name.dir = "auto";
+  if (picture) item.append(picture_of(picture, `Known positive ${text}`));
+  item.append(name);
+  return item;
 }
 
 // A name and a value.

@@ -41,6 +41,10 @@ LISTS += [f"{at}_{what}" for at in ("leaf", "internal") for what in ("value", "w
 CATEGORIES = ["cat_boundaries", "cat_threshold"]
 WHOLE = {"split_feature", "decision_type", "left_child", "right_child", *CATEGORIES}
 WHOLE |= {"leaf_count", "internal_count"}
+LINES = {
+    name: re.compile(rf"{name}=({_some(INT if name in WHOLE else FLOAT)})\n")
+    for name in LISTS + CATEGORIES
+}
 LAST = re.compile(rf"is_linear=0\nshrinkage={FLOAT}\n\n\n")
 
 
@@ -77,7 +81,7 @@ def _check_tree(block: str, number: int, columns: int) -> None:
     leaves, n_cat = int(head[1]), int(head[2])
     lists, rest = {}, block[head.end() :]
     for name in LISTS + (CATEGORIES if n_cat else []):
-        found = re.match(rf"{name}=({_some(INT if name in WHOLE else FLOAT)})\n", rest)
+        found = LINES[name].match(rest)
         if found is None:
             raise forged(f"its line {name} is missing or spelled in another way")
         lists[name], rest = found[1].split(), rest[found.end() :]

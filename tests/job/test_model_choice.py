@@ -12,8 +12,8 @@ from scipy.special import logit
 from sklearn.metrics import roc_auc_score
 
 import topbin as tb
-from topbin.job import choice as choices
-from topbin.job.choice import CLEARLY, Choice, choose_model
+from topbin.job import model_choice as choices
+from topbin.job.model_choice import CLEARLY, Choice, choose_model
 from topbin.job.prepare import prepare
 from topbin.learn import Plan
 from topbin.learn.crossfit import crossfit
@@ -70,7 +70,7 @@ def test_for_words_trees_must_be_clearly_better(monkeypatch, trees, expected):
     monkeypatch.setattr(choices, "pu_auc", lambda *_: SimpleNamespace(value=next(found)))
     good = np.arange(120) % 2 == 0
     frame = pd.DataFrame({"note": notes(good), "known": good & (np.arange(120) < 80)})
-    choice = choose_model(prepare(asked(frame, "known", text="note")), 0, {})
+    choice = choose_model(prepare(asked(frame, "known", text="note")), {})
     assert choice.name == expected
     assert choice.auc == {"linear": 0.7, "trees": trees}
 
@@ -93,7 +93,7 @@ def test_what_no_linear_model_sees_is_for_trees(tmp_path):
     frame = pd.DataFrame({"note": notes(rng.random(400) < 0.5), "a": x[:, 0], "b": x[:, 1]})
     known = good & (rng.random(400) < 0.5)
     data = prepare(asked(frame.assign(known=known), "known"))
-    choice = choose_model(data, 0, {})
+    choice = choose_model(data, {})
     assert choice.name == "trees"
     assert choice.auc["trees"] > choice.auc["linear"]
     short = Plan(outer=2, inner=1, repeats=1, warm=0, rounds=1)
@@ -109,7 +109,7 @@ def test_what_no_linear_model_sees_is_for_trees(tmp_path):
 
 def test_a_table_without_text_has_no_choice():
     frame = pd.DataFrame({"x": np.arange(200) % 90, "known": np.arange(200) < 60})
-    assert choose_model(prepare(asked(frame, "known")), 0, {}) is None
+    assert choose_model(prepare(asked(frame, "known")), {}) is None
 
 
 def ranked(frame, known, good):

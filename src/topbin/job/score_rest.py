@@ -23,10 +23,9 @@ from topbin.core.shares import share_below
 from topbin.core.tails import Counts, Tails
 from topbin.data.batch import Batch, Part, Places, join
 from topbin.data.features import Features
-from topbin.engines.engine import Engine
-from topbin.engines.outcome import total
-from topbin.job.draw import Roles
+from topbin.engines.engine import Engine, total
 from topbin.job.prepare import Prepared
+from topbin.job.sampling import Roles
 from topbin.learn.backends.sklearn import mean_score
 from topbin.learn.crossfit import Chain, CrossFit
 from topbin.mpe.registry import cost_of_thinning
@@ -116,17 +115,17 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Swept:
+class RestCounts:
     """Unlabeled rows above each cut, how many there are, and the best of them; parts add."""
 
     above: Counts
     n_u: int
     best: Best | None
 
-    def __add__(self, other: "Swept") -> "Swept":
+    def __add__(self, other: "RestCounts") -> "RestCounts":
         found = [one.best for one in (self, other) if one.best is not None]
         best = reduce(add, found) if found else None
-        return Swept(self.above + other.above, self.n_u + other.n_u, best)
+        return RestCounts(self.above + other.above, self.n_u + other.n_u, best)
 
     def tails(self, cuts: Tails, n_u: int) -> Tails:
         """The tails of all n_u rows; TB102 if another number of rows was counted."""
@@ -146,17 +145,17 @@ class Sweep:
     sampled: Places
     most: int
 
-    def over(self, batch: Batch) -> Swept:
+    def over(self, batch: Batch) -> RestCounts:
         """Score the unlabeled rows of a batch that did not train the models."""
         _, is_u = self.roles.of(batch)
         here = np.searchsorted(self.sampled, [batch.first, batch.first + batch.rows])
         is_u[self.sampled[slice(*here)] - batch.first] = False
         if not is_u.any():
-            return Swept(np.zeros(self.cuts.cuts.size, np.int64), 0, None)
+            return RestCounts(np.zeros(self.cuts.cuts.size, np.int64), 0, None)
         kept = batch.take(is_u)
         scores = self.score(kept)
         best = Best(scores, kept, self.most).cut()
-        return Swept(self.cuts.count(scores).above_u, kept.rows, best)
+        return RestCounts(self.cuts.count(scores).above_u, kept.rows, best)
 
     def score(self, rows: Batch) -> Floats:
         """The scores of rows that did not train the models."""
@@ -181,7 +180,7 @@ def count_rest(engine: Engine, data: Prepared, fit: CrossFit, method: str, most:
     scores = folds.held_out(fit.folds, is_p)
     full = Tails.of_positives(scores[is_p])
     shared = Sweep(rest.source.roles, data.encoder, folds, thin(full), rest.places, most)
-    swept: Swept = total(engine, _sweep, rest.source.parts, shared)
+    swept: RestCounts = total(engine, _sweep, rest.source.parts, shared)
     tails = swept.tails(shared.cuts, data.n_u - rest.places.size)
     best = Best(shared.score(rest.columns), rest.columns, most)
     best += Best(scores[~is_p], data.table.take(~is_p), most)
@@ -192,5 +191,5 @@ def count_rest(engine: Engine, data: Prepared, fit: CrossFit, method: str, most:
     )
 
 
-def _sweep(shared: Sweep, part: Part) -> Swept:
+def _sweep(shared: Sweep, part: Part) -> RestCounts:
     return reduce(add, (shared.over(batch) for batch in part.batches()))

@@ -9,11 +9,11 @@ import pytest
 from asked import asked
 from stored import forge_result
 
+from topbin.job import checkpoints as module
 from topbin.job import prepare
-from topbin.job import stages as module
+from topbin.job.checkpoints import SavedSteps, close_stages, finished, key_of, open_stages
 from topbin.job.fit import fit_prepared
 from topbin.job.result import summarize
-from topbin.job.stages import SavedSteps, close_stages, finished, key_of, open_stages
 from topbin.learn import Plan
 from topbin.learn.defaults import PRESETS
 from topbin.store.runs import STAGES, RunFolder, read_result

@@ -6,14 +6,13 @@ smallest bound it does not reward a model that is sure of a few rows. The choice
 short cross-fit of both.
 """
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from topbin.data.features import Feature, Features
-from topbin.evaluate.auc import pu_auc
+from topbin.evaluate.metrics import pu_auc
 from topbin.job.prepare import Prepared
 from topbin.learn.crossfit import RunOptions, crossfit
 from topbin.learn.defaults import FIRST, plan_for, text_models
@@ -53,9 +52,7 @@ class Choice:
         classifier.estimate_ = replace(told, notes=(*told.notes, self.note))
 
 
-def choose_model(
-    data: Prepared, seed: int, memory: MutableMapping[str, Any], n_jobs: int | None = None
-) -> Choice | None:
+def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | None:
     """The better model in a short cross-fit; None where there is nothing to choose.
 
     For words, trees must be clearly better than the linear model.
@@ -64,12 +61,12 @@ def choose_model(
     """
     if not data.encoder.scaled:
         return None
-    rows = np.flatnonzero(~data.labels.is_negative)
+    rows, seed = np.flatnonzero(~data.labels.is_negative), data.request.certainty.seed
     if rows.size > MOST_ROWS:
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
     X, is_positive = data.X[rows], data.labels.is_positive[rows]
-    plain = columns_of(data.encoder, lambda feature: feature.kind in NUMBERS)
-    small = columns_of(data.encoder, lambda feature: feature.kind == "string" and feature.scale)
+    plain = data.encoder.places(lambda feature: feature.kind in NUMBERS)
+    small = data.encoder.places(lambda feature: feature.kind == "string" and feature.scale)
     models = text_models(data.X, plain, small)
     plan, held = plan_for(PVU, X, FIRST), {}
     if data.kept is not None:
@@ -79,7 +76,7 @@ def choose_model(
         learner: Learner = replace(PVU, name=f"{PVU.name}-{name}")
         fit = crossfit(
             model, X, is_positive, learner, plan=plan, seed=seed, new_rows=False,
-            run=RunOptions(n_jobs=n_jobs, memory=memory), **held,
+            run=RunOptions(n_jobs=data.request.budget.threads, memory=memory), **held,
         )  # fmt: skip
         auc[name] = pu_auc(*fit.evidence(is_positive).scores).value
     # Of words, the first model is the easier to explain, so another one must be clearly better.
@@ -87,15 +84,3 @@ def choose_model(
     enough = auc[first] + CLEARLY * data.encoder.sparse
     best = best if auc[best] > enough else first
     return Choice(best, models[best], auc)
-
-
-def columns_of(encoder: Features, wanted: Callable[[Feature], object]) -> list[int]:
-    """The columns of the matrix that are made of some columns of the table."""
-    found: list[int] = []
-    start = 0
-    for feature in encoder.features:
-        size = len(feature.names(scaled=encoder.scaled))
-        if wanted(feature):
-            found += range(start, start + size)
-        start += size
-    return found

@@ -31,7 +31,7 @@ IN_MEMORY = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class FoldGroups:
     """What folds keep together, the columns that say it, and a sentence about it."""
 
     group: str | None
@@ -46,7 +46,7 @@ class Kept:
             return {}
         return {"groups": self.together.groups, "times": self.together.times}
 
-    def at(self, rows: Any) -> "Kept":
+    def at(self, rows: Any) -> "FoldGroups":
         """The same of some rows."""
         together = None if self.together is None else self.together.at(rows)
         return replace(self, together=together)
@@ -70,7 +70,9 @@ class Kept:
         return replace(plan, outer=max(2, min(plan.outer, fewest)), repeats=repeats)
 
 
-def read_kept(table: Batch, label: str | None, group: str | None, time: str | None) -> Kept | None:
+def read_fold_groups(
+    table: Batch, label: str | None, group: str | None, time: str | None
+) -> FoldGroups | None:
     """The columns `group` and `time` of a table; None if neither is named."""
     if group is None and time is None:
         return None
@@ -84,7 +86,7 @@ def read_kept(table: Batch, label: str | None, group: str | None, time: str | No
     together = read_together(names, when, table.rows)
     said = [] if group is None else [_about_groups(table, group, together)]
     said += [] if time is None else [f'folds are blocks of time, by "{time}"']
-    return Kept(group, time, together, "; ".join(said))
+    return FoldGroups(group, time, together, "; ".join(said))
 
 
 def refuse_sample(group: str | None, time: str | None) -> None:
@@ -145,7 +147,7 @@ def _about_groups(table: Batch, group: str, together: Together | None) -> str:
     return f"{told}; {missing:,} {rows} of {'its' if missing == 1 else 'their'} own"
 
 
-def split_copies(X: Any, labels: Labels, kept: Kept) -> tuple[Alarm, ...]:
+def split_copies(X: Any, labels: Labels, kept: FoldGroups) -> tuple[Alarm, ...]:
     """Signs that rows of different groups belong together: the group may be the wrong column."""
     groups = None if kept.together is None else kept.together.groups
     jump = find_jump(X, labels.is_positive, labels.is_unlabeled, groups)
@@ -157,9 +159,11 @@ def unsaid_groups(
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """Signs that rows belong together although no group was given; `names` may be groups."""
     is_p, is_u = labels.is_positive, labels.is_unlabeled
-    found = find_groups(columns[name] for name in names)
+    jump, found = find_jump(X, is_p, is_u), find_groups(columns[name] for name in names)
+    if jump is not None and not found:  # "machine" names no group by itself, but near-copies do
+        found = find_groups((columns[name] for name in names), by_name=False)
     shared = [f for f in found if labels_are_shared(columns[str(f.column)], is_p, is_u)]
     likely = [str(finding.column) for finding in (*shared, *found)]
-    if (jump := find_jump(X, is_p, is_u)) is not None:
+    if jump is not None:
         return found, near_copies(jump.near, jump.next, likely[0] if likely else None)
     return found, group_column(likely[0]) if shared else ()
