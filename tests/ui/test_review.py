@@ -337,8 +337,8 @@ def test_an_audit_is_blind(served):
     run, address = served
     texts = [ask(address, name=name)[2] for name in ("", "review.js", "next?page=z")]
     found = json.loads(texts[-1])["row"]
-    assert found.keys() == {"row", "cells", "why", "answer", "pictures"}
-    assert found["pictures"] == found["why"] == []
+    assert found.keys() == {"row", "cells", "why", "near", "answer", "pictures"}
+    assert found["pictures"] == found["why"] == found["near"] == []
     assert [one["name"] for one in found["cells"]] == ["case", "amount", "town", "day", "note"]
     state = json.loads(ask(address)[2])
     assert state.keys() == {"run", "where", "question", "progress", "judged"}
