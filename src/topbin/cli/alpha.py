@@ -8,7 +8,7 @@ import click
 from topbin.cli.options import engine_options, given, open_engine, request_options
 from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
 from topbin.core.defaults import DEFAULT_METHOD
-from topbin.core.figures import visible
+from topbin.core.formatting import visible
 
 
 def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:

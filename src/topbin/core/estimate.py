@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from topbin.core.defaults import RANGE_ONLY
-from topbin.core.figures import counted, figure, range_ends
+from topbin.core.formatting import counted, figure, range_ends
 from topbin.core.posterior import AlphaPosterior
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]

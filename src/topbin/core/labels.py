@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from topbin.core.cells import NO, YES, plain_word
 from topbin.core.checks import unmasked
 from topbin.core.errors import NEXT, InputError, option
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 
 Mask = NDArray[np.bool_]
 SHOWN = 8

@@ -17,7 +17,7 @@ from topbin.core.counting import Counts, count_above
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.errors import InputError, TopbinError, option
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.tails import Tails
 from topbin.data.batch import Part

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from topbin.core.checks import RowNumbers
-from topbin.core.figures import counted, figure, visible
+from topbin.core.formatting import counted, figure, visible
 from topbin.evaluate.parts import PRIOR_SD, Compared, Whole
 
 DOUBT = 0.01  # the level of the tests of what is assumed, for all groups together

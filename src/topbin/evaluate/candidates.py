@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from topbin.core.binomial import share_below
 from topbin.core.checks import Scores
 from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.figures import percent
-from topbin.core.shares import share_below
+from topbin.core.formatting import percent
 from topbin.evaluate.measure import Floats, Share
 from topbin.learn.probabilities import RatioMap, posterior_of
 

@@ -21,9 +21,9 @@ from scipy.special import ndtri, stdtrit
 from sklearn.metrics import make_scorer
 
 from topbin.core import AlphaEstimate, InputError, read_labels
+from topbin.core.binomial import share_below
 from topbin.core.checks import Scores, check_fraction, check_scores, look_up
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.shares import share_below
 from topbin.evaluate.measure import (
     Floats,
     Measure,

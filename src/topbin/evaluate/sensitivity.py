@@ -19,7 +19,7 @@ from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import as_numbers, check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import INTERVAL_ASSUMES
-from topbin.core.figures import figure, percent
+from topbin.core.formatting import figure, percent
 from topbin.core.options import Labeling
 from topbin.evaluate.measure import Floats, Interval, read_source
 from topbin.mpe.bound import check_gamma

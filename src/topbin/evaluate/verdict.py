@@ -26,7 +26,7 @@ from msgspec import Meta
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import IF_ALIKE, Alarm, AlphaEstimate, Interval
-from topbin.core.figures import counted, figure, range_ends
+from topbin.core.formatting import counted, figure, range_ends
 from topbin.evaluate.audit import AuditResult, TopBin
 from topbin.evaluate.audit.together import update
 from topbin.evaluate.audit.width import AuditWidths

@@ -22,7 +22,7 @@ from scipy.special import gammaincc, ndtri
 from topbin.core.checks import Floats
 from topbin.core.defaults import CONFIDENCE, RISK
 from topbin.core.estimate import Interval
-from topbin.core.figures import counted, figure
+from topbin.core.formatting import counted, figure
 from topbin.evaluate.parts import RAREST, Seen, Whole
 
 WINDOWS = (1, 2, 4, 8)  # periods that are held against all earlier ones

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from topbin.core.errors import InputError, option
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, read_column
 from topbin.data.schema import CONTENT, check_columns, shortened

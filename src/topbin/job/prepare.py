@@ -12,7 +12,7 @@ import numpy as np
 
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.core.options import Read, Request, Rows

@@ -16,7 +16,7 @@ from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.figures import counted, figure
+from topbin.core.formatting import counted, figure
 from topbin.core.options import Request
 from topbin.data.batch import Batch, add_columns
 from topbin.data.write import PICTURES, name_in_files

@@ -33,7 +33,7 @@ from topbin.core.atomic import (
 from topbin.core.checks import Floats, check_fraction
 from topbin.core.defaults import CONFIDENCE, RISK
 from topbin.core.errors import InputError, option
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.labels import Mask, means_positive, spells
 from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import Batch, Part

@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from topbin.core import Alarm, AlphaEstimate, Tails
 from topbin.core.defaults import FEW_POSITIVES, RANGE_ONLY
-from topbin.core.figures import counted, figure
+from topbin.core.formatting import counted, figure
 from topbin.core.hashing import Twins
 from topbin.core.tails import at_ranks, geometric_ranks
 from topbin.mpe.registry import find_method

@@ -14,10 +14,10 @@ from math import log, sqrt
 import numpy as np
 from numpy.random import Generator
 
+from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import check_above_zero, check_count, check_fraction
 from topbin.core.defaults import DELTA, GAMMA
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.shares import exact_lower, exact_upper
 from topbin.core.tails import Counts, Shares, Tails, at_ranks, geometric_ranks
 
 

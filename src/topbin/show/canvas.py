@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.optional import require
 
 POSITIVE = "#0072b2"  # blue and orange stay apart for color-blind readers

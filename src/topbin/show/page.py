@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
 from topbin.core.estimate import DIRECTION, IF_ALIKE, AlphaEstimate
-from topbin.core.figures import counted, figure, percent, sentence, visible
+from topbin.core.formatting import counted, figure, percent, sentence, visible
 from topbin.core.optional import require
 from topbin.evaluate.audit import verdict_words
 from topbin.evaluate.candidates import what_to_expect

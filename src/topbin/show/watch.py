@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core.figures import figure
+from topbin.core.formatting import figure
 from topbin.evaluate.watch import Watched
 from topbin.show.canvas import BOUND, CHOSEN, POSITIVE, Display
 from topbin.show.page import environment, picture

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from topbin.core.estimate import AlphaEstimate, Share
-from topbin.core.figures import figure
+from topbin.core.formatting import figure
 from topbin.data.features import Dropped
 from topbin.data.findings import Finding
 from topbin.evaluate.audit import AuditResult

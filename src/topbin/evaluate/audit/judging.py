@@ -13,7 +13,7 @@ from topbin.core.cells import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import IF_ALIKE, Share
-from topbin.core.figures import figure
+from topbin.core.formatting import figure
 from topbin.evaluate.audit.draw import AuditSample, Rows
 from topbin.evaluate.audit.limits import (
     ENOUGH_POWER,

@@ -25,9 +25,9 @@ from scipy.special import betainc
 from scipy.stats import binom, norm
 
 from topbin.core import AlphaEstimate, InputError
+from topbin.core.binomial import exact_upper
 from topbin.core.checks import check_count, check_fraction, is_number
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.shares import exact_upper
 from topbin.evaluate.audit.draw import reach
 from topbin.evaluate.measure import Floats, Interval, read_alpha
 

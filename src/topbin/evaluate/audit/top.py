@@ -13,10 +13,10 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
+from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import Scores, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.shares import exact_lower, exact_upper
 from topbin.evaluate.measure import Interval
 
 # Of the known positives above the cut. On five real tables .9 covered more often than .5 and .7,

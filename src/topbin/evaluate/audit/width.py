@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import check_count, check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.shares import exact_lower, exact_upper
 from topbin.evaluate.audit.draw import how_often, reach
 from topbin.evaluate.audit.limits import OF_A_KIND, doubt_of_look, share_of_upper
 from topbin.evaluate.audit.top import TopBin

@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Floats
-from topbin.core.figures import figure
+from topbin.core.formatting import figure
 from topbin.core.labels import Mask
 from topbin.learn.classifiers.fitting import (
     FitOptions,
