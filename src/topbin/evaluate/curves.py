@@ -21,7 +21,7 @@ from topbin.core.checks import check_fraction
 from topbin.core.defaults import CONFIDENCE
 from topbin.core.posterior import AlphaPosterior
 from topbin.evaluate.measure import ALPHA_KNOWN, Floats, Interval, read_source
-from topbin.evaluate.threshold import precision_of
+from topbin.evaluate.metrics import precision_of
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.overlap import alpha_posterior
 

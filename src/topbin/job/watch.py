@@ -46,7 +46,7 @@ from topbin.job.grouping import moments
 from topbin.job.result import Result
 from topbin.job.sources import file_sums, paths_of
 from topbin.learn.probabilities import posterior_of
-from topbin.show.watch import watch_page
+from topbin.show.page import watch_page
 from topbin.store.answer import plain
 from topbin.store.runs import MOST, RESULT, read_asked, read_result
 from topbin.store.scorer import PROBABILITY, Rated, Scorer, fitted_rows, read_scorer

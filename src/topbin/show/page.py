@@ -16,14 +16,11 @@ from topbin.evaluate.audit import verdict_words
 from topbin.evaluate.candidates import what_to_expect
 from topbin.evaluate.curves import pu_curves
 from topbin.evaluate.sensitivity import MEANS
-from topbin.show.by_group import ByDisplay
-from topbin.show.canvas import Display
-from topbin.show.curves import PRDisplay, ROCDisplay
-from topbin.show.gamma import GammaDisplay
-from topbin.show.history import HistoryDisplay
+from topbin.evaluate.watch import Watched
+from topbin.show.display import Display
+from topbin.show.intervals import ByDisplay, GammaDisplay, HistoryDisplay, WatchDisplay
 from topbin.show.pictures import Picture
-from topbin.show.scores import ScoreDisplay
-from topbin.show.top_bin import TopBinDisplay
+from topbin.show.scores import PRDisplay, ROCDisplay, ScoreDisplay, TopBinDisplay
 from topbin.store.answer import Answer
 
 MEANING = {
@@ -57,6 +54,7 @@ MEANING = {
     "alpha-near-one": "During training, the model did not yet separate positives from the rest.",
 }
 WIDTH = 5.0  # inches
+SHOWN = 60  # periods in the table of a watch
 # Points: what is below a chart beside its legend, a line of that, the title above, and how far
 # below the chart the legend begins.
 LABELS, LINE, TITLE, AXIS = 45, 15.5, 23.2, 34
@@ -112,7 +110,7 @@ def _render(
         displays.append(HistoryDisplay.from_history(found.history))
     precision = listed.precision, listed.precision_low, listed.precision_high
     return (
-        environment()
+        _environment()
         .get_template(template)
         .render(
             result=found,
@@ -145,8 +143,17 @@ def _render(
     )
 
 
+def watch_page(periods: Sequence[Watched], assumes: str, confidence: float) -> str:
+    """The page: the curve, then one line per period, the last one first."""
+    shown = picture(WatchDisplay.of(periods, confidence))
+    return _environment().get_template("watch.html").render(
+        picture=shown, periods=periods[: -SHOWN - 1 : -1], assumes=assumes, figure=figure,
+        alarms=[one for one in periods if one.alarm], confidence=confidence,
+    )  # fmt: skip
+
+
 @functools.cache
-def environment() -> Environment:
+def _environment() -> Environment:
     """Where templates are, and how their values are shown; each is compiled once."""
     return Environment(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,

@@ -17,11 +17,12 @@ from topbin.data.features import Dropped
 from topbin.data.findings import Finding
 from topbin.evaluate.audit import AuditResult
 from topbin.evaluate.audit.together import Together
-from topbin.evaluate.by_group import ByGroup
+from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.verdict import Verdict
 from topbin.learn.labeling.scar import ScarTest
 from topbin.learn.labeling.subtypes import Subtype
+from topbin.learn.loop import Epoch
 from topbin.learn.open_set import ClassShare, NovelShare
 
 Count = Annotated[int, Meta(ge=0)]
@@ -116,6 +117,18 @@ class EpochRecord:
     phase: str | None = None
     training_error: float | None = None
     kept: int | None = None
+
+    @classmethod
+    def of(cls, epoch: Epoch) -> "EpochRecord":
+        """An epoch of a fitted classifier's `history_` as an answer keeps it."""
+        return cls(
+            epoch=epoch.epoch,
+            phase=epoch.phase,
+            loss=epoch.loss,
+            training_error=epoch.training_error,
+            alpha=epoch.alpha if epoch.estimate is None else epoch.estimate.alpha,
+            kept=epoch.n_kept,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
