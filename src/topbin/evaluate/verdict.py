@@ -28,8 +28,8 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import IF_ALIKE, Alarm, AlphaEstimate, Interval
 from topbin.core.formatting import counted, figure, range_ends
 from topbin.evaluate.audit import AuditResult, TopBin
-from topbin.evaluate.audit.together import update
-from topbin.evaluate.audit.width import AuditWidths
+from topbin.evaluate.audit.judging import update
+from topbin.evaluate.audit.planning import AuditWidths
 
 Say = Literal["quote it", "quote only the bound", "audit first"]
 Where = Literal["anywhere", "top"]

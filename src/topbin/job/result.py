@@ -20,7 +20,7 @@ from topbin.core.formatting import counted, figure
 from topbin.core.options import Request
 from topbin.data.batch import Batch, add_columns
 from topbin.data.write import PICTURES, name_in_files
-from topbin.evaluate.audit.together import WITH_SCORES
+from topbin.evaluate.audit.judging import WITH_SCORES
 from topbin.evaluate.candidates import ListPrecision, list_precision, what_to_expect
 from topbin.evaluate.metrics import out_of_reach
 from topbin.evaluate.parts import ByGroup

@@ -16,7 +16,7 @@ from topbin.core.formatting import figure
 from topbin.data.features import Dropped
 from topbin.data.findings import Finding
 from topbin.evaluate.audit import AuditResult
-from topbin.evaluate.audit.together import Together
+from topbin.evaluate.audit.judging import Together
 from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.verdict import Verdict

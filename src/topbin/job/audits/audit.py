@@ -36,8 +36,8 @@ from topbin.evaluate.audit import (
     read_answers,
     recall_bound,
 )
+from topbin.evaluate.audit.judging import update
 from topbin.evaluate.audit.limits import doubt_of_look
-from topbin.evaluate.audit.together import update
 from topbin.evaluate.sensitivity import Reconciled, reconcile
 from topbin.evaluate.verdict import verdict_of
 from topbin.job.audits import answers as stored_answers

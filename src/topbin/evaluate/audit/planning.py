@@ -1,4 +1,4 @@
-"""How many labels an interval of a wanted width needs, of each kind of audit, before any is drawn.
+"""How many rows to audit: to reject an error, or for an interval of a wanted width.
 
 The widths are those that the limits have on average if the estimate and the model's probabilities
 are right; the audit itself does not rely on that.
@@ -10,14 +10,147 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from numpy.typing import NDArray
+from scipy.stats import binom, norm
 
+from topbin.core import AlphaEstimate, InputError
 from topbin.core.binomial import exact_lower, exact_upper
-from topbin.core.checks import check_count, check_fraction
+from topbin.core.checks import Floats, check_count, check_fraction, is_number
 from topbin.core.defaults import CONFIDENCE
+from topbin.core.estimate import Interval
 from topbin.evaluate.audit.draw import how_often, reach
-from topbin.evaluate.audit.limits import OF_A_KIND, doubt_of_look, share_of_upper
-from topbin.evaluate.audit.top import TopBin
+from topbin.evaluate.audit.limits import OF_A_KIND, TopBin, doubt_of_look, share_of_upper
+from topbin.evaluate.measure import read_alpha
+
+MOST_ROWS = 1_000_000
+ENOUGH_POWER = 0.8  # of a plan, and of the verdict "agrees"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPlan:
+    """How many rows to audit, and what that buys."""
+
+    n: int
+    power: float
+    claim: float
+    truth: float
+    confidence: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n:,} random rows reject α = {self.claim:.3f} at {100 * self.confidence:g} % "
+            f"confidence in {100 * self.power:.0f} % of audits if the truth is {self.truth:.3f}."
+        )
+
+
+def plan(
+    alpha_hat: AlphaEstimate | float,
+    error: float,
+    *,
+    power: float = ENOUGH_POWER,
+    confidence: float = CONFIDENCE,
+) -> AuditPlan:
+    """How many random rows reject α̂ with this power when the truth is α̂ + error.
+
+    The error has a sign. An estimate with an interval is held to its nearer end. Exact power rises
+    in a sawtooth; the answer is the number from which on it stays above `power`.
+
+    >>> print(plan(0.08, 0.17))
+    35 random rows reject α = 0.080 at 95 % confidence in 81 % of audits if the truth is 0.250.
+    """
+    wanted = check_fraction(power, "power")
+    doubt = 1 - check_fraction(confidence, "confidence")
+    claim, truth = _claim_and_truth(alpha_hat, error, confidence)
+    spread = [(p * (1 - p)) ** 0.5 for p in (claim, truth)]
+    near = ((norm.isf(doubt) * spread[0] + norm.ppf(wanted) * spread[1]) / error) ** 2
+    if near > MOST_ROWS:
+        raise InputError(
+            "TB008",
+            f"an error of {error:g} would take about {near:,.0f} audited rows to reject; ask for "
+            "a larger error.",
+        )
+    # A tooth of the saw is about √n/(p(1 − p)) rows long; small plans are searched from 1 row.
+    reach = min(1.0, 8 / (1e-9 + min(spread) * near**0.5))
+    ns = np.arange(max(1, int((1 - reach) * near - 100)), int((1 + reach) * near + 300))
+    reached = _power(ns, claim, truth, doubt)
+    first = int(np.flatnonzero(np.append(True, reached < wanted))[-1])
+    return AuditPlan(int(ns[first]), float(reached[first]), claim, truth, confidence)
+
+
+def power(
+    n: int, alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = CONFIDENCE
+) -> float:
+    """How often an audit of n random rows rejects α̂ when the truth is α̂ + error.
+
+    >>> round(power(50, 0.08, 0.17), 3)       # 50 rows find out that .08 should have been .25
+    0.955
+    """
+    check_count(n, "n")
+    doubt = 1 - check_fraction(confidence, "confidence")
+    claim, truth = _claim_and_truth(alpha_hat, error, confidence)
+    return float(_power(np.array([n]), claim, truth, doubt)[0])
+
+
+def _power(n: NDArray[np.int64], claim: float, truth: float, doubt: float) -> Floats:
+    """P(X rejects claim | truth), X binomial, on the one side where the truth lies."""
+    if truth < claim:
+        claim, truth = 1 - claim, 1 - truth
+    largest_accepted = binom.isf(doubt, n, claim)
+    return np.asarray(binom.sf(largest_accepted, n, truth), np.float64)
+
+
+def claimed(alpha_hat: AlphaEstimate | float, confidence: float) -> Interval:
+    """The range that an estimate claims, including its point.
+
+    >>> claimed(0.3, 0.95)
+    (0.3, 0.3)
+    """
+    value, (low, high), _ = read_alpha(alpha_hat, confidence)
+    return min(value, low), max(value, high)
+
+
+def _claim_and_truth(
+    alpha_hat: AlphaEstimate | float, error: float, confidence: float
+) -> tuple[float, float]:
+    low, high = claimed(alpha_hat, confidence)
+    if not is_number(error) or error == 0:
+        raise InputError("TB008", f"error must be a finite number other than 0; got {error!r}.")
+    claim = high if error > 0 else low
+    truth = claim + float(error)
+    if not -1e-12 <= truth <= 1 + 1e-12:
+        raise InputError(
+            "TB008",
+            f"an error of {error:g} from {claim:.3f} would put the truth at {truth:.3f}, outside "
+            "[0, 1].",
+        )
+    return claim, min(1.0, max(0.0, truth))
+
+
+def plan_either_way(
+    alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = CONFIDENCE
+) -> AuditPlan:
+    """How many rows notice an error of this size, whichever way it goes: what a verdict needs.
+
+    >>> plan_either_way(0.08, 0.05).n == max(plan(0.08, 0.05).n, plan(0.08, -0.05).n)
+    True
+    """
+    level, off = check_fraction(confidence, "confidence"), check_fraction(abs(error), "error")
+    possible = possible_errors(claimed(alpha_hat, level), off)
+    if not possible:
+        raise InputError("TB008", no_room(off))
+    plans = [plan(claim, signed, confidence=level) for claim, signed in possible]
+    return max(plans, key=lambda one: one.n)
+
+
+def no_room(error: float) -> str:
+    """Why an error of this size cannot be noticed."""
+    return f"The estimate's own range leaves no room for an error of {error:g}."
+
+
+def possible_errors(claimed: Interval, error: float) -> list[tuple[float, float]]:
+    """The ends of the claim and the signed errors that keep the truth in [0, 1]."""
+    both = [(claimed[1], error), (claimed[0], -error)]
+    return [(claim, off) for claim, off in both if 0 <= claim + off <= 1]
 
 
 @dataclass(frozen=True, slots=True)
