@@ -4,7 +4,8 @@ Summary, report, review, `inspect` and exit codes read nothing else. A file that
 is held against the types of these fields, and refused if it does not fit.
 """
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Annotated, Any, Literal
 
@@ -251,26 +252,25 @@ class Answer:
     gamma: Sensitivity | None = None
     by: tuple[ByGroup, ...] = ()
     audit: AuditResult | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def novel(self) -> NovelShare | None:
         """The share of rows of no known class, if that was the question; with the audit, if any."""
         before = None if self.labeling is None else self.labeling.novel
-        if before is None or (told := self.audited) is None:
+        if before is None or (audited := self.audited) is None:
             return before
-        ends = 1 - told.interval[1], 1 - told.interval[0]
-        return replace(before, share=1 - told.alpha, interval=ends, at_least=None)
+        ends = 1 - audited.interval[1], 1 - audited.interval[0]
+        return replace(before, share=1 - audited.alpha, interval=ends, at_least=None)
 
     def estimate_told(self) -> str:
         """The summary of the estimate, after the shares of known classes if there are any."""
-        told = self.in_words(self.estimate.summary(n_u=self.data.n_u, negatives=self.data.n_n))
-        return "\n".join([*(self.labeling.lines if self.novel and self.labeling else ()), told])
+        summary = self.in_words(self.estimate.summary(n_u=self.data.n_u, negatives=self.data.n_n))
+        return "\n".join([*(self.labeling.lines if self.novel and self.labeling else ()), summary])
 
-    def in_words(self, told: str) -> str:
+    def in_words(self, text: str) -> str:
         """What is said of positives, in the words of the question."""
-        known = told.replace("are positive", "are of a known class")
-        return told if self.novel is None else known
+        return text if self.novel is None else text.replace("are positive", "are of a known class")
 
     @property
     def listed(self) -> str:
@@ -288,13 +288,13 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, as result.json has them."""
-        content: dict[str, Any] = plain(self)
-        for told in (content["estimate"], content["first"], *content["methods"]):
-            told["pi"] = self.pi_at(told["alpha"])
-        return content
+        content = plain(self)
+        for estimate in (content["estimate"], content["first"], *content["methods"]):
+            estimate["pi"] = self.pi_at(estimate["alpha"])
+        return dict(content)
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> "Answer":
+    def from_dict(cls, content: Mapping[str, Any]) -> "Answer":
         """The answer that `to_dict` made; `msgspec.ValidationError` if it is none."""
         return msgspec.convert(content, cls)
 
@@ -316,8 +316,8 @@ def plain(value: Any) -> Any:
     >>> plain({"a": float64(0.5), "b": (1, float("nan"))})
     {'a': 0.5, 'b': [1, None]}
     """
-    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_plain_value))
 
+    def as_plain(value: Any) -> Any:
+        return value.tolist() if hasattr(value, "tolist") else str(value)
 
-def _plain_value(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=as_plain))

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from topbin.core.atomic import write_text
 from topbin.core.errors import InputError, option
@@ -145,7 +146,7 @@ class Scorer:
         ours |= {f"{REASON}{name}": texts for name, texts in reasons.items()}
         return Rated(ours, rows, coverage, bad, X)
 
-    def _said(self, p: Any) -> dict[str, Any]:
+    def _said(self, p: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """The two columns: p(positive) and whether it is > .5; or p(novel) and the class."""
         if hasattr(self.model, "novel_"):
             return {NOVEL: p[:, -1], CLASS: self.model.classes_.astype(str)[p.argmax(axis=1)]}
@@ -166,8 +167,7 @@ class Scorer:
             refuse_bad(done.bad, ADVICE)
         X: Any = done.images
         if image.encoder and len(done.kept):
-            vectors = self._of_images(image).vectors(X, [paths[i] for i in done.kept])
-            X = self.encoder.encode(self._columns(batch.take(done.kept), {image.name: vectors}))
+            X = self._as_vectors(X, batch.take(done.kept), [paths[i] for i in done.kept])
         return X, done.kept, ColumnCoverage(batch.rows), done.bad
 
     def _columns(self, batch: Batch, vectors: Mapping[str, Any] | None = None) -> Columns:
@@ -179,10 +179,17 @@ class Scorer:
                 made[f.name] = given_again(f.encoder, self.function).column(own[f.name])
         return with_vectors(batch.select(self.encoder.columns), made)
 
-    def _of_images(self, image: Feature) -> ImageEncoder | GivenEncoder:
+    def _as_vectors(self, images: Images, batch: Batch, paths: Sequence[str] | None = None) -> Any:
+        """What the model reads if an encoder turns the images of these rows into vectors."""
+        image = self.encoder.image
+        assert image is not None
+        encoder: ImageEncoder | GivenEncoder
         if image.encoder.startswith(PYTHON):
-            return given_again(image.encoder, self.function)
-        return fitted_encoder(image.encoder, image.digest)
+            encoder = given_again(image.encoder, self.function)
+        else:
+            encoder = fitted_encoder(image.encoder, image.digest)
+        vectors = encoder.vectors(images, paths)
+        return self.encoder.encode(self._columns(batch, {image.name: vectors}))
 
     def score(
         self,
@@ -207,7 +214,7 @@ class Scorer:
         Read(bad_images=cast(Any, bad_images))  # which refuses another word
         self._check_why(why)
         if self.encoder.image is not None and isinstance(frame, np.ndarray):
-            return self._score_array(frame)
+            return self._score_array(self.encoder.image, frame)
         table, given = self._opened(frame)
         table = table if embeddings is None else attach_whole(table, embeddings)
         rated = self.rate(table, why=why, bad_images=bad_images)
@@ -223,9 +230,11 @@ class Scorer:
                 frame = pd.DataFrame({self.encoder.image.name: find_images(frame)})
             else:
                 self.refuse_images(frame)
-                order, mark = self.encoder.orders(None), self.encoder.marks(None)
-                how: Any = {"needed": self.encoder.columns, "dates": order, "decimal": mark}
-                frame = open_table(frame, **how).whole()
+                written: Any = {
+                    "dates": self.encoder.orders(None),
+                    "decimal": self.encoder.marks(None),
+                }
+                frame = open_table(frame, needed=self.encoder.columns, **written).whole()
         frame = as_column(frame)
         if isinstance(frame, Batch):
             return frame, frame.readable
@@ -239,22 +248,19 @@ class Scorer:
                 f"positives to compare them with; leave out {option('why')}.",
             )
 
-    def _score_array(self, pixels: Any) -> Any:
+    def _score_array(self, image: Feature, pixels: Any) -> Any:
         """Images in memory, by number."""
-        assert self.encoder.image is not None
-        names = [f"image {i + 1}" for i in range(len(pixels))]
-        frame = pd.DataFrame({self.encoder.image.name: names})
+        frame = pd.DataFrame({image.name: [f"image {i + 1}" for i in range(len(pixels))]})
         X: Any = Images.of(pixels)
-        any_size = self.encoder.image.encoder and not self.encoder.image.encoder.startswith(PYTHON)
-        if not any_size and X.row_shape != tuple(self.encoder.image.shape):
+        any_size = image.encoder and not image.encoder.startswith(PYTHON)
+        if not any_size and X.row_shape != tuple(image.shape):
             raise InputError(
                 "TB109",
                 f"images of shape {X.row_shape} (channels, height, width); the model was fitted on "
-                f"{tuple(self.encoder.image.shape)}.",
+                f"{tuple(image.shape)}.",
             )
-        if self.encoder.image.encoder and len(X):
-            vectors = {self.encoder.image.name: self._of_images(self.encoder.image).vectors(X)}
-            X = self.encoder.encode(self._columns(Batch.from_frame(frame), vectors))
+        if image.encoder and len(X):
+            X = self._as_vectors(X, Batch.from_frame(frame))
         with reading("the model of the run"):
             p = self.model.predict_proba(X) if len(pixels) else np.zeros((0, 2))
         return add_columns(frame, self._said(p))
@@ -298,16 +304,16 @@ def with_scores(frame: Any, rated: Rated) -> Any:
     return add_columns(kept, rated.columns)
 
 
-def after_audit(model: Any, found: Answer) -> Any:
+def after_audit(model: Any, answer: Answer) -> Any:
     """The model with what scores and answers say together, if the run was audited.
 
     Audits themselves read the model as it was fitted: rows were drawn by those probabilities.
     """
-    told = None if found.audit is None else found.audit.together
-    if told is None or not model.evidence_.has_scores:
+    both = None if answer.audit is None else answer.audit.together
+    if both is None or not model.evidence_.has_scores:
         return model
     changed = copy(model)
-    changed.estimate_ = told.estimate(model.estimate_)
+    changed.estimate_ = both.estimate(model.estimate_)
     changed.alpha_ = changed.estimate_.alpha
     changed.probability_map_ = fit_probabilities(model.evidence_, changed.estimate_)
     return changed
@@ -364,8 +370,8 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     Its models saw those rows: they score unlabeled ones too low, and known positives too high.
     Names are compared as they were given, from where this runs; a frame or an array has none.
     """
-    told = read_result(run).data
-    named = [one.path for one in told.files] or told.source
+    data = read_result(run).data
+    named = [one.path for one in data.files] or data.source
     here = [path for path in named if not is_remote(path) and os.path.exists(path)]
     fitted = [Path(os.path.realpath(path)) for path in here]
     kept = PROBABILITIES if os.path.exists(run / PROBABILITIES) else "candidates.csv"

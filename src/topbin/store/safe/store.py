@@ -23,11 +23,18 @@ from sklearn.tree._tree import Tree
 from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
 from topbin.core.optional import require
-from topbin.store.safe import catboost, xgboost
-from topbin.store.safe.boosters import load_booster, trees_only
+from topbin.store.safe.boosters import (
+    catboost_text,
+    load_booster,
+    load_catboost,
+    load_xgboost,
+    trees_only,
+    xgboost_text,
+)
 from topbin.store.safe.lists import FACES, FUNCTIONS, GONE, NAMED, NOT_KEPT, SKLEARN, VALUES
 from topbin.store.safe.trees import FORGED, NOTHING, build_tree, check_model, require_that
 
+Fields = dict[str, Any]  # by name, as values or as JSON
 PLAIN = (str, bool, int, type(None))
 LIGHTGBM = "lightgbm.sklearn.LGBMClassifier"
 BACKEND = "topbin.learn.backends.torch.TorchBackend"
@@ -140,13 +147,13 @@ def _from_pairs(pairs: Any) -> dict[Any, Any]:
     return found
 
 
-def _pack_fields(values: Mapping[str, Any], attached: Attachments) -> dict[str, Any]:
+def _pack_fields(values: Mapping[str, Any], attached: Attachments) -> Fields:
     # A callback or an augmentation belongs to the program that fits, not to the model.
     kept = {k: None if hasattr(v, "__code__") else v for k, v in values.items()}
     return {name: pack(value, attached) for name, value in kept.items()}
 
 
-def _unpack_fields(nodes: Mapping[str, Any], attached: Attachments) -> dict[str, Any]:
+def _unpack_fields(nodes: Mapping[str, Any], attached: Attachments) -> Fields:
     return {name: unpack(node, attached) for name, node in nodes.items()}
 
 
@@ -181,7 +188,7 @@ def _unpack_face(content: Any, attached: Attachments) -> Any:
     return face
 
 
-def _renamed(fitted: dict[str, Any]) -> dict[str, Any]:
+def _renamed(fitted: Fields) -> Fields:
     """Fitted values of folders that earlier versions wrote, under the names that they have now."""
     if "posterior_" in fitted:
         fitted["probability_map_"] = fitted.pop("posterior_")
@@ -251,21 +258,23 @@ def _unpack_lightgbm(content: Any, attached: Attachments) -> Any:
     return model
 
 
-def _boosted(package: str, kind: str, library: Any) -> Rule:
+def _boosted(
+    package: str, kind: str, text_of: Callable[[Any], str | None], load: Callable[..., Any]
+) -> Rule:
     """The rule of a library of boosted trees: its parameters, and the place of its text."""
 
     def pack_one(model: Any, attached: Attachments) -> Any:
         with _to_be_stored(model):
-            text = library.text_of(model)
+            text = text_of(model)
         place = None if text is None else len(attached.boosters)
         attached.boosters += [] if text is None else [text]
         return [pack(model.get_params(deep=False), attached), place]
 
     def unpack_one(content: Any, attached: Attachments) -> Any:
-        found = require(package, extra=package, caller=f"a saved {kind}")
+        library = require(package, extra=package, caller=f"a saved {kind}")
         packed, place = content
         text = None if place is None else attached.boosters[place]
-        return library.load(found, unpack(packed, attached), text)
+        return load(library, unpack(packed, attached), text)
 
     return Rule(partial(is_own, table={kind: package}), pack_one, unpack_one)
 
@@ -393,8 +402,8 @@ RULES = {
     ),
     "$module": Rule(_is_module, lambda value, _: name_of(value), _unpack_module),
     "$lightgbm": Rule(lambda value: name_of(value) == LIGHTGBM, _pack_lightgbm, _unpack_lightgbm),
-    "$xgboost": _boosted("xgboost", "XGBClassifier", xgboost),
-    "$catboost": _boosted("catboost", "CatBoostClassifier", catboost),
+    "$xgboost": _boosted("xgboost", "XGBClassifier", xgboost_text, load_xgboost),
+    "$catboost": _boosted("catboost", "CatBoostClassifier", catboost_text, load_catboost),
     "$object": Rule(partial(is_own, table=SKLEARN), _pack_object, _unpack_object),
     "$tree": _parts(_of_type(Tree), _tree_parts, lambda parts: build_tree(*parts)),
     "$sparse": _parts(sparse.issparse, _sparse_parts, _sparse),
