@@ -5,5 +5,5 @@ from .count import count_from as count_from
 from .count import tails_from as tails_from
 from .engine import ENGINES as ENGINES
 from .engine import Engine as Engine
+from .engine import Local as Local
 from .engine import open_engine as open_engine
-from .local import Local as Local

@@ -16,11 +16,11 @@ from topbin.mpe.alphamax import alphamax
 from topbin.mpe.bbe import bbe, bbe_bracket, bbe_cp
 from topbin.mpe.dedpul import dedpul
 from topbin.mpe.elkan_noto import elkan_noto
-from topbin.mpe.features.km import km1, km2
-from topbin.mpe.features.tice import tice
+from topbin.mpe.km import km1, km2
 from topbin.mpe.overlap import overlap
 from topbin.mpe.scott import scott, scott_bracket
 from topbin.mpe.thinning import best_cut
+from topbin.mpe.tice import tice
 
 Needs = Literal["tails", "scores", "probabilities", "features"]
 Cuts = Literal["all", "best", "ranks"]

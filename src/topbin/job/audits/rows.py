@@ -21,7 +21,7 @@ from topbin.core.errors import InputError, option
 from topbin.core.options import Request
 from topbin.data.batch import add_columns
 from topbin.data.write import write_table
-from topbin.engines.local import Local
+from topbin.engines.engine import Local
 from topbin.evaluate.audit import AuditSample, TopBin, draw, draw_stratified, draw_weighted
 from topbin.evaluate.audit.draw import merged
 from topbin.evaluate.candidates import list_precision

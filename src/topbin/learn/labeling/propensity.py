@@ -33,7 +33,7 @@ from topbin.learn.classifiers.fitting import (
 )
 from topbin.learn.defaults import FIRST
 from topbin.learn.learners import PVU
-from topbin.mpe.features.samples import is_sparse
+from topbin.mpe.samples import is_sparse
 
 ROUNDS = 10
 CLOSE = 0.05  # change of log odds that ends the rounds

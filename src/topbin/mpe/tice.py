@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import check_count, check_fraction
 from topbin.core.estimate import AlphaEstimate
-from topbin.mpe.features import samples
-from topbin.mpe.features.samples import TwoSamples
+from topbin.mpe import samples
+from topbin.mpe.samples import TwoSamples
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.intp]

@@ -19,7 +19,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.mpe.features.samples import (
+from topbin.mpe.samples import (
     Matrix,
     TwoSamples,
     compress,
