@@ -217,11 +217,11 @@ class AlphaEstimate:
         >>> [(to_do, [alarm.code for alarm in alarms]) for to_do, alarms in est.alarms_to_do][0]
         ('fix the rows or columns, then fit again', ['leak'])
         """
-        found = {
+        by_remedy = {
             to_do: [alarm for alarm in self.alarms if TO_DO.get(alarm.code, AUDIT) == to_do]
             for to_do in (FIX, AUDIT, MORE)
         }
-        return [(to_do, alarms) for to_do, alarms in found.items() if alarms]
+        return [(to_do, alarms) for to_do, alarms in by_remedy.items() if alarms]
 
     @property
     def leading_bound(self) -> float | None:

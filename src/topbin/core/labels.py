@@ -207,15 +207,15 @@ def resolve_labels(
         if wanted == negative:
             raise InputError("TB002", f"positive and negative are both {wanted!r}.")
     note = _note(counts, wanted, negative) + more
-    found = LabelValues(counts, next((v for v in counts if v == wanted), wanted), negative, note)
-    for role, there in (("positive", wanted in counts), ("unlabeled", found.unlabeled)):
+    values = LabelValues(counts, next((v for v in counts if v == wanted), wanted), negative, note)
+    for role, there in (("positive", wanted in counts), ("unlabeled", values.unlabeled)):
         if not there:
             raise InputError(
                 "TB003",
                 f"no row is {role}: {note}. topbin needs some known positives and some "
                 "rows whose label is unknown.",
             )
-    return found
+    return values
 
 
 def spells(word: Any, value: Any) -> bool:
@@ -266,8 +266,8 @@ def code_labels(s: Any) -> Coded:
     if array.ndim != 1:
         raise InputError("TB005", f"labels must have one dimension; got shape {array.shape}.")
     if array.dtype.kind in "fiub":
-        found, codes = np.unique(array, return_inverse=True)
-        return Coded([None if value != value else value.item() for value in found], codes)
+        distinct, codes = np.unique(array, return_inverse=True)
+        return Coded([None if value != value else value.item() for value in distinct], codes)
     return Coded.from_codes(np.arange(array.size), array.tolist())
 
 

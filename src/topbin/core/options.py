@@ -107,23 +107,23 @@ class Option:
             return None
         try:
             given = self._listed(os.fspath(value) if isinstance(value, os.PathLike) else value)
-            found = msgspec.convert(given, self.type)
+            converted = msgspec.convert(given, self.type)
         except (msgspec.ValidationError, TypeError, ValueError) as error:
             raise InputError(
                 "TB008", f"{option(self.name)} must be {self.rule}; got {value!r:.80}."
             ) from error
-        if isinstance(found, float) and not isfinite(found):
+        if isinstance(converted, float) and not isfinite(converted):
             raise InputError("TB008", f"{option(self.name)} must be {self.rule}; got {value!r}.")
-        return found
+        return converted
 
     def _listed(self, value: Any) -> Any:
         if self.kind == Names:
             return [value] if isinstance(value, str) else list(value)
         if self.kind == tuple[float, ...]:
-            found = as_numbers(value)
-            if not all(1 <= one < inf for one in found):
+            numbers = as_numbers(value)
+            if not all(1 <= one < inf for one in numbers):
                 raise ValueError("Γ is at least 1")
-            return found
+            return numbers
         if self.text and isinstance(value, bool | int | float):
             return str(value)
         return value
@@ -468,13 +468,13 @@ class Request:
         >>> Request(rows=Rows(source="a.csv", label="y"), read=Read(text="note")).settings()
         {'source': ['a.csv'], 'label': 'y', 'text': ['note']}
         """
-        found: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
         for each in options():
             value = getattr(getattr(self, each.place), each.name)
             is_left_out = value is None or (not each.any and value == each.default)
             if not is_left_out and (stored := each.stored(value)) is not None:
-                found[each.name] = stored
-        return found
+                settings[each.name] = stored
+        return settings
 
 
 def read_request(settings: Mapping[str, Any]) -> Request:

@@ -130,8 +130,8 @@ class Tails:
 
     def at(self, index: Any) -> "Tails":
         """The same samples seen only at some of the cuts."""
-        kept = self.cuts[index], self.above_p[index], self.above_u[index]
-        return Tails(*kept, self.n_p, self.n_u)
+        counts = self.cuts[index], self.above_p[index], self.above_u[index]
+        return Tails(*counts, self.n_p, self.n_u)
 
     @property
     def q_p(self) -> Shares:

@@ -99,13 +99,13 @@ class Binned:
             scores_p = self._repeated(self.tails.cuts)  # the mean over the positives needs no bins
         share_p = n_p / (n_p + n_u) if share_p is None else share_p
         evidence = Evidence(scores_p, scores_u, share_p, self.tails)
-        found = chosen.read(evidence)
-        how = f"unlabeled scores binned to {self.middles.size:,} cells"
+        estimate = chosen.read(evidence)
+        note = f"unlabeled scores binned to {self.middles.size:,} cells"
         if n_u > ROWS:
-            how += f", of which {ROWS:,} quantiles stand for {n_u:,} scores"
-        notes = (*found.notes, how)
-        found = replace(found, method=f"{method} (binned)", n_p=n_p, n_u=n_u, notes=notes)
-        return add_alarms(found, evidence, confidence)
+            note += f", of which {ROWS:,} quantiles stand for {n_u:,} scores"
+        notes = (*estimate.notes, note)
+        estimate = replace(estimate, method=f"{method} (binned)", n_p=n_p, n_u=n_u, notes=notes)
+        return add_alarms(estimate, evidence, confidence)
 
 
 def bin_scores(engine: Engine, counted: Counted) -> Binned:

@@ -103,12 +103,12 @@ class Counted:
         self, method: str = DEFAULT_METHOD, confidence: float | None = CONFIDENCE
     ) -> dict[Any, AlphaEstimate]:
         """α of each group, by the same functions that read tails counted in memory."""
-        found = {}
+        estimates = {}
         for group, tails in self.tails.items():
             estimate = estimate_alpha(tails, method=method, confidence=confidence)
             costs = cost_of_thinning(tails, self.distinct[group], method)
-            found[group] = replace(estimate, notes=(*estimate.notes, *costs))
-        return found
+            estimates[group] = replace(estimate, notes=(*estimate.notes, *costs))
+        return estimates
 
 
 class Task(NamedTuple):
@@ -245,12 +245,12 @@ def count_from(
     return Counted(tails, labels, tuple(parts), columns, distinct, notes)
 
 
-def _opened(source: SourceLike, columns: Columns, decimal: str | None, **how: Any) -> Table:
+def _opened(source: SourceLike, columns: Columns, decimal: str | None, **reading: Any) -> Table:
     # A group is called as it is written, so no order of day and month has to be known.
     usual = {} if decimal is None else dict.fromkeys(columns.names, decimal)
     if columns.by is not None and columns.by != columns.score:
         usual[columns.by] = "text"
-    table = open_table(source, columns=columns.names, dates="iso", decimal=usual, **how)
+    table = open_table(source, columns=columns.names, dates="iso", decimal=usual, **reading)
     _check_kinds(table, columns.score)
     return table
 

@@ -46,8 +46,8 @@ class CurveDraws:
         known = _shares(tails.above_p, tails.n_p, rng)
         hidden = np.maximum(1, np.rint(alpha * tails.n_u)).astype(np.int64)
         rings = np.diff(known, axis=1).clip(0)
-        found = rng.multinomial(hidden, rings / rings.sum(axis=1, keepdims=True))
-        q_p = np.cumsum(found, axis=1) / hidden[:, None]
+        drawn = rng.multinomial(hidden, rings / rings.sum(axis=1, keepdims=True))
+        q_p = np.cumsum(drawn, axis=1) / hidden[:, None]
         return cls(
             alpha, np.column_stack([np.zeros(DRAWS), q_p]), _shares(tails.above_u, tails.n_u, rng)
         )
@@ -65,8 +65,8 @@ class CurveDraws:
         # Equal values have equal ranks, or ties would make a draw extreme.
         ranks = rankdata(np.hstack([low, high]).round(DIGITS), axis=0) / (DRAWS + 1)
         extreme = abs(ranks - 0.5).max(axis=1)
-        kept = np.argsort(extreme, kind="stable")[: max(1, round(confidence * DRAWS))]
-        return low[kept].min(axis=0), high[kept].max(axis=0)
+        inner = np.argsort(extreme, kind="stable")[: max(1, round(confidence * DRAWS))]
+        return low[inner].min(axis=0), high[inner].max(axis=0)
 
 
 def _shares(above: Any, n: int, rng: np.random.Generator) -> Floats:

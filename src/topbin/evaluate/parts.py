@@ -135,10 +135,10 @@ class Whole:
 
         Which of two such rows scores higher depends on the models, and new rows have others.
         """
-        kept = [0.0]
+        cuts = [0.0]
         for cut in np.quantile(self.f_u, np.linspace(0, 1, BINS + 1)[1:-1]):
-            kept += [cut] if cut - kept[-1] >= APART else []
-        return np.array(kept[1:])
+            cuts += [cut] if cut - cuts[-1] >= APART else []
+        return np.array(cuts[1:])
 
     def seen(self, f: Floats) -> Seen:
         """What is read from rows with these probabilities."""
@@ -159,8 +159,8 @@ class Whole:
         >>> found.p_value < 0.05, found.alpha < 0.6
         (True, True)
         """
-        found = self.contrast(part, rest)
-        alpha, other, odds, weight = self._posterior(found, share)
+        contrast = self.contrast(part, rest)
+        alpha, other, odds, weight = self._posterior(contrast, share)
 
         def read(figure: Floats) -> tuple[float, tuple[float, float]]:
             low, middle, high = _quantiles(figure, weight, confidence)
@@ -416,43 +416,43 @@ def by_group(
     """
     of_p, of_u = groups.codes[is_positive], groups.codes[~is_positive]
     sizes = [np.bincount(of, minlength=len(groups.names)) for of in (of_p, of_u)]
-    kept = [k for k in range(len(groups.names)) if sizes[1][k]]
-    comparisons = 1 if len(kept) == 2 else len(kept)
-    found = []
-    for k in kept if len(kept) > 1 else ():
-        own = of_u == k
+    read = [k for k in range(len(groups.names)) if sizes[1][k]]
+    comparisons = 1 if len(read) == 2 else len(read)
+    shares = []
+    for k in read if len(read) > 1 else ():
+        own, n_p, n_u = of_u == k, int(sizes[0][k]), int(sizes[1][k])
         part, rest = whole.seen(whole.f_u[own]), whole.seen(whole.f_u[~own])
-        told = whole.compare(part, rest, float(own.mean()), confidence, of_p == k)
-        found.append(
+        compared = whole.compare(part, rest, float(own.mean()), confidence, of_p == k)
+        shares.append(
             GroupShare(
-                **asdict(told), group=groups.names[k], n_p=int(sizes[0][k]), n_u=int(sizes[1][k]),
-                differs=told.p_value * comparisons < 1 - confidence,
-                notes=tuple(_doubts(told, int(sizes[0][k]), comparisons)),
+                **asdict(compared), group=groups.names[k], n_p=n_p, n_u=n_u,
+                differs=compared.p_value * comparisons < 1 - confidence,
+                notes=tuple(_doubts(compared, n_p, comparisons)),
             )
         )  # fmt: skip
     unread = [groups.names[k] for k in range(len(groups.names)) if not sizes[1][k]]
     more = [f"{name}: no unlabeled rows, so no α" for name in unread]
-    if len(kept) < 2:
+    if len(read) < 2:
         more.append("all unlabeled rows are in one group, so there is nothing to compare")
     return ByGroup(
-        column=groups.column, confidence=confidence, comparisons=comparisons, groups=tuple(found),
+        column=groups.column, confidence=confidence, comparisons=comparisons, groups=tuple(shares),
         notes=(*groups.notes, *notes, *more),
     )  # fmt: skip
 
 
-def _doubts(told: Compared, n_p: int, comparisons: int) -> list[str]:
+def _doubts(compared: Compared, n_p: int, comparisons: int) -> list[str]:
     """What a reader must know about one group."""
     notes = []
     if n_p == 0:
         notes.append("no labeled positives; its positives are assumed to score like the others")
-    if told.borrows:
+    if compared.borrows:
         notes.append("few rows, so most of its α is that of the whole")
-    if told.like_positives is not None and told.like_positives * comparisons < DOUBT:
+    if compared.like_positives is not None and compared.like_positives * comparisons < DOUBT:
         notes.append(
             "its labeled positives do not score like the others, so labeling or the overlap of "
             "the classes differs, and the comparison can be off"
         )
-    if told.fit is not None and told.fit * comparisons < DOUBT:
+    if compared.fit is not None and compared.fit * comparisons < DOUBT:
         notes.append(
             "its scores are not a mixture of the same two classes, so the overlap differs, and "
             "the comparison can be off"

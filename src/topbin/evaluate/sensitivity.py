@@ -134,8 +134,8 @@ def sensitivity(
     reader = _Reader.of(evidence, estimate, confidence, gammas)
     intervals = tuple(GammaInterval(one, reader.at(one)) for one in gammas)
     assumes = INTERVAL_ASSUMES if estimate is None else estimate.interval_assumes
-    found = tuple(_conclude(reader, one, gammas, assumes) for one in wanted)
-    return Sensitivity(intervals, confidence, assumes, found)
+    conclusions = tuple(_conclude(reader, one, gammas, assumes) for one in wanted)
+    return Sensitivity(intervals, confidence, assumes, conclusions)
 
 
 def asked_sensitivity(
@@ -193,8 +193,8 @@ def reconcile(source: Any, audited: Interval) -> Reconciled | None:
     other = "" if audited[0] > reader.at(1.0)[1] else ", or negatives score among the top positives"
     turn = _turn(meets, [1.0])
     if turn is None:
-        told = f"No selection up to Γ = {MOST:g} reconciles the estimate with the audit."
-        return Reconciled(None, told)
+        sentence = f"No selection up to Γ = {MOST:g} reconciles the estimate with the audit."
+        return Reconciled(None, sentence)
     least = ceil(100 * turn[1]) / 100
     return Reconciled(
         least,
@@ -255,17 +255,17 @@ def _conclude(
     if fails(1.0):
         low, high = reader.at(1.0)
         end = f"begins at {percent(low)}" if kind == "at least" else f"reaches {percent(high)}"
-        told = (
+        sentence = (
             f'"{kind} {percent(alpha)} %" does not follow even if labels are random (Γ = 1): the '
         )
-        return Conclusion(kind, alpha, False, None, f"{told}interval {end} %.")
+        return Conclusion(kind, alpha, False, None, f"{sentence}interval {end} %.")
     turn = _turn(fails, gammas)
     if turn is None:
-        told = f"{said}, up to Γ = {MOST:g}, the largest that was tried."
-        return Conclusion(kind, alpha, True, None, told)
+        sentence = f"{said}, up to Γ = {MOST:g}, the largest that was tried."
+        return Conclusion(kind, alpha, True, None, sentence)
     tipping = max(1.0, floor(100 * turn[0]) / 100)
-    told = f"{said}; this holds as long as Γ ≤ {tipping:.2f}."
-    return Conclusion(kind, alpha, True, tipping, told)
+    sentence = f"{said}; this holds as long as Γ ≤ {tipping:.2f}."
+    return Conclusion(kind, alpha, True, tipping, sentence)
 
 
 def _turn(is_so: Callable[[float], bool], tried: Sequence[float]) -> tuple[float, float] | None:

@@ -102,11 +102,11 @@ class Verdict:
 
     def lines(self, run: str = RUN) -> list[str]:
         """As the screen shows it; `run` is the folder of the run."""
-        found = [f"verdict         {self}"]
+        lines = [f"verdict         {self}"]
         if self.command:
-            told = self.command.replace(RUN, quote(run)) if run != RUN else self.command
-            found.append(f"next step       {told}   {self.buys}")
-        return found
+            command = self.command.replace(RUN, quote(run)) if run != RUN else self.command
+            lines.append(f"next step       {command}   {self.buys}")
+        return lines
 
 
 def verdict_of(
@@ -181,8 +181,8 @@ def is_narrow(interval: Interval, alpha: float) -> bool:
 
 def _first(alarms: Sequence[Alarm], reasons: dict[str, str]) -> Alarm | None:
     """The alarm that comes first among the reasons."""
-    found = [alarm for alarm in alarms if alarm.code in reasons]
-    return min(found, key=lambda alarm: list(reasons).index(alarm.code), default=None)
+    known = [alarm for alarm in alarms if alarm.code in reasons]
+    return min(known, key=lambda alarm: list(reasons).index(alarm.code), default=None)
 
 
 def _wrong(estimate: AlphaEstimate) -> str | None:
@@ -225,7 +225,7 @@ def _gains(
     estimate: AlphaEstimate, widths: AuditWidths, kinds: Sequence[Where]
 ) -> tuple[Gain, ...]:
     """For each kind the smallest audit that makes the interval narrow enough, or the largest."""
-    found = []
+    gains = []
     for where in kinds:
         width_of, rows = widths.of(where)
         sizes = [n for n in SIZES if n <= rows] or ([rows] if rows else [])
@@ -234,8 +234,8 @@ def _gains(
             if is_narrow(gain.interval, estimate.alpha):
                 break
         if sizes:
-            found.append(gain)
-    return tuple(found)
+            gains.append(gain)
+    return tuple(gains)
 
 
 def _alone(widths: AuditWidths) -> Gain:
@@ -256,8 +256,8 @@ def _bought(gains: Sequence[Gain], wrong: str | None) -> str:
     """What each audit buys, in words."""
     if wrong is not None:
         half = (gains[0].interval[1] - gains[0].interval[0]) / 2
-        told = f"label {counted(gains[0].n)}: α to within {half:.2f} or better"
-        return f"{told}, whatever the scores say"
+        words = f"label {counted(gains[0].n)}: α to within {half:.2f} or better"
+        return f"{words}, whatever the scores say"
     parts = []
     for gain in gains:
         after = "{} to {}".format(*range_ends(*gain.interval))

@@ -118,37 +118,37 @@ def follow(
     confidence: float = CONFIDENCE,
 ) -> tuple[Watched, ...]:
     """What to say about each period, from those up to it; later ones change nothing before them."""
-    found: list[Watched] = []
-    kept: list[Period] = []  # since the last alarm
+    watched: list[Watched] = []
+    recent: list[Period] = []  # since the last alarm
     before: list[Period] = []  # of each of these, the sum with all that come before it
     first, at_first = None, 0.0  # the first period with rows, and its α
     everything = whole.seen(whole.f_u)
     for period in periods:
         if not period.rows:
-            found.append(Watched(start=period.start, rows=0))
+            watched.append(Watched(start=period.start, rows=0))
             continue
         first = first or period
-        kept.append(period)
+        recent.append(period)
         before.append(before[-1] + period if before else period)
         now = whole.compare(period.seen, everything, 0.0, confidence)
         at_first = now.alpha if period is first else at_first
         change = now.alpha - at_first  # as the two α that people see say
         low, high = (0.0, 0.0) if period is first else _gap(whole, period, first, confidence)
         ends = min(low, change), max(high, change)
-        alarm = _alarm(whole, kept, before, per_year, columns, risk)
+        alarm = _alarm(whole, recent, before, per_year, columns, risk)
         if alarm.kind is not None:
-            kept = kept[-alarm.window :]
-            before = list(accumulate(kept))
-        found.append(
+            recent = recent[-alarm.window :]
+            before = list(accumulate(recent))
+        watched.append(
             Watched(
                 start=period.start, rows=period.rows, alpha=now.alpha, interval=now.interval,
                 change=change, change_interval=ends, alarm=alarm.kind,
-                since=kept[0].start if alarm.kind else None, p_share=alarm.p_share,
+                since=recent[0].start if alarm.kind else None, p_share=alarm.p_share,
                 p_rows=alarm.p_rows, columns=alarm.columns, known=period.known,
                 negative=period.negative,
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(watched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class _Raised:
 
 def _alarm(
     whole: Whole,
-    kept: Sequence[Period],
+    recent: Sequence[Period],
     before: Sequence[Period],
     per_year: int,
     columns: Sequence[str],
@@ -177,8 +177,8 @@ def _alarm(
     """
     tests = per_year * len(WINDOWS)
     share, rows, said = [], [], {}
-    for window in (w for w in WINDOWS if w < len(kept)):
-        new, old = reduce(add, kept[-window:]), before[-window - 1]
+    for window in (w for w in WINDOWS if w < len(recent)):
+        new, old = reduce(add, recent[-window:]), before[-window - 1]
         share.append((min(1.0, tests * _share_p(whole, new.seen, old.seen)), window))
         fit = whole.fit(new.seen, old.seen)
         own = _column_p(new, old)
@@ -196,13 +196,13 @@ def _alarm(
 
 def _share_p(whole: Whole, new: Seen, old: Seen) -> float:
     """The p-value that the share is the same, two-sided."""
-    found = whole.contrast(new, old)
-    if not found.separates:
+    contrast = whole.contrast(new, old)
+    if not contrast.separates:
         return 1.0
     alpha = float(np.clip(whole.posterior.median, RAREST, 1 - RAREST))
     base = _level(whole, new + old, alpha)
-    sd = np.sqrt(found.variance(np.array([alpha]), np.array([base]), np.array([base]))[0])
-    return float(gammaincc(0.5, (found.value / sd) ** 2 / 2))
+    sd = np.sqrt(contrast.variance(np.array([alpha]), np.array([base]), np.array([base]))[0])
+    return float(gammaincc(0.5, (contrast.value / sd) ** 2 / 2))
 
 
 def _level(whole: Whole, seen: Seen, alpha: float) -> float:
@@ -213,14 +213,14 @@ def _level(whole: Whole, seen: Seen, alpha: float) -> float:
 
 def _gap(whole: Whole, new: Period, first: Period, confidence: float) -> tuple[float, float]:
     """The interval of α minus that of the first period; the overlap mostly cancels."""
-    found, alpha = whole.contrast(new.seen, first.seen), whole.posterior.median
-    if not found.separates:
+    contrast, alpha = whole.contrast(new.seen, first.seen), whole.posterior.median
+    if not contrast.separates:
         return -1.0, 1.0
     alpha = float(np.clip(alpha, RAREST, 1 - RAREST))
     shares = (np.array([_level(whole, one.seen, alpha)]) for one in (new, first))
-    sd = float(np.sqrt(found.variance(np.array([alpha]), *shares)[0]))
+    sd = float(np.sqrt(contrast.variance(np.array([alpha]), *shares)[0]))
     far = -float(ndtri((1 - confidence) / 2)) * sd
-    low, high = np.clip((1 - alpha) * np.array([found.value - far, found.value + far]), -1, 1)
+    low, high = np.clip((1 - alpha) * np.array([contrast.value - far, contrast.value + far]), -1, 1)
     return float(low), float(high)
 
 
@@ -240,5 +240,5 @@ def _column_p(new: Period, old: Period) -> Floats:
     left, right = (np.where(few, one, 0).sum(axis=2) for one in (counts, expected))
     off += ((left - right) ** 2 / np.maximum(right, FEWEST)).sum(axis=0)
     degrees = (~few).sum(axis=1) + (right.min(axis=0) >= FEWEST) - 1
-    found = gammaincc(np.maximum(degrees, 1) / 2, off / 2)
-    return np.where((degrees < 1) | (rows.min(axis=(0, 2)) < FEWEST), 1.0, found)
+    p_values = gammaincc(np.maximum(degrees, 1) / 2, off / 2)
+    return np.where((degrees < 1) | (rows.min(axis=(0, 2)) < FEWEST), 1.0, p_values)

@@ -86,13 +86,13 @@ def bbe_bracket(tails: Tails) -> tuple[float, float]:
     A cut that was left out can be the chosen one only if even the best counts that are possible
     there give a bound no larger than the smallest one known.
     """
-    ideal, found = best_between(tails), bbe(tails).alpha
+    ideal, alpha = best_between(tails), bbe(tails).alpha
     reached = float(upper_confidence(tails).min())
     ideal = ideal.at(upper_confidence(ideal) <= reached)
     # At such a cut the ratio is its bound less the slack, and the bound is at most the known one.
     most = reached - (1 + GAMMA) * dkw_slack(tails, DELTA) / ideal.q_p
-    low = ideal.ratio.min(initial=found)
-    return float(min(found, low)), float(min(1.0, max(found, most.max(initial=found))))
+    low = ideal.ratio.min(initial=alpha)
+    return float(min(alpha, low)), float(min(1.0, max(alpha, most.max(initial=alpha))))
 
 
 def best_between(tails: Tails) -> Tails:

@@ -126,10 +126,10 @@ def add_alarms(
             # A bound that is higher is as valid, and must not contradict the answer beside it.
             upper_bound=max(bound, estimate.alpha) if estimate.method == "overlap" else bound,
         )
-    found = find_alarms(estimate, evidence.tails, others, tails)
+    alarms = find_alarms(estimate, evidence.tails, others, tails)
     if evidence.crossfitted:
-        found = tuple(map(by_own_models, found))
-    estimate = replace(estimate, alarms=(*estimate.alarms, *found))
+        alarms = tuple(map(by_own_models, alarms))
+    estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
     return _without_signal(estimate) if estimate.has_no_signal else estimate
 
 

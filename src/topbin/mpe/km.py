@@ -282,8 +282,8 @@ class HullCurve:
         if not self._is_flat:
             alpha = self.crossing(threshold)
             alarms = [_STEEP_START] if is_steep(alpha) else []
-        found = AlphaEstimate(alpha=alpha, n_p=self.n_p, n_u=self.n_u, method=method)
-        return replace(found, alarms=tuple(alarms), notes=self.notes)
+        estimate = AlphaEstimate(alpha=alpha, n_p=self.n_p, n_u=self.n_u, method=method)
+        return replace(estimate, alarms=tuple(alarms), notes=self.notes)
 
 
 _INDISTINGUISHABLE = Alarm(

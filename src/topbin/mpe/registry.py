@@ -70,10 +70,10 @@ class Method:
             settings = {"share_p": evidence.share_p, **settings}
         if self.reads_effective:
             settings = {"effective": evidence.effective, **settings}
-        found = self.estimate(*self._samples(evidence, plain=not settings), **settings)
+        estimate = self.estimate(*self._samples(evidence, plain=not settings), **settings)
         # Weighted positives are worth fewer in tails, but there are as many of them.
-        n_p = found.n_p if evidence.weight_p is None else len(evidence.weight_p)
-        return replace(found, caution=self.caution, n_p=n_p)
+        n_p = estimate.n_p if evidence.weight_p is None else len(evidence.weight_p)
+        return replace(estimate, caution=self.caution, n_p=n_p)
 
     def can_read(self, evidence: Evidence) -> bool:
         """Whether the evidence contains what the method reads."""
@@ -162,11 +162,11 @@ def cost_of_thinning(tails: Tails, distinct: int, method: str) -> tuple[str, ...
     """What to say about an estimate from thinned tails; nothing if all cuts were kept."""
     if tails.cuts.size == distinct:
         return ()
-    kept = f"{tails.cuts.size:,} of {distinct:,} cuts were counted"
+    cuts = f"{tails.cuts.size:,} of {distinct:,} cuts were counted"
     chosen = find_method(method)
     if chosen.cuts == "ranks":
-        return (f"{kept}, among them all that {method} and the interval read: no error from that",)
+        return (f"{cuts}, among them all that {method} and the interval read: no error from that",)
     if chosen.bracket is None:
-        return (f"{kept}; with all of them {method} may give another α",)
+        return (f"{cuts}; with all of them {method} may give another α",)
     low, high = chosen.bracket(tails)
-    return (f"{kept}; with all of them {method} would give α between {low:.6f} and {high:.6f}",)
+    return (f"{cuts}; with all of them {method} would give α between {low:.6f} and {high:.6f}",)

@@ -41,6 +41,6 @@ def scott(tails: Tails, *, delta: float = DELTA, union_bound: bool = False) -> A
 
 def scott_bracket(tails: Tails) -> tuple[float, float]:
     """The smallest and the largest α that `scott` can give at all cuts, from counts at some."""
-    found = scott(tails).alpha
-    floor = ratio_limit(best_between(tails), DELTA).min(initial=found)
-    return min(found, float(floor)), found
+    alpha = scott(tails).alpha
+    floor = ratio_limit(best_between(tails), DELTA).min(initial=alpha)
+    return min(alpha, float(floor)), alpha

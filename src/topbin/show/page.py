@@ -80,61 +80,61 @@ CAPTION = {
 
 
 def page(
-    found: Answer,
+    answer: Answer,
     fitted: Any,
     candidates: Sequence[Mapping[str, Any]] = (),
     gallery: Sequence[Picture] = (),
 ) -> str:
     """The whole report; `fitted` has `evidence_` and `estimate_`, the gallery is of candidates."""
-    return _render("page.html", found, fitted, candidates, gallery)
+    return _render("page.html", answer, fitted, candidates, gallery)
 
 
-def fragment(found: Answer, fitted: Any) -> str:
+def fragment(answer: Answer, fitted: Any) -> str:
     """The part between the body tags, for notebooks."""
-    return _render("body.html", found, fitted, ())
+    return _render("body.html", answer, fitted, ())
 
 
 def _render(
     template: str,
-    found: Answer,
+    answer: Answer,
     fitted: Any,
     candidates: Sequence[Mapping[str, Any]],
     gallery: Sequence[Picture] = (),
 ) -> str:
-    estimate, listed = found.estimate, found.candidates
+    estimate, listed = answer.estimate, answer.candidates
     displays: list[Display] = [
         TopBinDisplay.from_tails(fitted.evidence_.tails, estimate),
         ScoreDisplay.from_evidence(fitted.evidence_, estimate),
     ]
-    if len(found.history) > 1:
-        displays.append(HistoryDisplay.from_history(found.history))
+    if len(answer.history) > 1:
+        displays.append(HistoryDisplay.from_history(answer.history))
     precision = listed.precision, listed.precision_low, listed.precision_high
     return (
         _environment()
         .get_template(template)
         .render(
-            result=found,
+            result=answer,
             estimate=estimate,
-            answer=lead(found),
-            as_it_is=None if found.remedy is None else headline(estimate),
-            audited=audited_headline(found),
-            audits=[] if found.audit is None else [found.audit, *found.audit.others],
+            answer=lead(answer),
+            as_it_is=None if answer.remedy is None else headline(estimate),
+            audited=audited_headline(answer),
+            audits=[] if answer.audit is None else [answer.audit, *answer.audit.others],
             meaning=MEANING,
             has_point=estimate.worth_p >= RANGE_ONLY,
             direction=DIRECTION,
             verdict_words=verdict_words,
             figure=figure,
-            shares=_shares(found),
-            bar=_bar(found),
+            shares=_shares(answer),
+            bar=_bar(answer),
             sentence=sentence,
             percent=percent,
             counted=counted,
-            expected=what_to_expect(estimate, *precision, found.listed),
+            expected=what_to_expect(estimate, *precision, answer.listed),
             has_files=template == "page.html",
             pictures=[picture(display) for display in displays],
-            gamma_picture=None if found.gamma is None else picture(GammaDisplay.of(found.gamma)),
+            gamma_picture=None if answer.gamma is None else picture(GammaDisplay.of(answer.gamma)),
             gamma_means=MEANS,
-            by=[(one, picture(ByDisplay.of(one)) if one.groups else None) for one in found.by],
+            by=[(one, picture(ByDisplay.of(one)) if one.groups else None) for one in answer.by],
             curve_pictures=[picture(display) for display in curve_displays(fitted)],
             candidates=candidates,
             gallery=gallery,
@@ -161,14 +161,14 @@ def _environment() -> Environment:
     )  # fmt: skip
 
 
-def _bar(found: Answer) -> tuple[float, float | None, float] | None:
+def _bar(answer: Answer) -> tuple[float, float | None, float] | None:
     """Where the bar of the headline begins and ends, and its point, if the headline has one."""
-    novel = found.novel
+    novel = answer.novel
     if novel is not None and novel.interval is not None:
         return novel.interval[0], novel.share, novel.interval[1]
-    if found.audited is not None:
-        return found.audited.interval[0], found.audited.alpha, found.audited.interval[1]
-    shown = found.estimate if found.remedy is None else found.remedy.estimate
+    if answer.audited is not None:
+        return answer.audited.interval[0], answer.audited.alpha, answer.audited.interval[1]
+    shown = answer.estimate if answer.remedy is None else answer.remedy.estimate
     if shown.interval is None:
         return None
     low, high = shown.interval
@@ -177,12 +177,12 @@ def _bar(found: Answer) -> tuple[float, float | None, float] | None:
     return (low, shown.alpha, high) if (most := shown.leading_bound) is None else (0.0, None, most)
 
 
-def _shares(found: Answer) -> tuple[str, str]:
+def _shares(answer: Answer) -> tuple[str, str]:
     """α and π as the headline gives them: the point, or the bound where that is the answer."""
-    if (most := found.estimate.leading_bound) is None:
-        alpha = found.estimate.alpha
-        return figure(alpha), figure(found.pi_at(alpha))
-    return f"≤ {figure(most)}", f"≤ {figure(found.pi_at(most))}"
+    if (most := answer.estimate.leading_bound) is None:
+        alpha = answer.estimate.alpha
+        return figure(alpha), figure(answer.pi_at(alpha))
+    return f"≤ {figure(most)}", f"≤ {figure(answer.pi_at(most))}"
 
 
 def curve_displays(fitted: Any) -> list[Display]:
@@ -209,13 +209,13 @@ def _shown(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 
-def lead(found: Answer) -> str:
+def lead(answer: Answer) -> str:
     """The sentence that leads: the answer, or that with the remedy where something is wrong."""
-    if found.labeling is not None and found.labeling.novel is not None:
-        return str(found.labeling.novel)
-    if found.remedy is None:
-        return headline(found.estimate)
-    return f"{sentence(found.remedy.what)}: {headline(found.remedy.estimate)}"
+    if answer.labeling is not None and answer.labeling.novel is not None:
+        return str(answer.labeling.novel)
+    if answer.remedy is None:
+        return headline(answer.estimate)
+    return f"{sentence(answer.remedy.what)}: {headline(answer.remedy.estimate)}"
 
 
 def headline(estimate: AlphaEstimate) -> str:
@@ -250,22 +250,22 @@ def _share(estimate: AlphaEstimate) -> str:
     return f"{about} {among} ({level} {' to '.join(ends)}): {rows}."
 
 
-def audited_headline(found: Answer) -> str | None:
+def audited_headline(answer: Answer) -> str | None:
     """The answer with the audit in one sentence, or None if there is none."""
-    told = found.audit
-    if told is None:
+    audit = answer.audit
+    if audit is None:
         return None
-    both, alone = found.audited or told, told.together is None or told.together.alone
+    both, alone = answer.audited or audit, audit.together is None or audit.together.alone
     by = "the audit" if alone else "scores and answers together"
-    if found.novel is not None:
-        return f"{str(found.novel)[:-1]}, by {by}."
+    if answer.novel is not None:
+        return f"{str(answer.novel)[:-1]}, by {by}."
     # The audit does not count known positives, so few of them do not matter to it.
     said = headline(
         AlphaEstimate(
             alpha=both.alpha,
             interval=both.interval,
-            confidence=told.confidence,
-            n_u=found.data.n_u,
+            confidence=audit.confidence,
+            n_u=answer.data.n_u,
             n_p=RANGE_ONLY,
             method="audit",
         )

@@ -146,7 +146,7 @@ class ScoreDisplay(Display):
         edges = np.histogram_bin_edges(ends, check_count(bins, "bins"))
         weights = (evidence.weight_p, None)
         counts = [np.histogram(z, edges, weights=w)[0] for z, w in zip(both, weights, strict=True)]
-        share_p, share_u = (found / found.sum() for found in counts)
+        share_p, share_u = (rows / rows.sum() for rows in counts)
         return cls(edges, share_p, share_u, estimate)
 
     def columns(self) -> Mapping[str, Any]:

@@ -212,11 +212,11 @@ class Remedy:
     @property
     def sentence(self) -> str:
         """The answer with the remedy."""
-        found = self.estimate
-        if found.has_no_signal:
+        own = self.estimate
+        if own.has_no_signal:
             return f"{self.what} nothing separates positives from unlabeled rows"
-        ends = "" if found.interval is None else ", {} to {}".format(*map(figure, found.interval))
-        return f"{self.what} {found.in_short}{ends} (a quick estimate)"
+        ends = "" if own.interval is None else ", {} to {}".format(*map(figure, own.interval))
+        return f"{self.what} {own.in_short}{ends} (a quick estimate)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

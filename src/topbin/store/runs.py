@@ -138,17 +138,17 @@ def read_result(folder: PathLike) -> Answer:
             f"{SCHEMA!r}. Use the version that wrote it, or run again.",
         )
     try:
-        found = Answer.from_dict(content)
+        answer = Answer.from_dict(content)
     except ValueError as error:
         raise damaged(path, f"it does not fit its schema: {error}") from error
     if content.pop("sum", None) not in (None, _sum_of(content)):
         raise damaged(path, "it is not as it was written: its sum differs")
-    return found
+    return answer
 
 
-def write_result(folder: Path, found: Answer) -> None:
+def write_result(folder: Path, answer: Answer) -> None:
     """Replace result.json; its sum shows damage, not forgery."""
-    content = {"schema": SCHEMA, **found.to_dict()}
+    content = {"schema": SCHEMA, **answer.to_dict()}
     write_text(folder / RESULT, to_json({**content, "sum": _sum_of(content)}), force=True)
 
 

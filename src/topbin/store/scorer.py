@@ -76,8 +76,8 @@ class ColumnCoverage:
 
     def __add__(self, other: "ColumnCoverage") -> "ColumnCoverage":
         if not (self.read and other.read):
-            kept = self if self.read else other
-            return replace(kept, rows=self.rows + other.rows)
+            known = self if self.read else other
+            return replace(known, rows=self.rows + other.rows)
         silent, empty = self.silent & other.silent, self.empty & other.empty
         return ColumnCoverage(self.rows + other.rows, self.read + other.read, silent, empty)
 
@@ -300,8 +300,8 @@ def refuse_none_left(rows: int, bad: Mapping[str, str]) -> None:
 
 def with_scores(frame: Any, rated: Rated) -> Any:
     """The rows of a pandas frame that have a score, with the new columns."""
-    kept = frame if len(rated.rows) == len(frame) else frame.iloc[rated.rows].reset_index(drop=True)
-    return add_columns(kept, rated.columns)
+    rows = frame if len(rated.rows) == len(frame) else frame.iloc[rated.rows].reset_index(drop=True)
+    return add_columns(rows, rated.columns)
 
 
 def after_audit(model: Any, answer: Answer) -> Any:
@@ -374,14 +374,14 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     named = [one.path for one in data.files] or data.source
     here = [path for path in named if not is_remote(path) and os.path.exists(path)]
     fitted = [Path(os.path.realpath(path)) for path in here]
-    kept = PROBABILITIES if os.path.exists(run / PROBABILITIES) else "candidates.csv"
+    file = PROBABILITIES if os.path.exists(run / PROBABILITIES) else "candidates.csv"
     for given in _globbed(source):
         path = Path(os.path.realpath(given))
         if any(path.is_relative_to(own) or own.is_relative_to(path) for own in fitted):
             return (
                 f'"{given}" was part of the fit. Models that were trained on a row score it too '
                 "low if it was unlabeled, and too high if it was a known positive. Of unlabeled "
-                f"rows, {kept} of the run has probabilities by models that did not see them."
+                f"rows, {file} of the run has probabilities by models that did not see them."
             )
     return None
 

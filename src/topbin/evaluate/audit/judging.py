@@ -269,15 +269,15 @@ def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives")
     'The 20 positives that the audit found score lower than the labeled ones (p < 0.0001): labels
     are biased, and estimates from scores alone are wrong.'
     """
-    labeled, found = np.asarray(scores_p), np.asarray(scores_found)
-    if min(labeled.size, found.size) < FEW:
-        return f"{found.size} {what} are too few to say whether labels are biased."
-    test = mannwhitneyu(found, labeled)
-    k, p = f"{found.size:,} {what} that the audit found", float(test.pvalue)
+    labeled, audited = np.asarray(scores_p), np.asarray(scores_found)
+    if min(labeled.size, audited.size) < FEW:
+        return f"{audited.size} {what} are too few to say whether labels are biased."
+    test = mannwhitneyu(audited, labeled)
+    k, p = f"{audited.size:,} {what} that the audit found", float(test.pvalue)
     if p >= UNLIKELY:
         alike = f"The {k} score like the labeled ones (p = {p:.2f})"
         return f"{alike}: no sign of biased labels in their scores, which is no proof."
-    lower = test.statistic < found.size * labeled.size / 2
+    lower = test.statistic < audited.size * labeled.size / 2
     chance = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
     return (
         f"The {k} score {'lower' if lower else 'higher'} than the labeled ones ({chance}): labels "

@@ -84,15 +84,15 @@ def fold_factors(y: Floats, z: Floats, z_u: Floats, w: Floats) -> Floats:
     array([0., 0.])
     """
     trusted, folds = TRUST * z_u.var(0), np.arange(y.size) % FOLDS
-    found = np.zeros((min(FOLDS, y.size), z.shape[1]))
-    for k in range(len(found)):
+    factors = np.zeros((min(FOLDS, y.size), z.shape[1]))
+    for k in range(len(factors)):
         y_, z_, by = y[folds != k], z[folds != k], w[folds != k]
         joint = np.zeros(2 * [z.shape[1] + 1])
         if by.any():
             joint = y_.size * np.cov(y_, z_, rowvar=False, bias=True, aweights=by)
         start = np.eye(z.shape[1])[0] * trusted
-        found[k] = np.linalg.lstsq(joint[1:, 1:] + np.diag(trusted), joint[1:, 0] + start)[0]
-    return found.clip(0, 1)
+        factors[k] = np.linalg.lstsq(joint[1:, 1:] + np.diag(trusted), joint[1:, 0] + start)[0]
+    return factors.clip(0, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -359,9 +359,9 @@ def recall_bound(
     """
     doubt = (1 - confidence if doubt is None else doubt) / 2
     rest = at.n_u - at.above_u
-    found = at.above_u * float(exact_lower(*above, doubt))
-    missed = rest * float(exact_upper(*below, doubt)) if rest else 0.0
-    least = found / (found + missed) if found else 0.0
+    above_least = at.above_u * float(exact_lower(*above, doubt))
+    below_most = rest * float(exact_upper(*below, doubt)) if rest else 0.0
+    least = above_least / (above_least + below_most) if above_least else 0.0
     words = (
         f"With {100 * confidence:g} % confidence at least {100 * least:.0f} % of the positives are "
         f"among the {at.above_u:,} rows above the threshold."
@@ -370,7 +370,7 @@ def recall_bound(
     if goal is not None and least >= goal:
         more, words = 0, f"{words} That is the wanted {100 * goal:g} %: you can stop."
     elif goal is not None:
-        enough = found * (1 - goal) / goal / max(1, rest)
+        enough = above_least * (1 - goal) / goal / max(1, rest)
         sizes = below[1] + np.arange(1, rest - below[1] + 1)
         wide = np.flatnonzero(exact_upper(below[0], sizes, doubt) <= enough)
         more = int(wide[0]) + 1 if wide.size else None

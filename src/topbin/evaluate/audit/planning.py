@@ -265,11 +265,11 @@ def plan_width(
     plain = _least(of.plain, width, n_u)
     if probabilities is None:
         return WidthPlan(width, level, plain)
-    found = plain, _least(of.anywhere, width, n_u)
+    needed = plain, _least(of.anywhere, width, n_u)
     if top is None:
-        return WidthPlan(width, level, *found)
+        return WidthPlan(width, level, *needed)
     labels = _least(of.in_top, width, top.above_u)
-    return WidthPlan(width, level, *found, labels, of.in_top(top.above_u))
+    return WidthPlan(width, level, *needed, labels, of.in_top(top.above_u))
 
 
 def _least(width_of: Callable[[int], float], width: float, most: int) -> int | None:

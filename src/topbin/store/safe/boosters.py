@@ -98,10 +98,10 @@ def _check_tree(block: str, number: int, columns: int) -> None:
     leaves, n_cat = int(head[1]), int(head[2])
     lists, rest = {}, block[head.end() :]
     for name in LISTS + (CATEGORIES if n_cat else []):
-        found = LINES[name].match(rest)
-        if found is None:
+        line = LINES[name].match(rest)
+        if line is None:
             raise forged(f"its line {name} is missing or spelled in another way")
-        lists[name], rest = found[1].split(), rest[found.end() :]
+        lists[name], rest = line[1].split(), rest[line.end() :]
         due = {leaves if name.startswith("leaf_") else leaves - 1}
         if leaves == 1 and name in ("leaf_weight", "leaf_count"):
             due.add(0)  # a tree of one leaf states its value, and other figures or not

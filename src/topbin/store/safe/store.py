@@ -89,8 +89,8 @@ def unpack(node: Any, attached: Attachments) -> Any:
         return node
     if len(node) == 1 and (kind := next(iter(node))) in RULES:
         return RULES[kind].unpack(node[kind], attached)
-    found = list(node)[:3]
-    raise InputError("TB110", f"the model folder holds a value of an unknown kind: {found}.")
+    names = list(node)[:3]
+    raise InputError("TB110", f"the model folder holds a value of an unknown kind: {names}.")
 
 
 def refused(names: str) -> InputError:
@@ -132,9 +132,9 @@ def _check_names(kind: type, names: Iterable[Any], spelling: str = r".*") -> Non
 def _check_sizes(values: Mapping[Any, Any]) -> None:
     """Refuse numbers of threads and classes that would end the process."""
     for name, most in MOST.items():
-        found = values.get(name)
-        if found is not None and not (isinstance(found, Real) and abs(float(found)) <= most):
-            raise InputError("TB110", f"the model folder asks for {name} = {found}.")
+        value = values.get(name)
+        if value is not None and not (isinstance(value, Real) and abs(float(value)) <= most):
+            raise InputError("TB110", f"the model folder asks for {name} = {value}.")
 
 
 def _pairs(values: Mapping[Any, Any]) -> list[Any]:
@@ -142,15 +142,15 @@ def _pairs(values: Mapping[Any, Any]) -> list[Any]:
 
 
 def _from_pairs(pairs: Any) -> dict[Any, Any]:
-    found = dict(pairs)
-    _check_sizes(found)
-    return found
+    values = dict(pairs)
+    _check_sizes(values)
+    return values
 
 
 def _pack_fields(values: Mapping[str, Any], attached: Attachments) -> Fields:
     # A callback or an augmentation belongs to the program that fits, not to the model.
-    kept = {k: None if hasattr(v, "__code__") else v for k, v in values.items()}
-    return {name: pack(value, attached) for name, value in kept.items()}
+    stored = {k: None if hasattr(v, "__code__") else v for k, v in values.items()}
+    return {name: pack(value, attached) for name, value in stored.items()}
 
 
 def _unpack_fields(nodes: Mapping[str, Any], attached: Attachments) -> Fields:
@@ -164,8 +164,8 @@ def _pack_value(value: Any, attached: Attachments) -> Any:
 
 def _unpack_value(content: Any, attached: Attachments) -> Any:
     name, packed = content
-    kept = {field: node for field, node in packed.items() if field not in GONE.get(name, ())}
-    return _built(VALUES, name)(**_unpack_fields(kept, attached))
+    known = {field: node for field, node in packed.items() if field not in GONE.get(name, ())}
+    return _built(VALUES, name)(**_unpack_fields(known, attached))
 
 
 def _pack_face(face: Any, attached: Attachments) -> Any:
@@ -364,10 +364,10 @@ def _is_dtype(value: Any) -> bool:
 
 def _dtype(parts: Any) -> Any:
     is_type, name = parts
-    found = np.dtype(str(name))
-    if not _is_dtype(found):
+    dtype = np.dtype(str(name))
+    if not _is_dtype(dtype):
         raise refused(repr(name))
-    return found.type if is_type else found
+    return dtype.type if is_type else dtype
 
 
 def _of_type(*kinds: type) -> Callable[[Any], bool]:
