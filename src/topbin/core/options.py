@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
+from itertools import product
 from math import inf, isfinite
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -389,76 +390,75 @@ class Request:
                 raise InputError(
                     "TB008", f"{option(place)} takes a topbin.{kind.__name__}; got {given!r:.80}."
                 )
-        self._check_classes()
-        self._check_labeling()
-        if self.read.sql is not None and self.rows.positives is not None:
-            raise InputError(
-                "TB008", f"{option('sql')} reads one table; leave out {option('positives')}."
-            )
-        if self.read.sql is not None and self.budget.rows is not None:
-            raise InputError(
-                "TB008",
-                f"{option('sql')} needs all rows in memory; leave out {option('engine')} and "
-                f"{option('sample')}.",
-            )
+        for code, message in self._contradictions():
+            raise InputError(code, message)
 
-    def _check_classes(self) -> None:
-        """TB008 if classes go with an option that is about one class, or about a sample."""
-        rows, labeling = self.rows, self.labeling
-        if rows.classes is None:
-            return
-        others = {"label": rows.label, "positive": rows.positive, "negative": rows.negative}
-        others |= {"by": rows.by, "subtypes": labeling.subtypes, "labeled_by": labeling.labeled_by}
-        others |= {
-            "gamma": labeling.asks_gamma,
-            "image": self.read.image,
-            "sample": self.budget.rows,
-        }
-        for name, value in others.items():
-            if value:
-                raise InputError(
-                    "TB008", f"{option('classes')} and {option(name)} cannot both be given."
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        """The code and the message of each thing that cannot be done."""
+        rows, read, labeling = self.rows, self.read, self.labeling
+        if rows.classes is not None:
+            one_class = {
+                "label": rows.label, "positive": rows.positive, "negative": rows.negative,
+                "by": rows.by, "subtypes": labeling.subtypes, "labeled_by": labeling.labeled_by,
+                "gamma": labeling.asks_gamma, "image": read.image, "sample": self.budget.rows,
+            }  # fmt: skip
+            for name in (name for name, value in one_class.items() if value):
+                yield "TB008", f"{option('classes')} and {option(name)} cannot both be given."
+            if rows.positives is None or rows.unlabeled is None:
+                yield (
+                    "TB008",
+                    (
+                        f"{option('classes')} needs two tables: labeled rows that have the column, and "
+                        f"{option('unlabeled')} rows."
+                    ),
                 )
-        if rows.positives is None or rows.unlabeled is None:
-            raise InputError(
+        if labeling.labeled_by and labeling.subtypes is not None:
+            yield (
+                "TB126",
+                (
+                    f"{option('labeled_by')} and {option('subtypes')} explain the same labels; leave "
+                    "one out."
+                ),
+            )
+        if labeling.asks_gamma and (labeling.labeled_by or labeling.subtypes == "correct"):
+            yield (
+                "TB126",
+                (
+                    f"{option('gamma')} asks what follows if labels are not random, and "
+                    f"{option('labeled_by')} and {option('subtypes', 'correct')} correct for it; leave "
+                    "one out."
+                ),
+            )
+        if labeling.labeled_by:
+            yield from self._contradict_labeled_by(labeling.labeled_by)
+        if read.sql is not None and rows.positives is not None:
+            yield "TB008", f"{option('sql')} reads one table; leave out {option('positives')}."
+        if read.sql is not None and self.budget.rows is not None:
+            yield (
                 "TB008",
-                f"{option('classes')} needs two tables: labeled rows that have the column, and "
-                f"{option('unlabeled')} rows.",
+                (
+                    f"{option('sql')} needs all rows in memory; leave out {option('engine')} and "
+                    f"{option('sample')}."
+                ),
             )
 
-    def _check_labeling(self) -> None:
-        labeling, named = self.labeling, self.labeling.labeled_by
-        if named and labeling.subtypes is not None:
-            raise InputError(
-                "TB126",
-                f"{option('labeled_by')} and {option('subtypes')} explain the same labels; leave "
-                "one out.",
-            )
-        if labeling.asks_gamma and (named or labeling.subtypes == "correct"):
-            raise InputError(
-                "TB126",
-                f"{option('gamma')} asks what follows if labels are not random, and "
-                f"{option('labeled_by')} and {option('subtypes', 'correct')} correct for it; leave "
-                "one out.",
-            )
+    def _contradict_labeled_by(self, named: Names) -> Iterator[tuple[str, str]]:
+        """The same, of columns that decide who is labeled."""
+        by = option("labeled_by")
         needs = {"min_precision": self.listing.min_precision, "by": self.rows.by}
-        for name in (name for name, value in needs.items() if named and value):
-            raise InputError(
-                "TB126",
-                f"{option(name)} needs an interval, and {option('labeled_by')} gives none; leave "
-                "one out.",
-            )
+        for name in (name for name, value in needs.items() if value):
+            yield "TB126", f"{option(name)} needs an interval, and {by} gives none; leave one out."
         others = [("id", self.rows.id), ("weight", self.read.weight), ("group", self.rows.group)]
         others += [("time", self.read.time), *(("drop", name) for name in self.rows.drop)]
-        for name in named:
-            for other, value in others:
-                if value == name:
-                    taken = option(other)
-                    raise InputError(
-                        "TB008",
-                        f'{option("labeled_by")} and {taken} both name "{name}": a column that '
-                        f"decides who is labeled must be a feature, but {taken} removes it.",
-                    )
+        for name, (other, value) in product(named, others):
+            if value == name:
+                yield (
+                    "TB008",
+                    (
+                        f'{by} and {option(other)} both name "{name}": a column that decides who is '
+                        f"labeled must be a feature, but {option(other)} removes it."
+                    ),
+                )
 
     def settings(self) -> dict[str, Any]:
         """What was asked for, as run.toml has it: nothing that was left out.

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from topbin.core.binomial import share_below
-from topbin.core.checks import Scores
+from topbin.core.checks import Floats, Scores
 from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.formatting import percent
-from topbin.evaluate.measure import Floats, Share
+from topbin.evaluate.measure import Share
 from topbin.learn.probabilities import RatioMap, posterior_of
 
 UNKNOWN = "their precision cannot be estimated from the scores that gave α"

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from topbin.core import AlphaEstimate, Evidence, InputError, Tails
-from topbin.core.checks import check_fraction
+from topbin.core import AlphaEstimate, Evidence, Tails
+from topbin.core.checks import Floats, check_fraction
 from topbin.core.defaults import CONFIDENCE
+from topbin.core.estimate import Interval
 from topbin.core.posterior import AlphaPosterior
-from topbin.evaluate.measure import ALPHA_KNOWN, Floats, Interval, read_source
+from topbin.evaluate.measure import ALPHA_KNOWN, read_source
 from topbin.evaluate.metrics import precision_of
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.overlap import alpha_posterior
@@ -194,13 +195,3 @@ def _rising(rates: Floats) -> Floats:
 
 def _array(x: Any) -> Floats:
     return np.atleast_1d(np.asarray(x, np.float64))
-
-
-def require_negatives(curves: Curves) -> None:
-    """Refuse a ROC curve if α is 1."""
-    if curves.alpha == 1:
-        raise InputError(
-            "TB008",
-            "alpha is 1: no unlabeled row is negative, so there is no false positive rate. "
-            "Look at precision and recall instead.",
-        )

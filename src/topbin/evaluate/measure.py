@@ -10,14 +10,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.binomial import exact_upper
-from topbin.core.checks import Scores, check_fraction, unmasked
-from topbin.core.estimate import Interval as Interval
+from topbin.core.checks import Floats, Scores, check_fraction, unmasked
+from topbin.core.estimate import Interval
 
-Floats = NDArray[np.float64]
 ALPHA_KNOWN = "α is taken as known: its own uncertainty is not in this interval."
 
 

@@ -16,12 +16,12 @@ from typing import Any, Literal
 import numpy as np
 
 from topbin.core import AlphaEstimate, Evidence
-from topbin.core.checks import as_numbers, check_fraction
+from topbin.core.checks import Floats, as_numbers, check_fraction
 from topbin.core.defaults import CONFIDENCE
-from topbin.core.estimate import INTERVAL_ASSUMES
+from topbin.core.estimate import INTERVAL_ASSUMES, Interval
 from topbin.core.formatting import figure, percent
 from topbin.core.options import Labeling
-from topbin.evaluate.measure import Floats, Interval, read_source
+from topbin.evaluate.measure import read_source
 from topbin.mpe.bound import check_gamma
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.overlap import alpha_posterior
@@ -130,7 +130,12 @@ def sensitivity(
     if confidence is None:
         confidence = (estimate and estimate.confidence) or CONFIDENCE
     check_fraction(confidence, "confidence")
-    wanted = check_conclusions(at_most, at_least)
+    named: dict[Kind, Any] = {"at most": at_most, "at least": at_least}
+    wanted: list[tuple[Kind, float]] = [
+        (kind, check_fraction(value, kind.replace(" ", "_"), low_open=False, high_open=False))
+        for kind, value in named.items()
+        if value is not None
+    ]
     reader = _Reader.of(evidence, estimate, confidence, gammas)
     intervals = tuple(GammaInterval(one, reader.at(one)) for one in gammas)
     assumes = INTERVAL_ASSUMES if estimate is None else estimate.interval_assumes
@@ -157,16 +162,6 @@ def check_gammas(gamma: Any) -> tuple[float, ...]:
     ((1.0, 1.5, 3.0), (1.0, 2.0))
     """
     return tuple(sorted({1.0, *map(check_gamma, as_numbers(gamma))}))
-
-
-def check_conclusions(at_most: Any, at_least: Any) -> list[tuple[Kind, float]]:
-    """The conclusions that were named, each a share of the unlabeled rows."""
-    named: dict[Kind, Any] = {"at most": at_most, "at least": at_least}
-    return [
-        (kind, check_fraction(value, kind.replace(" ", "_"), low_open=False, high_open=False))
-        for kind, value in named.items()
-        if value is not None
-    ]
 
 
 def reconcile(source: Any, audited: Interval) -> Reconciled | None:

@@ -119,21 +119,13 @@ def _render(
             as_it_is=None if answer.remedy is None else headline(estimate),
             audited=audited_headline(answer),
             audits=[] if answer.audit is None else [answer.audit, *answer.audit.others],
-            meaning=MEANING,
             has_point=estimate.worth_p >= RANGE_ONLY,
-            direction=DIRECTION,
-            verdict_words=verdict_words,
-            figure=figure,
             shares=_shares(answer),
             bar=_bar(answer),
-            sentence=sentence,
-            percent=percent,
-            counted=counted,
             expected=what_to_expect(estimate, *precision, answer.listed),
             has_files=template == "page.html",
             pictures=[picture(display) for display in displays],
             gamma_picture=None if answer.gamma is None else picture(GammaDisplay.of(answer.gamma)),
-            gamma_means=MEANS,
             by=[(one, picture(ByDisplay.of(one)) if one.groups else None) for one in answer.by],
             curve_pictures=[picture(display) for display in curve_displays(fitted)],
             candidates=candidates,
@@ -147,7 +139,7 @@ def watch_page(periods: Sequence[Watched], assumes: str, confidence: float) -> s
     """The page: the curve, then one line per period, the last one first."""
     shown = picture(WatchDisplay.of(periods, confidence))
     return _environment().get_template("watch.html").render(
-        picture=shown, periods=periods[: -SHOWN - 1 : -1], assumes=assumes, figure=figure,
+        picture=shown, periods=periods[: -SHOWN - 1 : -1], assumes=assumes,
         alarms=[one for one in periods if one.alarm], confidence=confidence,
     )  # fmt: skip
 
@@ -155,10 +147,16 @@ def watch_page(periods: Sequence[Watched], assumes: str, confidence: float) -> s
 @functools.cache
 def _environment() -> Environment:
     """Where templates are, and how their values are shown; each is compiled once."""
-    return Environment(
+    made = Environment(
         loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
+    made.globals |= {
+        "figure": figure, "percent": percent, "counted": counted, "sentence": sentence,
+        "verdict_words": verdict_words, "meaning": MEANING, "direction": DIRECTION,
+        "gamma_means": MEANS,
+    }  # fmt: skip
+    return made
 
 
 def _bar(answer: Answer) -> tuple[float, float | None, float] | None:
@@ -199,7 +197,9 @@ def curve_displays(fitted: Any) -> list[Display]:
 
 def picture(display: Display) -> tuple[str, str, str]:
     """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
-    drawn = display.plot(_axis(display.height))
+    plt = require("matplotlib.pyplot", extra=None, caller="the report")
+    # So small that its text can be read on a phone, where the picture is 340 px wide.
+    drawn = display.plot(plt.subplots(figsize=(WIDTH, display.height))[1])
     _arrange(drawn)
     return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
 
@@ -271,12 +271,6 @@ def audited_headline(answer: Answer) -> str | None:
         )
     )
     return said.replace("are positive", f"are positive, by {by}", 1)
-
-
-def _axis(height: float) -> Any:
-    """An axis so small that its text can be read on a phone, where the picture is 340 px wide."""
-    plt = require("matplotlib.pyplot", extra=None, caller="the report")
-    return plt.subplots(figsize=(WIDTH, height))[1]
 
 
 def _arrange(drawn: Display) -> None:

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core import AlphaEstimate, Evidence, Tails
+from topbin.core import AlphaEstimate, Evidence, InputError, Tails
 from topbin.core.checks import check_count
 from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD, DELTA
-from topbin.evaluate.curves import Curves, pu_curves, require_negatives
+from topbin.evaluate.curves import Curves, pu_curves
 from topbin.mpe.bbe import dkw_slack
 from topbin.mpe.estimate import estimate_alpha
 from topbin.show.display import BOUND, CHOSEN, POSITIVE, UNLABELED, Display
@@ -287,7 +287,12 @@ class ROCDisplay(CurveDisplay):
     @classmethod
     def from_curves(cls, curves: Curves) -> Self:
         """From curves that were made before; TB008 if α is 1, which leaves no negatives."""
-        require_negatives(curves)
+        if curves.alpha == 1:
+            raise InputError(
+                "TB008",
+                "alpha is 1: no unlabeled row is negative, so there is no false positive rate. "
+                "Look at precision and recall instead.",
+            )
         at = curves.threshold, curves.fpr, curves.recall
         return cls(*at, *curves.tpr_band(curves.fpr), curves)
 

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core.checks import check_count, check_scores
+from topbin.core.checks import Floats, check_count, check_scores
 from topbin.core.errors import InputError
 
 Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
 STRATA = 10
 LEAST_PER_STRATUM = 5
 STEP = 1.1  # rows of one stratum of a weighted draw are wanted equally often, up to this factor
@@ -61,7 +60,7 @@ class AuditSample:
         return np.bincount(self.stratum, minlength=len(self.sizes)).astype(np.int64)
 
     @property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """The weight of each stratum: its share of the unlabeled."""
         return np.asarray(self.sizes) / sum(self.sizes)
 

@@ -291,15 +291,12 @@ class TopBin:
         (0.46, 0.69)
         """
         few, many = positive, positive + open_rows
-        ends = exact_lower(few, drawn, doubt), exact_upper(many, drawn, doubt)
-        return self.limits_from(few / drawn, many / drawn, ends, doubt)
-
-    def limits_from(self, few: float, many: float, ends: Interval, doubt: float) -> Interval:
-        """The same from the least and the largest share of positives in the bin, and its limits."""
+        low, high = exact_lower(few, drawn, doubt), exact_upper(many, drawn, doubt)
+        few, many = few / drawn, many / drawn
         down, up = self._distances(doubt)
-        down = hypot(down, log(few / ends[0])) if ends[0] > 0 else inf
-        up = hypot(up, log(ends[1] / many)) if many else up
-        lower, upper = self.alpha(few, 1) * exp(-down), self.alpha(many or ends[1], 1) * exp(up)
+        down = hypot(down, log(few / low)) if low > 0 else inf
+        up = hypot(up, log(high / many)) if many else up
+        lower, upper = self.alpha(few, 1) * exp(-down), self.alpha(many or high, 1) * exp(up)
         return float(lower), float(min(1.0, upper))
 
     def _distances(self, doubt: float) -> Interval:
