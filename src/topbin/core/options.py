@@ -407,27 +407,21 @@ class Request:
             if rows.positives is None or rows.unlabeled is None:
                 yield (
                     "TB008",
-                    (
-                        f"{option('classes')} needs two tables: labeled rows that have the column, and "
-                        f"{option('unlabeled')} rows."
-                    ),
+                    f"{option('classes')} needs two tables: labeled rows that have the column, and "
+                    f"{option('unlabeled')} rows.",
                 )
         if labeling.labeled_by and labeling.subtypes is not None:
             yield (
                 "TB126",
-                (
-                    f"{option('labeled_by')} and {option('subtypes')} explain the same labels; leave "
-                    "one out."
-                ),
+                f"{option('labeled_by')} and {option('subtypes')} explain the same labels; leave "
+                "one out.",
             )
         if labeling.asks_gamma and (labeling.labeled_by or labeling.subtypes == "correct"):
             yield (
                 "TB126",
-                (
-                    f"{option('gamma')} asks what follows if labels are not random, and "
-                    f"{option('labeled_by')} and {option('subtypes', 'correct')} correct for it; leave "
-                    "one out."
-                ),
+                f"{option('gamma')} asks what follows if labels are not random, and "
+                f"{option('labeled_by')} and {option('subtypes', 'correct')} correct for it; leave "
+                "one out.",
             )
         if labeling.labeled_by:
             yield from self._contradict_labeled_by(labeling.labeled_by)
@@ -436,10 +430,8 @@ class Request:
         if read.sql is not None and self.budget.rows is not None:
             yield (
                 "TB008",
-                (
-                    f"{option('sql')} needs all rows in memory; leave out {option('engine')} and "
-                    f"{option('sample')}."
-                ),
+                f"{option('sql')} needs all rows in memory; leave out {option('engine')} and "
+                f"{option('sample')}.",
             )
 
     def _contradict_labeled_by(self, named: Names) -> Iterator[tuple[str, str]]:
@@ -454,10 +446,8 @@ class Request:
             if value == name:
                 yield (
                     "TB008",
-                    (
-                        f'{by} and {option(other)} both name "{name}": a column that decides who is '
-                        f"labeled must be a feature, but {option(other)} removes it."
-                    ),
+                    f'{by} and {option(other)} both name "{name}": a column that decides who is '
+                    f"labeled must be a feature, but {option(other)} removes it.",
                 )
 
     def settings(self) -> dict[str, Any]:
