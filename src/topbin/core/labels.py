@@ -167,6 +167,24 @@ def read_labels(
     to be negative. Without it, a value that is the only one beside blanks is the positive one, and
     other values than those above are an error that shows them.
 
+    Parameters
+    ----------
+    s
+        One label per row.
+    positive
+        The value that means positive; the others are unlabeled.
+    negative
+        The value of rows that are known to be negative.
+    name
+        What messages call the column.
+
+    Returns
+    -------
+    Labels
+        Which rows are positive, unlabeled or negative, and how that was read.
+
+    Examples
+    --------
     >>> read_labels(["yes", "no", ""], positive="yes").note
     "'yes' = positive (1 row), 'no' = unlabeled (1 row), blank = unlabeled (1 row)"
     >>> read_labels(["ja", None, ""]).note

@@ -109,7 +109,20 @@ class Binned:
 
 
 def bin_scores(engine: Engine, counted: Counted) -> Binned:
-    """Two more passes over what was counted: the ends of the scores, then the cells."""
+    """Two more passes over what was counted: the ends of the scores, then the cells.
+
+    Parameters
+    ----------
+    engine
+        Which reads the files again.
+    counted
+        What `count_from` gave, without groups.
+
+    Returns
+    -------
+    Binned
+        Counts in cells, from which every method can be read.
+    """
     if counted.columns.by is not None:
         raise InputError(
             "TB007", "methods that read every score are not computed by group; use bbe or bbe_cp."

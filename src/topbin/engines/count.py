@@ -186,6 +186,16 @@ def tails_from(
 
     Equal, bit for bit, to `Tails.from_scores` on all rows at once. `estimate_alpha` reads it. The
     parameters are those of `count_from`.
+
+    Parameters
+    ----------
+    engine, source, score, label, …
+        As in `count_from`.
+
+    Returns
+    -------
+    Tails
+        Which `estimate_alpha` reads.
     """
     roles = {"score": score, "label": label, "positive": positive, "negative": negative}
     counted = count_from(engine, source, **roles, drop_nan=drop_nan, skip_bad=skip_bad)
@@ -219,6 +229,11 @@ def count_from(
         that cannot be read, which are otherwise TB102. Read columns from folders, `column=value`.
     decimal
         What decimals follow in csv files, as in `topbin.data.open_table`.
+
+    Returns
+    -------
+    Counted
+        The tails of each group, and notes.
     """
     columns = Columns(score, label, by)
     with advising_to_skip(skip_bad):

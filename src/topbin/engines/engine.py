@@ -106,6 +106,20 @@ def engine_of(engine: Any) -> AbstractContextManager[Any]:
 def open_engine(name: str = "local", address: str | None = None) -> Iterator[Engine]:
     """An engine by its name, with the address of its scheduler or master, if it has one.
 
+    Parameters
+    ----------
+    name
+        "local", "dask" or "spark".
+    address
+        Of the scheduler or master; None: one on this machine.
+
+    Returns
+    -------
+    context manager
+        Which gives the engine, and closes it.
+
+    Examples
+    --------
     >>> with open_engine("local") as engine:
     ...     engine.total(lambda shared, part: shared * part, [1, 2, 3], 10)
     60

@@ -68,7 +68,22 @@ def precision_of_best(
 
 
 def list_precision(evidence: Evidence, estimate: AlphaEstimate, ranked: Scores) -> ListPrecision:
-    """The precision of the k best rows for each k, from their scores, best first."""
+    """The precision of the k best rows for each k, from their scores, best first.
+
+    Parameters
+    ----------
+    evidence
+        The scores that α was read from.
+    estimate
+        α, and what is known of it.
+    ranked
+        The scores of the listed rows, best first.
+
+    Returns
+    -------
+    ListPrecision
+        For each k the precision of the k best rows, with its interval.
+    """
     ratio = RatioMap.of(*evidence.scores, evidence.weight_p)
     low, high = (
         np.interp(ranked, ratio.knots, ratio.values_at(end))

@@ -142,6 +142,22 @@ def pu_curves(
     `scores_u`. Without `alpha`, α is the estimate, and the bands allow for its posterior. `alpha`
     may be an `AlphaEstimate`, whose posterior is then used, or a known number.
 
+    Parameters
+    ----------
+    scores_p, scores_u
+        A `Result`, a fitted classifier, an `Evidence` or `Tails`; or scores, beside `scores_u`.
+    alpha
+        None: the estimate. An `AlphaEstimate`, or a known number.
+    confidence
+        The level of the bands.
+
+    Returns
+    -------
+    Curves
+        Threshold, recall, precision and false positive rate, with their bands.
+
+    Examples
+    --------
     >>> found = pu_curves(np.arange(1000.0), np.arange(-1000.0, 1000.0), alpha=0.5)
     >>> low, high = found.precision_band(0.5)       # half of the positives, and no negative
     >>> bool(0.85 < low[0] < 0.95), float(high[0])

@@ -120,6 +120,24 @@ def sensitivity(
     `scores_u`. `gamma` are numbers ≥ 1. `at_most` and `at_least` name a conclusion about α, and
     the answer says up to which Γ it holds. `confidence` is that of the estimate, if there is one.
 
+    Parameters
+    ----------
+    scores_p, scores_u
+        A `Result`, a fitted classifier, an `Evidence` or `Tails`; or scores, beside `scores_u`.
+    gamma
+        One or more numbers ≥ 1.
+    at_most, at_least
+        Shares: a conclusion about α each.
+    confidence
+        None: that of the estimate, if there is one.
+
+    Returns
+    -------
+    Sensitivity
+        An interval for each Γ, and up to which Γ each conclusion holds.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> scores_p, scores_u = np.linspace(2, 3, 1000), np.linspace(1, 3, 2000)    # half score alike
     >>> found = sensitivity(scores_p, scores_u, at_most=0.6)

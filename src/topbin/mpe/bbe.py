@@ -24,6 +24,20 @@ from topbin.core.tails import Counts, Shares, Tails, at_ranks, geometric_ranks
 def bbe(tails: Tails, *, delta: float = DELTA, gamma: float = GAMMA) -> AlphaEstimate:
     """Estimate α by the ratio q_u/q_p at the cut with the smallest upper confidence bound.
 
+    Parameters
+    ----------
+    tails
+        Counts above each cut, such as `Tails.from_scores(scores_p, scores_u)`.
+    delta, gamma
+        Of the bound that is minimized: δ and γ.
+
+    Returns
+    -------
+    AlphaEstimate
+        α and its cut, without an interval.
+
+    Examples
+    --------
     >>> bbe(Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))).alpha
     0.5
     """
@@ -37,6 +51,20 @@ def bbe_cp(tails: Tails, *, level: float = 5e-4) -> AlphaEstimate:
     `level` is the probability that each of the two binomial limits fails at one cut. Only the
     cuts at `geometric_ranks` are read, so thinned tails that keep these give the same answer.
 
+    Parameters
+    ----------
+    tails
+        Counts above each cut, such as `Tails.from_scores(scores_p, scores_u)`.
+    level
+        The chance that a limit fails.
+
+    Returns
+    -------
+    AlphaEstimate
+        α and its cut, without an interval.
+
+    Examples
+    --------
     >>> bbe_cp(Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))).alpha
     0.5
     """
@@ -123,6 +151,24 @@ def bootstrap(
     interval. Such an interval at a nominal 95 % was seen to cover α in 7 to 90 % of samples, since
     every replicate repeats the bias of the estimate. Use `topbin.mpe.intervals` instead.
 
+    Parameters
+    ----------
+    tails
+        Counts above each cut, such as `Tails.from_scores(scores_p, scores_u)`.
+    replicates
+        How many resamples.
+    seed
+        Of the resamples.
+    delta, gamma
+        As in `bbe`.
+
+    Returns
+    -------
+    ndarray
+        One α per resample.
+
+    Examples
+    --------
     >>> tails = Tails.from_scores(np.ones(10_000), np.repeat([1.0, 0.0], 5_000))
     >>> alphas = bootstrap(tails, replicates=2000)
     >>> round(alphas.mean(), 3), round(alphas.std(), 3)  # a binomial share: sqrt(.5 * .5 / 10,000)

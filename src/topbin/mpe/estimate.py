@@ -45,6 +45,13 @@ def estimate_alpha(
         For methods that need probabilities: the share of positives in the data that trained the
         scorer; 0.5 if it weighted both sides equally. By default that of these two samples.
 
+    Returns
+    -------
+    AlphaEstimate
+        α with its interval, its bound and its alarms.
+
+    Examples
+    --------
     >>> scores_p, scores_u = np.linspace(2, 3, 1000), np.linspace(1, 3, 2000)
     >>> round(estimate_alpha(scores_p, scores_u).alpha, 1)          # half score like positives
     0.5
@@ -61,6 +68,18 @@ def estimate_alpha(
 def compared_estimates(evidence: Evidence) -> tuple[AlphaEstimate, ...]:
     """What the methods that are shown beside the main one make of the same evidence.
 
+    Parameters
+    ----------
+    evidence
+        Scores or tails.
+
+    Returns
+    -------
+    tuple of AlphaEstimate
+        One per method that can read them, without intervals.
+
+    Examples
+    --------
     >>> evidence = Evidence.of(np.linspace(2, 3, 200), np.linspace(1, 3, 400))
     >>> [found.method for found in compared_estimates(evidence)]
     ['overlap', 'bbe', 'bbe_cp', 'scott', 'dedpul']

@@ -152,6 +152,18 @@ METHODS = {
 def find_method(name: str) -> Method:
     """Look up a method by name, or say which names exist.
 
+    Parameters
+    ----------
+    name
+        Such as "bbe".
+
+    Returns
+    -------
+    Method
+        The estimator, and what it reads; TB007 if there is none.
+
+    Examples
+    --------
     >>> find_method("bbe").needs
     'tails'
     """

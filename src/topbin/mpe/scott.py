@@ -23,6 +23,22 @@ def scott(tails: Tails, *, delta: float = DELTA, union_bound: bool = False) -> A
     union bound on 2,000 + 2,000 rows of Gaussians 4σ apart. Without it the error is .02 on
     average, but up to .45: among so many cuts some tiny bin happens to contain no row of U.
 
+    Parameters
+    ----------
+    tails
+        Counts above each cut, such as `Tails.from_scores(scores_p, scores_u)`.
+    delta
+        The chance δ that a limit fails.
+    union_bound
+        Whether the limits hold at all cuts at once.
+
+    Returns
+    -------
+    AlphaEstimate
+        α and its cut, without an interval.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> tails = Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))
     >>> round(scott(tails).alpha, 3)  # upper limit of 500 in 1,000, .521, over .1^(1/1000)

@@ -46,6 +46,22 @@ def thin_tails(
     and `gamma` returns the bits that it returns for full tails, and so does everything that reads
     only the given ranks.
 
+    Parameters
+    ----------
+    scores_p, scores_u
+        Scores of the known positives and of the unlabeled rows; higher is more positive.
+    delta, gamma
+        As in `bbe`.
+    ranks
+        Ranks of positives, from 1, the largest score, on.
+
+    Returns
+    -------
+    Tails
+        Exact counts at few cuts.
+
+    Examples
+    --------
     >>> low, high = np.arange(100_000.0), np.arange(100_000.0, 200_000.0)
     >>> tails = thin_tails(high, np.append(low, high), ranks=[1])
     >>> tails.cuts, tails.above_p, tails.above_u

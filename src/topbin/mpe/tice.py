@@ -52,6 +52,26 @@ def tice(
     Features are mapped to [0, 1] and cut into quarters; a table wider than `n_components` is
     standardized and reduced to its principal components first.
 
+    Parameters
+    ----------
+    X_p, X_u
+        Features of the positives and of the unlabeled rows, with the same columns.
+    delta
+        The δ of the bound; None: by the number of rows.
+    max_splits
+        Of each tree.
+    max_rows, random_state
+        At most so many rows of each sample are used, drawn with `random_state`.
+    n_components
+        A wider table is reduced to so many principal components.
+
+    Returns
+    -------
+    AlphaEstimate
+        α, without an interval.
+
+    Examples
+    --------
     >>> X_p, X_u = np.ones((2000, 1)), np.repeat([[1.0], [0.0]], [500, 1500], axis=0)
     >>> 0.25 <= tice(X_p, X_u).alpha < 0.35             # a quarter lie where the positives do
     True

@@ -85,12 +85,42 @@ def page(
     candidates: Sequence[Mapping[str, Any]] = (),
     gallery: Sequence[Picture] = (),
 ) -> str:
-    """The whole report; `fitted` has `evidence_` and `estimate_`, the gallery is of candidates."""
+    """The whole report; `fitted` has `evidence_` and `estimate_`, the gallery is of candidates.
+
+    Parameters
+    ----------
+    answer
+        What a run found.
+    fitted
+        Its model, with `evidence_` and `estimate_`.
+    candidates
+        Rows to list, each by column.
+    gallery
+        Pictures of candidates.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
     return _render("page.html", answer, fitted, candidates, gallery)
 
 
 def fragment(answer: Answer, fitted: Any) -> str:
-    """The part between the body tags, for notebooks."""
+    """The part between the body tags, for notebooks.
+
+    Parameters
+    ----------
+    answer
+        What a run found.
+    fitted
+        Its model, with `evidence_` and `estimate_`.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
     return _render("body.html", answer, fitted, ())
 
 

@@ -70,6 +70,17 @@ def save(model: Any, folder: PathLike, *, encoder: Any = None, force: bool = Fal
 
     `encoder` is the `topbin.data.Features` that made the model's matrix. A model that holds a type
     outside the list of safe ones is refused by name (TB111).
+
+    Parameters
+    ----------
+    model
+        A fitted classifier or `AlphaEstimator` of topbin.
+    folder
+        Where to; it must not exist, unless `force`.
+    encoder
+        The `topbin.data.Features` that made the model's matrix, if any.
+    force
+        Replace a folder that is there.
     """
     if not is_own(model, STORED):
         raise _turned_inside_out(model) or refused(name_of(model))
@@ -106,6 +117,20 @@ def load(folder: PathLike, *, net: Any = None, encoder: Any = None) -> Any:
 
     Damaged or changed files are TB110, types outside the list TB111 and nothing is built, formats
     of other versions TB112.
+
+    Parameters
+    ----------
+    folder
+        A model folder or a run folder.
+    net
+        A net of the same shape, if the model was trained with one of yours.
+    encoder
+        For a run folder: where the encoder of its texts is now, or the function that it was.
+
+    Returns
+    -------
+    object
+        The model; for a run folder, its `Scorer`.
     """
     path = Path(folder)
     if os.path.isfile(path):  # which is false, not an error, if the path cannot be looked at
@@ -129,7 +154,18 @@ def load(folder: PathLike, *, net: Any = None, encoder: Any = None) -> Any:
 
 
 def load_encoder(folder: PathLike) -> Any:
-    """The `Features` saved with a model, or None if the model was fitted without one."""
+    """The `Features` saved with a model, or None if the model was fitted without one.
+
+    Parameters
+    ----------
+    folder
+        A model folder.
+
+    Returns
+    -------
+    Features or None
+        None if the model was fitted without one.
+    """
     from topbin.data.features import Features
 
     contents, about = _open(Path(folder))
@@ -140,7 +176,18 @@ def load_encoder(folder: PathLike) -> Any:
 
 
 def inspect_model(folder: PathLike) -> dict[str, Any]:
-    """What a model folder says of itself, without building anything from it."""
+    """What a model folder says of itself, without building anything from it.
+
+    Parameters
+    ----------
+    folder
+        A model folder.
+
+    Returns
+    -------
+    dict
+        Class, version of topbin, format, versions of packages, and sizes of files.
+    """
     contents, about = _open(Path(folder))
     sizes = {name: len(content) for name, content in contents.items()}
     shown = {"class": about.kind, "topbin": about.topbin, "format": about.format}

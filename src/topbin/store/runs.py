@@ -121,6 +121,16 @@ def read_result(folder: PathLike) -> Answer:
     """What a run found; TB112 if it was written in a form that this version does not know.
 
     A file that does not fit the types of an `Answer`, or not its own sum, is damaged: TB114.
+
+    Parameters
+    ----------
+    folder
+        A run folder.
+
+    Returns
+    -------
+    Answer
+        All that the run found.
     """
     path = Path(folder) / RESULT
     refuse_links(Path(folder))

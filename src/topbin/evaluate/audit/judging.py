@@ -199,6 +199,34 @@ def judge(
     result more than once, count the looks: all of them together then hold at `confidence`, so
     that the interval may be cut to what earlier ones showed (`within`).
 
+    Parameters
+    ----------
+    sample
+        The draw.
+    answers
+        One per drawn row, in its order: yes, no, ?, or empty.
+    alpha_hat
+        The estimate that is audited, or its α.
+    error
+        The error that must show.
+    confidence
+        The level of the interval.
+    probabilities
+        Of all unlabeled rows; a weighted draw needs them.
+    proxies
+        Cheaper labels of all unlabeled rows, one column each.
+    look
+        Which look at the result this is, from 1 on; None: the only one.
+    within
+        What earlier looks showed.
+
+    Returns
+    -------
+    AuditResult
+        α with the audit, and the verdict.
+
+    Examples
+    --------
     >>> from topbin.evaluate.audit import draw
     >>> print(judge(draw(10_000, 50), ["yes"] * 13 + ["no"] * 37, 0.08))
     The audit contradicts the estimate: 13 of 50 random unlabeled rows are positive, so α is at
@@ -238,6 +266,24 @@ def judge_top(
 ) -> AuditResult:
     """The same for answers to random rows of the top bin: α = q_u·(k/m)/q_p.
 
+    Parameters
+    ----------
+    top
+        The bin that the rows were drawn from.
+    answers
+        One per drawn row: yes, no, ?, or empty.
+    alpha_hat
+        The estimate that is audited, or its α.
+    error, confidence, look, within
+        As in `judge`.
+
+    Returns
+    -------
+    AuditResult
+        α with the audit, and the verdict.
+
+    Examples
+    --------
     >>> top = TopBin(cut=0.8, above_u=400, n_u=1000, above_p=140, n_p=200)
     >>> audited = judge_top(top, ["yes"] * 45 + ["no"] * 5, 0.5)
     >>> round(audited.alpha, 3), audited.verdict                      # .4·.9/.7
@@ -265,6 +311,22 @@ def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives")
     The test takes scores as independent: of rows in groups, give one score per group, and say so
     in `what`.
 
+    Parameters
+    ----------
+    scores_p
+        Scores of the labeled positives.
+    scores_found
+        Scores of the positives that a random audit found.
+    what
+        What the sentence calls them.
+
+    Returns
+    -------
+    str
+        The sentence.
+
+    Examples
+    --------
     >>> compare_labels(np.arange(50.0, 100.0), np.arange(20.0))
     'The 20 positives that the audit found score lower than the labeled ones (p < 0.0001): labels
     are biased, and estimates from scores alone are wrong.'

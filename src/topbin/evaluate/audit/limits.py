@@ -349,6 +349,26 @@ def recall_bound(
 
     Positives above are at least so many, positives below at most so many, each at half the doubt.
 
+    Parameters
+    ----------
+    at
+        The threshold, and how many rows are above it.
+    above, below
+        How many are positive, and how many were drawn, on each side.
+    confidence
+        The level of the bound.
+    doubt
+        What a look may use, if not 1 − confidence.
+    goal
+        A recall that is asked for.
+
+    Returns
+    -------
+    RecallBound
+        The least recall, and how many more rows would show the goal.
+
+    Examples
+    --------
     >>> at = TopBin(0.5, 200, 1000, 90, 100)
     >>> print(recall_bound(at, (45, 50), (0, 100), confidence=0.95, goal=0.8))
     With 95 % confidence at least 84 % of the positives are among the 200 rows above the threshold.

@@ -55,6 +55,24 @@ def plan(
     The error has a sign. An estimate with an interval is held to its nearer end. Exact power rises
     in a sawtooth; the answer is the number from which on it stays above `power`.
 
+    Parameters
+    ----------
+    alpha_hat
+        The estimate that is audited, or its α.
+    error
+        How far the truth is from it, with a sign.
+    power
+        The chance to reject the estimate then.
+    confidence
+        The level of the rejection.
+
+    Returns
+    -------
+    AuditPlan
+        How many rows, and the power that they have.
+
+    Examples
+    --------
     >>> print(plan(0.08, 0.17))
     35 random rows reject α = 0.080 at 95 % confidence in 81 % of audits if the truth is 0.250.
     """
@@ -82,6 +100,24 @@ def power(
 ) -> float:
     """How often an audit of n random rows rejects α̂ when the truth is α̂ + error.
 
+    Parameters
+    ----------
+    n
+        How many rows are audited.
+    alpha_hat
+        The estimate that is audited, or its α.
+    error
+        How far the truth is from it, with a sign.
+    confidence
+        The level of the rejection.
+
+    Returns
+    -------
+    float
+        The share of audits that reject the estimate.
+
+    Examples
+    --------
     >>> round(power(50, 0.08, 0.17), 3)       # 50 rows find out that .08 should have been .25
     0.955
     """
@@ -131,6 +167,22 @@ def plan_either_way(
 ) -> AuditPlan:
     """How many rows notice an error of this size, whichever way it goes: what a verdict needs.
 
+    Parameters
+    ----------
+    alpha_hat
+        The estimate that is audited, or its α.
+    error
+        How far the truth is from it, in either direction.
+    confidence
+        The level of the rejection.
+
+    Returns
+    -------
+    AuditPlan
+        The larger one of the two plans.
+
+    Examples
+    --------
     >>> plan_either_way(0.08, 0.05).n == max(plan(0.08, 0.05).n, plan(0.08, -0.05).n)
     True
     """
@@ -254,6 +306,28 @@ def plan_width(
 ) -> WidthPlan:
     """How many labels of each kind make the interval no wider than this, if α is right.
 
+    Parameters
+    ----------
+    alpha
+        The expected α.
+    width
+        How wide the interval may be.
+    n_u
+        How many unlabeled rows there are.
+    probabilities
+        Of all unlabeled rows, if a model gives them.
+    top
+        The top bin, if it can be audited too.
+    confidence
+        The level of the interval.
+
+    Returns
+    -------
+    WidthPlan
+        Labels of each kind; None where no number is enough.
+
+    Examples
+    --------
     >>> print(plan_width(0.3, 0.1, 10_000))
     For a 95 % interval no wider than 0.1:
       --where anywhere   372 rows   needs only random rows and right answers
