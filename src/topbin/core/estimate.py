@@ -8,10 +8,12 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from topbin.core.defaults import RANGE_ONLY
 from topbin.core.formatting import counted, figure, range_ends
 from topbin.core.posterior import AlphaPosterior
 
+# With fewer known positives than this, only a range is shown: for a true α of .5 the point was
+# seen anywhere from .39 to .55 with fewer than FEW_POSITIVES, which therefore raise an alarm.
+RANGE_ONLY, FEW_POSITIVES = 25, 100
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Interval = tuple[Share, Share]
 Bias = Literal["up", "down", "either"]

@@ -19,9 +19,12 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 
 from topbin.core.checks import as_numbers
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError, option
 
+CONFIDENCE = 0.95  # of intervals and bounds
+RISK = 0.05  # of a false alarm in a year of a watch, of each kind
+# The method for all scores, brought or cross-fitted. Measured in bench/results/posterior.md.
+DEFAULT_METHOD = "overlap"
 Value = TypeVar("Value")
 Names = tuple[str, ...]
 Columns = str | Sequence[str]  # as people give them; kept as names

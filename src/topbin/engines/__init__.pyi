@@ -1,6 +1,6 @@
-from .binned import Binned as Binned
-from .binned import bin_scores as bin_scores
+from .count import Binned as Binned
 from .count import Counted as Counted
+from .count import bin_scores as bin_scores
 from .count import count_from as count_from
 from .count import tails_from as tails_from
 from .engine import ENGINES as ENGINES

@@ -12,10 +12,10 @@ import numpy as np
 
 from topbin.core.binomial import share_below
 from topbin.core.checks import Floats, Scores
-from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
-from topbin.core.estimate import AlphaEstimate
+from topbin.core.estimate import RANGE_ONLY, AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.formatting import percent
+from topbin.core.options import CONFIDENCE
 from topbin.evaluate.measure import Share
 from topbin.learn.probabilities import RatioMap, posterior_of
 

@@ -18,8 +18,8 @@ from scipy.stats import rankdata
 
 from topbin.core import AlphaEstimate, Evidence, Tails
 from topbin.core.checks import Floats, check_fraction
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import Interval
+from topbin.core.options import CONFIDENCE
 from topbin.core.posterior import AlphaPosterior
 from topbin.evaluate.measure import ALPHA_KNOWN, read_source
 from topbin.evaluate.metrics import precision_of

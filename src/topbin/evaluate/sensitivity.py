@@ -17,10 +17,9 @@ import numpy as np
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import Floats, as_numbers, check_fraction
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import INTERVAL_ASSUMES, Interval
 from topbin.core.formatting import figure, percent
-from topbin.core.options import Labeling
+from topbin.core.options import CONFIDENCE, Labeling
 from topbin.evaluate.measure import read_source
 from topbin.mpe.bound import check_gamma
 from topbin.mpe.estimate import estimate_alpha

@@ -23,10 +23,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import IF_ALIKE, Alarm, AlphaEstimate, Interval
 from topbin.core.formatting import counted, figure, range_ends
+from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit import AuditResult, TopBin
 from topbin.evaluate.audit.judging import update
 from topbin.evaluate.audit.planning import AuditWidths

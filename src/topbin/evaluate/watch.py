@@ -20,9 +20,9 @@ from msgspec import Meta
 from scipy.special import gammaincc, ndtri
 
 from topbin.core.checks import Floats
-from topbin.core.defaults import CONFIDENCE, RISK
 from topbin.core.estimate import Interval
 from topbin.core.formatting import counted, figure
+from topbin.core.options import CONFIDENCE, RISK
 from topbin.evaluate.parts import RAREST, Seen, Whole
 
 WINDOWS = (1, 2, 4, 8)  # periods that are held against all earlier ones

@@ -12,9 +12,8 @@ import pandas as pd
 
 import topbin
 from topbin.core.checks import Floats, RowNumbers, Scores, check_count, check_fraction
-from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
+from topbin.core.estimate import RANGE_ONLY, AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.formatting import counted, figure
 from topbin.core.options import Request

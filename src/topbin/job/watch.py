@@ -31,11 +31,10 @@ from topbin.core.atomic import (
     write_text,
 )
 from topbin.core.checks import Floats, check_fraction
-from topbin.core.defaults import CONFIDENCE, RISK
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
 from topbin.core.labels import Mask, means_positive, spells
-from topbin.core.options import Read, Request, Rows
+from topbin.core.options import CONFIDENCE, RISK, Read, Request, Rows
 from topbin.data.batch import Batch, Part
 from topbin.data.table import open_table
 from topbin.engines.count import Sums

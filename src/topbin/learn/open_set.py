@@ -24,9 +24,9 @@ from sklearn.utils import _safe_indexing
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.binomial import share_below
 from topbin.core.checks import Floats, RowNumbers, unmasked
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import Interval
 from topbin.core.formatting import counted, percent
+from topbin.core.options import CONFIDENCE
 from topbin.learn.backends.sklearn import seeded, weight_name
 from topbin.learn.classifiers.fitting import (
     FitOptions,

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import norm
 
 from topbin.core import Alarm, AlphaEstimate, Tails
-from topbin.core.defaults import FEW_POSITIVES, RANGE_ONLY
+from topbin.core.estimate import FEW_POSITIVES, RANGE_ONLY
 from topbin.core.formatting import counted, figure
 from topbin.core.hashing import Twins
 from topbin.core.tails import at_ranks, geometric_ranks

@@ -16,9 +16,10 @@ from numpy.random import Generator
 
 from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import check_above_zero, check_count, check_fraction
-from topbin.core.defaults import DELTA, GAMMA
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.tails import Counts, Shares, Tails, at_ranks, geometric_ranks
+
+DELTA, GAMMA = 0.1, 0.01  # of the bound, as in the experiments of Garg et al. 2021
 
 
 def bbe(tails: Tails, *, delta: float = DELTA, gamma: float = GAMMA) -> AlphaEstimate:

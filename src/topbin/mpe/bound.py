@@ -28,8 +28,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from topbin.core.checks import check_fraction, is_number
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
+from topbin.core.options import CONFIDENCE
 from topbin.core.tails import Counts, Shares, Tails, at_ranks, geometric_ranks
 
 SEED = 2021

@@ -8,7 +8,7 @@ import numpy as np
 
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Scores
-from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
+from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.tails import geometric_ranks
 from topbin.mpe.alarms import by_own_models, find_alarms
 from topbin.mpe.bound import upper_bound

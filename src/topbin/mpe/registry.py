@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from topbin.core import Evidence, InputError, Tails
 from topbin.core.checks import look_up
-from topbin.core.defaults import DEFAULT_METHOD as DEFAULT_METHOD
 from topbin.core.estimate import AlphaEstimate, Bias
+from topbin.core.options import DEFAULT_METHOD as DEFAULT_METHOD
 from topbin.mpe.alphamax import alphamax
 from topbin.mpe.bbe import bbe, bbe_bracket, bbe_cp
 from topbin.mpe.dedpul import dedpul

@@ -5,10 +5,9 @@ equation (scott) in the appendix of Garg et al., NeurIPS 2021.
 """
 
 from topbin.core.checks import check_fraction
-from topbin.core.defaults import DELTA
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.tails import Tails
-from topbin.mpe.bbe import at_cut, best_between, ratio_limit
+from topbin.mpe.bbe import DELTA, at_cut, best_between, ratio_limit
 from topbin.mpe.thinning import lowest_cut
 
 

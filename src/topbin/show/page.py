@@ -8,10 +8,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
-from topbin.core.estimate import DIRECTION, IF_ALIKE, AlphaEstimate
+from topbin.core.estimate import DIRECTION, IF_ALIKE, RANGE_ONLY, AlphaEstimate
 from topbin.core.formatting import counted, figure, percent, sentence, visible
 from topbin.core.optional import require
+from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit import verdict_words
 from topbin.evaluate.candidates import what_to_expect
 from topbin.evaluate.curves import pu_curves

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from topbin.core import AlphaEstimate, Evidence, InputError, Tails
 from topbin.core.checks import check_count
-from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD, DELTA
+from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.evaluate.curves import Curves, pu_curves
-from topbin.mpe.bbe import dkw_slack
+from topbin.mpe.bbe import DELTA, dkw_slack
 from topbin.mpe.estimate import estimate_alpha
 from topbin.show.display import BOUND, CHOSEN, POSITIVE, UNLABELED, Display
 

@@ -18,9 +18,9 @@ from scipy.stats import mannwhitneyu
 from topbin.core import AlphaEstimate, InputError
 from topbin.core.cells import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.core.checks import Floats, check_fraction
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import IF_ALIKE, Interval, Share
 from topbin.core.formatting import figure
+from topbin.core.options import CONFIDENCE
 from topbin.core.posterior import LEVELS, AlphaPosterior
 from topbin.evaluate.audit.draw import AuditSample
 from topbin.evaluate.audit.limits import (

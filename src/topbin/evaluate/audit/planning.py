@@ -16,8 +16,8 @@ from scipy.stats import binom, norm
 from topbin.core import AlphaEstimate, InputError
 from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import Floats, check_count, check_fraction, is_number
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import Interval
+from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit.draw import how_often, reach
 from topbin.evaluate.audit.limits import OF_A_KIND, TopBin, doubt_of_look, share_of_upper
 from topbin.evaluate.measure import read_alpha

@@ -12,10 +12,9 @@ import pandas as pd
 
 from topbin.core.atomic import lock, refuse_existing, write_text
 from topbin.core.checks import check_fraction
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import sentence
-from topbin.core.options import Read, Request, Rows
+from topbin.core.options import CONFIDENCE, Read, Request, Rows
 from topbin.data.batch import add_columns
 from topbin.data.table import read_table
 from topbin.data.write import write_table
