@@ -105,14 +105,10 @@ def estimated_auc(
 
     Parameters
     ----------
-    scores_p, scores_u
-        Scores of held-out positives and of unlabeled rows.
+    scores_p, scores_u, confidence, weights_p, weights_u
+        As in `pu_auc`.
     alpha
         An `AlphaEstimate`, whose interval is then part of this one, or a known number.
-    confidence
-        The level of the interval.
-    weights_p, weights_u
-        One weight ≥ 0 per row; None: all rows count the same.
 
     Returns
     -------
@@ -287,16 +283,8 @@ def estimated_f1(
 
     Parameters
     ----------
-    scores_p, scores_u
-        Scores of held-out positives and of unlabeled rows; or an `Evidence` alone.
-    threshold
-        Rows that score at least this are called positive.
-    alpha
-        An `AlphaEstimate`, whose interval is then part of this one, or a known number.
-    confidence
-        The level of the interval.
-    weights_p, weights_u
-        One weight ≥ 0 per row; None: all rows count the same.
+    scores_p, scores_u, threshold, alpha, confidence, weights_p, weights_u
+        As in `estimated_precision`.
 
     Returns
     -------
@@ -474,18 +462,10 @@ def pu_risk(
 
     Parameters
     ----------
-    scores_p, scores_u
-        Scores of held-out positives and of unlabeled rows; or an `Evidence` alone.
-    threshold
-        Rows that score at least this are called positive.
-    alpha
-        An `AlphaEstimate`, whose interval is then part of this one, or a known number.
+    scores_p, scores_u, threshold, alpha, confidence, weights_p, weights_u
+        As in `estimated_precision`.
     non_negative
         Whether the negatives' part is kept where it must lie.
-    confidence
-        The level of the interval.
-    weights_p, weights_u
-        One weight ≥ 0 per row; None: all rows count the same.
 
     Returns
     -------
@@ -519,14 +499,8 @@ def lee_liu(
 
     Parameters
     ----------
-    scores_p, scores_u
-        Scores of held-out positives and of unlabeled rows; or an `Evidence` alone.
-    threshold
-        Rows that score at least this are called positive.
-    confidence
-        The level of the interval.
-    weights_p, weights_u
-        One weight ≥ 0 per row; None: all rows count the same.
+    scores_p, scores_u, threshold, confidence, weights_p, weights_u
+        As in `estimated_precision`.
 
     Returns
     -------

@@ -93,10 +93,8 @@ def auc(y: Any, scores: Any) -> float:
 
     Parameters
     ----------
-    y
-        True labels: 1 positive, 0 negative.
-    scores
-        Scores in the same order.
+    y, scores
+        As in `accuracy`.
 
     Returns
     -------
@@ -119,10 +117,8 @@ def brier(y: Any, probability: Any) -> float:
 
     Parameters
     ----------
-    y
-        True labels: 1 positive, 0 negative.
-    probability
-        Probabilities of being positive, in the same order.
+    y, probability
+        As in `performance`.
 
     Returns
     -------
@@ -143,10 +139,8 @@ def ece(y: Any, probability: Any, *, bins: int = 15) -> float:
 
     Parameters
     ----------
-    y
-        True labels: 1 positive, 0 negative.
-    probability
-        Probabilities of being positive, in the same order.
+    y, probability
+        As in `performance`.
     bins
         How many bins of equal width.
 

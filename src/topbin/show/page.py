@@ -111,10 +111,8 @@ def fragment(answer: Answer, fitted: Any) -> str:
 
     Parameters
     ----------
-    answer
-        What a run found.
-    fitted
-        Its model, with `evidence_` and `estimate_`.
+    answer, fitted
+        As in `page`.
 
     Returns
     -------

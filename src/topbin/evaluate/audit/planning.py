@@ -104,12 +104,8 @@ def power(
     ----------
     n
         How many rows are audited.
-    alpha_hat
-        The estimate that is audited, or its α.
-    error
-        How far the truth is from it, with a sign.
-    confidence
-        The level of the rejection.
+    alpha_hat, error, confidence
+        As in `plan`.
 
     Returns
     -------
@@ -169,12 +165,8 @@ def plan_either_way(
 
     Parameters
     ----------
-    alpha_hat
-        The estimate that is audited, or its α.
-    error
-        How far the truth is from it, in either direction.
-    confidence
-        The level of the rejection.
+    alpha_hat, error, confidence
+        As in `plan`, but the error has no sign.
 
     Returns
     -------
