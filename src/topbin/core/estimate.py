@@ -192,7 +192,9 @@ class AlphaEstimate:
 
         `n_u` and `negatives` are as in `pi_at`.
         """
-        lines = [self._headline(), self._share_of_all(self.n_u if n_u is None else n_u, negatives)]
+        doubt = "" if self.doubt is None else f"; but {self.doubt}"
+        headline = f"{self._share_of_unlabeled()}{doubt}"
+        lines = [headline, self._share_of_all(self.n_u if n_u is None else n_u, negatives)]
         if self.interval is not None and self.confidence is not None:
             level = f"{100 * self.confidence:g} %"
             low, high = map(figure, self.interval)
@@ -257,10 +259,6 @@ class AlphaEstimate:
         """What a headline must say beside α, if there is an alarm of that kind."""
         codes = [alarm.code for alarm in self.alarms]
         return next((words for code, words in DOUBTS.items() if code in codes), None)
-
-    def _headline(self) -> str:
-        doubt = "" if self.doubt is None else f"; but {self.doubt}"
-        return f"{self._share_of_unlabeled()}{doubt}"
 
     def _share_of_unlabeled(self) -> str:
         of = f"of the {self.n_u:,} unlabeled are positive"

@@ -252,7 +252,12 @@ def count_from(
         is_positive = partial(spells, 1 if positive is None else positive)
         look = Task(columns, partial(see, is_positive), Seen())
         parts, seen, bad = _first_pass(engine, table.parts(PART_ROWS), look, skip_bad)
-    _check_usable(seen, drop_nan)
+    if seen.unusable and not drop_nan:
+        raise InputError(
+            "TB004",
+            f"{seen.unusable:,} of {seen.rows:,} scores are missing, NaN or infinite. Score these "
+            f"rows again, or count without them: {option('drop_nan', True)}.",
+        )
     name = f'column "{label}"'
     labels = resolve_labels(seen.labels, positive=positive, negative=negative, name=name)
     if [value for value in seen.labels if is_positive(value)] != [labels.positive]:
@@ -349,15 +354,6 @@ def _second_pass(
 def over_chunks(task: Task, part: Part) -> Any:
     """The sum of what a task finds in the chunks of a part."""
     return sum(map(task.read, task.columns.chunks(part)), task.nothing)
-
-
-def _check_usable(seen: Seen, drop_nan: bool) -> None:
-    if seen.unusable and not drop_nan:
-        raise InputError(
-            "TB004",
-            f"{seen.unusable:,} of {seen.rows:,} scores are missing, NaN or infinite. Score these "
-            f"rows again, or count without them: {option('drop_nan', True)}.",
-        )
 
 
 def _notes(seen: Seen, alone: Collection[Any], groups: int) -> Iterator[str]:

@@ -14,7 +14,7 @@ The rules, all of them:
 After a random audit only the interval counts, because its answers need none of the assumptions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from shlex import quote
@@ -225,13 +225,15 @@ def _gains(
     estimate: AlphaEstimate, widths: AuditWidths, kinds: Sequence[Where]
 ) -> tuple[Gain, ...]:
     """For each kind the smallest audit that makes the interval narrow enough, or the largest."""
-    gains = []
+    gains, alpha, level = [], estimate.alpha, estimate.confidence or CONFIDENCE
     for where in kinds:
         width_of, rows = widths.of(where)
         sizes = [n for n in SIZES if n <= rows] or ([rows] if rows else [])
         for n in sizes:
-            gain = Gain(where=where, n=n, interval=_after(estimate, width_of, n))
-            if is_narrow(gain.interval, estimate.alpha):
+            half = width_of(n) / 2
+            ends = max(0.0, alpha - half), min(1.0, alpha + half)  # if it finds this α
+            gain = Gain(where=where, n=n, interval=update(estimate, alpha, ends, level).interval)
+            if is_narrow(gain.interval, alpha):
                 break
         if sizes:
             gains.append(gain)
@@ -243,13 +245,6 @@ def _alone(widths: AuditWidths) -> Gain:
     n = min(widths.n_u, BLIND)
     half = replace(widths, alpha=0.5, probabilities=None).plain(n) / 2
     return Gain(where="anywhere", n=n, interval=(0.5 - half, 0.5 + half))
-
-
-def _after(estimate: AlphaEstimate, width_of: Callable[[int], float], n: int) -> Interval:
-    """The interval after an audit that finds what the estimate says."""
-    alpha, half = estimate.alpha, width_of(n) / 2
-    ends = max(0.0, alpha - half), min(1.0, alpha + half)
-    return update(estimate, alpha, ends, estimate.confidence or CONFIDENCE).interval
 
 
 def _bought(gains: Sequence[Gain], wrong: str | None) -> str:

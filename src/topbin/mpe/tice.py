@@ -129,9 +129,11 @@ def best_bound(
     Rows that are not `read` choose the splits; those that are give the bounds
     L/T − √(variance/T), with L of T rows labeled.
     """
-    codes = _cell_codes(quarters, labeled, read)
-    best, fewest, ticket = labeled[read].sum() / max(1, read.sum()), 1.0, count()
     n, width = quarters.shape
+    # 16·column + 8·read + 4·labeled + quarter: the tables of all columns are one bincount.
+    kind = (8 * read + 4 * labeled).astype(np.int32)
+    codes = quarters + kind[:, None] + 16 * np.arange(width, dtype=np.int32)
+    best, fewest, ticket = labeled[read].sum() / max(1, read.sum()), 1.0, count()
     queue = [(0.0, 0, next(ticket), np.arange(n), np.ones(width, bool))]
     for _ in range(max_splits):
         if not queue:
@@ -156,13 +158,6 @@ def best_bound(
             key = (-float(promise[q]), -int(grow_labeled[q]), next(ticket))
             heappush(queue, (*key, inside, columns))
     return float(best)
-
-
-def _cell_codes(quarters: NDArray[np.int32], labeled: Mask, read: Mask) -> NDArray[np.int32]:
-    """16·column + 8·read + 4·labeled + quarter: the tables of all columns are one bincount."""
-    columns = 16 * np.arange(quarters.shape[1], dtype=np.int32)
-    kind = (8 * read + 4 * labeled).astype(np.int32)
-    return np.asarray(quarters + kind[:, None] + columns, np.int32)
 
 
 def _purest_column(tables: Counts, columns: Mask) -> int | None:

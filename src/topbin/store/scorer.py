@@ -2,10 +2,11 @@
 
 import os
 import warnings
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -142,7 +143,9 @@ class Scorer:
             X, rows, coverage, bad = self._encoded(batch, bad_images, root)
             if len(rows):
                 ours = self._said(self.model.predict_proba(X))
-                reasons = self._why(X, batch.take(rows)) if why else {}
+                if why:
+                    table = batch.take(rows)
+                    reasons = why_columns(lambda: self._explain(X, table), self._nearest(X))
         ours |= {f"{REASON}{name}": texts for name, texts in reasons.items()}
         return Rated(ours, rows, coverage, bad, X)
 
@@ -281,9 +284,6 @@ class Scorer:
         X, rows, _, _ = self._encoded(table, REFUSE, None)
         return replace(self._explain(X, table.take(rows)), nearest=self._nearest(X))
 
-    def _why(self, X: Any, table: Batch) -> dict[str, list[str]]:
-        return why_columns(lambda: self._explain(X, table), self._nearest(X))
-
     def _nearest(self, X: Any) -> Neighbors:
         return () if self.known is None else self.known.nearest(self.encoder.vectors(X))
 
@@ -375,7 +375,8 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     here = [path for path in named if not is_remote(path) and os.path.exists(path)]
     fitted = [Path(os.path.realpath(path)) for path in here]
     file = PROBABILITIES if os.path.exists(run / PROBABILITIES) else "candidates.csv"
-    for given in _globbed(source):
+    globbed = (glob(path, recursive=True) if has_magic(path) else [path] for path in source)
+    for given in chain.from_iterable(globbed):
         path = Path(os.path.realpath(given))
         if any(path.is_relative_to(own) or own.is_relative_to(path) for own in fitted):
             return (
@@ -384,12 +385,6 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
                 f"rows, {file} of the run has probabilities by models that did not see them."
             )
     return None
-
-
-def _globbed(paths: Iterable[str]) -> Iterator[str]:
-    """The paths, patterns as the files that fit them."""
-    for path in paths:
-        yield from glob(path, recursive=True) if has_magic(path) else (path,)
 
 
 def refuse_scored(columns: Container[str], where: str) -> None:
