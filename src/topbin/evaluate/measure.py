@@ -75,8 +75,8 @@ class Share:
     def limits(self, confidence: float) -> tuple[Any, Any]:
         """Exact two-sided binomial limits; each end fails with half of 1 − confidence."""
         hits = self.value * self.n
-        doubt = (1 - confidence) / 2
-        return 1 - exact_upper(self.n - hits, self.n, doubt), exact_upper(hits, self.n, doubt)
+        risk = (1 - confidence) / 2
+        return 1 - exact_upper(self.n - hits, self.n, risk), exact_upper(hits, self.n, risk)
 
     def known(self, confidence: float) -> tuple[Any, tuple[Any, Any]]:
         """The share and its limits."""

@@ -105,8 +105,8 @@ def label_frequency(
         bounds = []
         for k in range(FOLDS):
             read = fold != k
-            doubt = pick_delta(int(read.sum())) if delta is None else delta
-            variance = c * (1 - c) * (1 - doubt) / doubt
+            risk = pick_delta(int(read.sum())) if delta is None else delta
+            variance = c * (1 - c) * (1 - risk) / risk
             bounds.append(best_bound(quarters, labeled, read, variance, max_splits))
         c = sum(bounds) / FOLDS
     return max(c, sizes[0] / sum(sizes))

@@ -28,10 +28,10 @@ from topbin.evaluate.audit.limits import (
     Guess,
     RecallBound,
     TopBin,
-    doubt_of_look,
     fold_factors,
     limits_of_mean,
     lower_limit,
+    risk_of_look,
     share_of_upper,
     upper_limit,
     without_replacement,
@@ -49,7 +49,7 @@ from topbin.evaluate.sensitivity import Reconciled
 
 Verdict = Literal["agrees", "contradicts", "undecided"]
 Excludes = Literal["interval", "point"] | None
-Limits = Callable[[float], Interval]  # of α, at any doubt at each end
+Limits = Callable[[float], Interval]  # of α, at any risk at each end
 VERDICTS = {
     "agrees": "agrees with the estimate",
     "contradicts": "contradicts the estimate",
@@ -293,8 +293,8 @@ def judge_top(
     count = _count(said)
     answered, open_rows = count[POSITIVE] + count[NEGATIVE], count[UNSURE] + count[BLANK]
 
-    def limits(doubt: float) -> Interval:
-        return top.limits(count[POSITIVE], len(said), doubt, open_rows=open_rows)
+    def limits(risk: float) -> Interval:
+        return top.limits(count[POSITIVE], len(said), risk, open_rows=open_rows)
 
     where = (
         f"random rows of the top bin, the {top.above_u:,} unlabeled rows that score as high as "
@@ -356,7 +356,7 @@ class _Asked:
     confidence: float
     look: int | None
     within: Interval
-    upper: float = 0.5  # how much of the doubt the upper end of the interval gets
+    upper: float = 0.5  # how much of the risk the upper end of the interval gets
 
     @property
     def error(self) -> float:
@@ -372,9 +372,9 @@ class _Asked:
         """The verdict on the estimate, from limits of α; `where` says which rows were drawn."""
         level, error = check_fraction(self.confidence, "confidence"), self.error
         value, interval, _ = read_alpha(self.alpha_hat, level)
-        doubt = 1 - level if self.look is None else doubt_of_look(1 - level, self.look)
-        one_sided = _cut(limits(doubt), self.within)
-        two_sided = limits(doubt * (1 - self.upper))[0], limits(doubt * self.upper)[1]
+        risk = 1 - level if self.look is None else risk_of_look(1 - level, self.look)
+        one_sided = _cut(limits(risk), self.within)
+        two_sided = limits(risk * (1 - self.upper))[0], limits(risk * self.upper)[1]
         both = _cut(two_sided, self.within)
         # The least chance that so many answers reject the claim if it is off either way.
         answered = count[POSITIVE] + count[NEGATIVE]
@@ -481,9 +481,9 @@ def _corrected(
     left = without_replacement(answers.size / f_u.size / float(w_u.max()))
     points = float(least.mean()), float(most.mean())
 
-    def limits(doubt: float) -> Interval:
+    def limits(risk: float) -> Interval:
         low, high = (
-            point + left * (end - point) for point, end in zip(points, of_mean(doubt), strict=True)
+            point + left * (end - point) for point, end in zip(points, of_mean(risk), strict=True)
         )
         return min(1.0, max(0.0, low - unseen)), max(0.0, min(1.0, high + unseen))
 
@@ -499,9 +499,9 @@ def _by_stratum(answers: Any, sample: AuditSample) -> tuple[float, Limits]:
     )
     most, weight = positive + drawn - answered, shares / drawn
 
-    def limits(doubt: float) -> Interval:
-        low = lower_limit(positive, drawn, shares, doubt)
-        return float(low), float(upper_limit(most, drawn, shares, doubt))
+    def limits(risk: float) -> Interval:
+        low = lower_limit(positive, drawn, shares, risk)
+        return float(low), float(upper_limit(most, drawn, shares, risk))
 
     return float(weight @ positive / (weight @ answered)), limits
 

@@ -10,7 +10,7 @@ Where every unlabeled row has a probability f, the answers need to show only whe
 Angelopoulos et al., Science 2023; with a factor λ on f, PPI++, 2023). `limits_of_mean` bounds such
 a mean of bounded values as Gaffke (2005) does; for 0/1 values it IS Clopper & Pearson too. Where
 rows of the rarer class were drawn more often, answers count by how often (`draw_weighted`), and the
-doubt is shared out between the ends by `share_of_upper`, before anybody has answered.
+risk is shared out between the ends by `share_of_upper`, before anybody has answered.
 
 Above a cut that was fixed beforehand lie a share q_p of the known positives and q_u of the
 unlabeled rows. If k of m random rows up there are positive, α = q_u·(k/m)/q_p. That measures what
@@ -39,7 +39,7 @@ FOLDS = 5  # of the answers, so that no answer chooses the λ of its own differe
 TRUST = 10  # answers that the probabilities are worth before there are any: λ begins at 1
 OF_A_KIND = 10  # with fewer positive or negative answers the limits are exact
 DRAWS, SEED = 10_000, 0  # of random weights; the same ones each time
-SPENT = 0.8  # of the doubt that is left goes into each look at the result
+SPENT = 0.8  # of the risk that is left goes into each look at the result
 # Of the known positives above the cut. On five real tables .9 covered more often than .5 and .7,
 # with narrower intervals: q_p then hardly varies (bench/results/audit_coverage.md).
 SHARE = 0.9
@@ -49,19 +49,19 @@ SHARE = 0.9
 SPREAD = 1.2
 
 
-def doubt_of_look(doubt: float, look: int) -> float:
-    """The doubt that look 1, 2, … may use, so that all looks together use `doubt` at most.
+def risk_of_look(risk: float, look: int) -> float:
+    """The risk that look 1, 2, … may use, so that all looks together use `risk` at most.
 
-    >>> round(doubt_of_look(0.05, 1), 4), round(doubt_of_look(0.05, 2), 4)
+    >>> round(risk_of_look(0.05, 1), 4), round(risk_of_look(0.05, 2), 4)
     (0.04, 0.008)
     """
-    return doubt * SPENT * (1 - SPENT) ** (look - 1)
+    return risk * SPENT * (1 - SPENT) ** (look - 1)
 
 
 def share_of_upper(f_u: Floats | None) -> float:
-    """How much of the doubt the upper end gets in a weighted draw; half of it in a plain one.
+    """How much of the risk the upper end gets in a weighted draw; half of it in a plain one.
 
-    An end is about reach·log(1/doubt)/n away, so the sum is least where doubts are as the reaches:
+    An end is about reach·log(1/risk)/n away, so the sum is least where risks are as the reaches:
     where positives are rare, the lower end is near 0 anyway. No answer has a say in it.
 
     >>> round(share_of_upper(np.full(9, 0.05)), 2), share_of_upper(None)
@@ -134,7 +134,7 @@ def without_replacement(share: float) -> float:
 def limits_of_mean(
     least: Floats, most: Floats, ends: Interval, *, weight: float = 1.0
 ) -> Callable[[float], Interval]:
-    """Limits for the mean of values inside `ends`, as a function of the doubt at each side.
+    """Limits for the mean of values inside `ends`, as a function of the risk at each side.
 
     The answers get random weights that sum to 1 (Dirichlet), and so does a point at the end of the
     range: the limit is a quantile of the weighted mean. `least` and `most` are the values with open
@@ -149,8 +149,8 @@ def limits_of_mean(
     lower = _weighted_sums(least)
     upper = lower if np.array_equal(least, most) else _weighted_sums(most)
 
-    def limits(doubt: float) -> Interval:
-        sides = (lower, ends[0], doubt), (upper, ends[1], 1 - doubt)
+    def limits(risk: float) -> Interval:
+        sides = (lower, ends[0], risk), (upper, ends[1], 1 - risk)
         low, high = (
             np.quantile((values + of_end * end) / (weights + of_end), level)
             for (values, weights), end, level in sides
@@ -182,8 +182,8 @@ def _exponential(n: int) -> tuple[Floats, Floats]:
     return weights, weights.sum(1)
 
 
-def upper_limit(positives: Any, drawn: Any, shares: Any, doubt: float) -> Any:
-    """The largest α under which so few positives have a probability of about `doubt`.
+def upper_limit(positives: Any, drawn: Any, shares: Any, risk: float) -> Any:
+    """The largest α under which so few positives have a probability of about `risk`.
 
     `positives`, `drawn` and `shares` (which sum to 1) have one entry per stratum; `positives` may
     have leading axes, one limit each.
@@ -193,22 +193,22 @@ def upper_limit(positives: Any, drawn: Any, shares: Any, doubt: float) -> Any:
     """
     x, n, share = (np.asarray(part, np.float64) for part in (positives, drawn, shares))
     if share.size == 1:
-        return exact_upper(x[..., 0], n[0], doubt)
+        return exact_upper(x[..., 0], n[0], risk)
     seen = (x / n) @ share
     # exp(step) times a stratum's weight pulls its share up: as step rises, α rises from seen to 1.
     low = np.full(seen.shape, -30.0)
     high = np.full(seen.shape, 40 + float(np.log(n.max() / share.min())))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        likely = _probability_of_so_few(x, n, share, _pulled(x, n, share, middle)) > doubt
+        likely = _probability_of_so_few(x, n, share, _pulled(x, n, share, middle)) > risk
         low, high = np.where(likely, middle, low), np.where(likely, high, middle)
     return np.where(seen >= 1, 1.0, np.minimum(1.0, _pulled(x, n, share, high) @ share))
 
 
-def lower_limit(positives: Any, drawn: Any, shares: Any, doubt: float) -> Any:
-    """The smallest α under which so many positives have a probability of about `doubt`."""
+def lower_limit(positives: Any, drawn: Any, shares: Any, risk: float) -> Any:
+    """The smallest α under which so many positives have a probability of about `risk`."""
     negatives = np.asarray(drawn) - np.asarray(positives)
-    return 1 - upper_limit(negatives, drawn, shares, doubt)
+    return 1 - upper_limit(negatives, drawn, shares, risk)
 
 
 def _pulled(x: Floats, n: Floats, share: Floats, step: Floats) -> Floats:
@@ -279,8 +279,8 @@ class TopBin:
         """
         return min(1.0, self.above_u / self.n_u * positive / drawn * self.n_p / self.above_p)
 
-    def limits(self, positive: float, drawn: int, doubt: float, *, open_rows: int = 0) -> Interval:
-        """Limits with `doubt` at each end; rows without an answer count against each.
+    def limits(self, positive: float, drawn: int, risk: float, *, open_rows: int = 0) -> Interval:
+        """Limits with `risk` at each end; rows without an answer count against each.
 
         Exact binomial limits of the three shares, their relative distances squared and added
         (Zou & Donner, Statistics in Medicine 2008). The known positives count as fewer rows than
@@ -291,26 +291,26 @@ class TopBin:
         (0.46, 0.69)
         """
         few, many = positive, positive + open_rows
-        low, high = exact_lower(few, drawn, doubt), exact_upper(many, drawn, doubt)
+        low, high = exact_lower(few, drawn, risk), exact_upper(many, drawn, risk)
         few, many = few / drawn, many / drawn
-        down, up = self._distances(doubt)
+        down, up = self._distances(risk)
         down = hypot(down, log(few / low)) if low > 0 else inf
         up = hypot(up, log(high / many)) if many else up
         lower, upper = self.alpha(few, 1) * exp(-down), self.alpha(many or high, 1) * exp(up)
         return float(lower), float(min(1.0, upper))
 
-    def _distances(self, doubt: float) -> Interval:
+    def _distances(self, risk: float) -> Interval:
         """How far q_u/q_p may be off downward and upward, in logarithms."""
         rows, hits = (n * self.worth_p / SPREAD**2 for n in (self.n_p, self.above_p))
         n_u, above_u = self.n_u * self.worth_u, self.above_u * self.worth_u
         q_u, q_p = above_u / n_u, hits / rows
         down = (
-            log(q_u / float(exact_lower(above_u, n_u, doubt))),
-            log(float(exact_upper(hits, rows, doubt)) / q_p),
+            log(q_u / float(exact_lower(above_u, n_u, risk))),
+            log(float(exact_upper(hits, rows, risk)) / q_p),
         )
         up = (
-            log(float(exact_upper(above_u, n_u, doubt)) / q_u),
-            log(q_p / float(exact_lower(hits, rows, doubt))),
+            log(float(exact_upper(above_u, n_u, risk)) / q_u),
+            log(q_p / float(exact_lower(hits, rows, risk))),
         )
         return hypot(*down), hypot(*up)
 
@@ -347,7 +347,7 @@ def recall_bound(
 ) -> RecallBound:
     """A lower bound for recall from (positive, drawn) on each side; open rows are in the counts.
 
-    Positives above are at least so many, positives below at most so many, each at half the doubt.
+    Positives above are at least so many, positives below at most so many, each at half the risk.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def recall_bound(
     confidence
         The level of the bound.
     doubt
-        What a look may use, if not 1 − confidence.
+        The risk that a look may use, if not 1 − confidence.
     goal
         A recall that is asked for.
 
@@ -374,10 +374,10 @@ def recall_bound(
     With 95 % confidence at least 84 % of the positives are among the 200 rows above the threshold.
     That is the wanted 80 %: you can stop.
     """
-    doubt = (1 - confidence if doubt is None else doubt) / 2
+    risk = (1 - confidence if doubt is None else doubt) / 2
     rest = at.n_u - at.above_u
-    above_least = at.above_u * float(exact_lower(*above, doubt))
-    below_most = rest * float(exact_upper(*below, doubt)) if rest else 0.0
+    above_least = at.above_u * float(exact_lower(*above, risk))
+    below_most = rest * float(exact_upper(*below, risk)) if rest else 0.0
     least = above_least / (above_least + below_most) if above_least else 0.0
     words = (
         f"With {100 * confidence:g} % confidence at least {100 * least:.0f} % of the positives are "
@@ -389,7 +389,7 @@ def recall_bound(
     elif goal is not None:
         enough = above_least * (1 - goal) / goal / max(1, rest)
         sizes = below[1] + np.arange(1, rest - below[1] + 1)
-        wide = np.flatnonzero(exact_upper(below[0], sizes, doubt) <= enough)
+        wide = np.flatnonzero(exact_upper(below[0], sizes, risk) <= enough)
         more = int(wide[0]) + 1 if wide.size else None
         need = "More answers above the threshold are needed first, or a lower threshold."
         if more is not None:

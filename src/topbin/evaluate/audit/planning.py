@@ -19,7 +19,7 @@ from topbin.core.checks import Floats, check_count, check_fraction, is_number
 from topbin.core.estimate import Interval
 from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit.draw import how_often, reach
-from topbin.evaluate.audit.limits import OF_A_KIND, TopBin, doubt_of_look, share_of_upper
+from topbin.evaluate.audit.limits import OF_A_KIND, TopBin, risk_of_look, share_of_upper
 from topbin.evaluate.measure import read_alpha
 
 MOST_ROWS = 1_000_000
@@ -77,10 +77,10 @@ def plan(
     35 random rows reject α = 0.080 at 95 % confidence in 81 % of audits if the truth is 0.250.
     """
     wanted = check_fraction(power, "power")
-    doubt = 1 - check_fraction(confidence, "confidence")
+    risk = 1 - check_fraction(confidence, "confidence")
     claim, truth = _claim_and_truth(alpha_hat, error, confidence)
     spread = [(p * (1 - p)) ** 0.5 for p in (claim, truth)]
-    near = ((norm.isf(doubt) * spread[0] + norm.ppf(wanted) * spread[1]) / error) ** 2
+    near = ((norm.isf(risk) * spread[0] + norm.ppf(wanted) * spread[1]) / error) ** 2
     if near > MOST_ROWS:
         raise InputError(
             "TB008",
@@ -90,7 +90,7 @@ def plan(
     # A tooth of the saw is about √n/(p(1 − p)) rows long; small plans are searched from 1 row.
     reach = min(1.0, 8 / (1e-9 + min(spread) * near**0.5))
     ns = np.arange(max(1, int((1 - reach) * near - 100)), int((1 + reach) * near + 300))
-    reached = _power(ns, claim, truth, doubt)
+    reached = _power(ns, claim, truth, risk)
     first = int(np.flatnonzero(np.append(True, reached < wanted))[-1])
     return AuditPlan(int(ns[first]), float(reached[first]), claim, truth, confidence)
 
@@ -118,16 +118,16 @@ def power(
     0.955
     """
     check_count(n, "n")
-    doubt = 1 - check_fraction(confidence, "confidence")
+    risk = 1 - check_fraction(confidence, "confidence")
     claim, truth = _claim_and_truth(alpha_hat, error, confidence)
-    return float(_power(np.array([n]), claim, truth, doubt)[0])
+    return float(_power(np.array([n]), claim, truth, risk)[0])
 
 
-def _power(n: NDArray[np.int64], claim: float, truth: float, doubt: float) -> Floats:
+def _power(n: NDArray[np.int64], claim: float, truth: float, risk: float) -> Floats:
     """P(X rejects claim | truth), X binomial, on the one side where the truth lies."""
     if truth < claim:
         claim, truth = 1 - claim, 1 - truth
-    largest_accepted = binom.isf(doubt, n, claim)
+    largest_accepted = binom.isf(risk, n, claim)
     return np.asarray(binom.sf(largest_accepted, n, truth), np.float64)
 
 
@@ -249,13 +249,13 @@ class AuditWidths:
     confidence: float = CONFIDENCE
 
     @property
-    def _doubt(self) -> float:
-        return doubt_of_look(1 - self.confidence, 1) / 2
+    def _risk(self) -> float:
+        return risk_of_look(1 - self.confidence, 1) / 2
 
     def plain(self, n: int) -> float:
         """Of random rows without a model."""
         hits = self.alpha * n
-        return float(exact_upper(hits, n, self._doubt) - exact_lower(hits, n, self._doubt))
+        return float(exact_upper(hits, n, self._risk) - exact_lower(hits, n, self._risk))
 
     def anywhere(self, n: int) -> float:
         """Of random rows whose probabilities are known."""
@@ -264,7 +264,7 @@ class AuditWidths:
         alpha, f = self.alpha, np.asarray(self.probabilities, np.float64)
         variance, reaches = float(np.mean(f * (1 - f) / how_often(f))), reach(float(f.mean()))
         upper = share_of_upper(f)
-        z = [float(norm.isf(2 * self._doubt * share)) for share in (upper, 1 - upper)]
+        z = [float(norm.isf(2 * self._risk * share)) for share in (upper, 1 - upper)]
         end = 1.0 if n * min(alpha, 1 - alpha) < OF_A_KIND else 0.5
         far = [
             end * one / n + z_one * sqrt((variance + end * one * one / n) / n)
@@ -277,7 +277,7 @@ class AuditWidths:
         assert self.top is not None
         top = self.top
         pure = min(1.0, self.alpha * top.above_p / top.n_p * top.n_u / top.above_u)
-        low, high = top.limits(pure * n, n, self._doubt)
+        low, high = top.limits(pure * n, n, self._risk)
         return high - low
 
     def of(self, where: str) -> tuple[Callable[[int], float], int]:

@@ -36,7 +36,7 @@ from topbin.evaluate.audit import (
     recall_bound,
 )
 from topbin.evaluate.audit.judging import update
-from topbin.evaluate.audit.limits import doubt_of_look
+from topbin.evaluate.audit.limits import risk_of_look
 from topbin.evaluate.sensitivity import Reconciled, reconcile
 from topbin.evaluate.verdict import verdict_of
 from topbin.job.audits import answers as stored_answers
@@ -506,7 +506,7 @@ def _recall(
     level = result.estimate.confidence or CONFIDENCE
     above = int((is_above & is_positive).sum()), int(is_above.sum())
     below = int((~is_above & ~is_negative).sum()), int((~is_above).sum())  # open rows count too
-    spent = doubt_of_look(1 - level, look)
+    spent = risk_of_look(1 - level, look)
     return recall_bound(at, above, below, confidence=level, doubt=spent, goal=goal)
 
 

@@ -52,7 +52,7 @@ class Attachments:
 
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     boosters: list[str] = field(default_factory=list)
-    tensors: dict[str, Any] = field(default_factory=dict)
+    tensors: Fields = field(default_factory=dict)
     net: Any = None
 
 
