@@ -34,6 +34,15 @@ def exact_lower(hits: Any, n: Any, risk: float) -> Any:
     return np.where(hits > 0, betaincinv(np.where(hits > 0, hits, 1), n - hits + 1, risk), 0)
 
 
+def effective_rows(weights: NDArray[np.float64]) -> float:
+    """How many equally weighted rows give the same precision (Kish).
+
+    >>> effective_rows(np.array([3.0, 1.0])), effective_rows(np.ones(9))      # 16/10
+    (1.6, 9.0)
+    """
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
 def share_below(
     scores: Scores, ranked: Scores, weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from topbin.core import AlphaEstimate, Evidence, InputError
-from topbin.core.binomial import exact_upper
+from topbin.core.binomial import effective_rows, exact_upper
 from topbin.core.checks import Floats, Scores, check_fraction, unmasked
 from topbin.core.estimate import Interval
 
@@ -86,11 +86,6 @@ class Share:
         """This one share as a figure."""
         low, high = self.limits(confidence)
         return Measure(name, float(self.value), (float(low), float(high)), confidence)
-
-
-def effective_rows(weights: Floats) -> float:
-    """How many equally weighted rows give the same precision (Kish)."""
-    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def square_and_add(

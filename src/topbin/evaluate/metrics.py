@@ -31,7 +31,7 @@ from scipy.special import ndtri, stdtrit
 from sklearn.metrics import make_scorer
 
 from topbin.core import AlphaEstimate, Evidence, InputError, read_labels
-from topbin.core.binomial import share_below
+from topbin.core.binomial import effective_rows, share_below
 from topbin.core.checks import Floats, Scores, check_fraction, check_scores, is_number, look_up
 from topbin.core.options import CONFIDENCE
 from topbin.evaluate.measure import (
@@ -40,7 +40,6 @@ from topbin.evaluate.measure import (
     Share,
     check_weights,
     combined,
-    effective_rows,
     read_alpha,
     square_and_add,
 )

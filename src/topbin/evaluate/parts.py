@@ -20,12 +20,12 @@ import numpy as np
 from scipy.special import logit
 from scipy.stats import chi2, ks_2samp
 
+from topbin.core.binomial import effective_rows
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.estimate import AlphaEstimate, Interval
 from topbin.core.evidence import Evidence
 from topbin.core.formatting import counted, figure, visible
 from topbin.core.posterior import AlphaPosterior
-from topbin.evaluate.measure import effective_rows
 from topbin.learn.probabilities import fit_probabilities, posterior_of
 
 # Of the logarithm of the odds ratio: before any row is seen, the odds of two parts in three are at
