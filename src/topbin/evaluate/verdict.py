@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from msgspec import Meta
@@ -80,6 +80,12 @@ class Gain:
         """The command that draws the rows."""
         top = " --where top" if self.where == "top" else ""
         return f"topbin audit {RUN} --n {self.n}{top}"
+
+    def __str__(self) -> str:
+        after = "{} to {}".format(*range_ends(*self.interval))
+        if self.where == "anywhere":
+            return f"label {counted(self.n)}: the interval becomes about {after}"
+        return f"or with --where top {counted(self.n)}: about {after}, {IF_ALIKE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,21 +159,25 @@ def decide(
         estimate = audit.together.estimate(estimate)
     is_random = audit is not None and audit.kind != "top"
     wrong = None if is_random else _wrong(estimate)
-    judged: tuple[Say, str] = ("audit first", wrong) if wrong else _judged(estimate, is_random)
-    kinds: tuple[Where, ...] = ("anywhere",) if wrong else ("anywhere", "top")
-    if widths is None:
-        gains: tuple[Gain, ...] = ()
-    elif wrong is None:
-        gains = _gains(estimate, widths, kinds)
-        if judged[0] == "quote it":  # then only what is narrower is worth an audit
+    say, reason = ("audit first", wrong) if wrong else _judged(estimate, is_random)
+    gains: tuple[Gain, ...] = ()
+    buys = ""
+    if widths is not None and wrong:
+        # Where scores mislead, answers count alone, and may be as uncertain as those can be.
+        n = min(widths.n_u, BLIND)
+        half = replace(widths, alpha=0.5, probabilities=None).plain(n) / 2
+        gains = (Gain(where="anywhere", n=n, interval=(0.5 - half, 0.5 + half)),)
+        buys = f"label {counted(n)}: α to within {half:.2f} or better, whatever the scores say"
+    elif widths is not None:
+        gains = _gains(estimate, widths)
+        if say == "quote it":  # then only what is narrower is worth an audit
             now = np.ptp(estimate.interval or (0.0, 1.0))
             gains = tuple(gain for gain in gains if np.ptp(gain.interval) < now)
-    else:
-        gains = (_alone(widths),)
-    command, buys = (gains[0].command, _bought(gains, wrong)) if gains else ("", "")
+        buys = "; ".join(map(str, gains))
+    command = gains[0].command if gains else ""
     if remedy is not None and wrong is not None:
         command, buys = remedy, gained
-    return Verdict(say=judged[0], reason=judged[1], command=command, buys=buys, gains=gains)
+    return Verdict(say=say, reason=reason, command=command, buys=buys, gains=gains)
 
 
 def is_narrow(interval: Interval, alpha: float) -> bool:
@@ -181,8 +191,7 @@ def is_narrow(interval: Interval, alpha: float) -> bool:
 
 def _first(alarms: Sequence[Alarm], reasons: dict[str, str]) -> Alarm | None:
     """The alarm that comes first among the reasons."""
-    known = [alarm for alarm in alarms if alarm.code in reasons]
-    return min(known, key=lambda alarm: list(reasons).index(alarm.code), default=None)
+    return next((alarm for code in reasons for alarm in alarms if alarm.code == code), None)
 
 
 def _wrong(estimate: AlphaEstimate) -> str | None:
@@ -209,7 +218,7 @@ def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
     if is_narrow(ends, estimate.alpha):
         return "quote it", f"{of} is narrow enough, and there is no alarm against it"
     if FAR * ends[0] < ends[1]:
-        # A bound below the interval's end, which has half the doubt, would look like an error.
+        # A bound below the interval's end, which has half the risk, would look like an error.
         return _bound(None if most is None else max(most, ends[1]), f"{of} is wide")
     return "audit first", f"{of} is wide"
 
@@ -221,12 +230,10 @@ def _bound(most: float | None, reason: str) -> tuple[Say, str]:
     return "quote only the bound", f"{reason}; α is at most {figure(most)} {IF_ALIKE}"
 
 
-def _gains(
-    estimate: AlphaEstimate, widths: AuditWidths, kinds: Sequence[Where]
-) -> tuple[Gain, ...]:
+def _gains(estimate: AlphaEstimate, widths: AuditWidths) -> tuple[Gain, ...]:
     """For each kind the smallest audit that makes the interval narrow enough, or the largest."""
     gains, alpha, level = [], estimate.alpha, estimate.confidence or CONFIDENCE
-    for where in kinds:
+    for where in get_args(Where):
         width_of, rows = widths.of(where)
         sizes = [n for n in SIZES if n <= rows] or ([rows] if rows else [])
         for n in sizes:
@@ -238,26 +245,3 @@ def _gains(
         if sizes:
             gains.append(gain)
     return tuple(gains)
-
-
-def _alone(widths: AuditWidths) -> Gain:
-    """What answers say alone, where scores mislead: they may be as uncertain as those can be."""
-    n = min(widths.n_u, BLIND)
-    half = replace(widths, alpha=0.5, probabilities=None).plain(n) / 2
-    return Gain(where="anywhere", n=n, interval=(0.5 - half, 0.5 + half))
-
-
-def _bought(gains: Sequence[Gain], wrong: str | None) -> str:
-    """What each audit buys, in words."""
-    if wrong is not None:
-        half = (gains[0].interval[1] - gains[0].interval[0]) / 2
-        words = f"label {counted(gains[0].n)}: α to within {half:.2f} or better"
-        return f"{words}, whatever the scores say"
-    parts = []
-    for gain in gains:
-        after = "{} to {}".format(*range_ends(*gain.interval))
-        if gain.where == "anywhere":
-            parts.append(f"label {counted(gain.n)}: the interval becomes about {after}")
-        else:
-            parts.append(f"or with --where top {counted(gain.n)}: about {after}, {IF_ALIKE}")
-    return "; ".join(parts)
