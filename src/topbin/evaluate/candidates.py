@@ -83,6 +83,13 @@ def list_precision(evidence: Evidence, estimate: AlphaEstimate, ranked: Scores) 
     -------
     ListPrecision
         For each k the precision of the k best rows, with its interval.
+
+    Examples
+    --------
+    >>> evidence = Evidence.of(np.repeat([1.0, 0.0], [90, 10]), np.repeat([1.0, 0.0], 100))
+    >>> half = AlphaEstimate(alpha=0.5, n_p=100, n_u=200, method="known")
+    >>> list_precision(evidence, half, np.repeat([1.0, 0.0], 100)).value[[99, 199]].round(2)
+    array([0.9, 0.5])
     """
     ratio = RatioMap.of(*evidence.scores, evidence.weight_p)
     low, high = (
