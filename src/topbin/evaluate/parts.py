@@ -144,6 +144,26 @@ class Whole:
         """What is read from rows with these probabilities."""
         return Seen.of(f, self.cuts)
 
+    @cached_property
+    def unlabeled(self) -> Seen:
+        """What is read from all unlabeled rows."""
+        return self.seen(self.f_u)
+
+    @cached_property
+    def alpha(self) -> float:
+        """The point, away from 0 and from 1."""
+        return float(np.clip(self.posterior.median, RAREST, 1 - RAREST))
+
+    def alpha_of(self, seen: Seen) -> float:
+        """α of these rows, if that of the whole is known."""
+        value = self.contrast(seen, self.unlabeled).value
+        return float(np.clip(self.alpha + (1 - self.alpha) * value, RAREST, 1 - RAREST))
+
+    def sd(self, contrast: "Contrast", *shares: float) -> float:
+        """The standard deviation of D if part and rest have these shares of positives."""
+        alpha, *each = (np.array([share]) for share in (self.alpha, *shares))
+        return float(np.sqrt(contrast.variance(alpha, *each)[0]))
+
     def compare(
         self, part: Seen, rest: Seen, share: float, confidence: float, own_p: Any = None
     ) -> Compared:
@@ -235,7 +255,7 @@ class Whole:
         value = self.contrast(part, rest).value
         places = np.searchsorted(self.cuts, self.f_p, "right")
         p = np.bincount(places, self.weight_p, self.cuts.size + 1)
-        p, u = (bins / bins.sum() for bins in (p, np.array(self.seen(self.f_u).bins)))
+        p, u = (bins / bins.sum() for bins in (p, np.array(self.unlabeled.bins)))
         own, other = np.array(part.bins), np.array(rest.bins)
         # One row more in each bin: an empty one would have no noise at all.
         noise = (own + other + 1) / (part.rows * rest.rows) / self.worth[1]

@@ -23,7 +23,7 @@ from topbin.core.checks import Floats
 from topbin.core.estimate import Interval
 from topbin.core.formatting import counted, figure
 from topbin.core.options import CONFIDENCE, RISK
-from topbin.evaluate.parts import RAREST, Seen, Whole
+from topbin.evaluate.parts import Seen, Whole
 
 WINDOWS = (1, 2, 4, 8)  # periods that are held against all earlier ones
 A_YEAR: dict[str, int] = {"day": 365, "week": 52, "month": 12}
@@ -122,7 +122,6 @@ def follow(
     recent: list[Period] = []  # since the last alarm
     before: list[Period] = []  # of each of these, the sum with all that come before it
     first, at_first = None, 0.0  # the first period with rows, and its α
-    everything = whole.seen(whole.f_u)
     for period in periods:
         if not period.rows:
             watched.append(Watched(start=period.start, rows=0))
@@ -130,10 +129,12 @@ def follow(
         first = first or period
         recent.append(period)
         before.append(before[-1] + period if before else period)
-        now = whole.compare(period.seen, everything, 0.0, confidence)
+        now = whole.compare(period.seen, whole.unlabeled, 0.0, confidence)
         at_first = now.alpha if period is first else at_first
         change = now.alpha - at_first  # as the two α that people see say
-        low, high = (0.0, 0.0) if period is first else _gap(whole, period, first, confidence)
+        low, high = (
+            (0.0, 0.0) if period is first else _gap(whole, period.seen, first.seen, confidence)
+        )
         ends = min(low, change), max(high, change)
         alarm = _alarm(whole, recent, before, per_year, columns, risk)
         if alarm.kind is not None:
@@ -199,28 +200,18 @@ def _share_p(whole: Whole, new: Seen, old: Seen) -> float:
     contrast = whole.contrast(new, old)
     if not contrast.separates:
         return 1.0
-    alpha = float(np.clip(whole.posterior.median, RAREST, 1 - RAREST))
-    base = _level(whole, new + old, alpha)
-    sd = np.sqrt(contrast.variance(np.array([alpha]), np.array([base]), np.array([base]))[0])
-    return float(gammaincc(0.5, (contrast.value / sd) ** 2 / 2))
+    base = whole.alpha_of(new + old)
+    return float(gammaincc(0.5, (contrast.value / whole.sd(contrast, base, base)) ** 2 / 2))
 
 
-def _level(whole: Whole, seen: Seen, alpha: float) -> float:
-    """α of these rows, if that of the whole is known."""
-    value = whole.contrast(seen, whole.seen(whole.f_u)).value
-    return float(np.clip(alpha + (1 - alpha) * value, RAREST, 1 - RAREST))
-
-
-def _gap(whole: Whole, new: Period, first: Period, confidence: float) -> tuple[float, float]:
+def _gap(whole: Whole, new: Seen, first: Seen, confidence: float) -> tuple[float, float]:
     """The interval of α minus that of the first period; the overlap mostly cancels."""
-    contrast, alpha = whole.contrast(new.seen, first.seen), whole.posterior.median
+    contrast = whole.contrast(new, first)
     if not contrast.separates:
         return -1.0, 1.0
-    alpha = float(np.clip(alpha, RAREST, 1 - RAREST))
-    shares = (np.array([_level(whole, one.seen, alpha)]) for one in (new, first))
-    sd = float(np.sqrt(contrast.variance(np.array([alpha]), *shares)[0]))
-    far = -float(ndtri((1 - confidence) / 2)) * sd
-    low, high = np.clip((1 - alpha) * np.array([contrast.value - far, contrast.value + far]), -1, 1)
+    sd = whole.sd(contrast, whole.alpha_of(new), whole.alpha_of(first))
+    ends = contrast.value + ndtri((1 - confidence) / 2) * sd * np.array([1, -1])
+    low, high = np.clip((1 - whole.alpha) * ends, -1, 1)
     return float(low), float(high)
 
 
