@@ -28,7 +28,7 @@ import topbin as tb
 import topbin.core.posterior as posterior
 from topbin.core.posterior import AlphaPosterior
 from topbin.evaluate import audit
-from topbin.evaluate.audit.together import update
+from topbin.evaluate.audit.judging import update
 
 CHOOSE = ("tumors, malignant", "digits, odd", "gaussians, close *")
 REPORT = (

@@ -35,14 +35,14 @@ from .learn.classifiers import TEDnClassifier as TEDnClassifier
 from .learn.classifiers import UPUClassifier as UPUClassifier
 from .learn.classifiers import subtypes as subtypes
 from .mpe.estimate import estimate_alpha as estimate_alpha
-from .show.by_group import ByDisplay as ByDisplay
-from .show.curves import PRDisplay as PRDisplay
-from .show.curves import ROCDisplay as ROCDisplay
-from .show.gamma import GammaDisplay as GammaDisplay
-from .show.history import HistoryDisplay as HistoryDisplay
+from .show.intervals import ByDisplay as ByDisplay
+from .show.intervals import GammaDisplay as GammaDisplay
+from .show.intervals import HistoryDisplay as HistoryDisplay
+from .show.intervals import WatchDisplay as WatchDisplay
+from .show.scores import PRDisplay as PRDisplay
+from .show.scores import ROCDisplay as ROCDisplay
 from .show.scores import ScoreDisplay as ScoreDisplay
-from .show.top_bin import TopBinDisplay as TopBinDisplay
-from .show.watch import WatchDisplay as WatchDisplay
+from .show.scores import TopBinDisplay as TopBinDisplay
 from .store.models import load as load
 from .store.models import save as save
 

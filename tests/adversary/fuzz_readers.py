@@ -25,7 +25,7 @@ from fuzz_folders import DAY, spoiled, spoiled_bytes
 import topbin as tb
 from topbin.core.errors import TopbinError
 from topbin.engines.count import count_from
-from topbin.engines.local import Local
+from topbin.engines.engine import Local
 from topbin.job.fit import fit
 from topbin.job.prepare import prepare
 from topbin.learn.crossfit import Plan

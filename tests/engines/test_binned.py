@@ -11,8 +11,8 @@ from scipy.special import expit
 import topbin as tb
 from topbin.core.errors import InputError
 from topbin.engines import Local, bin_scores, count_from
-from topbin.engines import binned as binned_module
-from topbin.engines.binned import Ends
+from topbin.engines import count as count_module
+from topbin.engines.count import Ends
 
 ENGINE = Local(threads=2)
 CLOSE = 1e-4
@@ -68,7 +68,7 @@ def test_equal_bits_for_every_cut_into_parts(tmp_path):
 def test_many_rows_are_read_at_quantiles_and_that_is_said(tmp_path, monkeypatch):
     files = write(tmp_path / "a", "margin")
     every = binned(files)
-    monkeypatch.setattr(binned_module, "ROWS", 2000)
+    monkeypatch.setattr(count_module, "ROWS", 2000)
     some = binned(files).estimate("dedpul")
     assert some.n_u == 5200
     assert some.notes[-1].endswith("of which 2,000 quantiles stand for 5,200 scores")

@@ -6,7 +6,8 @@ from scipy.stats import binom, binomtest, norm
 
 from topbin import AlphaEstimate
 from topbin.core import InputError
-from topbin.evaluate.audit.limits import lower_limit, plan, power, upper_limit
+from topbin.evaluate.audit.limits import lower_limit, upper_limit
+from topbin.evaluate.audit.planning import plan, power
 
 
 def naive_power(n, claim, truth, level):

@@ -11,9 +11,9 @@ from topbin.evaluate.audit import compare_labels, draw, draw_weighted, judge, ve
 from topbin.evaluate.audit.limits import (
     FOLDS,
     TRUST,
-    doubt_of_look,
     fold_factors,
     limits_of_mean,
+    risk_of_look,
 )
 
 
@@ -197,7 +197,7 @@ def test_an_interval_that_excludes_the_estimate_does_not_agree():
 
 
 def test_all_looks_together_use_the_doubt_of_one():
-    assert sum(doubt_of_look(0.05, k) for k in range(1, 60)) == pytest.approx(0.05)
+    assert sum(risk_of_look(0.05, k) for k in range(1, 60)) == pytest.approx(0.05)
 
 
 def test_looking_until_the_width_is_reached_still_covers():

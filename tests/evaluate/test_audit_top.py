@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topbin.evaluate.audit import TopBin, judge_top
-from topbin.evaluate.audit.top import SPREAD
+from topbin.evaluate.audit.limits import SPREAD
 
 SCORES = st.lists(st.integers(0, 9).map(float), min_size=1, max_size=30)
 

@@ -8,13 +8,13 @@ from scipy.stats import binomtest
 
 from topbin import AlphaEstimate
 from topbin.core import InputError
+from topbin.core.binomial import effective_rows
 from topbin.evaluate.measure import (
     ALPHA_KNOWN,
     Measure,
     Share,
     check_weights,
     combined,
-    effective_rows,
     read_alpha,
     square_and_add,
 )

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from evaluate.hidden import World
 from topbin.core import InputError
-from topbin.evaluate.threshold import lee_liu, pu_risk
+from topbin.evaluate.metrics import lee_liu, pu_risk
 
 tied = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=20)
 

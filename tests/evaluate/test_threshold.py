@@ -8,7 +8,7 @@ from evaluate.hidden import World, all_measures
 from topbin import AlphaEstimate, Tails
 from topbin.core import InputError
 from topbin.evaluate.measure import Share
-from topbin.evaluate.threshold import (
+from topbin.evaluate.metrics import (
     IN_TOP_BIN,
     estimated_f1,
     estimated_precision,

@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 from topbin.core import AlphaEstimate
 from topbin.core.posterior import LEVELS, AlphaPosterior
-from topbin.evaluate.audit.together import FLAT, answers_like, update
+from topbin.evaluate.audit.judging import FLAT, answers_like, update
 from topbin.evaluate.measure import Share
 
 

@@ -8,8 +8,8 @@ import pytest
 from topbin.core import Alarm, AlphaEstimate
 from topbin.core.posterior import LEVELS, AlphaPosterior
 from topbin.evaluate.audit import draw, judge
-from topbin.evaluate.audit.together import update
-from topbin.evaluate.audit.width import AuditWidths
+from topbin.evaluate.audit.judging import update
+from topbin.evaluate.audit.planning import AuditWidths
 from topbin.evaluate.verdict import HIGH, WRONG, decide
 
 

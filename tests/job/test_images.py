@@ -20,7 +20,7 @@ from stored import result_of
 
 import topbin as tb
 from topbin.cli import main
-from topbin.core.figures import figure
+from topbin.core.formatting import figure
 from topbin.data.images.rows import Images
 from topbin.engines import Local
 from topbin.job.audits.audit import audit

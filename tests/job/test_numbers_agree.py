@@ -17,8 +17,8 @@ from stored import result_of
 
 import topbin as tb
 from topbin import AlphaEstimate
-from topbin.core.defaults import RANGE_ONLY
-from topbin.core.figures import counted, figure
+from topbin.core.estimate import RANGE_ONLY
+from topbin.core.formatting import counted, figure
 from topbin.evaluate.candidates import what_to_expect
 from topbin.job.files import CANDIDATES, REPORT
 from topbin.job.result import summarize

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 
 import topbin
 from topbin.cli import main
-from topbin.core.defaults import DEFAULT_METHOD
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.labels import Labels
+from topbin.core.options import DEFAULT_METHOD
 from topbin.data.batch import Batch
 from topbin.data.features import Features
 from topbin.data.formats.delimited import Delimited

@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
+from topbin.core.binomial import share_below
 from topbin.core.errors import InputError
-from topbin.core.shares import share_below
 from topbin.core.tails import Tails
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.crossfit import Plan, RunOptions, crossfit, inner_folds, least_kept, run_chain

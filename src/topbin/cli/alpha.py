@@ -7,8 +7,8 @@ import click
 
 from topbin.cli.options import engine_options, given, open_engine, request_options
 from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
-from topbin.core.defaults import DEFAULT_METHOD
-from topbin.core.figures import visible
+from topbin.core.formatting import visible
+from topbin.core.options import DEFAULT_METHOD
 
 
 def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
@@ -158,7 +158,7 @@ def _count(
 def _table(by: str, found: dict[Any, Any]) -> Any:
     from rich.table import Table
 
-    from topbin.core.defaults import RANGE_ONLY
+    from topbin.core.estimate import RANGE_ONLY
 
     columns = "α", "interval", "bound", "unlabeled", "positives", "alarms"
     table = Table(visible(by), *columns, box=None)

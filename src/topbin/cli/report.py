@@ -7,7 +7,7 @@ import click
 
 from topbin.cli.options import again_options, named_again
 from topbin.cli.verb import Verb, json_option, option, screen, write_json
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 
 
 @click.command(cls=Verb)

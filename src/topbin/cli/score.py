@@ -10,7 +10,7 @@ from topbin.cli.options import engine_options, given, open_engine, request_optio
 from topbin.cli.verb import Verb, json_option, option, output_option, screen, write_json
 from topbin.core.errors import InputError
 from topbin.core.errors import option as named
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.memory import keep_freed_memory
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from topbin.cli import EXIT_CODES
 from topbin.core.errors import TopbinError
-from topbin.core.figures import visible
+from topbin.core.formatting import visible
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FAILED, WRONG_USE, PASSED = 1, 2, 3

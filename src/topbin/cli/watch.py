@@ -7,8 +7,8 @@ import click
 
 from topbin.cli.options import engine_options, given, open_engine, request_options
 from topbin.cli.verb import PASSED, Verb, json_option, option, output_option, screen, write_json
-from topbin.core.defaults import CONFIDENCE, RISK
 from topbin.core.memory import keep_freed_memory
+from topbin.core.options import CONFIDENCE, RISK
 
 
 @click.command(cls=Verb)

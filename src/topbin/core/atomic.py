@@ -212,13 +212,13 @@ def check_regular(path: Path, limit: int = LIMIT) -> Path:
     real = Path(os.path.realpath(path))
     if not real.is_relative_to(os.path.realpath(path.parent)):
         raise OSError(errno.EPERM, "it is a link out of its folder")
-    found = os.stat(real)
-    if stat.S_ISDIR(found.st_mode):
+    about = os.stat(real)
+    if stat.S_ISDIR(about.st_mode):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(about.st_mode):
         raise OSError(errno.EPERM, "it is not a regular file")
-    if found.st_size > limit:
-        raise OSError(errno.EFBIG, f"it has {found.st_size:,} bytes, and {limit:,} is the most")
+    if about.st_size > limit:
+        raise OSError(errno.EFBIG, f"it has {about.st_size:,} bytes, and {limit:,} is the most")
     return real
 
 

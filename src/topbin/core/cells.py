@@ -67,6 +67,18 @@ def read_answers(answers: Any) -> list[str]:
     Yes and no may be in any of the languages of `topbin.core.cells`, and what this function
     returns can be read again.
 
+    Parameters
+    ----------
+    answers
+        Words, numbers, truth values or empty cells.
+
+    Returns
+    -------
+    list of str
+        One word per answer; TB002 if one is not understood.
+
+    Examples
+    --------
     >>> read_answers([1, "No", "?", None, "Ja", "não", "blank"])
     ['positive', 'negative', 'unsure', 'blank', 'positive', 'negative', 'blank']
     """

@@ -29,10 +29,10 @@ def stored_as(content: Any, kind: type[Value]) -> Value:
     Traceback (most recent call last):
     ValueError: unknown field 'seed'
     """
-    found = msgspec.convert(content, kind)
+    value = msgspec.convert(content, kind)
     for name in content.keys() - {each.name for each in fields(kind)}:  # type: ignore[arg-type]
         raise ValueError(f"unknown field {name!r:.80}")
-    return found
+    return value
 
 
 def check_scores(

@@ -127,20 +127,20 @@ def _scan(
     """Read sorted codes; the cuts found so far, as bits, overwrite the codes already read."""
     one = codes.dtype.type(1)
     above_p, above_u = np.empty(n_p, np.int64), np.empty(n_p, np.int64)
-    rest_p, rest_u, found, last = n_p, codes.size - n_p, 0, one - positive
+    rest_p, rest_u, n_cuts, last = n_p, codes.size - n_p, 0, one - positive
     for piece in pieces(codes.size):
         read = codes[piece]
         at = np.flatnonzero((read & one) == positive)
         if at.size:
-            found_p = read.take(at)
-            new = np.flatnonzero(np.append(found_p[0] != last, found_p[1:] != found_p[:-1]))
-            to = slice(found, found + new.size)
+            codes_p = read.take(at)
+            new = np.flatnonzero(np.append(codes_p[0] != last, codes_p[1:] != codes_p[:-1]))
+            to = slice(n_cuts, n_cuts + new.size)
             np.subtract(rest_p, new, out=above_p[to])
             np.subtract(new, at.take(new), out=above_u[to])
             above_u[to] += rest_u
-            last, found = found_p[-1], to.stop
-            np.right_shift(found_p.take(new), 1, out=codes[to])
+            last, n_cuts = codes_p[-1], to.stop
+            np.right_shift(codes_p.take(new), 1, out=codes[to])
         rest_p, rest_u = rest_p - at.size, rest_u - (read.size - at.size)
     for array in (above_p, above_u):
-        array.resize(found, refcheck=False)
-    return codes[:found], above_p, above_u
+        array.resize(n_cuts, refcheck=False)
+    return codes[:n_cuts], above_p, above_u

@@ -8,10 +8,12 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from topbin.core.defaults import RANGE_ONLY
-from topbin.core.figures import counted, figure, range_ends
+from topbin.core.formatting import counted, figure, range_ends
 from topbin.core.posterior import AlphaPosterior
 
+# With fewer known positives than this, only a range is shown: for a true α of .5 the point was
+# seen anywhere from .39 to .55 with fewer than FEW_POSITIVES, which therefore raise an alarm.
+RANGE_ONLY, FEW_POSITIVES = 25, 100
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Interval = tuple[Share, Share]
 Bias = Literal["up", "down", "either"]
@@ -190,7 +192,9 @@ class AlphaEstimate:
 
         `n_u` and `negatives` are as in `pi_at`.
         """
-        lines = [self._headline(), self._share_of_all(self.n_u if n_u is None else n_u, negatives)]
+        doubt = "" if self.doubt is None else f"; but {self.doubt}"
+        headline = f"{self._share_of_unlabeled()}{doubt}"
+        lines = [headline, self._share_of_all(self.n_u if n_u is None else n_u, negatives)]
         if self.interval is not None and self.confidence is not None:
             level = f"{100 * self.confidence:g} %"
             low, high = map(figure, self.interval)
@@ -217,11 +221,11 @@ class AlphaEstimate:
         >>> [(to_do, [alarm.code for alarm in alarms]) for to_do, alarms in est.alarms_to_do][0]
         ('fix the rows or columns, then fit again', ['leak'])
         """
-        found = {
+        by_remedy = {
             to_do: [alarm for alarm in self.alarms if TO_DO.get(alarm.code, AUDIT) == to_do]
             for to_do in (FIX, AUDIT, MORE)
         }
-        return [(to_do, alarms) for to_do, alarms in found.items() if alarms]
+        return [(to_do, alarms) for to_do, alarms in by_remedy.items() if alarms]
 
     @property
     def leading_bound(self) -> float | None:
@@ -255,10 +259,6 @@ class AlphaEstimate:
         """What a headline must say beside α, if there is an alarm of that kind."""
         codes = [alarm.code for alarm in self.alarms]
         return next((words for code, words in DOUBTS.items() if code in codes), None)
-
-    def _headline(self) -> str:
-        doubt = "" if self.doubt is None else f"; but {self.doubt}"
-        return f"{self._share_of_unlabeled()}{doubt}"
 
     def _share_of_unlabeled(self) -> str:
         of = f"of the {self.n_u:,} unlabeled are positive"

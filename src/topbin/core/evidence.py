@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core.binomial import design_effect
 from topbin.core.checks import Scores, check_scores
 from topbin.core.errors import InputError
-from topbin.core.shares import design_effect
 from topbin.core.tails import Tails
 
 CUTS = 200  # at which it is measured how much the rows of a group are alike

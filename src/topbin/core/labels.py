@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from topbin.core.cells import NO, YES, plain_word
 from topbin.core.checks import unmasked
 from topbin.core.errors import NEXT, InputError, option
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 
 Mask = NDArray[np.bool_]
 SHOWN = 8
@@ -167,6 +167,24 @@ def read_labels(
     to be negative. Without it, a value that is the only one beside blanks is the positive one, and
     other values than those above are an error that shows them.
 
+    Parameters
+    ----------
+    s
+        One label per row.
+    positive
+        The value that means positive; the others are unlabeled.
+    negative
+        The value of rows that are known to be negative.
+    name
+        What messages call the column.
+
+    Returns
+    -------
+    Labels
+        Which rows are positive, unlabeled or negative, and how that was read.
+
+    Examples
+    --------
     >>> read_labels(["yes", "no", ""], positive="yes").note
     "'yes' = positive (1 row), 'no' = unlabeled (1 row), blank = unlabeled (1 row)"
     >>> read_labels(["ja", None, ""]).note
@@ -207,15 +225,15 @@ def resolve_labels(
         if wanted == negative:
             raise InputError("TB002", f"positive and negative are both {wanted!r}.")
     note = _note(counts, wanted, negative) + more
-    found = LabelValues(counts, next((v for v in counts if v == wanted), wanted), negative, note)
-    for role, there in (("positive", wanted in counts), ("unlabeled", found.unlabeled)):
+    values = LabelValues(counts, next((v for v in counts if v == wanted), wanted), negative, note)
+    for role, there in (("positive", wanted in counts), ("unlabeled", values.unlabeled)):
         if not there:
             raise InputError(
                 "TB003",
                 f"no row is {role}: {note}. topbin needs some known positives and some "
                 "rows whose label is unknown.",
             )
-    return found
+    return values
 
 
 def spells(word: Any, value: Any) -> bool:
@@ -266,8 +284,8 @@ def code_labels(s: Any) -> Coded:
     if array.ndim != 1:
         raise InputError("TB005", f"labels must have one dimension; got shape {array.shape}.")
     if array.dtype.kind in "fiub":
-        found, codes = np.unique(array, return_inverse=True)
-        return Coded([None if value != value else value.item() for value in found], codes)
+        distinct, codes = np.unique(array, return_inverse=True)
+        return Coded([None if value != value else value.item() for value in distinct], codes)
     return Coded.from_codes(np.arange(array.size), array.tolist())
 
 

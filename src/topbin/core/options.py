@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
+from itertools import product
 from math import inf, isfinite
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -18,9 +19,12 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 
 from topbin.core.checks import as_numbers
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError, option
 
+CONFIDENCE = 0.95  # of intervals and bounds
+RISK = 0.05  # of a false alarm in a year of a watch, of each kind
+# The method for all scores, brought or cross-fitted. Measured in bench/results/posterior.md.
+DEFAULT_METHOD = "overlap"
 Value = TypeVar("Value")
 Names = tuple[str, ...]
 Columns = str | Sequence[str]  # as people give them; kept as names
@@ -107,23 +111,23 @@ class Option:
             return None
         try:
             given = self._listed(os.fspath(value) if isinstance(value, os.PathLike) else value)
-            found = msgspec.convert(given, self.type)
+            converted = msgspec.convert(given, self.type)
         except (msgspec.ValidationError, TypeError, ValueError) as error:
             raise InputError(
                 "TB008", f"{option(self.name)} must be {self.rule}; got {value!r:.80}."
             ) from error
-        if isinstance(found, float) and not isfinite(found):
+        if isinstance(converted, float) and not isfinite(converted):
             raise InputError("TB008", f"{option(self.name)} must be {self.rule}; got {value!r}.")
-        return found
+        return converted
 
     def _listed(self, value: Any) -> Any:
         if self.kind == Names:
             return [value] if isinstance(value, str) else list(value)
         if self.kind == tuple[float, ...]:
-            found = as_numbers(value)
-            if not all(1 <= one < inf for one in found):
+            numbers = as_numbers(value)
+            if not all(1 <= one < inf for one in numbers):
                 raise ValueError("Γ is at least 1")
-            return found
+            return numbers
         if self.text and isinstance(value, bool | int | float):
             return str(value)
         return value
@@ -389,76 +393,65 @@ class Request:
                 raise InputError(
                     "TB008", f"{option(place)} takes a topbin.{kind.__name__}; got {given!r:.80}."
                 )
-        self._check_classes()
-        self._check_labeling()
-        if self.read.sql is not None and self.rows.positives is not None:
-            raise InputError(
-                "TB008", f"{option('sql')} reads one table; leave out {option('positives')}."
-            )
-        if self.read.sql is not None and self.budget.rows is not None:
-            raise InputError(
-                "TB008",
-                f"{option('sql')} needs all rows in memory; leave out {option('engine')} and "
-                f"{option('sample')}.",
-            )
+        for code, message in self._contradictions():
+            raise InputError(code, message)
 
-    def _check_classes(self) -> None:
-        """TB008 if classes go with an option that is about one class, or about a sample."""
-        rows, labeling = self.rows, self.labeling
-        if rows.classes is None:
-            return
-        others = {"label": rows.label, "positive": rows.positive, "negative": rows.negative}
-        others |= {"by": rows.by, "subtypes": labeling.subtypes, "labeled_by": labeling.labeled_by}
-        others |= {
-            "gamma": labeling.asks_gamma,
-            "image": self.read.image,
-            "sample": self.budget.rows,
-        }
-        for name, value in others.items():
-            if value:
-                raise InputError(
-                    "TB008", f"{option('classes')} and {option(name)} cannot both be given."
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        """The code and the message of each thing that cannot be done."""
+        rows, read, labeling = self.rows, self.read, self.labeling
+        if rows.classes is not None:
+            one_class = {
+                "label": rows.label, "positive": rows.positive, "negative": rows.negative,
+                "by": rows.by, "subtypes": labeling.subtypes, "labeled_by": labeling.labeled_by,
+                "gamma": labeling.asks_gamma, "image": read.image, "sample": self.budget.rows,
+            }  # fmt: skip
+            for name in (name for name, value in one_class.items() if value):
+                yield "TB008", f"{option('classes')} and {option(name)} cannot both be given."
+            if rows.positives is None or rows.unlabeled is None:
+                yield (
+                    "TB008",
+                    f"{option('classes')} needs two tables: labeled rows that have the column, and "
+                    f"{option('unlabeled')} rows.",
                 )
-        if rows.positives is None or rows.unlabeled is None:
-            raise InputError(
-                "TB008",
-                f"{option('classes')} needs two tables: labeled rows that have the column, and "
-                f"{option('unlabeled')} rows.",
-            )
-
-    def _check_labeling(self) -> None:
-        labeling, named = self.labeling, self.labeling.labeled_by
-        if named and labeling.subtypes is not None:
-            raise InputError(
+        if labeling.labeled_by and labeling.subtypes is not None:
+            yield (
                 "TB126",
                 f"{option('labeled_by')} and {option('subtypes')} explain the same labels; leave "
                 "one out.",
             )
-        if labeling.asks_gamma and (named or labeling.subtypes == "correct"):
-            raise InputError(
+        if labeling.asks_gamma and (labeling.labeled_by or labeling.subtypes == "correct"):
+            yield (
                 "TB126",
                 f"{option('gamma')} asks what follows if labels are not random, and "
                 f"{option('labeled_by')} and {option('subtypes', 'correct')} correct for it; leave "
                 "one out.",
             )
-        needs = {"min_precision": self.listing.min_precision, "by": self.rows.by}
-        for name in (name for name, value in needs.items() if named and value):
-            raise InputError(
-                "TB126",
-                f"{option(name)} needs an interval, and {option('labeled_by')} gives none; leave "
-                "one out.",
+        if labeling.labeled_by:
+            yield from self._contradict_labeled_by(labeling.labeled_by)
+        if read.sql is not None and rows.positives is not None:
+            yield "TB008", f"{option('sql')} reads one table; leave out {option('positives')}."
+        if read.sql is not None and self.budget.rows is not None:
+            yield (
+                "TB008",
+                f"{option('sql')} needs all rows in memory; leave out {option('engine')} and "
+                f"{option('sample')}.",
             )
+
+    def _contradict_labeled_by(self, named: Names) -> Iterator[tuple[str, str]]:
+        """The same, of columns that decide who is labeled."""
+        by = option("labeled_by")
+        needs = {"min_precision": self.listing.min_precision, "by": self.rows.by}
+        for name in (name for name, value in needs.items() if value):
+            yield "TB126", f"{option(name)} needs an interval, and {by} gives none; leave one out."
         others = [("id", self.rows.id), ("weight", self.read.weight), ("group", self.rows.group)]
         others += [("time", self.read.time), *(("drop", name) for name in self.rows.drop)]
-        for name in named:
-            for other, value in others:
-                if value == name:
-                    taken = option(other)
-                    raise InputError(
-                        "TB008",
-                        f'{option("labeled_by")} and {taken} both name "{name}": a column that '
-                        f"decides who is labeled must be a feature, but {taken} removes it.",
-                    )
+        for name, (other, value) in product(named, others):
+            if value == name:
+                yield (
+                    "TB008",
+                    f'{by} and {option(other)} both name "{name}": a column that decides who is '
+                    f"labeled must be a feature, but {option(other)} removes it.",
+                )
 
     def settings(self) -> dict[str, Any]:
         """What was asked for, as run.toml has it: nothing that was left out.
@@ -468,13 +461,13 @@ class Request:
         >>> Request(rows=Rows(source="a.csv", label="y"), read=Read(text="note")).settings()
         {'source': ['a.csv'], 'label': 'y', 'text': ['note']}
         """
-        found: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
         for each in options():
             value = getattr(getattr(self, each.place), each.name)
             is_left_out = value is None or (not each.any and value == each.default)
             if not is_left_out and (stored := each.stored(value)) is not None:
-                found[each.name] = stored
-        return found
+                settings[each.name] = stored
+        return settings
 
 
 def read_request(settings: Mapping[str, Any]) -> Request:

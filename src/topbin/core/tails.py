@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topbin.core.binomial import effective_rows
 from topbin.core.checks import Scores, check_scores
 from topbin.core.counting import PIECE, SPARSE, count_above, merge
 from topbin.core.counting import Counts as Counts
@@ -82,7 +83,7 @@ class Tails:
         below = np.concatenate([[0.0], np.cumsum(weight[order])])
         first = np.searchsorted(np.asarray(scores_p)[order], plain.cuts)
         share = 1 - below[first] / below[-1]
-        n_p = max(1, round(float(weight.sum() ** 2 / (weight**2).sum())))
+        n_p = max(1, round(effective_rows(weight)))
         return replace(plain, above_p=n_p * share, n_p=n_p)
 
     @classmethod
@@ -130,8 +131,8 @@ class Tails:
 
     def at(self, index: Any) -> "Tails":
         """The same samples seen only at some of the cuts."""
-        kept = self.cuts[index], self.above_p[index], self.above_u[index]
-        return Tails(*kept, self.n_p, self.n_u)
+        counts = self.cuts[index], self.above_p[index], self.above_u[index]
+        return Tails(*counts, self.n_p, self.n_u)
 
     @property
     def q_p(self) -> Shares:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from topbin.core.cells import NO_NUMBER, plain_word
 from topbin.core.checks import Scores
 from topbin.core.errors import InputError, MissingExtra
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.labels import Coded
 from topbin.core.optional import require
 from topbin.data.formats.written import holds_number, is_missing, look_numeric

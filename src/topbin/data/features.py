@@ -21,7 +21,7 @@ from scipy.sparse import csr_array, hstack
 
 from topbin.core.checks import stored_as
 from topbin.core.errors import InputError, option
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.options import SIDES
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, Columns, as_columns

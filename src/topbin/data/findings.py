@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topbin.core.binomial import share_below
 from topbin.core.checks import check_fraction
 from topbin.core.errors import InputError
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
-from topbin.core.shares import share_below
 from topbin.data.columns import Column, as_columns
 from topbin.data.images.files import is_image_name
 from topbin.data.odd_cells import in_words, mark_of, mixed_units, read_numbers

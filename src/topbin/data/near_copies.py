@@ -16,8 +16,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.neighbors import NearestNeighbors
 
+from topbin.core.binomial import share_below
 from topbin.core.labels import Mask
-from topbin.core.shares import share_below
 from topbin.data.columns import Column
 from topbin.data.findings import Finding
 

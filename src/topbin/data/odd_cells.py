@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.data.batch import FIRST_TEXTS
 from topbin.data.columns import Column
 from topbin.data.formats.written import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from topbin.core.errors import InputError, option
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
 from topbin.data.find import TEXT, Format, SourceLike, find_files, format_of, is_address
 from topbin.data.formats import (

@@ -1,9 +1,9 @@
-from .binned import Binned as Binned
-from .binned import bin_scores as bin_scores
+from .count import Binned as Binned
 from .count import Counted as Counted
+from .count import bin_scores as bin_scores
 from .count import count_from as count_from
 from .count import tails_from as tails_from
 from .engine import ENGINES as ENGINES
 from .engine import Engine as Engine
+from .engine import Local as Local
 from .engine import open_engine as open_engine
-from .local import Local as Local

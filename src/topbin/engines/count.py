@@ -2,6 +2,10 @@
 
 The first pass collects what is small: label values with their counts, the scores of the positives,
 rows that cannot be used. The cuts go to every part; the second pass brings counts back, which add.
+
+DEDPUL, AlphaMax and Elkan-Noto read every score. For them the unlabeled scores are counted in
+65,536 cells between the lowest and the highest score, even in logits if all are probabilities,
+and the same functions that serve scores in memory read them back as that many cells' middles.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -11,25 +15,29 @@ from operator import eq
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
-from topbin.core.checks import Scores
+from topbin.core.checks import Floats, Scores
 from topbin.core.counting import Counts, count_above
-from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.errors import InputError, TopbinError, option
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.figures import counted
+from topbin.core.evidence import Evidence
+from topbin.core.formatting import counted
 from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
+from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.tails import Tails
 from topbin.data.batch import Part
 from topbin.data.find import SourceLike
 from topbin.data.table import Table, listed, open_table, skipped
 from topbin.engines.engine import Engine, advising_to_skip, total, total_of
-from topbin.mpe.estimate import estimate_alpha
-from topbin.mpe.registry import cost_of_thinning
+from topbin.mpe.estimate import add_alarms, estimate_alpha
+from topbin.mpe.registry import cost_of_thinning, find_method
 from topbin.mpe.thinning import thin
 
 PART_ROWS = 1 << 22  # small row groups are read together up to this many rows
 CHUNK_ROWS = 1 << 20
+CELLS = 1 << 16  # of unlabeled scores, for methods that read every score
+ROWS = 1 << 20  # at most so many scores represent all; quantiles, if there are more
 UNREAD = Coded([], np.zeros(0, np.uint8))
 
 
@@ -103,12 +111,12 @@ class Counted:
         self, method: str = DEFAULT_METHOD, confidence: float | None = CONFIDENCE
     ) -> dict[Any, AlphaEstimate]:
         """α of each group, by the same functions that read tails counted in memory."""
-        found = {}
+        estimates = {}
         for group, tails in self.tails.items():
             estimate = estimate_alpha(tails, method=method, confidence=confidence)
             costs = cost_of_thinning(tails, self.distinct[group], method)
-            found[group] = replace(estimate, notes=(*estimate.notes, *costs))
-        return found
+            estimates[group] = replace(estimate, notes=(*estimate.notes, *costs))
+        return estimates
 
 
 class Task(NamedTuple):
@@ -186,6 +194,16 @@ def tails_from(
 
     Equal, bit for bit, to `Tails.from_scores` on all rows at once. `estimate_alpha` reads it. The
     parameters are those of `count_from`.
+
+    Parameters
+    ----------
+    engine, source, score, label, …
+        As in `count_from`.
+
+    Returns
+    -------
+    Tails
+        Which `estimate_alpha` reads.
     """
     roles = {"score": score, "label": label, "positive": positive, "negative": negative}
     counted = count_from(engine, source, **roles, drop_nan=drop_nan, skip_bad=skip_bad)
@@ -219,6 +237,11 @@ def count_from(
         that cannot be read, which are otherwise TB102. Read columns from folders, `column=value`.
     decimal
         What decimals follow in csv files, as in `topbin.data.open_table`.
+
+    Returns
+    -------
+    Counted
+        The tails of each group, and notes.
     """
     columns = Columns(score, label, by)
     with advising_to_skip(skip_bad):
@@ -229,7 +252,12 @@ def count_from(
         is_positive = partial(spells, 1 if positive is None else positive)
         look = Task(columns, partial(see, is_positive), Seen())
         parts, seen, bad = _first_pass(engine, table.parts(PART_ROWS), look, skip_bad)
-    _check_usable(seen, drop_nan)
+    if seen.unusable and not drop_nan:
+        raise InputError(
+            "TB004",
+            f"{seen.unusable:,} of {seen.rows:,} scores are missing, NaN or infinite. Score these "
+            f"rows again, or count without them: {option('drop_nan', True)}.",
+        )
     name = f'column "{label}"'
     labels = resolve_labels(seen.labels, positive=positive, negative=negative, name=name)
     if [value for value in seen.labels if is_positive(value)] != [labels.positive]:
@@ -245,12 +273,12 @@ def count_from(
     return Counted(tails, labels, tuple(parts), columns, distinct, notes)
 
 
-def _opened(source: SourceLike, columns: Columns, decimal: str | None, **how: Any) -> Table:
+def _opened(source: SourceLike, columns: Columns, decimal: str | None, **reading: Any) -> Table:
     # A group is called as it is written, so no order of day and month has to be known.
     usual = {} if decimal is None else dict.fromkeys(columns.names, decimal)
     if columns.by is not None and columns.by != columns.score:
         usual[columns.by] = "text"
-    table = open_table(source, columns=columns.names, dates="iso", decimal=usual, **how)
+    table = open_table(source, columns=columns.names, dates="iso", decimal=usual, **reading)
     _check_kinds(table, columns.score)
     return table
 
@@ -328,15 +356,6 @@ def over_chunks(task: Task, part: Part) -> Any:
     return sum(map(task.read, task.columns.chunks(part)), task.nothing)
 
 
-def _check_usable(seen: Seen, drop_nan: bool) -> None:
-    if seen.unusable and not drop_nan:
-        raise InputError(
-            "TB004",
-            f"{seen.unusable:,} of {seen.rows:,} scores are missing, NaN or infinite. Score these "
-            f"rows again, or count without them: {option('drop_nan', True)}.",
-        )
-
-
 def _notes(seen: Seen, alone: Collection[Any], groups: int) -> Iterator[str]:
     if seen.unusable:
         yield f"{seen.unusable:,} of {seen.rows:,} rows were left out: no finite score"
@@ -349,3 +368,134 @@ def _notes(seen: Seen, alone: Collection[Any], groups: int) -> Iterator[str]:
             f"{groups:,} groups: each interval misses with its own probability, so some will; to "
             f"cover all at once ask for a confidence of 1 − (1 − confidence)/{groups}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The lowest and highest score, of all and of those strictly between 0 and 1; parts add."""
+
+    low: float = np.inf
+    high: float = -np.inf
+    inner_low: float = np.inf
+    inner_high: float = -np.inf
+
+    @classmethod
+    def of(cls, scores: Scores) -> "Ends":
+        """The ends of these scores."""
+        inner = scores[(scores > 0) & (scores < 1)]
+        low, inner_low = (float(some.min(initial=np.inf)) for some in (scores, inner))
+        high, inner_high = (float(some.max(initial=-np.inf)) for some in (scores, inner))
+        return cls(low, high, inner_low, inner_high)
+
+    def __add__(self, other: "Ends") -> "Ends":
+        low, inner_low = min(self.low, other.low), min(self.inner_low, other.inner_low)
+        high, inner_high = max(self.high, other.high), max(self.inner_high, other.inner_high)
+        return Ends(low, high, inner_low, inner_high)
+
+    def cells(self) -> tuple[Floats, Floats]:
+        """The lower edge of each cell, ascending, and its middle; the last one is a point.
+
+        >>> edges, middles = Ends(-1.0, 3.0).cells()
+        >>> edges[[0, -1]], middles[[0, -1]].round(3)
+        (array([-1.,  3.]), array([-1.,  3.]))
+        """
+        if self.low < 0 or self.high > 1:
+            edges = np.linspace(self.low, self.high, CELLS + 1)
+            return edges, np.append((edges[:-1] + edges[1:]) / 2, self.high)
+        if self.inner_low > self.inner_high:
+            edges = np.unique([self.low, self.high])
+            return edges, edges
+        z = np.linspace(logit(self.inner_low), logit(self.inner_high), CELLS + 1)
+        # Rounding must not put an edge beyond the ends, or before the one below it.
+        inside = np.clip(np.maximum.accumulate(expit(z[1:-1])), self.inner_low, self.inner_high)
+        below, above = [0.0] * (self.low == 0), [self.inner_high] + [1.0] * (self.high == 1)
+        edges = np.concatenate([below, [self.inner_low], inside, above])
+        return edges, np.concatenate([below, expit((z[:-1] + z[1:]) / 2), above])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binned:
+    """The cells' lower edges and middles, their unlabeled scores, and the exact tails."""
+
+    edges: Scores
+    middles: Floats
+    counts: Counts
+    tails: Tails
+
+    def scores(self) -> tuple[Floats, Floats]:
+        """Scores that represent both samples; positives move to middles too, so ties stay ties."""
+        cells = np.searchsorted(self.edges, self.tails.cuts, side="right") - 1
+        return self._repeated(self.middles[cells]), _spread(self.middles, self.counts)
+
+    def _repeated(self, values: Any) -> Any:
+        """A value per cut, repeated for every positive whose score is that cut."""
+        return _spread(values, -np.diff(np.append(self.tails.above_p, 0)))
+
+    def estimate(
+        self, method: str, confidence: float | None = CONFIDENCE, share_p: float | None = None
+    ) -> AlphaEstimate:
+        """α by a method that reads scores, with interval, bound and alarms of the exact tails."""
+        chosen, n_p, n_u = find_method(method), self.tails.n_p, self.tails.n_u
+        scores_p, scores_u = self.scores()
+        if chosen.needs == "probabilities":
+            scores_p = self._repeated(self.tails.cuts)  # the mean over the positives needs no bins
+        share_p = n_p / (n_p + n_u) if share_p is None else share_p
+        evidence = Evidence(scores_p, scores_u, share_p, self.tails)
+        estimate = chosen.read(evidence)
+        note = f"unlabeled scores binned to {self.middles.size:,} cells"
+        if n_u > ROWS:
+            note += f", of which {ROWS:,} quantiles stand for {n_u:,} scores"
+        notes = (*estimate.notes, note)
+        estimate = replace(estimate, method=f"{method} (binned)", n_p=n_p, n_u=n_u, notes=notes)
+        return add_alarms(estimate, evidence, confidence)
+
+
+def bin_scores(engine: Engine, counted: Counted) -> Binned:
+    """Two more passes over what was counted: the ends of the scores, then the cells.
+
+    Parameters
+    ----------
+    engine
+        Which reads the files again.
+    counted
+        What `count_from` gave, without groups.
+
+    Returns
+    -------
+    Binned
+        Counts in cells, from which every method can be read.
+    """
+    if counted.columns.by is not None:
+        raise InputError(
+            "TB007", "methods that read every score are not computed by group; use bbe or bbe_cp."
+        )
+    tails, columns, labels = counted.tails[None], counted.columns, counted.labels
+    task = Task(columns, partial(_ends, labels), Ends.of(tails.cuts))
+    edges, middles = total(engine, over_chunks, counted.parts, task).cells()
+    # Edges that are equal in float32 are one cell, with the last middle of them.
+    cast = edges.astype(columns.dtype)
+    last = np.append(cast[1:] != cast[:-1], True)
+    cast, middles = cast[last], middles[last]
+    task = Task(columns, partial(count_cuts, {None: cast}, labels), Sums())
+    above = total(engine, over_chunks, counted.parts, task)[None]
+    if above[0] != tails.n_u:
+        raise InputError("TB102", "the files changed while they were read. Count them again.")
+    return Binned(cast, middles, -np.diff(np.append(above[:-1], 0)), tails)
+
+
+def _ends(labels: LabelValues, chunk: Chunk) -> Ends:
+    """The ends of the unlabeled scores of a chunk."""
+    return Ends.of(chunk.scores[np.isfinite(chunk.scores) & labels.is_unlabeled(chunk.labels)])
+
+
+def _spread(values: Any, counts: Counts) -> Any:
+    """Each value repeated by its count; if that is too many, evenly spaced quantiles instead.
+
+    >>> _spread(np.array([1.0, 2.0]), np.array([1, 3]))
+    array([1., 2., 2., 2.])
+    """
+    rows = int(counts.sum())
+    if rows <= ROWS:
+        return np.repeat(values, counts)
+    wanted = ((np.arange(ROWS) + 0.5) * (rows / ROWS)).astype(np.int64)
+    return values[np.searchsorted(np.cumsum(counts), wanted, side="right")]

@@ -25,8 +25,8 @@ class Dask(AbstractContextManager["Dask"]):
     def __init__(self, address: str | None = None) -> None:
         self._distributed = require("distributed", extra="dask", caller='engine "dask"')
         try:
-            how = {"timeout": REACH_SECONDS, "set_as_default": False}
-            self._client = self._distributed.Client(address, **how)
+            settings = {"timeout": REACH_SECONDS, "set_as_default": False}
+            self._client = self._distributed.Client(address, **settings)
         except (OSError, ValueError) as error:
             raise InputError(
                 "TB401",
@@ -46,14 +46,14 @@ class Dask(AbstractContextManager["Dask"]):
             sums = [self._client.submit(added, group, pure=False) for group in groups]
         lost = self._distributed.KilledWorker, self._distributed.client.FutureCancelledError
         try:
-            found: Sum = self._result(sums[0])
+            result: Sum = self._result(sums[0])
         except lost as error:
             raise InputError(
                 "TB402",
                 f"Dask gave up: {error}. A worker that dies repeatedly is often out of "
                 "memory; see its log.",
             ) from error
-        return found
+        return result
 
     def _result(self, future: Any) -> Any:
         """What a future gives, for as long as some worker is heard of.
@@ -68,19 +68,19 @@ class Dask(AbstractContextManager["Dask"]):
             last = max((worker["last_seen"] for worker in workers), default=None)
             if last != heard:
                 heard, since, is_said = last, monotonic(), False
-            silent, told = monotonic() - since, "there has been no Dask worker"
+            silent, seen = monotonic() - since, "there has been no Dask worker"
             if workers:
-                told = f"none of {len(workers)} Dask workers has answered"
+                seen = f"none of {len(workers)} Dask workers has answered"
             if silent > GIVE_UP_SECONDS:
                 raise InputError(
                     "TB402",
-                    f"{told} for {silent:.0f} s, so the work was given up. Start workers with "
+                    f"{seen} for {silent:.0f} s, so the work was given up. Start workers with "
                     "`dask worker ADDRESS`, or look at the logs of those that there are.",
                 )
             if silent > SAY_SECONDS and not is_said:
                 is_said = True
                 until = f"waiting until {GIVE_UP_SECONDS:g} s have passed"
-                warnings.warn(f"{told} for {silent:.0f} s; {until}.", stacklevel=3)
+                warnings.warn(f"{seen} for {silent:.0f} s; {until}.", stacklevel=3)
         return future.result()
 
     def __exit__(self, *error: object) -> None:

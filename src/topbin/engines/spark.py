@@ -52,13 +52,13 @@ class Spark(AbstractContextManager["Spark"]):
         spread = context.parallelize(parts, len(parts))
         protocol = require("py4j.protocol", extra="spark", caller='engine "spark"')
         try:
-            found: Sum = spread.map(lambda part: task(value.value, part)).treeReduce(add, DEPTH)
+            result: Sum = spread.map(lambda part: task(value.value, part)).treeReduce(add, DEPTH)
         except (protocol.Py4JJavaError, self._errors.PySparkException) as error:
             reason = str(error).strip().splitlines()[0]
             raise InputError("TB402", f"Spark gave up on a part: {reason}") from error
         finally:
             value.unpersist()
-        return found
+        return result
 
     def __exit__(self, *error: object) -> None:
         """End the session if it was started here."""

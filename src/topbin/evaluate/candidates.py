@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topbin.core.checks import Scores
-from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
-from topbin.core.estimate import AlphaEstimate
+from topbin.core.binomial import share_below
+from topbin.core.checks import Floats, Scores
+from topbin.core.estimate import RANGE_ONLY, AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.figures import percent
-from topbin.core.shares import share_below
-from topbin.evaluate.measure import Floats, Share
+from topbin.core.formatting import percent
+from topbin.core.options import CONFIDENCE
+from topbin.evaluate.measure import Share
 from topbin.learn.probabilities import RatioMap, posterior_of
 
 UNKNOWN = "their precision cannot be estimated from the scores that gave α"
@@ -68,7 +68,29 @@ def precision_of_best(
 
 
 def list_precision(evidence: Evidence, estimate: AlphaEstimate, ranked: Scores) -> ListPrecision:
-    """The precision of the k best rows for each k, from their scores, best first."""
+    """The precision of the k best rows for each k, from their scores, best first.
+
+    Parameters
+    ----------
+    evidence
+        The scores that α was read from.
+    estimate
+        α, and what is known of it.
+    ranked
+        The scores of the listed rows, best first.
+
+    Returns
+    -------
+    ListPrecision
+        For each k the precision of the k best rows, with its interval.
+
+    Examples
+    --------
+    >>> evidence = Evidence.of(np.repeat([1.0, 0.0], [90, 10]), np.repeat([1.0, 0.0], 100))
+    >>> half = AlphaEstimate(alpha=0.5, n_p=100, n_u=200, method="known")
+    >>> list_precision(evidence, half, np.repeat([1.0, 0.0], 100)).value[[99, 199]].round(2)
+    array([0.9, 0.5])
+    """
     ratio = RatioMap.of(*evidence.scores, evidence.weight_p)
     low, high = (
         np.interp(ranked, ratio.knots, ratio.values_at(end))

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from topbin.core import AlphaEstimate, Evidence, InputError, Tails
-from topbin.core.checks import check_fraction
-from topbin.core.defaults import CONFIDENCE
+from topbin.core import AlphaEstimate, Evidence, Tails
+from topbin.core.checks import Floats, check_fraction
+from topbin.core.estimate import Interval
+from topbin.core.options import CONFIDENCE
 from topbin.core.posterior import AlphaPosterior
-from topbin.evaluate.measure import ALPHA_KNOWN, Floats, Interval, read_source
-from topbin.evaluate.threshold import precision_of
+from topbin.evaluate.measure import ALPHA_KNOWN, read_source
+from topbin.evaluate.metrics import precision_of
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.overlap import alpha_posterior
 
@@ -46,8 +47,8 @@ class CurveDraws:
         known = _shares(tails.above_p, tails.n_p, rng)
         hidden = np.maximum(1, np.rint(alpha * tails.n_u)).astype(np.int64)
         rings = np.diff(known, axis=1).clip(0)
-        found = rng.multinomial(hidden, rings / rings.sum(axis=1, keepdims=True))
-        q_p = np.cumsum(found, axis=1) / hidden[:, None]
+        drawn = rng.multinomial(hidden, rings / rings.sum(axis=1, keepdims=True))
+        q_p = np.cumsum(drawn, axis=1) / hidden[:, None]
         return cls(
             alpha, np.column_stack([np.zeros(DRAWS), q_p]), _shares(tails.above_u, tails.n_u, rng)
         )
@@ -65,8 +66,8 @@ class CurveDraws:
         # Equal values have equal ranks, or ties would make a draw extreme.
         ranks = rankdata(np.hstack([low, high]).round(DIGITS), axis=0) / (DRAWS + 1)
         extreme = abs(ranks - 0.5).max(axis=1)
-        kept = np.argsort(extreme, kind="stable")[: max(1, round(confidence * DRAWS))]
-        return low[kept].min(axis=0), high[kept].max(axis=0)
+        inner = np.argsort(extreme, kind="stable")[: max(1, round(confidence * DRAWS))]
+        return low[inner].min(axis=0), high[inner].max(axis=0)
 
 
 def _shares(above: Any, n: int, rng: np.random.Generator) -> Floats:
@@ -141,6 +142,22 @@ def pu_curves(
     `scores_u`. Without `alpha`, α is the estimate, and the bands allow for its posterior. `alpha`
     may be an `AlphaEstimate`, whose posterior is then used, or a known number.
 
+    Parameters
+    ----------
+    scores_p, scores_u
+        A `Result`, a fitted classifier, an `Evidence` or `Tails`; or scores, beside `scores_u`.
+    alpha
+        None: the estimate. An `AlphaEstimate`, or a known number.
+    confidence
+        The level of the bands.
+
+    Returns
+    -------
+    Curves
+        Threshold, recall, precision and false positive rate, with their bands.
+
+    Examples
+    --------
     >>> found = pu_curves(np.arange(1000.0), np.arange(-1000.0, 1000.0), alpha=0.5)
     >>> low, high = found.precision_band(0.5)       # half of the positives, and no negative
     >>> bool(0.85 < low[0] < 0.95), float(high[0])
@@ -194,13 +211,3 @@ def _rising(rates: Floats) -> Floats:
 
 def _array(x: Any) -> Floats:
     return np.atleast_1d(np.asarray(x, np.float64))
-
-
-def require_negatives(curves: Curves) -> None:
-    """Refuse a ROC curve if α is 1."""
-    if curves.alpha == 1:
-        raise InputError(
-            "TB008",
-            "alpha is 1: no unlabeled row is negative, so there is no false positive rate. "
-            "Look at precision and recall instead.",
-        )

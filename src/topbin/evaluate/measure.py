@@ -10,14 +10,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from topbin.core import AlphaEstimate, Evidence, InputError
-from topbin.core.checks import Scores, check_fraction, unmasked
-from topbin.core.estimate import Interval as Interval
-from topbin.core.shares import exact_upper
+from topbin.core.binomial import effective_rows, exact_upper
+from topbin.core.checks import Floats, Scores, check_fraction, unmasked
+from topbin.core.estimate import Interval
 
-Floats = NDArray[np.float64]
 ALPHA_KNOWN = "α is taken as known: its own uncertainty is not in this interval."
 
 
@@ -77,8 +75,8 @@ class Share:
     def limits(self, confidence: float) -> tuple[Any, Any]:
         """Exact two-sided binomial limits; each end fails with half of 1 − confidence."""
         hits = self.value * self.n
-        doubt = (1 - confidence) / 2
-        return 1 - exact_upper(self.n - hits, self.n, doubt), exact_upper(hits, self.n, doubt)
+        risk = (1 - confidence) / 2
+        return 1 - exact_upper(self.n - hits, self.n, risk), exact_upper(hits, self.n, risk)
 
     def known(self, confidence: float) -> tuple[Any, tuple[Any, Any]]:
         """The share and its limits."""
@@ -88,11 +86,6 @@ class Share:
         """This one share as a figure."""
         low, high = self.limits(confidence)
         return Measure(name, float(self.value), (float(low), float(high)), confidence)
-
-
-def effective_rows(weights: Floats) -> float:
-    """How many equally weighted rows give the same precision (Kish)."""
-    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def square_and_add(

@@ -11,7 +11,8 @@ the odds ratio of part and rest draws parts with few rows toward the whole, and 
 (0, 1). For prevalence by group see Balachandar, Garg & Pierson (PURPLE, 2024).
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,11 +20,12 @@ import numpy as np
 from scipy.special import logit
 from scipy.stats import chi2, ks_2samp
 
-from topbin.core.checks import Floats
+from topbin.core.binomial import effective_rows
+from topbin.core.checks import Floats, RowNumbers
 from topbin.core.estimate import AlphaEstimate, Interval
 from topbin.core.evidence import Evidence
+from topbin.core.formatting import counted, figure, visible
 from topbin.core.posterior import AlphaPosterior
-from topbin.evaluate.measure import effective_rows
 from topbin.learn.probabilities import fit_probabilities, posterior_of
 
 # Of the logarithm of the odds ratio: before any row is seen, the odds of two parts in three are at
@@ -36,6 +38,15 @@ SEPARATES = 3.0  # standard errors between positives and unlabeled rows; else D 
 BINS, FEWEST = 10, 5  # of scores, and rows of a part that a test of them needs
 APART = 0.02  # the least difference of probabilities between bins
 BORROWS = 0.5  # of the prior's variance: if more is left, most is known from the whole
+DOUBT = 0.01  # the level of the tests of what is assumed, for all groups together
+LINES = 12  # groups on the screen
+ASSUMES = (
+    "if positives score alike in all groups, and negatives too, so that only their shares differ"
+)
+PRIOR = (
+    f"the odds of a group and of the rest are expected to differ by a factor up to e (a normal "
+    f"prior, sd {PRIOR_SD:g}, of the log odds ratio); that draws groups with few rows to the whole"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,14 +135,34 @@ class Whole:
 
         Which of two such rows scores higher depends on the models, and new rows have others.
         """
-        kept = [0.0]
+        cuts = [0.0]
         for cut in np.quantile(self.f_u, np.linspace(0, 1, BINS + 1)[1:-1]):
-            kept += [cut] if cut - kept[-1] >= APART else []
-        return np.array(kept[1:])
+            cuts += [cut] if cut - cuts[-1] >= APART else []
+        return np.array(cuts[1:])
 
     def seen(self, f: Floats) -> Seen:
         """What is read from rows with these probabilities."""
         return Seen.of(f, self.cuts)
+
+    @cached_property
+    def unlabeled(self) -> Seen:
+        """What is read from all unlabeled rows."""
+        return self.seen(self.f_u)
+
+    @cached_property
+    def alpha(self) -> float:
+        """The point, away from 0 and from 1."""
+        return float(np.clip(self.posterior.median, RAREST, 1 - RAREST))
+
+    def alpha_of(self, seen: Seen) -> float:
+        """α of these rows, if that of the whole is known."""
+        value = self.contrast(seen, self.unlabeled).value
+        return float(np.clip(self.alpha + (1 - self.alpha) * value, RAREST, 1 - RAREST))
+
+    def sd(self, contrast: "Contrast", *shares: float) -> float:
+        """The standard deviation of D if part and rest have these shares of positives."""
+        alpha, *each = (np.array([share]) for share in (self.alpha, *shares))
+        return float(np.sqrt(contrast.variance(alpha, *each)[0]))
 
     def compare(
         self, part: Seen, rest: Seen, share: float, confidence: float, own_p: Any = None
@@ -148,8 +179,8 @@ class Whole:
         >>> found.p_value < 0.05, found.alpha < 0.6
         (True, True)
         """
-        found = self.contrast(part, rest)
-        alpha, other, odds, weight = self._posterior(found, share)
+        contrast = self.contrast(part, rest)
+        alpha, other, odds, weight = self._posterior(contrast, share)
 
         def read(figure: Floats) -> tuple[float, tuple[float, float]]:
             low, middle, high = _quantiles(figure, weight, confidence)
@@ -159,10 +190,13 @@ class Whole:
         above = float(weight[odds > 0].sum() / weight.sum())
         mean = float((weight * odds).sum() / weight.sum())
         left = float((weight * (odds - mean) ** 2).sum() / weight.sum()) / PRIOR_SD**2
+        like = None
+        if own_p is not None and min(own_p.sum(), (~own_p).sum()) >= FEWEST:
+            like = float(ks_2samp(self.f_p[own_p], self.f_p[~own_p]).pvalue)
         return Compared(
             alpha=own, interval=ends, difference=gap, difference_interval=gaps, ratio=times,
             ratio_interval=both, p_value=2 * min(above, 1 - above), borrows=left > BORROWS,
-            like_positives=self._like_positives(own_p), fit=self.fit(part, rest),
+            like_positives=like, fit=self.fit(part, rest),
         )  # fmt: skip
 
     @cached_property
@@ -210,12 +244,6 @@ class Whole:
             log_weight = log_weight - 0.5 * (miss**2 / variance + np.log(variance))
         return alpha, rest, odds, np.exp(log_weight - log_weight.max())
 
-    def _like_positives(self, own: Any) -> float | None:
-        """The p-value that the part's known positives score like the others."""
-        if own is None or min(own.sum(), (~own).sum()) < FEWEST:
-            return None
-        return float(ks_2samp(self.f_p[own], self.f_p[~own]).pvalue)
-
     def fit(self, part: Seen, rest: Seen) -> float | None:
         """The p-value that part and rest mix the same two classes, from counts in bins of scores.
 
@@ -227,7 +255,7 @@ class Whole:
         value = self.contrast(part, rest).value
         places = np.searchsorted(self.cuts, self.f_p, "right")
         p = np.bincount(places, self.weight_p, self.cuts.size + 1)
-        p, u = (bins / bins.sum() for bins in (p, np.array(self.seen(self.f_u).bins)))
+        p, u = (bins / bins.sum() for bins in (p, np.array(self.unlabeled.bins)))
         own, other = np.array(part.bins), np.array(rest.bins)
         # One row more in each bin: an empty one would have no noise at all.
         noise = (own + other + 1) / (part.rows * rest.rows) / self.worth[1]
@@ -319,3 +347,134 @@ def _quantiles(figure: Floats, weight: Floats, confidence: float) -> tuple[float
     risk = (1 - confidence) / 2
     low, middle, high = np.interp([risk, 0.5, 1 - risk], below, value)
     return float(low), float(middle), float(high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupShare(Compared):
+    """α of one group, and against the rest.
+
+    `differs` holds at the level of all groups together; `notes` say what speaks against the
+    comparison.
+    """
+
+    group: str
+    n_p: int
+    n_u: int
+    differs: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The group in one line."""
+        ends = "{} to {}".format(*map(figure, self.interval))
+        times = "{:.2f} to {:.2f}".format(*self.ratio_interval)
+        rows = f"{self.n_p:,} labeled, {self.n_u:,} unlabeled"
+        verdict = "differs" if self.differs else "no clear difference"
+        return (
+            f"{self.group}: α = {figure(self.alpha)}, {ends} ({rows}); {self.ratio:.2f} times the "
+            f"rest, {times}: {verdict}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByGroup:
+    """α of each group of a column, in the order of the groups.
+
+    Intervals are at `confidence` for each group alone. A group `differs` if it would still do so
+    after Bonferroni's correction for all `comparisons`. `notes` are about the column.
+    """
+
+    column: str
+    confidence: float
+    comparisons: int
+    groups: tuple[GroupShare, ...]
+    assumes: str = ASSUMES
+    prior: str = PRIOR
+    notes: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """The lines of a summary."""
+        shown = [f"{'':16}{one.sentence}" for one in self.groups[:LINES]]
+        if (more := len(self.groups) - LINES) > 0:
+            shown.append(f"{'':16}and {counted(more, 'more group')} in result.json")
+        notes = [f"{one.group}: {note}" for one in self.groups for note in one.notes]
+        lines = shown + [f"{'':16}{note}" for note in (*self.notes, *notes, self.assumes)]
+        head = visible(f"by {self.column}")
+        if len(head) > 15:
+            return [head, *lines]
+        return [f"{head:16}{lines[0][16:]}", *lines[1:]]
+
+    def summary(self) -> str:
+        """The groups as text."""
+        return "\n".join(self.lines())
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """The groups of a column: their names, and that of each row by number."""
+
+    column: str
+    names: tuple[str, ...]
+    codes: RowNumbers
+    notes: tuple[str, ...] = ()
+
+
+def by_group(
+    whole: Whole, groups: Groups, is_positive: Any, confidence: float, notes: Sequence[str] = ()
+) -> ByGroup:
+    """α of each group that has unlabeled rows, and against the rest.
+
+    `groups` has a code for each row that took part: its positives in the order of the scores of
+    positives, its unlabeled rows in that of theirs.
+    """
+    of_p, of_u = groups.codes[is_positive], groups.codes[~is_positive]
+    sizes = [np.bincount(of, minlength=len(groups.names)) for of in (of_p, of_u)]
+    read = [k for k in range(len(groups.names)) if sizes[1][k]]
+    comparisons = 1 if len(read) == 2 else len(read)
+    shares = []
+    for k in read if len(read) > 1 else ():
+        own, n_p, n_u = of_u == k, int(sizes[0][k]), int(sizes[1][k])
+        part, rest = whole.seen(whole.f_u[own]), whole.seen(whole.f_u[~own])
+        compared = whole.compare(part, rest, float(own.mean()), confidence, of_p == k)
+        shares.append(
+            GroupShare(
+                **asdict(compared), group=groups.names[k], n_p=n_p, n_u=n_u,
+                differs=compared.p_value * comparisons < 1 - confidence,
+                notes=tuple(_doubts(compared, n_p, comparisons)),
+            )
+        )  # fmt: skip
+    unread = [groups.names[k] for k in range(len(groups.names)) if not sizes[1][k]]
+    more = [f"{name}: no unlabeled rows, so no α" for name in unread]
+    if len(read) < 2:
+        more.append("all unlabeled rows are in one group, so there is nothing to compare")
+    return ByGroup(
+        column=groups.column, confidence=confidence, comparisons=comparisons, groups=tuple(shares),
+        notes=(*groups.notes, *notes, *more),
+    )  # fmt: skip
+
+
+def _doubts(compared: Compared, n_p: int, comparisons: int) -> list[str]:
+    """What a reader must know about one group."""
+    notes = []
+    if n_p == 0:
+        notes.append("no labeled positives; its positives are assumed to score like the others")
+    if compared.borrows:
+        notes.append("few rows, so most of its α is that of the whole")
+    if compared.like_positives is not None and compared.like_positives * comparisons < DOUBT:
+        notes.append(
+            "its labeled positives do not score like the others, so labeling or the overlap of "
+            "the classes differs, and the comparison can be off"
+        )
+    if compared.fit is not None and compared.fit * comparisons < DOUBT:
+        notes.append(
+            "its scores are not a mixture of the same two classes, so the overlap differs, and "
+            "the comparison can be off"
+        )
+    return notes

@@ -16,12 +16,11 @@ from typing import Any, Literal
 import numpy as np
 
 from topbin.core import AlphaEstimate, Evidence
-from topbin.core.checks import as_numbers, check_fraction
-from topbin.core.defaults import CONFIDENCE
-from topbin.core.estimate import INTERVAL_ASSUMES
-from topbin.core.figures import figure, percent
-from topbin.core.options import Labeling
-from topbin.evaluate.measure import Floats, Interval, read_source
+from topbin.core.checks import Floats, as_numbers, check_fraction
+from topbin.core.estimate import INTERVAL_ASSUMES, Interval
+from topbin.core.formatting import figure, percent
+from topbin.core.options import CONFIDENCE, Labeling
+from topbin.evaluate.measure import read_source
 from topbin.mpe.bound import check_gamma
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.overlap import alpha_posterior
@@ -120,6 +119,24 @@ def sensitivity(
     `scores_u`. `gamma` are numbers ≥ 1. `at_most` and `at_least` name a conclusion about α, and
     the answer says up to which Γ it holds. `confidence` is that of the estimate, if there is one.
 
+    Parameters
+    ----------
+    scores_p, scores_u
+        A `Result`, a fitted classifier, an `Evidence` or `Tails`; or scores, beside `scores_u`.
+    gamma
+        One or more numbers ≥ 1.
+    at_most, at_least
+        Shares: a conclusion about α each.
+    confidence
+        None: that of the estimate, if there is one.
+
+    Returns
+    -------
+    Sensitivity
+        An interval for each Γ, and up to which Γ each conclusion holds.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> scores_p, scores_u = np.linspace(2, 3, 1000), np.linspace(1, 3, 2000)    # half score alike
     >>> found = sensitivity(scores_p, scores_u, at_most=0.6)
@@ -130,12 +147,17 @@ def sensitivity(
     if confidence is None:
         confidence = (estimate and estimate.confidence) or CONFIDENCE
     check_fraction(confidence, "confidence")
-    wanted = check_conclusions(at_most, at_least)
+    named: dict[Kind, Any] = {"at most": at_most, "at least": at_least}
+    wanted: list[tuple[Kind, float]] = [
+        (kind, check_fraction(value, kind.replace(" ", "_"), low_open=False, high_open=False))
+        for kind, value in named.items()
+        if value is not None
+    ]
     reader = _Reader.of(evidence, estimate, confidence, gammas)
     intervals = tuple(GammaInterval(one, reader.at(one)) for one in gammas)
     assumes = INTERVAL_ASSUMES if estimate is None else estimate.interval_assumes
-    found = tuple(_conclude(reader, one, gammas, assumes) for one in wanted)
-    return Sensitivity(intervals, confidence, assumes, found)
+    conclusions = tuple(_conclude(reader, one, gammas, assumes) for one in wanted)
+    return Sensitivity(intervals, confidence, assumes, conclusions)
 
 
 def asked_sensitivity(
@@ -157,16 +179,6 @@ def check_gammas(gamma: Any) -> tuple[float, ...]:
     ((1.0, 1.5, 3.0), (1.0, 2.0))
     """
     return tuple(sorted({1.0, *map(check_gamma, as_numbers(gamma))}))
-
-
-def check_conclusions(at_most: Any, at_least: Any) -> list[tuple[Kind, float]]:
-    """The conclusions that were named, each a share of the unlabeled rows."""
-    named: dict[Kind, Any] = {"at most": at_most, "at least": at_least}
-    return [
-        (kind, check_fraction(value, kind.replace(" ", "_"), low_open=False, high_open=False))
-        for kind, value in named.items()
-        if value is not None
-    ]
 
 
 def reconcile(source: Any, audited: Interval) -> Reconciled | None:
@@ -193,8 +205,8 @@ def reconcile(source: Any, audited: Interval) -> Reconciled | None:
     other = "" if audited[0] > reader.at(1.0)[1] else ", or negatives score among the top positives"
     turn = _turn(meets, [1.0])
     if turn is None:
-        told = f"No selection up to Γ = {MOST:g} reconciles the estimate with the audit."
-        return Reconciled(None, told)
+        sentence = f"No selection up to Γ = {MOST:g} reconciles the estimate with the audit."
+        return Reconciled(None, sentence)
     least = ceil(100 * turn[1]) / 100
     return Reconciled(
         least,
@@ -255,17 +267,17 @@ def _conclude(
     if fails(1.0):
         low, high = reader.at(1.0)
         end = f"begins at {percent(low)}" if kind == "at least" else f"reaches {percent(high)}"
-        told = (
+        sentence = (
             f'"{kind} {percent(alpha)} %" does not follow even if labels are random (Γ = 1): the '
         )
-        return Conclusion(kind, alpha, False, None, f"{told}interval {end} %.")
+        return Conclusion(kind, alpha, False, None, f"{sentence}interval {end} %.")
     turn = _turn(fails, gammas)
     if turn is None:
-        told = f"{said}, up to Γ = {MOST:g}, the largest that was tried."
-        return Conclusion(kind, alpha, True, None, told)
+        sentence = f"{said}, up to Γ = {MOST:g}, the largest that was tried."
+        return Conclusion(kind, alpha, True, None, sentence)
     tipping = max(1.0, floor(100 * turn[0]) / 100)
-    told = f"{said}; this holds as long as Γ ≤ {tipping:.2f}."
-    return Conclusion(kind, alpha, True, tipping, told)
+    sentence = f"{said}; this holds as long as Γ ≤ {tipping:.2f}."
+    return Conclusion(kind, alpha, True, tipping, sentence)
 
 
 def _turn(is_so: Callable[[float], bool], tried: Sequence[float]) -> tuple[float, float] | None:

@@ -14,22 +14,22 @@ The rules, all of them:
 After a random audit only the interval counts, because its answers need none of the assumptions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from msgspec import Meta
 
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import IF_ALIKE, Alarm, AlphaEstimate, Interval
-from topbin.core.figures import counted, figure, range_ends
+from topbin.core.formatting import counted, figure, range_ends
+from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit import AuditResult, TopBin
-from topbin.evaluate.audit.together import update
-from topbin.evaluate.audit.width import AuditWidths
+from topbin.evaluate.audit.judging import update
+from topbin.evaluate.audit.planning import AuditWidths
 
 Say = Literal["quote it", "quote only the bound", "audit first"]
 Where = Literal["anywhere", "top"]
@@ -81,6 +81,12 @@ class Gain:
         top = " --where top" if self.where == "top" else ""
         return f"topbin audit {RUN} --n {self.n}{top}"
 
+    def __str__(self) -> str:
+        after = "{} to {}".format(*range_ends(*self.interval))
+        if self.where == "anywhere":
+            return f"label {counted(self.n)}: the interval becomes about {after}"
+        return f"or with --where top {counted(self.n)}: about {after}, {IF_ALIKE}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
@@ -102,11 +108,11 @@ class Verdict:
 
     def lines(self, run: str = RUN) -> list[str]:
         """As the screen shows it; `run` is the folder of the run."""
-        found = [f"verdict         {self}"]
+        lines = [f"verdict         {self}"]
         if self.command:
-            told = self.command.replace(RUN, quote(run)) if run != RUN else self.command
-            found.append(f"next step       {told}   {self.buys}")
-        return found
+            command = self.command.replace(RUN, quote(run)) if run != RUN else self.command
+            lines.append(f"next step       {command}   {self.buys}")
+        return lines
 
 
 def verdict_of(
@@ -153,21 +159,25 @@ def decide(
         estimate = audit.together.estimate(estimate)
     is_random = audit is not None and audit.kind != "top"
     wrong = None if is_random else _wrong(estimate)
-    judged: tuple[Say, str] = ("audit first", wrong) if wrong else _judged(estimate, is_random)
-    kinds: tuple[Where, ...] = ("anywhere",) if wrong else ("anywhere", "top")
-    if widths is None:
-        gains: tuple[Gain, ...] = ()
-    elif wrong is None:
-        gains = _gains(estimate, widths, kinds)
-        if judged[0] == "quote it":  # then only what is narrower is worth an audit
+    say, reason = ("audit first", wrong) if wrong else _judged(estimate, is_random)
+    gains: tuple[Gain, ...] = ()
+    buys = ""
+    if widths is not None and wrong:
+        # Where scores mislead, answers count alone, and may be as uncertain as those can be.
+        n = min(widths.n_u, BLIND)
+        half = replace(widths, alpha=0.5, probabilities=None).plain(n) / 2
+        gains = (Gain(where="anywhere", n=n, interval=(0.5 - half, 0.5 + half)),)
+        buys = f"label {counted(n)}: α to within {half:.2f} or better, whatever the scores say"
+    elif widths is not None:
+        gains = _gains(estimate, widths)
+        if say == "quote it":  # then only what is narrower is worth an audit
             now = np.ptp(estimate.interval or (0.0, 1.0))
             gains = tuple(gain for gain in gains if np.ptp(gain.interval) < now)
-    else:
-        gains = (_alone(widths),)
-    command, buys = (gains[0].command, _bought(gains, wrong)) if gains else ("", "")
+        buys = "; ".join(map(str, gains))
+    command = gains[0].command if gains else ""
     if remedy is not None and wrong is not None:
         command, buys = remedy, gained
-    return Verdict(say=judged[0], reason=judged[1], command=command, buys=buys, gains=gains)
+    return Verdict(say=say, reason=reason, command=command, buys=buys, gains=gains)
 
 
 def is_narrow(interval: Interval, alpha: float) -> bool:
@@ -181,8 +191,7 @@ def is_narrow(interval: Interval, alpha: float) -> bool:
 
 def _first(alarms: Sequence[Alarm], reasons: dict[str, str]) -> Alarm | None:
     """The alarm that comes first among the reasons."""
-    found = [alarm for alarm in alarms if alarm.code in reasons]
-    return min(found, key=lambda alarm: list(reasons).index(alarm.code), default=None)
+    return next((alarm for code in reasons for alarm in alarms if alarm.code == code), None)
 
 
 def _wrong(estimate: AlphaEstimate) -> str | None:
@@ -209,7 +218,7 @@ def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
     if is_narrow(ends, estimate.alpha):
         return "quote it", f"{of} is narrow enough, and there is no alarm against it"
     if FAR * ends[0] < ends[1]:
-        # A bound below the interval's end, which has half the doubt, would look like an error.
+        # A bound below the interval's end, which has half the risk, would look like an error.
         return _bound(None if most is None else max(most, ends[1]), f"{of} is wide")
     return "audit first", f"{of} is wide"
 
@@ -221,48 +230,18 @@ def _bound(most: float | None, reason: str) -> tuple[Say, str]:
     return "quote only the bound", f"{reason}; α is at most {figure(most)} {IF_ALIKE}"
 
 
-def _gains(
-    estimate: AlphaEstimate, widths: AuditWidths, kinds: Sequence[Where]
-) -> tuple[Gain, ...]:
+def _gains(estimate: AlphaEstimate, widths: AuditWidths) -> tuple[Gain, ...]:
     """For each kind the smallest audit that makes the interval narrow enough, or the largest."""
-    found = []
-    for where in kinds:
+    gains, alpha, level = [], estimate.alpha, estimate.confidence or CONFIDENCE
+    for where in get_args(Where):
         width_of, rows = widths.of(where)
         sizes = [n for n in SIZES if n <= rows] or ([rows] if rows else [])
         for n in sizes:
-            gain = Gain(where=where, n=n, interval=_after(estimate, width_of, n))
-            if is_narrow(gain.interval, estimate.alpha):
+            half = width_of(n) / 2
+            ends = max(0.0, alpha - half), min(1.0, alpha + half)  # if it finds this α
+            gain = Gain(where=where, n=n, interval=update(estimate, alpha, ends, level).interval)
+            if is_narrow(gain.interval, alpha):
                 break
         if sizes:
-            found.append(gain)
-    return tuple(found)
-
-
-def _alone(widths: AuditWidths) -> Gain:
-    """What answers say alone, where scores mislead: they may be as uncertain as those can be."""
-    n = min(widths.n_u, BLIND)
-    half = replace(widths, alpha=0.5, probabilities=None).plain(n) / 2
-    return Gain(where="anywhere", n=n, interval=(0.5 - half, 0.5 + half))
-
-
-def _after(estimate: AlphaEstimate, width_of: Callable[[int], float], n: int) -> Interval:
-    """The interval after an audit that finds what the estimate says."""
-    alpha, half = estimate.alpha, width_of(n) / 2
-    ends = max(0.0, alpha - half), min(1.0, alpha + half)
-    return update(estimate, alpha, ends, estimate.confidence or CONFIDENCE).interval
-
-
-def _bought(gains: Sequence[Gain], wrong: str | None) -> str:
-    """What each audit buys, in words."""
-    if wrong is not None:
-        half = (gains[0].interval[1] - gains[0].interval[0]) / 2
-        told = f"label {counted(gains[0].n)}: α to within {half:.2f} or better"
-        return f"{told}, whatever the scores say"
-    parts = []
-    for gain in gains:
-        after = "{} to {}".format(*range_ends(*gain.interval))
-        if gain.where == "anywhere":
-            parts.append(f"label {counted(gain.n)}: the interval becomes about {after}")
-        else:
-            parts.append(f"or with --where top {counted(gain.n)}: about {after}, {IF_ALIKE}")
-    return "; ".join(parts)
+            gains.append(gain)
+    return tuple(gains)

@@ -20,10 +20,10 @@ from msgspec import Meta
 from scipy.special import gammaincc, ndtri
 
 from topbin.core.checks import Floats
-from topbin.core.defaults import CONFIDENCE, RISK
 from topbin.core.estimate import Interval
-from topbin.core.figures import counted, figure
-from topbin.evaluate.parts import RAREST, Seen, Whole
+from topbin.core.formatting import counted, figure
+from topbin.core.options import CONFIDENCE, RISK
+from topbin.evaluate.parts import Seen, Whole
 
 WINDOWS = (1, 2, 4, 8)  # periods that are held against all earlier ones
 A_YEAR: dict[str, int] = {"day": 365, "week": 52, "month": 12}
@@ -118,37 +118,38 @@ def follow(
     confidence: float = CONFIDENCE,
 ) -> tuple[Watched, ...]:
     """What to say about each period, from those up to it; later ones change nothing before them."""
-    found: list[Watched] = []
-    kept: list[Period] = []  # since the last alarm
+    watched: list[Watched] = []
+    recent: list[Period] = []  # since the last alarm
     before: list[Period] = []  # of each of these, the sum with all that come before it
     first, at_first = None, 0.0  # the first period with rows, and its α
-    everything = whole.seen(whole.f_u)
     for period in periods:
         if not period.rows:
-            found.append(Watched(start=period.start, rows=0))
+            watched.append(Watched(start=period.start, rows=0))
             continue
         first = first or period
-        kept.append(period)
+        recent.append(period)
         before.append(before[-1] + period if before else period)
-        now = whole.compare(period.seen, everything, 0.0, confidence)
+        now = whole.compare(period.seen, whole.unlabeled, 0.0, confidence)
         at_first = now.alpha if period is first else at_first
         change = now.alpha - at_first  # as the two α that people see say
-        low, high = (0.0, 0.0) if period is first else _gap(whole, period, first, confidence)
+        low, high = (
+            (0.0, 0.0) if period is first else _gap(whole, period.seen, first.seen, confidence)
+        )
         ends = min(low, change), max(high, change)
-        alarm = _alarm(whole, kept, before, per_year, columns, risk)
+        alarm = _alarm(whole, recent, before, per_year, columns, risk)
         if alarm.kind is not None:
-            kept = kept[-alarm.window :]
-            before = list(accumulate(kept))
-        found.append(
+            recent = recent[-alarm.window :]
+            before = list(accumulate(recent))
+        watched.append(
             Watched(
                 start=period.start, rows=period.rows, alpha=now.alpha, interval=now.interval,
                 change=change, change_interval=ends, alarm=alarm.kind,
-                since=kept[0].start if alarm.kind else None, p_share=alarm.p_share,
+                since=recent[0].start if alarm.kind else None, p_share=alarm.p_share,
                 p_rows=alarm.p_rows, columns=alarm.columns, known=period.known,
                 negative=period.negative,
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(watched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ class _Raised:
 
 def _alarm(
     whole: Whole,
-    kept: Sequence[Period],
+    recent: Sequence[Period],
     before: Sequence[Period],
     per_year: int,
     columns: Sequence[str],
@@ -177,8 +178,8 @@ def _alarm(
     """
     tests = per_year * len(WINDOWS)
     share, rows, said = [], [], {}
-    for window in (w for w in WINDOWS if w < len(kept)):
-        new, old = reduce(add, kept[-window:]), before[-window - 1]
+    for window in (w for w in WINDOWS if w < len(recent)):
+        new, old = reduce(add, recent[-window:]), before[-window - 1]
         share.append((min(1.0, tests * _share_p(whole, new.seen, old.seen)), window))
         fit = whole.fit(new.seen, old.seen)
         own = _column_p(new, old)
@@ -196,31 +197,21 @@ def _alarm(
 
 def _share_p(whole: Whole, new: Seen, old: Seen) -> float:
     """The p-value that the share is the same, two-sided."""
-    found = whole.contrast(new, old)
-    if not found.separates:
+    contrast = whole.contrast(new, old)
+    if not contrast.separates:
         return 1.0
-    alpha = float(np.clip(whole.posterior.median, RAREST, 1 - RAREST))
-    base = _level(whole, new + old, alpha)
-    sd = np.sqrt(found.variance(np.array([alpha]), np.array([base]), np.array([base]))[0])
-    return float(gammaincc(0.5, (found.value / sd) ** 2 / 2))
+    base = whole.alpha_of(new + old)
+    return float(gammaincc(0.5, (contrast.value / whole.sd(contrast, base, base)) ** 2 / 2))
 
 
-def _level(whole: Whole, seen: Seen, alpha: float) -> float:
-    """α of these rows, if that of the whole is known."""
-    value = whole.contrast(seen, whole.seen(whole.f_u)).value
-    return float(np.clip(alpha + (1 - alpha) * value, RAREST, 1 - RAREST))
-
-
-def _gap(whole: Whole, new: Period, first: Period, confidence: float) -> tuple[float, float]:
+def _gap(whole: Whole, new: Seen, first: Seen, confidence: float) -> tuple[float, float]:
     """The interval of α minus that of the first period; the overlap mostly cancels."""
-    found, alpha = whole.contrast(new.seen, first.seen), whole.posterior.median
-    if not found.separates:
+    contrast = whole.contrast(new, first)
+    if not contrast.separates:
         return -1.0, 1.0
-    alpha = float(np.clip(alpha, RAREST, 1 - RAREST))
-    shares = (np.array([_level(whole, one.seen, alpha)]) for one in (new, first))
-    sd = float(np.sqrt(found.variance(np.array([alpha]), *shares)[0]))
-    far = -float(ndtri((1 - confidence) / 2)) * sd
-    low, high = np.clip((1 - alpha) * np.array([found.value - far, found.value + far]), -1, 1)
+    sd = whole.sd(contrast, whole.alpha_of(new), whole.alpha_of(first))
+    ends = contrast.value + ndtri((1 - confidence) / 2) * sd * np.array([1, -1])
+    low, high = np.clip((1 - whole.alpha) * ends, -1, 1)
     return float(low), float(high)
 
 
@@ -240,5 +231,5 @@ def _column_p(new: Period, old: Period) -> Floats:
     left, right = (np.where(few, one, 0).sum(axis=2) for one in (counts, expected))
     off += ((left - right) ** 2 / np.maximum(right, FEWEST)).sum(axis=0)
     degrees = (~few).sum(axis=1) + (right.min(axis=0) >= FEWEST) - 1
-    found = gammaincc(np.maximum(degrees, 1) / 2, off / 2)
-    return np.where((degrees < 1) | (rows.min(axis=(0, 2)) < FEWEST), 1.0, found)
+    p_values = gammaincc(np.maximum(degrees, 1) / 2, off / 2)
+    return np.where((degrees < 1) | (rows.min(axis=(0, 2)) < FEWEST), 1.0, p_values)

@@ -34,6 +34,22 @@ class Performance:
 def performance(y: Any, probability: Any, *, threshold: float = 0.5) -> Performance:
     """All figures at once.
 
+    Parameters
+    ----------
+    y
+        True labels: 1 positive, 0 negative.
+    probability
+        Probabilities of being positive, in the same order.
+    threshold
+        For the accuracy.
+
+    Returns
+    -------
+    Performance
+        Accuracy, AUC, Brier score and calibration error.
+
+    Examples
+    --------
     >>> performance([1, 1, 0, 0], [1.0, 1.0, 0.0, 0.0])
     Performance(accuracy=1.0, auc=1.0, brier=0.0, ece=0.0)
     """
@@ -49,6 +65,22 @@ def performance(y: Any, probability: Any, *, threshold: float = 0.5) -> Performa
 def accuracy(y: Any, scores: Any, *, threshold: float = 0.5) -> float:
     """The share of rows on the right side of the threshold; a score at it counts as positive.
 
+    Parameters
+    ----------
+    y
+        True labels: 1 positive, 0 negative.
+    scores
+        Scores in the same order.
+    threshold
+        Rows that score at least this are called positive.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
     >>> accuracy([1, 0, 0, 0], [0.9, 0.5, 0.2, 0.1])
     0.75
     """
@@ -59,6 +91,18 @@ def accuracy(y: Any, scores: Any, *, threshold: float = 0.5) -> float:
 def auc(y: Any, scores: Any) -> float:
     """How often a positive scores above a negative; ties count half.
 
+    Parameters
+    ----------
+    y, scores
+        As in `accuracy`.
+
+    Returns
+    -------
+    float
+        From 0 to 1; TB003 if there is only one class.
+
+    Examples
+    --------
     >>> auc([1, 1, 0, 0], [3.0, 1.0, 1.0, 0.0])      # 2 and 1.5 wins of 2
     0.875
     """
@@ -71,6 +115,18 @@ def auc(y: Any, scores: Any) -> float:
 def brier(y: Any, probability: Any) -> float:
     """The mean squared distance of probability and truth.
 
+    Parameters
+    ----------
+    y, probability
+        As in `performance`.
+
+    Returns
+    -------
+    float
+        From 0, the best, to 1.
+
+    Examples
+    --------
     >>> brier([1, 0], [0.5, 0.0])
     0.125
     """
@@ -81,6 +137,20 @@ def brier(y: Any, probability: Any) -> float:
 def ece(y: Any, probability: Any, *, bins: int = 15) -> float:
     """How far, on average over rows, a bin's mean probability is from its share of positives.
 
+    Parameters
+    ----------
+    y, probability
+        As in `performance`.
+    bins
+        How many bins of equal width.
+
+    Returns
+    -------
+    float
+        From 0, the best, to 1.
+
+    Examples
+    --------
     >>> ece([1, 0, 1, 1], [0.25, 0.25, 1.0, 1.0])    # half the rows are off by ¼
     0.125
     """
@@ -95,6 +165,20 @@ def ece(y: Any, probability: Any, *, bins: int = 15) -> float:
 def alpha_error(alpha: Any, truth: float) -> float:
     """|α̂ − α|, for an `AlphaEstimate` or a number.
 
+    Parameters
+    ----------
+    alpha
+        The estimate, or its α.
+    truth
+        The true share.
+
+    Returns
+    -------
+    float
+        The distance.
+
+    Examples
+    --------
     >>> alpha_error(0.5, 0.25)
     0.25
     """

@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 
 from topbin.core.errors import InputError, option
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.data.batch import Batch
 from topbin.data.columns import Column, read_column
 from topbin.data.schema import CONTENT, check_columns, shortened
-from topbin.evaluate.by_group import ByGroup, Groups, by_group
-from topbin.evaluate.parts import Whole
+from topbin.evaluate.parts import ByGroup, Groups, Whole, by_group
 from topbin.learn.classifiers.labeling import matrix_columns
 from topbin.learn.crossfit import blind_scores
 

@@ -13,10 +13,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from topbin.core.checks import Floats
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.figures import counted, figure
+from topbin.core.formatting import counted, figure
+from topbin.core.options import CONFIDENCE
 from topbin.job.prepare import Prepared
 from topbin.mpe.alarms import few_positives
 from topbin.mpe.estimate import estimate_alpha

@@ -13,7 +13,7 @@ import pandas as pd
 
 from topbin.core.atomic import check_regular, read_file, write_text
 from topbin.core.errors import InputError
-from topbin.core.figures import percent
+from topbin.core.formatting import percent
 from topbin.data.batch import Batch, add_columns
 from topbin.data.findings import Finding
 from topbin.data.table import read_table

@@ -12,13 +12,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.options import Budget, Certainty, Labeling, Listing, Preset, Read, Request, Rows
-from topbin.engines.engine import Engine, engine_of
-from topbin.engines.local import Local
+from topbin.core.options import (
+    CONFIDENCE,
+    Budget,
+    Certainty,
+    Labeling,
+    Listing,
+    Preset,
+    Read,
+    Request,
+    Rows,
+)
+from topbin.engines.engine import Engine, Local, engine_of
 from topbin.evaluate.sensitivity import asked_sensitivity
 from topbin.job.labeling import classifier_for, labeling_of, tested_labels
 from topbin.job.leaks import find_remedy

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from topbin.core.errors import InputError, option
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.labels import Labels
 from topbin.core.optional import require
 from topbin.core.options import Read, Request, Rows

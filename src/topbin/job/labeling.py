@@ -10,7 +10,7 @@ import numpy as np
 
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm
-from topbin.core.figures import percent
+from topbin.core.formatting import percent
 from topbin.core.options import Labeling
 from topbin.job.prepare import Prepared
 from topbin.learn.classifiers import (

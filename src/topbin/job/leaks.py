@@ -16,11 +16,11 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.stats import rankdata
 
+from topbin.core.binomial import share_below
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.labels import Mask
-from topbin.core.shares import share_below
 from topbin.data.features import LINEAR
 from topbin.job.grouping import read_fold_groups
 from topbin.job.prepare import Prepared

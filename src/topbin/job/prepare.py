@@ -12,7 +12,7 @@ import numpy as np
 
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.hashing import equal_keys, row_keys
 from topbin.core.labels import Labels
 from topbin.core.options import Read, Request, Rows
@@ -24,8 +24,7 @@ from topbin.data.features import LINEAR, Dropped, Feature, Features, Floats, fit
 from topbin.data.findings import Finding, find_in_columns, odd_cells, overlap
 from topbin.data.images.rows import Images
 from topbin.data.schema import check_columns, quoted
-from topbin.engines.engine import Engine
-from topbin.engines.local import Local
+from topbin.engines.engine import Engine, Local
 from topbin.job.by_group import read_groups
 from topbin.job.grouping import (
     FoldGroups,

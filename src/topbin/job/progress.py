@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any
 
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.figures import counted, range_ends
+from topbin.core.formatting import counted, range_ends
 from topbin.learn.crossfit import Plan
 
 IMAGE_STAGES = "decode", "encode"

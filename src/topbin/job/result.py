@@ -12,19 +12,18 @@ import pandas as pd
 
 import topbin
 from topbin.core.checks import Floats, RowNumbers, Scores, check_count, check_fraction
-from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
+from topbin.core.estimate import RANGE_ONLY, AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.figures import counted, figure
+from topbin.core.formatting import counted, figure
 from topbin.core.options import Request
 from topbin.data.batch import Batch, add_columns
 from topbin.data.write import PICTURES, name_in_files
-from topbin.evaluate.audit.together import WITH_SCORES
-from topbin.evaluate.by_group import ByGroup
+from topbin.evaluate.audit.judging import WITH_SCORES
 from topbin.evaluate.candidates import ListPrecision, list_precision, what_to_expect
+from topbin.evaluate.metrics import out_of_reach
+from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
-from topbin.evaluate.threshold import out_of_reach
 from topbin.evaluate.verdict import RUN, Verdict, verdict_of
 from topbin.job.by_group import by_column
 from topbin.job.known import known_positives
@@ -37,7 +36,15 @@ from topbin.learn.explain import Explanation, explain_held_out, why_columns
 from topbin.learn.labeling.scar import ScarTest
 from topbin.learn.nearest import KnownPositives, Neighbors
 from topbin.learn.probabilities import fit_probabilities
-from topbin.store.answer import Answer, Candidates, Case, Importance, ModelName, Remedy
+from topbin.store.answer import (
+    Answer,
+    Candidates,
+    Case,
+    EpochRecord,
+    Importance,
+    ModelName,
+    Remedy,
+)
 from topbin.store.models import versions_of
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
@@ -349,8 +356,6 @@ class Result:
     @cached_property
     def answer(self) -> Answer:
         """All that was found, as result.json has it; computed once."""
-        from topbin.show.history import record
-
         return Answer(
             verdict=self.verdict,
             remedy=self.remedy,
@@ -367,7 +372,7 @@ class Result:
             importance=self._columns_that_matter(),
             labeling=labeling_found(self.labeling),
             random_labels=self.random_labels,
-            history=tuple(record(epoch) for epoch in self.classifier.history_),
+            history=tuple(map(EpochRecord.of, self.classifier.history_)),
             sensitivity=self.sensitivity(),
             gamma=self.gamma,
             by=tuple(map(self.by, self.request.rows.by)),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from topbin.core.errors import InputError, option
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.hashing import mix
 from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
 from topbin.core.options import Read, Rows

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from topbin.core.binomial import share_below
 from topbin.core.checks import Floats
 from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
 from topbin.core.hashing import mix
 from topbin.core.labels import Mask
-from topbin.core.shares import share_below
 from topbin.core.tails import Counts, Tails
 from topbin.data.batch import Batch, Part, Places, join
 from topbin.data.features import Features

@@ -31,11 +31,10 @@ from topbin.core.atomic import (
     write_text,
 )
 from topbin.core.checks import Floats, check_fraction
-from topbin.core.defaults import CONFIDENCE, RISK
 from topbin.core.errors import InputError, option
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.labels import Mask, means_positive, spells
-from topbin.core.options import Read, Request, Rows
+from topbin.core.options import CONFIDENCE, RISK, Read, Request, Rows
 from topbin.data.batch import Batch, Part
 from topbin.data.table import open_table
 from topbin.engines.count import Sums
@@ -46,7 +45,7 @@ from topbin.job.grouping import moments
 from topbin.job.result import Result
 from topbin.job.sources import file_sums, paths_of
 from topbin.learn.probabilities import posterior_of
-from topbin.show.watch import watch_page
+from topbin.show.page import watch_page
 from topbin.store.answer import plain
 from topbin.store.runs import MOST, RESULT, read_asked, read_result
 from topbin.store.scorer import PROBABILITY, Rated, Scorer, fitted_rows, read_scorer

@@ -23,9 +23,9 @@ from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
 from topbin.core import Evidence, InputError
+from topbin.core.binomial import share_below
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.labels import Mask
-from topbin.core.shares import share_below
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
 from topbin.learn.folds import Together, folds_of, order_of, read_together
 from topbin.learn.loop import TRACKED_BY, Epoch, train

@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from topbin.core.checks import Floats, RowNumbers, check_count, check_fraction, unmasked
 from topbin.core.errors import InputError
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.hashing import Bits, row_keys, splitmix64
 from topbin.core.labels import Mask
 from topbin.data.batch import row_hashes

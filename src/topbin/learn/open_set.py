@@ -22,11 +22,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from topbin.core import AlphaEstimate, Evidence, InputError
+from topbin.core.binomial import share_below
 from topbin.core.checks import Floats, RowNumbers, unmasked
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.estimate import Interval
-from topbin.core.figures import counted, percent
-from topbin.core.shares import share_below
+from topbin.core.formatting import counted, percent
+from topbin.core.options import CONFIDENCE
 from topbin.learn.backends.sklearn import seeded, weight_name
 from topbin.learn.classifiers.fitting import (
     FitOptions,

@@ -6,8 +6,7 @@ from topbin.mpe.bound import upper_bound
 from topbin.mpe.dedpul import dedpul, dedpul_posterior
 from topbin.mpe.elkan_noto import elkan_noto
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
-from topbin.mpe.features.km import hull_curve, km1, km2
-from topbin.mpe.features.tice import tice
+from topbin.mpe.km import hull_curve, km1, km2
 from topbin.mpe.overlap import (
     LIKELY,
     SHARES,
@@ -25,6 +24,7 @@ from topbin.mpe.overlap import (
 from topbin.mpe.registry import DEFAULT_METHOD, METHODS, Method, find_method
 from topbin.mpe.scott import scott
 from topbin.mpe.thinning import thin_tails
+from topbin.mpe.tice import tice
 
 __all__ = [
     "LIKELY", "DEFAULT_METHOD", "METHODS", "Method", "OverlapNet", "SHARES", "SIZES_P", "SIZES_U",

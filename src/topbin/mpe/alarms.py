@@ -13,8 +13,8 @@ import numpy as np
 from scipy.stats import norm
 
 from topbin.core import Alarm, AlphaEstimate, Tails
-from topbin.core.defaults import FEW_POSITIVES, RANGE_ONLY
-from topbin.core.figures import counted, figure
+from topbin.core.estimate import FEW_POSITIVES, RANGE_ONLY
+from topbin.core.formatting import counted, figure
 from topbin.core.hashing import Twins
 from topbin.core.tails import at_ranks, geometric_ranks
 from topbin.mpe.registry import find_method
@@ -46,25 +46,25 @@ def find_alarms(
     tested = read
     if independent is not None and independent is not tails:
         tested = at_ranks(independent, geometric_ranks(independent.n_p))
-    found = [
+    alarms = [
         alarm for check in CHECKS for alarm in check(estimate, tested if check in TESTS else read)
     ]
-    return (*found, *methods_disagree(estimate, others))
+    return (*alarms, *methods_disagree(estimate, others))
 
 
 def few_positives(estimate: AlphaEstimate, tails: Tails) -> Alarms:
     """Below 100 positives the point estimate of α = .5 was seen anywhere from .39 to .55."""
     if estimate.worth_p < FEW_POSITIVES:
         seen = counted(estimate.n_p, "known positive")
-        told = f"only {seen}"
+        rows = f"only {seen}"
         if estimate.worth is not None:
-            told = f"{seen} in groups, worth {counted(estimate.worth_p, 'independent row')}"
+            rows = f"{seen} in groups, worth {counted(estimate.worth_p, 'independent row')}"
         trust = "trust the interval more than the point"
         if estimate.interval is None:
             trust = "the point may be far off"
         elif estimate.worth_p < RANGE_ONLY:
             trust = "the interval is the answer"
-        message = f"{told}; {trust}."
+        message = f"{rows}; {trust}."
         yield Alarm("few-positives", message, "either")
 
 

@@ -41,6 +41,20 @@ def alphamax(scores_p: Any, scores_u: Any, *, bins: int | None = None) -> AlphaE
     On 2,000 + 2,000 rows of Gaussians 4σ apart the error is below .04, but up to .12 at α = .95.
     Between .976 and 1 no elbow is visible.
 
+    Parameters
+    ----------
+    scores_p, scores_u
+        Scores of the known positives and of the unlabeled rows; higher is more positive.
+    bins
+        K; None: by the sizes of the samples.
+
+    Returns
+    -------
+    AlphaEstimate
+        α, without an interval.
+
+    Examples
+    --------
     >>> found = alphamax(np.ones(1000), np.repeat([1.0, 0.0], 500))  # half score like positives
     >>> round(found.alpha, 2)
     0.5

@@ -14,16 +14,31 @@ from math import log, sqrt
 import numpy as np
 from numpy.random import Generator
 
+from topbin.core.binomial import exact_lower, exact_upper
 from topbin.core.checks import check_above_zero, check_count, check_fraction
-from topbin.core.defaults import DELTA, GAMMA
 from topbin.core.estimate import AlphaEstimate
-from topbin.core.shares import exact_lower, exact_upper
 from topbin.core.tails import Counts, Shares, Tails, at_ranks, geometric_ranks
+
+DELTA, GAMMA = 0.1, 0.01  # of the bound, as in the experiments of Garg et al. 2021
 
 
 def bbe(tails: Tails, *, delta: float = DELTA, gamma: float = GAMMA) -> AlphaEstimate:
     """Estimate α by the ratio q_u/q_p at the cut with the smallest upper confidence bound.
 
+    Parameters
+    ----------
+    tails
+        Counts above each cut, such as `Tails.from_scores(scores_p, scores_u)`.
+    delta, gamma
+        Of the bound that is minimized: δ and γ.
+
+    Returns
+    -------
+    AlphaEstimate
+        α and its cut, without an interval.
+
+    Examples
+    --------
     >>> bbe(Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))).alpha
     0.5
     """
@@ -37,6 +52,20 @@ def bbe_cp(tails: Tails, *, level: float = 5e-4) -> AlphaEstimate:
     `level` is the probability that each of the two binomial limits fails at one cut. Only the
     cuts at `geometric_ranks` are read, so thinned tails that keep these give the same answer.
 
+    Parameters
+    ----------
+    tails
+        Counts above each cut, such as `Tails.from_scores(scores_p, scores_u)`.
+    level
+        The chance that a limit fails.
+
+    Returns
+    -------
+    AlphaEstimate
+        α and its cut, without an interval.
+
+    Examples
+    --------
     >>> bbe_cp(Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))).alpha
     0.5
     """
@@ -86,13 +115,13 @@ def bbe_bracket(tails: Tails) -> tuple[float, float]:
     A cut that was left out can be the chosen one only if even the best counts that are possible
     there give a bound no larger than the smallest one known.
     """
-    ideal, found = best_between(tails), bbe(tails).alpha
+    ideal, alpha = best_between(tails), bbe(tails).alpha
     reached = float(upper_confidence(tails).min())
     ideal = ideal.at(upper_confidence(ideal) <= reached)
     # At such a cut the ratio is its bound less the slack, and the bound is at most the known one.
     most = reached - (1 + GAMMA) * dkw_slack(tails, DELTA) / ideal.q_p
-    low = ideal.ratio.min(initial=found)
-    return float(min(found, low)), float(min(1.0, max(found, most.max(initial=found))))
+    low = ideal.ratio.min(initial=alpha)
+    return float(min(alpha, low)), float(min(1.0, max(alpha, most.max(initial=alpha))))
 
 
 def best_between(tails: Tails) -> Tails:
@@ -123,6 +152,24 @@ def bootstrap(
     interval. Such an interval at a nominal 95 % was seen to cover α in 7 to 90 % of samples, since
     every replicate repeats the bias of the estimate. Use `topbin.mpe.intervals` instead.
 
+    Parameters
+    ----------
+    tails
+        Counts above each cut, such as `Tails.from_scores(scores_p, scores_u)`.
+    replicates
+        How many resamples.
+    seed
+        Of the resamples.
+    delta, gamma
+        As in `bbe`.
+
+    Returns
+    -------
+    ndarray
+        One α per resample.
+
+    Examples
+    --------
     >>> tails = Tails.from_scores(np.ones(10_000), np.repeat([1.0, 0.0], 5_000))
     >>> alphas = bootstrap(tails, replicates=2000)
     >>> round(alphas.mean(), 3), round(alphas.std(), 3)  # a binomial share: sqrt(.5 * .5 / 10,000)

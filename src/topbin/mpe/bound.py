@@ -28,8 +28,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from topbin.core.checks import check_fraction, is_number
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
+from topbin.core.options import CONFIDENCE
 from topbin.core.tails import Counts, Shares, Tails, at_ranks, geometric_ranks
 
 SEED = 2021
@@ -139,6 +139,23 @@ def upper_bound(tails: Tails, confidence: float = CONFIDENCE, *, gamma: float = 
     positives. With `gamma`, they need not be: the odds of being labeled may differ by that factor.
     Only cuts of `geometric_ranks` are read.
 
+    Parameters
+    ----------
+    tails
+        Counts above each cut, such as `Tails.from_scores(scores_p, scores_u)`. Of independent
+        rows.
+    confidence
+        The level of the bound.
+    gamma
+        Γ ≥ 1: how selective labeling may be.
+
+    Returns
+    -------
+    float
+        The largest α.
+
+    Examples
+    --------
     >>> tails = Tails.from_scores(np.linspace(2, 3, 1000), np.linspace(1, 3, 2000))
     >>> 0.5 <= upper_bound(tails) < 0.52                         # half score like positives
     True

@@ -40,6 +40,22 @@ def dedpul(
     em has no answer in up to half of the samples, and bend errs by up to .3 where α is large.
     With 100 positives and overlapping classes auto errs by up to .45.
 
+    Parameters
+    ----------
+    scores_p, scores_u
+        Scores of the known positives and of the unlabeled rows; higher is more positive.
+    rule
+        "auto", "em" or "bend".
+    bandwidth
+        Of both kernels, in standard deviations of the positives.
+
+    Returns
+    -------
+    AlphaEstimate
+        α, without an interval.
+
+    Examples
+    --------
     >>> dedpul(np.ones(1000), np.repeat([1.0, 0.0], 500)).alpha  # half score like positives
     0.5
     """
@@ -66,6 +82,24 @@ def dedpul_posterior(
     interpolated. `alpha` is estimated unless it is given. Equal scores get equal probabilities,
     higher scores no smaller ones.
 
+    Parameters
+    ----------
+    scores_p, scores_u
+        Scores of the known positives and of the unlabeled rows; higher is more positive.
+    at
+        Other scores to ask for.
+    alpha
+        The share, if it is known.
+    rule, bandwidth
+        As in `dedpul`.
+
+    Returns
+    -------
+    ndarray
+        One probability per score.
+
+    Examples
+    --------
     >>> dedpul_posterior(np.ones(1000), np.repeat([1.0, 0.0], 500))[[0, -1]]
     array([1., 0.])
     """

@@ -32,6 +32,22 @@ def elkan_noto(
     Where the classes overlap g(x) < c, so e1 and e2 give too much: by .04 at α = .02 falling to
     .01 at α = .95 for Gaussians 4σ apart with exact probabilities, however many rows.
 
+    Parameters
+    ----------
+    scores_p, scores_u
+        Probabilities of being labeled, of both samples.
+    share_p
+        ρ; None: the share of positives in these two samples.
+    variant
+        "e1", "e2" or "e3".
+
+    Returns
+    -------
+    AlphaEstimate
+        α, without an interval.
+
+    Examples
+    --------
     >>> found = elkan_noto(np.full(100, 0.5), np.repeat([0.5, 0.0], 200), share_p=0.2)
     >>> found.alpha  # half of the positives are labeled, .2 of all rows; .2 of the other .8 are not
     0.25

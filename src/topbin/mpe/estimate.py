@@ -8,7 +8,7 @@ import numpy as np
 
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Scores
-from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
+from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.tails import geometric_ranks
 from topbin.mpe.alarms import by_own_models, find_alarms
 from topbin.mpe.bound import upper_bound
@@ -45,6 +45,13 @@ def estimate_alpha(
         For methods that need probabilities: the share of positives in the data that trained the
         scorer; 0.5 if it weighted both sides equally. By default that of these two samples.
 
+    Returns
+    -------
+    AlphaEstimate
+        α with its interval, its bound and its alarms.
+
+    Examples
+    --------
     >>> scores_p, scores_u = np.linspace(2, 3, 1000), np.linspace(1, 3, 2000)
     >>> round(estimate_alpha(scores_p, scores_u).alpha, 1)          # half score like positives
     0.5
@@ -61,6 +68,18 @@ def estimate_alpha(
 def compared_estimates(evidence: Evidence) -> tuple[AlphaEstimate, ...]:
     """What the methods that are shown beside the main one make of the same evidence.
 
+    Parameters
+    ----------
+    evidence
+        Scores or tails.
+
+    Returns
+    -------
+    tuple of AlphaEstimate
+        One per method that can read them, without intervals.
+
+    Examples
+    --------
     >>> evidence = Evidence.of(np.linspace(2, 3, 200), np.linspace(1, 3, 400))
     >>> [found.method for found in compared_estimates(evidence)]
     ['overlap', 'bbe', 'bbe_cp', 'scott', 'dedpul']
@@ -126,10 +145,10 @@ def add_alarms(
             # A bound that is higher is as valid, and must not contradict the answer beside it.
             upper_bound=max(bound, estimate.alpha) if estimate.method == "overlap" else bound,
         )
-    found = find_alarms(estimate, evidence.tails, others, tails)
+    alarms = find_alarms(estimate, evidence.tails, others, tails)
     if evidence.crossfitted:
-        found = tuple(map(by_own_models, found))
-    estimate = replace(estimate, alarms=(*estimate.alarms, *found))
+        alarms = tuple(map(by_own_models, alarms))
+    estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
     return _without_signal(estimate) if estimate.has_no_signal else estimate
 
 

@@ -10,17 +10,17 @@ from typing import Any, Literal
 
 from topbin.core import Evidence, InputError, Tails
 from topbin.core.checks import look_up
-from topbin.core.defaults import DEFAULT_METHOD as DEFAULT_METHOD
 from topbin.core.estimate import AlphaEstimate, Bias
+from topbin.core.options import DEFAULT_METHOD as DEFAULT_METHOD
 from topbin.mpe.alphamax import alphamax
 from topbin.mpe.bbe import bbe, bbe_bracket, bbe_cp
 from topbin.mpe.dedpul import dedpul
 from topbin.mpe.elkan_noto import elkan_noto
-from topbin.mpe.features.km import km1, km2
-from topbin.mpe.features.tice import tice
+from topbin.mpe.km import km1, km2
 from topbin.mpe.overlap import overlap
 from topbin.mpe.scott import scott, scott_bracket
 from topbin.mpe.thinning import best_cut
+from topbin.mpe.tice import tice
 
 Needs = Literal["tails", "scores", "probabilities", "features"]
 Cuts = Literal["all", "best", "ranks"]
@@ -70,10 +70,10 @@ class Method:
             settings = {"share_p": evidence.share_p, **settings}
         if self.reads_effective:
             settings = {"effective": evidence.effective, **settings}
-        found = self.estimate(*self._samples(evidence, plain=not settings), **settings)
+        estimate = self.estimate(*self._samples(evidence, plain=not settings), **settings)
         # Weighted positives are worth fewer in tails, but there are as many of them.
-        n_p = found.n_p if evidence.weight_p is None else len(evidence.weight_p)
-        return replace(found, caution=self.caution, n_p=n_p)
+        n_p = estimate.n_p if evidence.weight_p is None else len(evidence.weight_p)
+        return replace(estimate, caution=self.caution, n_p=n_p)
 
     def can_read(self, evidence: Evidence) -> bool:
         """Whether the evidence contains what the method reads."""
@@ -152,6 +152,18 @@ METHODS = {
 def find_method(name: str) -> Method:
     """Look up a method by name, or say which names exist.
 
+    Parameters
+    ----------
+    name
+        Such as "bbe".
+
+    Returns
+    -------
+    Method
+        The estimator, and what it reads; TB007 if there is none.
+
+    Examples
+    --------
     >>> find_method("bbe").needs
     'tails'
     """
@@ -162,11 +174,11 @@ def cost_of_thinning(tails: Tails, distinct: int, method: str) -> tuple[str, ...
     """What to say about an estimate from thinned tails; nothing if all cuts were kept."""
     if tails.cuts.size == distinct:
         return ()
-    kept = f"{tails.cuts.size:,} of {distinct:,} cuts were counted"
+    cuts = f"{tails.cuts.size:,} of {distinct:,} cuts were counted"
     chosen = find_method(method)
     if chosen.cuts == "ranks":
-        return (f"{kept}, among them all that {method} and the interval read: no error from that",)
+        return (f"{cuts}, among them all that {method} and the interval read: no error from that",)
     if chosen.bracket is None:
-        return (f"{kept}; with all of them {method} may give another α",)
+        return (f"{cuts}; with all of them {method} may give another α",)
     low, high = chosen.bracket(tails)
-    return (f"{kept}; with all of them {method} would give α between {low:.6f} and {high:.6f}",)
+    return (f"{cuts}; with all of them {method} would give α between {low:.6f} and {high:.6f}",)

@@ -5,10 +5,9 @@ equation (scott) in the appendix of Garg et al., NeurIPS 2021.
 """
 
 from topbin.core.checks import check_fraction
-from topbin.core.defaults import DELTA
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.tails import Tails
-from topbin.mpe.bbe import at_cut, best_between, ratio_limit
+from topbin.mpe.bbe import DELTA, at_cut, best_between, ratio_limit
 from topbin.mpe.thinning import lowest_cut
 
 
@@ -23,6 +22,22 @@ def scott(tails: Tails, *, delta: float = DELTA, union_bound: bool = False) -> A
     union bound on 2,000 + 2,000 rows of Gaussians 4σ apart. Without it the error is .02 on
     average, but up to .45: among so many cuts some tiny bin happens to contain no row of U.
 
+    Parameters
+    ----------
+    tails
+        Counts above each cut, such as `Tails.from_scores(scores_p, scores_u)`.
+    delta
+        The chance δ that a limit fails.
+    union_bound
+        Whether the limits hold at all cuts at once.
+
+    Returns
+    -------
+    AlphaEstimate
+        α and its cut, without an interval.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> tails = Tails.from_scores(np.ones(1000), np.repeat([1.0, 0.0], 500))
     >>> round(scott(tails).alpha, 3)  # upper limit of 500 in 1,000, .521, over .1^(1/1000)
@@ -41,6 +56,6 @@ def scott(tails: Tails, *, delta: float = DELTA, union_bound: bool = False) -> A
 
 def scott_bracket(tails: Tails) -> tuple[float, float]:
     """The smallest and the largest α that `scott` can give at all cuts, from counts at some."""
-    found = scott(tails).alpha
-    floor = ratio_limit(best_between(tails), DELTA).min(initial=found)
-    return min(found, float(floor)), found
+    alpha = scott(tails).alpha
+    floor = ratio_limit(best_between(tails), DELTA).min(initial=alpha)
+    return min(alpha, float(floor)), alpha

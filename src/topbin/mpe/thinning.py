@@ -20,9 +20,8 @@ import numpy as np
 from topbin.core import InputError, Tails
 from topbin.core.checks import Scores, check_scores
 from topbin.core.counting import SPARSE, Counts
-from topbin.core.defaults import DELTA, GAMMA
 from topbin.core.tails import Shares, at_ranks, geometric_ranks
-from topbin.mpe.bbe import upper_confidence
+from topbin.mpe.bbe import DELTA, GAMMA, upper_confidence
 
 MANY = 1 << 17  # distinct positive scores up to which all of them are cuts
 STEP = 1e-4
@@ -46,6 +45,22 @@ def thin_tails(
     and `gamma` returns the bits that it returns for full tails, and so does everything that reads
     only the given ranks.
 
+    Parameters
+    ----------
+    scores_p, scores_u
+        Scores of the known positives and of the unlabeled rows; higher is more positive.
+    delta, gamma
+        As in `bbe`.
+    ranks
+        Ranks of positives, from 1, the largest score, on.
+
+    Returns
+    -------
+    Tails
+        Exact counts at few cuts.
+
+    Examples
+    --------
     >>> low, high = np.arange(100_000.0), np.arange(100_000.0, 200_000.0)
     >>> tails = thin_tails(high, np.append(low, high), ranks=[1])
     >>> tails.cuts, tails.above_p, tails.above_u

@@ -8,22 +8,19 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from topbin.core.defaults import CONFIDENCE, RANGE_ONLY
-from topbin.core.estimate import DIRECTION, IF_ALIKE, AlphaEstimate
-from topbin.core.figures import counted, figure, percent, sentence, visible
+from topbin.core.estimate import DIRECTION, IF_ALIKE, RANGE_ONLY, AlphaEstimate
+from topbin.core.formatting import counted, figure, percent, sentence, visible
 from topbin.core.optional import require
+from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit import verdict_words
 from topbin.evaluate.candidates import what_to_expect
 from topbin.evaluate.curves import pu_curves
 from topbin.evaluate.sensitivity import MEANS
-from topbin.show.by_group import ByDisplay
-from topbin.show.canvas import Display
-from topbin.show.curves import PRDisplay, ROCDisplay
-from topbin.show.gamma import GammaDisplay
-from topbin.show.history import HistoryDisplay
+from topbin.evaluate.watch import Watched
+from topbin.show.display import Display
+from topbin.show.intervals import ByDisplay, GammaDisplay, HistoryDisplay, WatchDisplay
 from topbin.show.pictures import Picture
-from topbin.show.scores import ScoreDisplay
-from topbin.show.top_bin import TopBinDisplay
+from topbin.show.scores import PRDisplay, ROCDisplay, ScoreDisplay, TopBinDisplay
 from topbin.store.answer import Answer
 
 MEANING = {
@@ -57,6 +54,7 @@ MEANING = {
     "alpha-near-one": "During training, the model did not yet separate positives from the rest.",
 }
 WIDTH = 5.0  # inches
+SHOWN = 60  # periods in the table of a watch
 # Points: what is below a chart beside its legend, a line of that, the title above, and how far
 # below the chart the legend begins.
 LABELS, LINE, TITLE, AXIS = 45, 15.5, 23.2, 34
@@ -82,61 +80,81 @@ CAPTION = {
 
 
 def page(
-    found: Answer,
+    answer: Answer,
     fitted: Any,
     candidates: Sequence[Mapping[str, Any]] = (),
     gallery: Sequence[Picture] = (),
 ) -> str:
-    """The whole report; `fitted` has `evidence_` and `estimate_`, the gallery is of candidates."""
-    return _render("page.html", found, fitted, candidates, gallery)
+    """The whole report; `fitted` has `evidence_` and `estimate_`, the gallery is of candidates.
+
+    Parameters
+    ----------
+    answer
+        What a run found.
+    fitted
+        Its model, with `evidence_` and `estimate_`.
+    candidates
+        Rows to list, each by column.
+    gallery
+        Pictures of candidates.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    return _render("page.html", answer, fitted, candidates, gallery)
 
 
-def fragment(found: Answer, fitted: Any) -> str:
-    """The part between the body tags, for notebooks."""
-    return _render("body.html", found, fitted, ())
+def fragment(answer: Answer, fitted: Any) -> str:
+    """The part between the body tags, for notebooks.
+
+    Parameters
+    ----------
+    answer, fitted
+        As in `page`.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    return _render("body.html", answer, fitted, ())
 
 
 def _render(
     template: str,
-    found: Answer,
+    answer: Answer,
     fitted: Any,
     candidates: Sequence[Mapping[str, Any]],
     gallery: Sequence[Picture] = (),
 ) -> str:
-    estimate, listed = found.estimate, found.candidates
+    estimate, listed = answer.estimate, answer.candidates
     displays: list[Display] = [
         TopBinDisplay.from_tails(fitted.evidence_.tails, estimate),
         ScoreDisplay.from_evidence(fitted.evidence_, estimate),
     ]
-    if len(found.history) > 1:
-        displays.append(HistoryDisplay.from_history(found.history))
+    if len(answer.history) > 1:
+        displays.append(HistoryDisplay.from_history(answer.history))
     precision = listed.precision, listed.precision_low, listed.precision_high
     return (
-        environment()
+        _environment()
         .get_template(template)
         .render(
-            result=found,
+            result=answer,
             estimate=estimate,
-            answer=lead(found),
-            as_it_is=None if found.remedy is None else headline(estimate),
-            audited=audited_headline(found),
-            audits=[] if found.audit is None else [found.audit, *found.audit.others],
-            meaning=MEANING,
+            answer=lead(answer),
+            as_it_is=None if answer.remedy is None else headline(estimate),
+            audited=audited_headline(answer),
+            audits=[] if answer.audit is None else [answer.audit, *answer.audit.others],
             has_point=estimate.worth_p >= RANGE_ONLY,
-            direction=DIRECTION,
-            verdict_words=verdict_words,
-            figure=figure,
-            shares=_shares(found),
-            bar=_bar(found),
-            sentence=sentence,
-            percent=percent,
-            counted=counted,
-            expected=what_to_expect(estimate, *precision, found.listed),
+            shares=_shares(answer),
+            bar=_bar(answer),
+            expected=what_to_expect(estimate, *precision, answer.listed),
             has_files=template == "page.html",
             pictures=[picture(display) for display in displays],
-            gamma_picture=None if found.gamma is None else picture(GammaDisplay.of(found.gamma)),
-            gamma_means=MEANS,
-            by=[(one, picture(ByDisplay.of(one)) if one.groups else None) for one in found.by],
+            gamma_picture=None if answer.gamma is None else picture(GammaDisplay.of(answer.gamma)),
+            by=[(one, picture(ByDisplay.of(one)) if one.groups else None) for one in answer.by],
             curve_pictures=[picture(display) for display in curve_displays(fitted)],
             candidates=candidates,
             gallery=gallery,
@@ -145,23 +163,38 @@ def _render(
     )
 
 
-@functools.cache
-def environment() -> Environment:
-    """Where templates are, and how their values are shown; each is compiled once."""
-    return Environment(
-        loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, finalize=_shown,
+def watch_page(periods: Sequence[Watched], assumes: str, confidence: float) -> str:
+    """The page: the curve, then one line per period, the last one first."""
+    shown = picture(WatchDisplay.of(periods, confidence))
+    return _environment().get_template("watch.html").render(
+        picture=shown, periods=periods[: -SHOWN - 1 : -1], assumes=assumes,
+        alarms=[one for one in periods if one.alarm], confidence=confidence,
     )  # fmt: skip
 
 
-def _bar(found: Answer) -> tuple[float, float | None, float] | None:
+@functools.cache
+def _environment() -> Environment:
+    """Where templates are, and how their values are shown; each is compiled once."""
+    made = Environment(
+        loader=PackageLoader("topbin.show"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, finalize=_shown,
+    )  # fmt: skip
+    made.globals |= {
+        "figure": figure, "percent": percent, "counted": counted, "sentence": sentence,
+        "verdict_words": verdict_words, "meaning": MEANING, "direction": DIRECTION,
+        "gamma_means": MEANS,
+    }  # fmt: skip
+    return made
+
+
+def _bar(answer: Answer) -> tuple[float, float | None, float] | None:
     """Where the bar of the headline begins and ends, and its point, if the headline has one."""
-    novel = found.novel
+    novel = answer.novel
     if novel is not None and novel.interval is not None:
         return novel.interval[0], novel.share, novel.interval[1]
-    if found.audited is not None:
-        return found.audited.interval[0], found.audited.alpha, found.audited.interval[1]
-    shown = found.estimate if found.remedy is None else found.remedy.estimate
+    if answer.audited is not None:
+        return answer.audited.interval[0], answer.audited.alpha, answer.audited.interval[1]
+    shown = answer.estimate if answer.remedy is None else answer.remedy.estimate
     if shown.interval is None:
         return None
     low, high = shown.interval
@@ -170,12 +203,12 @@ def _bar(found: Answer) -> tuple[float, float | None, float] | None:
     return (low, shown.alpha, high) if (most := shown.leading_bound) is None else (0.0, None, most)
 
 
-def _shares(found: Answer) -> tuple[str, str]:
+def _shares(answer: Answer) -> tuple[str, str]:
     """α and π as the headline gives them: the point, or the bound where that is the answer."""
-    if (most := found.estimate.leading_bound) is None:
-        alpha = found.estimate.alpha
-        return figure(alpha), figure(found.pi_at(alpha))
-    return f"≤ {figure(most)}", f"≤ {figure(found.pi_at(most))}"
+    if (most := answer.estimate.leading_bound) is None:
+        alpha = answer.estimate.alpha
+        return figure(alpha), figure(answer.pi_at(alpha))
+    return f"≤ {figure(most)}", f"≤ {figure(answer.pi_at(most))}"
 
 
 def curve_displays(fitted: Any) -> list[Display]:
@@ -192,7 +225,9 @@ def curve_displays(fitted: Any) -> list[Display]:
 
 def picture(display: Display) -> tuple[str, str, str]:
     """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
-    drawn = display.plot(_axis(display.height))
+    plt = require("matplotlib.pyplot", extra=None, caller="the report")
+    # So small that its text can be read on a phone, where the picture is 340 px wide.
+    drawn = display.plot(plt.subplots(figsize=(WIDTH, display.height))[1])
     _arrange(drawn)
     return drawn.ax_.get_title(), svg(drawn.figure_), CAPTION[type(drawn).__name__]
 
@@ -202,13 +237,13 @@ def _shown(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 
-def lead(found: Answer) -> str:
+def lead(answer: Answer) -> str:
     """The sentence that leads: the answer, or that with the remedy where something is wrong."""
-    if found.labeling is not None and found.labeling.novel is not None:
-        return str(found.labeling.novel)
-    if found.remedy is None:
-        return headline(found.estimate)
-    return f"{sentence(found.remedy.what)}: {headline(found.remedy.estimate)}"
+    if answer.labeling is not None and answer.labeling.novel is not None:
+        return str(answer.labeling.novel)
+    if answer.remedy is None:
+        return headline(answer.estimate)
+    return f"{sentence(answer.remedy.what)}: {headline(answer.remedy.estimate)}"
 
 
 def headline(estimate: AlphaEstimate) -> str:
@@ -243,33 +278,27 @@ def _share(estimate: AlphaEstimate) -> str:
     return f"{about} {among} ({level} {' to '.join(ends)}): {rows}."
 
 
-def audited_headline(found: Answer) -> str | None:
+def audited_headline(answer: Answer) -> str | None:
     """The answer with the audit in one sentence, or None if there is none."""
-    told = found.audit
-    if told is None:
+    audit = answer.audit
+    if audit is None:
         return None
-    both, alone = found.audited or told, told.together is None or told.together.alone
+    both, alone = answer.audited or audit, audit.together is None or audit.together.alone
     by = "the audit" if alone else "scores and answers together"
-    if found.novel is not None:
-        return f"{str(found.novel)[:-1]}, by {by}."
+    if answer.novel is not None:
+        return f"{str(answer.novel)[:-1]}, by {by}."
     # The audit does not count known positives, so few of them do not matter to it.
     said = headline(
         AlphaEstimate(
             alpha=both.alpha,
             interval=both.interval,
-            confidence=told.confidence,
-            n_u=found.data.n_u,
+            confidence=audit.confidence,
+            n_u=answer.data.n_u,
             n_p=RANGE_ONLY,
             method="audit",
         )
     )
     return said.replace("are positive", f"are positive, by {by}", 1)
-
-
-def _axis(height: float) -> Any:
-    """An axis so small that its text can be read on a phone, where the picture is 340 px wide."""
-    plt = require("matplotlib.pyplot", extra=None, caller="the report")
-    return plt.subplots(figsize=(WIDTH, height))[1]
 
 
 def _arrange(drawn: Display) -> None:

@@ -88,10 +88,10 @@ def open_pictures(folder: Path, root: str = "") -> Pictures:
     try:
         for name in os.listdir(images):
             check_regular(images / name, MOST)
-        found = open_stored(images)
+        stored = open_stored(images)
     except OSError:
-        found = None
-    return Pictures(None, {}) if found is None else Pictures(*found, root)
+        stored = None
+    return Pictures(None, {}) if stored is None else Pictures(*stored, root)
 
 
 def _address(picture: Any) -> str:

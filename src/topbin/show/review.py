@@ -53,12 +53,12 @@ def review_app(review: Any, token: str) -> Any:
         try:
             asked = await request.json() if request.method == "POST" else request.query_params
             # Beside the event loop, so that a slow answer to one page does not stop the others.
-            found = await threads.run_in_threadpool(handlers[request.method, name], asked)
+            content = await threads.run_in_threadpool(handlers[request.method, name], asked)
         except TopbinError as error:
-            found, status = {"error": f"{error.code} {error.in_command}"}, 422
+            content, status = {"error": f"{error.code} {error.in_command}"}, 422
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            found, status = {"error": f"the request was not understood: {error!r}"}, 400
-        return responses.JSONResponse(found, status, HEADERS)
+            content, status = {"error": f"the request was not understood: {error!r}"}, 400
+        return responses.JSONResponse(content, status, HEADERS)
 
     routes = [routing.Route("/{token}/{name:path}", endpoint, methods=["GET", "POST"])]
     inner = web.Starlette(routes=routes)

@@ -1,16 +1,112 @@
-"""Histograms of the positive and the unlabeled scores, with the chosen cut."""
+"""Two samples of scores: their histograms, the ratio of their tails, and their curves."""
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core import AlphaEstimate, Evidence
+from topbin.core import AlphaEstimate, Evidence, InputError, Tails
 from topbin.core.checks import check_count
-from topbin.core.defaults import DEFAULT_METHOD
+from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
+from topbin.evaluate.curves import Curves, pu_curves
+from topbin.mpe.bbe import DELTA, dkw_slack
 from topbin.mpe.estimate import estimate_alpha
-from topbin.show.canvas import CHOSEN, POSITIVE, UNLABELED, Display
+from topbin.show.display import BOUND, CHOSEN, POSITIVE, UNLABELED, Display
+
+POINTS = 600
+CHANCE = {"color": CHOSEN, "linewidth": 1, "linestyle": ":", "label": "rows at random"}
+
+
+@dataclass(repr=False)
+class TopBinDisplay(Display):
+    """Where the ratio is flat the top bin is pure, and its height is α.
+
+    It is the paper's figure 1, left: q_u/q_p against the share of unlabeled rows in the top bin.
+
+    From left to right the bin grows: the ratio is noisy while the bin contains few rows, flat while
+    it contains only positives, and rises when negatives enter. The table has one row per cut.
+
+    >>> display = TopBinDisplay.from_scores(np.ones(100), np.repeat([1.0, 0.0], 50))
+    >>> display.frame()["ratio"].tolist()
+    [0.5]
+    """
+
+    cut: NDArray[np.floating[Any]]
+    top_share: NDArray[np.float64]
+    ratio: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    estimate: AlphaEstimate
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores_p: Any,
+        scores_u: Any,
+        *,
+        method: str = DEFAULT_METHOD,
+        confidence: float | None = CONFIDENCE,
+    ) -> "TopBinDisplay":
+        """Count the scores, estimate α, keep what the picture needs."""
+        evidence = Evidence.of(scores_p, scores_u)
+        estimate = estimate_alpha(evidence, method=method, confidence=confidence)
+        return cls.from_tails(evidence.tails, estimate)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> "TopBinDisplay":
+        """Draw the picture of a fitted estimator, from its `evidence_` and its `estimate_`."""
+        return cls.from_tails(estimator.evidence_.tails, estimator.estimate_).plot(ax)
+
+    @classmethod
+    def from_tails(cls, tails: Tails, estimate: AlphaEstimate) -> "TopBinDisplay":
+        """At most 600 cuts, evenly spread over the share of positives above them."""
+        last = np.searchsorted(-tails.above_p, -np.linspace(1, tails.n_p, POINTS), side="right") - 1
+        tails = tails.at(np.unique(np.clip(last, 0, None))[::-1])
+        slack = dkw_slack(tails, DELTA) / tails.q_p
+        ratio = tails.ratio
+        low, high = np.maximum(0, ratio - slack), ratio + slack
+        return cls(tails.cuts, tails.q_u, ratio, low, high, estimate)
+
+    def draw(self, ax: Any) -> None:
+        """The ratio with its band, and the estimate."""
+        label = f"{100 * (1 - DELTA):g} % band (lemma 1)"
+        self.band(ax, self.top_share, self.low, self.high, label)
+        ax.plot(self.top_share, self.ratio, color=POSITIVE, linewidth=1.6, label="ratio q_u / q_p")
+        self._mark_estimate(ax)
+        top = 0.05 + max(1.6 * self.estimate.alpha, 1.25 * (self.estimate.upper_bound or 0))
+        ax.set(
+            xlim=(0, self._last_share_below(top)),
+            ylim=(0, min(1.05, top)),
+            xlabel="share of the unlabeled in the top bin",
+            ylabel="estimated share of positives, α",
+            title="Where the ratio is flat, its height is α",
+        )
+
+    def _last_share_below(self, top: float) -> float:
+        """Where the ratio leaves the picture for good, so that nothing to the right is visible."""
+        inside = np.flatnonzero(self.ratio <= top)
+        last = float(self.top_share[inside[-1] if inside.size else -1])
+        return min(1.0, 1.1 * last) or 1.0
+
+    def _mark_estimate(self, ax: Any) -> None:
+        est = self.estimate
+        if est.interval is not None:
+            low, high = est.interval
+            label = f"{100 * (est.confidence or 0):g} % interval: {low:.3f} to {high:.3f}"
+            ax.axhspan(low, high, color=CHOSEN, alpha=0.07, linewidth=0, label=label)
+        label = f"α = {est.alpha:.3f}"
+        if est.leading_bound is not None:
+            label = f"{est.method}: {est.alpha:.3f}, not the answer"
+        ax.axhline(est.alpha, color=CHOSEN, linewidth=1, linestyle="--", label=label)
+        if est.upper_bound is not None:
+            label = f"one-sided bound: {est.upper_bound:.3f}"
+            ax.axhline(est.upper_bound, color=BOUND, linewidth=1, linestyle=":", label=label)
+        if est.cut is not None:
+            near = int(np.argmin(np.abs(self.cut - est.cut)))
+            ax.plot(self.top_share[near], self.ratio[near], "o", color=CHOSEN, label="chosen bin")
 
 
 @dataclass(repr=False)
@@ -50,10 +146,10 @@ class ScoreDisplay(Display):
         edges = np.histogram_bin_edges(ends, check_count(bins, "bins"))
         weights = (evidence.weight_p, None)
         counts = [np.histogram(z, edges, weights=w)[0] for z, w in zip(both, weights, strict=True)]
-        share_p, share_u = (found / found.sum() for found in counts)
+        share_p, share_u = (rows / rows.sum() for rows in counts)
         return cls(edges, share_p, share_u, estimate)
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> Mapping[str, Any]:
         """One row per bin."""
         return {
             "left": self.edges[:-1],
@@ -85,4 +181,131 @@ class ScoreDisplay(Display):
             xlabel="score (higher is more positive)",
             ylabel="share of each sample",
             title="Scores of known positives and unlabeled rows",
+        )
+
+
+class CurveDisplay(Display):
+    """A display that is made from `Curves`."""
+
+    curves: Curves
+
+    @classmethod
+    @abstractmethod
+    def from_curves(cls, curves: Curves) -> Self:
+        """From curves that were made before."""
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores_p: Any,
+        scores_u: Any = None,
+        *,
+        alpha: Any = None,
+        confidence: float = CONFIDENCE,
+    ) -> Self:
+        """Count the scores, estimate α unless it is given, keep what the picture needs."""
+        return cls.from_curves(pu_curves(scores_p, scores_u, alpha=alpha, confidence=confidence))
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, alpha: Any = None, confidence: float = CONFIDENCE, ax: Any = None
+    ) -> Self:
+        """Draw the curve of a fitted classifier, from scores of models that never saw the row."""
+        return cls.from_scores(estimator, alpha=alpha, confidence=confidence).plot(ax)
+
+    @classmethod
+    def from_result(cls, result: Any, *, alpha: Any = None, ax: Any = None) -> Self:
+        """Draw the curve of the result of `topbin.fit`, at its confidence."""
+        level = result.estimate.confidence or CONFIDENCE
+        return cls.from_estimator(result, alpha=alpha, confidence=level, ax=ax)
+
+    def draw_curve(self, ax: Any, x: Any, y: Any, at: Any, *band: Any) -> None:
+        """A curve, and its band at some places."""
+        low, high = self.curves.alpha_range
+        label = f"{100 * self.curves.confidence:g} % band of the curve"
+        self.band(ax, at, *band, label + (f", α {low:.3f} to {high:.3f}" if low < high else ""))
+        ax.plot(x, y, color=POSITIVE, linewidth=1.6, label=f"if α = {self.curves.alpha:.3f}")
+
+
+@dataclass
+class PRDisplay(CurveDisplay):
+    """Which precision at which recall: the price of finding more of the positives.
+
+    The band holds for the whole curve at once, and allows for the interval of α unless α is given.
+    The table has one row per threshold.
+
+    >>> display = PRDisplay.from_scores(np.arange(100.0), np.arange(-100.0, 100.0), alpha=0.5)
+    >>> display.precision.tolist() == [1.0] * 100
+    True
+    """
+
+    threshold: NDArray[np.float64]
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    curves: Curves
+
+    @classmethod
+    def from_curves(cls, curves: Curves) -> Self:
+        """From curves that were made before."""
+        at = curves.threshold, curves.recall, curves.precision
+        return cls(*at, *curves.precision_band(curves.recall), curves)
+
+    def draw(self, ax: Any) -> None:
+        """The curve with its band, and the precision of picking rows at random."""
+        self.draw_curve(ax, self.recall, self.precision, self.recall, self.low, self.high)
+        ax.axhline(self.curves.alpha, **CHANCE)
+        ax.set(
+            xlim=(0, 1),
+            ylim=(0, 1.03),
+            xlabel="recall: share of all positives that is found",
+            ylabel="precision: share of positives",
+            title="Precision and recall, without known negatives",
+        )
+
+
+@dataclass
+class ROCDisplay(CurveDisplay):
+    """Which share of the positives against which share of the negatives, at every threshold.
+
+    The band holds for the whole curve at once, and allows for the interval of α unless α is given.
+    The table has one row per threshold.
+
+    >>> display = ROCDisplay.from_scores(np.arange(100.0), np.arange(-100.0, 100.0), alpha=0.5)
+    >>> display.fpr.max()
+    np.float64(0.0)
+    """
+
+    threshold: NDArray[np.float64]
+    fpr: NDArray[np.float64]
+    tpr: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    curves: Curves
+
+    @classmethod
+    def from_curves(cls, curves: Curves) -> Self:
+        """From curves that were made before; TB008 if α is 1, which leaves no negatives."""
+        if curves.alpha == 1:
+            raise InputError(
+                "TB008",
+                "alpha is 1: no unlabeled row is negative, so there is no false positive rate. "
+                "Look at precision and recall instead.",
+            )
+        at = curves.threshold, curves.fpr, curves.recall
+        return cls(*at, *curves.tpr_band(curves.fpr), curves)
+
+    def draw(self, ax: Any) -> None:
+        """The curve with its band, which goes on to both corners, and the line of chance."""
+        grid = np.unique(np.concatenate([np.linspace(0, 1, 200), self.fpr]))
+        ends = np.concatenate([[0.0], self.fpr, [1.0]]), np.concatenate([[0.0], self.tpr, [1.0]])
+        self.draw_curve(ax, *ends, grid, *self.curves.tpr_band(grid))
+        ax.plot([0, 1], [0, 1], **CHANCE)
+        ax.set(
+            xlim=(0, 1),
+            ylim=(0, 1.03),
+            xlabel="false positive rate: share of the negatives",
+            ylabel="true positive rate (recall)",
+            title="ROC curve, without known negatives",
         )

@@ -4,7 +4,8 @@ Summary, report, review, `inspect` and exit codes read nothing else. A file that
 is held against the types of these fields, and refused if it does not fit.
 """
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Annotated, Any, Literal
 
@@ -12,16 +13,17 @@ import msgspec
 from msgspec import Meta
 
 from topbin.core.estimate import AlphaEstimate, Share
-from topbin.core.figures import figure
+from topbin.core.formatting import figure
 from topbin.data.features import Dropped
 from topbin.data.findings import Finding
 from topbin.evaluate.audit import AuditResult
-from topbin.evaluate.audit.together import Together
-from topbin.evaluate.by_group import ByGroup
+from topbin.evaluate.audit.judging import Together
+from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.verdict import Verdict
 from topbin.learn.labeling.scar import ScarTest
 from topbin.learn.labeling.subtypes import Subtype
+from topbin.learn.loop import Epoch
 from topbin.learn.open_set import ClassShare, NovelShare
 
 Count = Annotated[int, Meta(ge=0)]
@@ -117,6 +119,18 @@ class EpochRecord:
     training_error: float | None = None
     kept: int | None = None
 
+    @classmethod
+    def of(cls, epoch: Epoch) -> "EpochRecord":
+        """An epoch of a fitted classifier's `history_` as an answer keeps it."""
+        return cls(
+            epoch=epoch.epoch,
+            phase=epoch.phase,
+            loss=epoch.loss,
+            training_error=epoch.training_error,
+            alpha=epoch.alpha if epoch.estimate is None else epoch.estimate.alpha,
+            kept=epoch.n_kept,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
@@ -198,11 +212,11 @@ class Remedy:
     @property
     def sentence(self) -> str:
         """The answer with the remedy."""
-        found = self.estimate
-        if found.has_no_signal:
+        own = self.estimate
+        if own.has_no_signal:
             return f"{self.what} nothing separates positives from unlabeled rows"
-        ends = "" if found.interval is None else ", {} to {}".format(*map(figure, found.interval))
-        return f"{self.what} {found.in_short}{ends} (a quick estimate)"
+        ends = "" if own.interval is None else ", {} to {}".format(*map(figure, own.interval))
+        return f"{self.what} {own.in_short}{ends} (a quick estimate)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,26 +252,25 @@ class Answer:
     gamma: Sensitivity | None = None
     by: tuple[ByGroup, ...] = ()
     audit: AuditResult | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def novel(self) -> NovelShare | None:
         """The share of rows of no known class, if that was the question; with the audit, if any."""
         before = None if self.labeling is None else self.labeling.novel
-        if before is None or (told := self.audited) is None:
+        if before is None or (audited := self.audited) is None:
             return before
-        ends = 1 - told.interval[1], 1 - told.interval[0]
-        return replace(before, share=1 - told.alpha, interval=ends, at_least=None)
+        ends = 1 - audited.interval[1], 1 - audited.interval[0]
+        return replace(before, share=1 - audited.alpha, interval=ends, at_least=None)
 
     def estimate_told(self) -> str:
         """The summary of the estimate, after the shares of known classes if there are any."""
-        told = self.in_words(self.estimate.summary(n_u=self.data.n_u, negatives=self.data.n_n))
-        return "\n".join([*(self.labeling.lines if self.novel and self.labeling else ()), told])
+        summary = self.in_words(self.estimate.summary(n_u=self.data.n_u, negatives=self.data.n_n))
+        return "\n".join([*(self.labeling.lines if self.novel and self.labeling else ()), summary])
 
-    def in_words(self, told: str) -> str:
+    def in_words(self, text: str) -> str:
         """What is said of positives, in the words of the question."""
-        known = told.replace("are positive", "are of a known class")
-        return told if self.novel is None else known
+        return text if self.novel is None else text.replace("are positive", "are of a known class")
 
     @property
     def listed(self) -> str:
@@ -275,13 +288,13 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, as result.json has them."""
-        content: dict[str, Any] = plain(self)
-        for told in (content["estimate"], content["first"], *content["methods"]):
-            told["pi"] = self.pi_at(told["alpha"])
-        return content
+        content = plain(self)
+        for estimate in (content["estimate"], content["first"], *content["methods"]):
+            estimate["pi"] = self.pi_at(estimate["alpha"])
+        return dict(content)
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> "Answer":
+    def from_dict(cls, content: Mapping[str, Any]) -> "Answer":
         """The answer that `to_dict` made; `msgspec.ValidationError` if it is none."""
         return msgspec.convert(content, cls)
 
@@ -303,8 +316,8 @@ def plain(value: Any) -> Any:
     >>> plain({"a": float64(0.5), "b": (1, float("nan"))})
     {'a': 0.5, 'b': [1, None]}
     """
-    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_plain_value))
 
+    def as_plain(value: Any) -> Any:
+        return value.tolist() if hasattr(value, "tolist") else str(value)
 
-def _plain_value(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=as_plain))

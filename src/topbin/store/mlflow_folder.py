@@ -14,6 +14,7 @@ pickle in the folder. MLflow imports the module that MLmodel names, which is thi
 
 import json
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,7 +81,7 @@ def _requirements(model: Path) -> str:
     return "".join(["mlflow>=3\n", *pinned])
 
 
-def _mlmodel(scorer: Scorer) -> dict[str, Any]:
+def _mlmodel(scorer: Scorer) -> Mapping[str, Any]:
     """What MLmodel says; the two sides of the signature are JSON within it."""
     inputs = [{**_type(f), "name": f.name, "required": True} for f in scorer.encoder.features]
     out = _outputs(scorer).items()
@@ -113,7 +114,7 @@ def _outputs(scorer: Scorer) -> dict[str, str]:
     return {PROBABILITY: "double", POSITIVE: "boolean"}
 
 
-def _type(feature: Feature) -> dict[str, Any]:
+def _type(feature: Feature) -> Mapping[str, Any]:
     """The type of a column in MLflow's words."""
     if feature.kind == "vector":
         return {"type": "array", "items": {"type": "double"}}

@@ -23,8 +23,8 @@ import json
 import os
 import platform
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
@@ -32,6 +32,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 import topbin
 from topbin.core.atomic import LIMIT, PathLike, new_folder, read_file
@@ -54,11 +55,32 @@ PACKAGES = (
 )  # fmt: skip
 
 
+class Description(msgspec.Struct, frozen=True):
+    """What model.json says; `model` is that of `topbin.store.safe.store.pack`."""
+
+    format: Any
+    kind: Any = msgspec.field(name="class")
+    versions: dict[str, str | None]
+    topbin: Any = None
+    model: Any = None
+
+
 def save(model: Any, folder: PathLike, *, encoder: Any = None, force: bool = False) -> None:
     """Save a fitted classifier or `AlphaEstimator` as a folder, all of it or nothing.
 
     `encoder` is the `topbin.data.Features` that made the model's matrix. A model that holds a type
     outside the list of safe ones is refused by name (TB111).
+
+    Parameters
+    ----------
+    model
+        A fitted classifier or `AlphaEstimator` of topbin.
+    folder
+        Where to; it must not exist, unless `force`.
+    encoder
+        The `topbin.data.Features` that made the model's matrix, if any.
+    force
+        Replace a folder that is there.
     """
     if not is_own(model, STORED):
         raise _turned_inside_out(model) or refused(name_of(model))
@@ -95,6 +117,20 @@ def load(folder: PathLike, *, net: Any = None, encoder: Any = None) -> Any:
 
     Damaged or changed files are TB110, types outside the list TB111 and nothing is built, formats
     of other versions TB112.
+
+    Parameters
+    ----------
+    folder
+        A model folder or a run folder.
+    net
+        A net of the same shape, if the model was trained with one of yours.
+    encoder
+        For a run folder: where the encoder of its texts is now, or the function that it was.
+
+    Returns
+    -------
+    object
+        The model; for a run folder, its `Scorer`.
     """
     path = Path(folder)
     if os.path.isfile(path):  # which is false, not an error, if the path cannot be looked at
@@ -104,35 +140,58 @@ def load(folder: PathLike, *, net: Any = None, encoder: Any = None) -> Any:
 
         return read_scorer(path, net=net, encoder=encoder)
     contents, about = _open(path)
-    with reading(folder, about):
+    with reading(folder, about.versions):
         attached = Attachments(
             arrays=_arrays(contents[ARRAYS]) if ARRAYS in contents else {},
             boosters=json.loads(contents.get(BOOSTERS, b"[]")),
             tensors=_tensors(contents[TENSORS]) if TENSORS in contents else {},
             net=net,
         )
-        model = unpack(about["model"], attached)
+        model = unpack(about.model, attached)
         if not is_own(model, STORED):
             raise _damaged(path / MODEL, "holds no model.")
         return model
 
 
 def load_encoder(folder: PathLike) -> Any:
-    """The `Features` saved with a model, or None if the model was fitted without one."""
+    """The `Features` saved with a model, or None if the model was fitted without one.
+
+    Parameters
+    ----------
+    folder
+        A model folder.
+
+    Returns
+    -------
+    Features or None
+        None if the model was fitted without one.
+    """
     from topbin.data.features import Features
 
     contents, about = _open(Path(folder))
     if ENCODER not in contents:
         return None
-    with reading(folder, about):
+    with reading(folder, about.versions):
         return Features.from_dict(json.loads(contents[ENCODER]))
 
 
 def inspect_model(folder: PathLike) -> dict[str, Any]:
-    """What a model folder says of itself, without building anything from it."""
+    """What a model folder says of itself, without building anything from it.
+
+    Parameters
+    ----------
+    folder
+        A model folder.
+
+    Returns
+    -------
+    dict
+        Class, version of topbin, format, versions of packages, and sizes of files.
+    """
     contents, about = _open(Path(folder))
-    shown = {key: about[key] for key in ("class", "topbin", "format", "versions")}
-    return {**shown, "files": {name: len(content) for name, content in contents.items()}}
+    sizes = {name: len(content) for name, content in contents.items()}
+    shown = {"class": about.kind, "topbin": about.topbin, "format": about.format}
+    return {**shown, "versions": about.versions, "files": sizes}
 
 
 def _json(value: Any) -> bytes:
@@ -143,19 +202,14 @@ def _versions() -> dict[str, str]:
     return {"python": platform.python_version(), **versions_of(PACKAGES)}
 
 
-def versions_of(packages: Sequence[str]) -> dict[str, str]:
+@functools.cache  # a job saves each of its steps, and a look takes as long as a small step
+def versions_of(packages: tuple[str, ...]) -> Mapping[str, str]:
     """The versions of those packages that are installed."""
-    found = ((package, _version(package)) for package in packages)
-    return {package: version for package, version in found if version is not None}
-
-
-@functools.cache
-def _version(package: str) -> str | None:
-    """Looked up once: a job saves each of its steps, and a look takes as long as a small step."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+    versions = {}
+    for package in packages:
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return versions
 
 
 def _attached_files(attached: Attachments) -> dict[str, bytes]:
@@ -172,19 +226,17 @@ def _attached_files(attached: Attachments) -> dict[str, bytes]:
     return contents
 
 
-def _open(folder: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
+def _open(folder: Path) -> tuple[dict[str, bytes], Description]:
     """The checked files of a folder, and what its description says, if we can read such a model."""
     contents = _verified(folder)
     try:
-        about = msgspec.json.decode(contents[MODEL])
-        format_, class_ = about["format"], str(about["class"])
-        about = {"topbin": None, **about, "versions": dict(about["versions"])}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        about = msgspec.json.decode(contents[MODEL], type=Description)
+    except (ValueError, RecursionError) as error:
         raise _damaged(folder / MODEL, f"is damaged: {error!r}.") from error
-    if format_ not in READ or isinstance(format_, bool):
+    if about.format not in READ or isinstance(about.format, bool):
         raise InputError(
             "TB112",
-            f'"{folder}" was saved by topbin {about["topbin"]} in format {format_}; this '
+            f'"{folder}" was saved by topbin {about.topbin} in format {about.format}; this '
             f"is topbin {topbin.__version__}, which reads format {FORMAT}. Load it with the "
             "version that saved it, or fit again.",
         )
@@ -194,8 +246,8 @@ def _open(folder: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
             f'"{folder}" keeps scikit-learn models in {SKOPS}, as the first format did. They are '
             "no longer read because a forged one could corrupt memory. Fit again.",
         )
-    if class_ not in STORED:
-        raise refused(repr(class_))
+    if str(about.kind) not in STORED:
+        raise refused(repr(about.kind))
     return contents, about
 
 
@@ -236,7 +288,7 @@ def _damaged(path: PathLike, what: str) -> InputError:
 
 
 @contextmanager
-def reading(folder: PathLike, about: Mapping[str, Any] | None = None) -> Iterator[None]:
+def reading(folder: PathLike, versions: Mapping[str, str | None] | None = None) -> Iterator[None]:
     """One sentence for whatever goes wrong with stored values, with versions that may be the cause.
 
     Decoders of foreign files raise errors of many kinds; all of them mean the same here.
@@ -247,14 +299,14 @@ def reading(folder: PathLike, about: Mapping[str, Any] | None = None) -> Iterato
         raise
     except Exception as error:
         now, why = _versions(), f"cannot be loaded: {type(error).__name__}: {error}."
-        saved = about["versions"].items() if about else ()
+        saved = (versions or {}).items()
         other = [f"{k} {v} (here {now.get(k, 'none')})" for k, v in saved if now.get(k) != v]
         if other:
             why += f" It was saved with {', '.join(other)}, which may be why."
         raise _damaged(folder, why) from error
 
 
-def _arrays(content: bytes) -> dict[str, Any]:
+def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
     """The arrays of an npz file, each as long as it says, and all of them of a size."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if sum(info.file_size for info in archive.infolist()) > LIMIT:
@@ -264,6 +316,6 @@ def _arrays(content: bytes) -> dict[str, Any]:
     return {name: read(BytesIO(file), allow_pickle=False) for name, file in files.items()}
 
 
-def _tensors(content: bytes) -> dict[str, Any]:
+def _tensors(content: bytes) -> Any:
     require("torch", extra="torch", caller="load")
-    return dict(require("safetensors.torch", extra="torch", caller="load").load(content))
+    return require("safetensors.torch", extra="torch", caller="load").load(content)

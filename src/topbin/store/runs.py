@@ -47,6 +47,7 @@ LEFT = (
     "report.html", "model", "refit",
 )  # fmt: skip
 SCHEMA = "topbin-result-1"
+Event = Mapping[str, Any]  # a line of events.jsonl: what happened, and when
 MOST = 256 << 20  # bytes of a file that people read
 MAY_CHANGE = frozenset({"time_limit"})  # how long to work; what is found by then is the same
 
@@ -58,11 +59,11 @@ class RunFolder:
     folder: Path
     resumed: bool = False
 
-    def log(self, event: Mapping[str, Any]) -> None:
+    def log(self, event: Event) -> None:
         """Append one event; it is on the disk when this returns."""
         append_lines(self.folder / EVENTS, event)
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[Event]:
         """Everything logged so far, also before a kill."""
         return read_events(self.folder / EVENTS)
 
@@ -120,6 +121,16 @@ def read_result(folder: PathLike) -> Answer:
     """What a run found; TB112 if it was written in a form that this version does not know.
 
     A file that does not fit the types of an `Answer`, or not its own sum, is damaged: TB114.
+
+    Parameters
+    ----------
+    folder
+        A run folder.
+
+    Returns
+    -------
+    Answer
+        All that the run found.
     """
     path = Path(folder) / RESULT
     refuse_links(Path(folder))
@@ -137,17 +148,17 @@ def read_result(folder: PathLike) -> Answer:
             f"{SCHEMA!r}. Use the version that wrote it, or run again.",
         )
     try:
-        found = Answer.from_dict(content)
+        answer = Answer.from_dict(content)
     except ValueError as error:
         raise damaged(path, f"it does not fit its schema: {error}") from error
     if content.pop("sum", None) not in (None, _sum_of(content)):
         raise damaged(path, "it is not as it was written: its sum differs")
-    return found
+    return answer
 
 
-def write_result(folder: Path, found: Answer) -> None:
+def write_result(folder: Path, answer: Answer) -> None:
     """Replace result.json; its sum shows damage, not forgery."""
-    content = {"schema": SCHEMA, **found.to_dict()}
+    content = {"schema": SCHEMA, **answer.to_dict()}
     write_text(folder / RESULT, to_json({**content, "sum": _sum_of(content)}), force=True)
 
 
@@ -169,7 +180,7 @@ def damaged(path: Path, why: str) -> InputError:
     )
 
 
-def append_lines(path: Path, *events: Mapping[str, Any]) -> None:
+def append_lines(path: Path, *events: Event) -> None:
     """Append one line of JSON per event; they are on the disk when this returns."""
     lines = [json.dumps(plain(one), ensure_ascii=False, allow_nan=False) + "\n" for one in events]
     with write_errors(path), path.open("ab") as handle:
@@ -178,7 +189,7 @@ def append_lines(path: Path, *events: Mapping[str, Any]) -> None:
         os.fsync(handle.fileno())
 
 
-def read_events(path: Path) -> list[dict[str, Any]]:
+def read_events(path: Path) -> list[Event]:
     """All events; a last line that a kill tore is left out, a torn line before it is TB114."""
     if not os.path.lexists(path):
         return []
@@ -188,7 +199,7 @@ def read_events(path: Path) -> list[dict[str, Any]]:
     return [event for event in (*events, last) if event is not None]
 
 
-def _event(line: bytes) -> dict[str, Any] | None:
+def _event(line: bytes) -> Event | None:
     try:
         event = json.loads(line)
     except (ValueError, RecursionError):

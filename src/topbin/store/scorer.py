@@ -2,10 +2,11 @@
 
 import os
 import warnings
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -13,6 +14,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from topbin.core.atomic import write_text
 from topbin.core.errors import InputError, option
@@ -75,8 +77,8 @@ class ColumnCoverage:
 
     def __add__(self, other: "ColumnCoverage") -> "ColumnCoverage":
         if not (self.read and other.read):
-            kept = self if self.read else other
-            return replace(kept, rows=self.rows + other.rows)
+            known = self if self.read else other
+            return replace(known, rows=self.rows + other.rows)
         silent, empty = self.silent & other.silent, self.empty & other.empty
         return ColumnCoverage(self.rows + other.rows, self.read + other.read, silent, empty)
 
@@ -141,11 +143,13 @@ class Scorer:
             X, rows, coverage, bad = self._encoded(batch, bad_images, root)
             if len(rows):
                 ours = self._said(self.model.predict_proba(X))
-                reasons = self._why(X, batch.take(rows)) if why else {}
+                if why:
+                    table = batch.take(rows)
+                    reasons = why_columns(lambda: self._explain(X, table), self._nearest(X))
         ours |= {f"{REASON}{name}": texts for name, texts in reasons.items()}
         return Rated(ours, rows, coverage, bad, X)
 
-    def _said(self, p: Any) -> dict[str, Any]:
+    def _said(self, p: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """The two columns: p(positive) and whether it is > .5; or p(novel) and the class."""
         if hasattr(self.model, "novel_"):
             return {NOVEL: p[:, -1], CLASS: self.model.classes_.astype(str)[p.argmax(axis=1)]}
@@ -166,8 +170,7 @@ class Scorer:
             refuse_bad(done.bad, ADVICE)
         X: Any = done.images
         if image.encoder and len(done.kept):
-            vectors = self._of_images(image).vectors(X, [paths[i] for i in done.kept])
-            X = self.encoder.encode(self._columns(batch.take(done.kept), {image.name: vectors}))
+            X = self._as_vectors(X, batch.take(done.kept), [paths[i] for i in done.kept])
         return X, done.kept, ColumnCoverage(batch.rows), done.bad
 
     def _columns(self, batch: Batch, vectors: Mapping[str, Any] | None = None) -> Columns:
@@ -179,10 +182,17 @@ class Scorer:
                 made[f.name] = given_again(f.encoder, self.function).column(own[f.name])
         return with_vectors(batch.select(self.encoder.columns), made)
 
-    def _of_images(self, image: Feature) -> ImageEncoder | GivenEncoder:
+    def _as_vectors(self, images: Images, batch: Batch, paths: Sequence[str] | None = None) -> Any:
+        """What the model reads if an encoder turns the images of these rows into vectors."""
+        image = self.encoder.image
+        assert image is not None
+        encoder: ImageEncoder | GivenEncoder
         if image.encoder.startswith(PYTHON):
-            return given_again(image.encoder, self.function)
-        return fitted_encoder(image.encoder, image.digest)
+            encoder = given_again(image.encoder, self.function)
+        else:
+            encoder = fitted_encoder(image.encoder, image.digest)
+        vectors = encoder.vectors(images, paths)
+        return self.encoder.encode(self._columns(batch, {image.name: vectors}))
 
     def score(
         self,
@@ -207,7 +217,7 @@ class Scorer:
         Read(bad_images=cast(Any, bad_images))  # which refuses another word
         self._check_why(why)
         if self.encoder.image is not None and isinstance(frame, np.ndarray):
-            return self._score_array(frame)
+            return self._score_array(self.encoder.image, frame)
         table, given = self._opened(frame)
         table = table if embeddings is None else attach_whole(table, embeddings)
         rated = self.rate(table, why=why, bad_images=bad_images)
@@ -223,9 +233,11 @@ class Scorer:
                 frame = pd.DataFrame({self.encoder.image.name: find_images(frame)})
             else:
                 self.refuse_images(frame)
-                order, mark = self.encoder.orders(None), self.encoder.marks(None)
-                how: Any = {"needed": self.encoder.columns, "dates": order, "decimal": mark}
-                frame = open_table(frame, **how).whole()
+                written: Any = {
+                    "dates": self.encoder.orders(None),
+                    "decimal": self.encoder.marks(None),
+                }
+                frame = open_table(frame, needed=self.encoder.columns, **written).whole()
         frame = as_column(frame)
         if isinstance(frame, Batch):
             return frame, frame.readable
@@ -239,22 +251,19 @@ class Scorer:
                 f"positives to compare them with; leave out {option('why')}.",
             )
 
-    def _score_array(self, pixels: Any) -> Any:
+    def _score_array(self, image: Feature, pixels: Any) -> Any:
         """Images in memory, by number."""
-        assert self.encoder.image is not None
-        names = [f"image {i + 1}" for i in range(len(pixels))]
-        frame = pd.DataFrame({self.encoder.image.name: names})
+        frame = pd.DataFrame({image.name: [f"image {i + 1}" for i in range(len(pixels))]})
         X: Any = Images.of(pixels)
-        any_size = self.encoder.image.encoder and not self.encoder.image.encoder.startswith(PYTHON)
-        if not any_size and X.row_shape != tuple(self.encoder.image.shape):
+        any_size = image.encoder and not image.encoder.startswith(PYTHON)
+        if not any_size and X.row_shape != tuple(image.shape):
             raise InputError(
                 "TB109",
                 f"images of shape {X.row_shape} (channels, height, width); the model was fitted on "
-                f"{tuple(self.encoder.image.shape)}.",
+                f"{tuple(image.shape)}.",
             )
-        if self.encoder.image.encoder and len(X):
-            vectors = {self.encoder.image.name: self._of_images(self.encoder.image).vectors(X)}
-            X = self.encoder.encode(self._columns(Batch.from_frame(frame), vectors))
+        if image.encoder and len(X):
+            X = self._as_vectors(X, Batch.from_frame(frame))
         with reading("the model of the run"):
             p = self.model.predict_proba(X) if len(pixels) else np.zeros((0, 2))
         return add_columns(frame, self._said(p))
@@ -275,9 +284,6 @@ class Scorer:
         X, rows, _, _ = self._encoded(table, REFUSE, None)
         return replace(self._explain(X, table.take(rows)), nearest=self._nearest(X))
 
-    def _why(self, X: Any, table: Batch) -> dict[str, list[str]]:
-        return why_columns(lambda: self._explain(X, table), self._nearest(X))
-
     def _nearest(self, X: Any) -> Neighbors:
         return () if self.known is None else self.known.nearest(self.encoder.vectors(X))
 
@@ -294,20 +300,20 @@ def refuse_none_left(rows: int, bad: Mapping[str, str]) -> None:
 
 def with_scores(frame: Any, rated: Rated) -> Any:
     """The rows of a pandas frame that have a score, with the new columns."""
-    kept = frame if len(rated.rows) == len(frame) else frame.iloc[rated.rows].reset_index(drop=True)
-    return add_columns(kept, rated.columns)
+    rows = frame if len(rated.rows) == len(frame) else frame.iloc[rated.rows].reset_index(drop=True)
+    return add_columns(rows, rated.columns)
 
 
-def after_audit(model: Any, found: Answer) -> Any:
+def after_audit(model: Any, answer: Answer) -> Any:
     """The model with what scores and answers say together, if the run was audited.
 
     Audits themselves read the model as it was fitted: rows were drawn by those probabilities.
     """
-    told = None if found.audit is None else found.audit.together
-    if told is None or not model.evidence_.has_scores:
+    both = None if answer.audit is None else answer.audit.together
+    if both is None or not model.evidence_.has_scores:
         return model
     changed = copy(model)
-    changed.estimate_ = told.estimate(model.estimate_)
+    changed.estimate_ = both.estimate(model.estimate_)
     changed.alpha_ = changed.estimate_.alpha
     changed.probability_map_ = fit_probabilities(model.evidence_, changed.estimate_)
     return changed
@@ -364,26 +370,21 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     Its models saw those rows: they score unlabeled ones too low, and known positives too high.
     Names are compared as they were given, from where this runs; a frame or an array has none.
     """
-    told = read_result(run).data
-    named = [one.path for one in told.files] or told.source
+    data = read_result(run).data
+    named = [one.path for one in data.files] or data.source
     here = [path for path in named if not is_remote(path) and os.path.exists(path)]
     fitted = [Path(os.path.realpath(path)) for path in here]
-    kept = PROBABILITIES if os.path.exists(run / PROBABILITIES) else "candidates.csv"
-    for given in _globbed(source):
+    file = PROBABILITIES if os.path.exists(run / PROBABILITIES) else "candidates.csv"
+    globbed = (glob(path, recursive=True) if has_magic(path) else [path] for path in source)
+    for given in chain.from_iterable(globbed):
         path = Path(os.path.realpath(given))
         if any(path.is_relative_to(own) or own.is_relative_to(path) for own in fitted):
             return (
                 f'"{given}" was part of the fit. Models that were trained on a row score it too '
                 "low if it was unlabeled, and too high if it was a known positive. Of unlabeled "
-                f"rows, {kept} of the run has probabilities by models that did not see them."
+                f"rows, {file} of the run has probabilities by models that did not see them."
             )
     return None
-
-
-def _globbed(paths: Iterable[str]) -> Iterator[str]:
-    """The paths, patterns as the files that fit them."""
-    for path in paths:
-        yield from glob(path, recursive=True) if has_magic(path) else (path,)
 
 
 def refuse_scored(columns: Container[str], where: str) -> None:

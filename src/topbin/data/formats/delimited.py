@@ -18,7 +18,7 @@ import duckdb
 
 from topbin.core.cells import NO_VALUE
 from topbin.core.errors import InputError
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.data.find import Format, open_bytes
 from topbin.data.formats.duck import (
     INFINITE,

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from topbin.core.errors import InputError
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.hashing import text_key
 from topbin.data.batch import Part
 from topbin.data.find import TEXT as ENDING

@@ -31,7 +31,7 @@ import numpy as np
 
 from topbin.core.atomic import new_folder, remove, write_errors, write_text
 from topbin.core.errors import InputError, option
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.options import BadImages
 from topbin.data.images.decode import (
     ROW,

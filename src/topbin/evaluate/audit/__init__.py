@@ -14,17 +14,17 @@ from topbin.core.cells import POSITIVE as POSITIVE
 from topbin.core.cells import UNSURE as UNSURE
 from topbin.core.cells import read_answers
 from topbin.evaluate.audit.draw import AuditSample, draw, draw_stratified, draw_weighted
-from topbin.evaluate.audit.judging import (
-    AuditResult,
-    compare_labels,
-    judge,
-    judge_top,
-    plan_either_way,
-)
+from topbin.evaluate.audit.judging import AuditResult, compare_labels, judge, judge_top
 from topbin.evaluate.audit.judging import verdict_words as verdict_words
-from topbin.evaluate.audit.limits import AuditPlan, plan, power
-from topbin.evaluate.audit.top import RecallBound, TopBin, recall_bound
-from topbin.evaluate.audit.width import WidthPlan, plan_width
+from topbin.evaluate.audit.limits import RecallBound, TopBin, recall_bound
+from topbin.evaluate.audit.planning import (
+    AuditPlan,
+    WidthPlan,
+    plan,
+    plan_either_way,
+    plan_width,
+    power,
+)
 
 __all__ = [
     "AuditPlan",

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topbin.core.checks import check_count, check_scores
+from topbin.core.checks import Floats, check_count, check_scores
 from topbin.core.errors import InputError
 
 Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
 STRATA = 10
 LEAST_PER_STRATUM = 5
 STEP = 1.1  # rows of one stratum of a weighted draw are wanted equally often, up to this factor
@@ -61,7 +60,7 @@ class AuditSample:
         return np.bincount(self.stratum, minlength=len(self.sizes)).astype(np.int64)
 
     @property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """The weight of each stratum: its share of the unlabeled."""
         return np.asarray(self.sizes) / sum(self.sizes)
 
@@ -91,6 +90,22 @@ class AuditSample:
 def draw(n_u: int, n: int, *, seed: int = 0) -> AuditSample:
     """Draw n of n_u unlabeled rows, each equally likely, without looking at anything else.
 
+    Parameters
+    ----------
+    n_u
+        How many unlabeled rows there are.
+    n
+        How many to draw.
+    seed
+        The same seed draws the same rows.
+
+    Returns
+    -------
+    AuditSample
+        Positions of the rows to label.
+
+    Examples
+    --------
     >>> draw(1000, 3, seed=1).n, draw(1000, 3).sizes
     (3, (1000,))
     """
@@ -129,6 +144,24 @@ def draw_weighted(
     `taken` are rows of earlier draws, which are not drawn again. Within a stratum all other rows
     are equally likely, so whatever the probabilities are, `judge` knows how often each is drawn.
 
+    Parameters
+    ----------
+    probabilities
+        Of all unlabeled rows.
+    n
+        How many to draw.
+    seed
+        The same seed draws the same rows.
+    taken
+        Positions of rows that are not to be drawn.
+
+    Returns
+    -------
+    AuditSample
+        Positions of the rows to label, and how often each stratum is drawn.
+
+    Examples
+    --------
     >>> f_u = np.repeat([0.0, 1.0], [950, 50])                    # 5 % look positive
     >>> sample = draw_weighted(f_u, 100)
     >>> sample.drawn[[0, -1]].tolist(), sample.weights(f_u)[[0, -1]].round(2).tolist()
@@ -224,6 +257,24 @@ def draw_stratified(
     Tied scores go to neighboring strata at random. By default there are ten strata, or fewer so
     that each gives at least five rows.
 
+    Parameters
+    ----------
+    scores_u
+        Scores of all unlabeled rows.
+    n
+        How many to draw.
+    strata
+        How many strata; None: up to ten.
+    seed
+        The same seed draws the same rows.
+
+    Returns
+    -------
+    AuditSample
+        Positions of the rows to label, and their strata.
+
+    Examples
+    --------
     >>> sample = draw_stratified(np.arange(100.0), 10, strata=2)
     >>> sample.sizes, sample.drawn                      # rows 0–49 and rows 50–99
     ((50, 50), array([5, 5]))

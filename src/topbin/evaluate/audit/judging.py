@@ -1,43 +1,55 @@
-"""What the answers of an audit say about an estimate: α with the audit, and the verdict."""
+"""What the answers of an audit say about an estimate: α with the audit, and the verdict.
+
+What scores and answers say together is the posterior of α, updated by the audit. An audit of any
+kind ends with an estimate and an interval, which need no prior. Answers to so many random rows
+would have given them, and the binomial likelihood of these is what the posterior is updated with.
+An audit that contradicts the estimate shows that the scores mislead; then it alone counts.
+"""
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import betaincinv, xlog1py, xlogy
 from scipy.stats import mannwhitneyu
 
 from topbin.core import AlphaEstimate, InputError
 from topbin.core.cells import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
-from topbin.core.checks import check_fraction
-from topbin.core.defaults import CONFIDENCE
-from topbin.core.estimate import IF_ALIKE, Share
-from topbin.core.figures import figure
-from topbin.evaluate.audit.draw import AuditSample, Rows
+from topbin.core.checks import Floats, check_fraction
+from topbin.core.estimate import IF_ALIKE, Interval, Share
+from topbin.core.formatting import figure
+from topbin.core.options import CONFIDENCE
+from topbin.core.posterior import LEVELS, AlphaPosterior
+from topbin.evaluate.audit.draw import AuditSample
 from topbin.evaluate.audit.limits import (
-    ENOUGH_POWER,
     OF_A_KIND,
-    AuditPlan,
     Guess,
-    claimed,
-    doubt_of_look,
+    RecallBound,
+    TopBin,
     fold_factors,
     limits_of_mean,
     lower_limit,
-    plan,
-    power,
+    risk_of_look,
     share_of_upper,
     upper_limit,
     without_replacement,
 )
-from topbin.evaluate.audit.together import Together
-from topbin.evaluate.audit.top import RecallBound, TopBin
-from topbin.evaluate.measure import Floats, Interval, read_alpha
+from topbin.evaluate.audit.planning import (
+    ENOUGH_POWER,
+    claimed,
+    no_room,
+    plan_either_way,
+    possible_errors,
+    power,
+)
+from topbin.evaluate.measure import read_alpha
 from topbin.evaluate.sensitivity import Reconciled
 
 Verdict = Literal["agrees", "contradicts", "undecided"]
 Excludes = Literal["interval", "point"] | None
+Limits = Callable[[float], Interval]  # of α, at any risk at each end
 VERDICTS = {
     "agrees": "agrees with the estimate",
     "contradicts": "contradicts the estimate",
@@ -64,6 +76,37 @@ ASSUMES = {
 RELATIVE_ERROR, LEAST_ERROR, LARGEST_ERROR = 0.5, 0.02, 0.1  # that an audit must notice
 FEW = 5  # positives; fewer say nothing about how they differ from the labeled ones
 UNLIKELY = 0.01
+FLAT = AlphaPosterior(LEVELS)  # every α is as likely as any other
+WITH_SCORES = "scores and answers together"
+ANSWERS_ALONE = "by the answers alone, which contradict the scores"
+MOST, HALVINGS = 1e9, 40  # answers, and steps that find how many
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """α from scores and answers, and what is known of it; `alone`: the answers decide alone."""
+
+    alpha: Share
+    interval: Interval
+    posterior: AlphaPosterior
+    alone: bool
+
+    def estimate(self, before: AlphaEstimate) -> AlphaEstimate:
+        """The estimate of a run, as it is after the audit.
+
+        A bound that is higher is as valid, and must not contradict the answer beside it. If the
+        answers contradict the scores, the bound of the scores does not hold.
+        """
+        bound = None if self.alone else before.upper_bound
+        return replace(
+            before,
+            alpha=self.alpha,
+            interval=self.interval,
+            posterior=self.posterior,
+            interval_assumes=ANSWERS_ALONE if self.alone else WITH_SCORES,
+            upper_bound=None if bound is None else max(bound, self.alpha),
+            cut=None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,24 +199,59 @@ def judge(
     result more than once, count the looks: all of them together then hold at `confidence`, so
     that the interval may be cut to what earlier ones showed (`within`).
 
+    Parameters
+    ----------
+    sample
+        The draw.
+    answers
+        One per drawn row, in its order: yes, no, ?, or empty.
+    alpha_hat
+        The estimate that is audited, or its α.
+    error
+        The error that must show.
+    confidence
+        The level of the interval.
+    probabilities
+        Of all unlabeled rows; a weighted draw needs them.
+    proxies
+        Cheaper labels of all unlabeled rows, one column each.
+    look
+        Which look at the result this is, from 1 on; None: the only one.
+    within
+        What earlier looks showed.
+
+    Returns
+    -------
+    AuditResult
+        α with the audit, and the verdict.
+
+    Examples
+    --------
     >>> from topbin.evaluate.audit import draw
     >>> print(judge(draw(10_000, 50), ["yes"] * 13 + ["no"] * 37, 0.08))
     The audit contradicts the estimate: 13 of 50 random unlabeled rows are positive, so α is at
     least 0.161 (95 % confidence), and the estimate says 0.080. The positives that get labeled are
     probably not like those that stay unlabeled.
     """
-    tally = _Tally.of(sample, read_answers(answers))
-    limits: Callable[[float], Interval]
+    said = read_answers(answers)
+    if len(said) != sample.n:
+        raise InputError(
+            "TB005",
+            f"{sample.n:,} rows were drawn and {len(said):,} answers given. Keep every row "
+            "of the audit, in its order; leave the cell empty if a row has no answer.",
+        )
+    count = _count(said)
     f_u = None if probabilities is None else np.asarray(probabilities, np.float64)
-    if f_u is not None:
-        alpha, limits = _corrected(tally.answers, sample, f_u, proxies)
-    elif sample.expected:
+    if f_u is None and sample.expected:
         raise InputError("TB008", "a weighted draw can be judged only with its probabilities.")
+    if f_u is None:
+        alpha, limits = _by_stratum(np.asarray(said), sample)
     else:
-        alpha, limits = tally.alpha, tally.limits
+        alpha, limits = _corrected(np.asarray(said), sample, f_u, proxies)
     upper = share_of_upper(f_u if sample.expected else None)
     asked = _Asked(alpha_hat, error, confidence, look, within, upper)
-    return asked.judged(sample.kind, tally.count, alpha, limits, tally.in_words())
+    where = DRAWN.get(sample.kind, "random unlabeled rows")
+    return asked.judged(sample.kind, count, where, alpha, limits)
 
 
 def judge_top(
@@ -188,17 +266,35 @@ def judge_top(
 ) -> AuditResult:
     """The same for answers to random rows of the top bin: α = q_u·(k/m)/q_p.
 
+    Parameters
+    ----------
+    top
+        The bin that the rows were drawn from.
+    answers
+        One per drawn row: yes, no, ?, or empty.
+    alpha_hat
+        The estimate that is audited, or its α.
+    error, confidence, look, within
+        As in `judge`.
+
+    Returns
+    -------
+    AuditResult
+        α with the audit, and the verdict.
+
+    Examples
+    --------
     >>> top = TopBin(cut=0.8, above_u=400, n_u=1000, above_p=140, n_p=200)
-    >>> found = judge_top(top, ["yes"] * 45 + ["no"] * 5, 0.5)
-    >>> round(found.alpha, 3), found.verdict                      # .4·.9/.7
+    >>> audited = judge_top(top, ["yes"] * 45 + ["no"] * 5, 0.5)
+    >>> round(audited.alpha, 3), audited.verdict                      # .4·.9/.7
     (0.514, 'undecided')
     """
     said = read_answers(answers)
     count = _count(said)
     answered, open_rows = count[POSITIVE] + count[NEGATIVE], count[UNSURE] + count[BLANK]
 
-    def limits(doubt: float) -> Interval:
-        return top.limits(count[POSITIVE], len(said), doubt, open_rows=open_rows)
+    def limits(risk: float) -> Interval:
+        return top.limits(count[POSITIVE], len(said), risk, open_rows=open_rows)
 
     where = (
         f"random rows of the top bin, the {top.above_u:,} unlabeled rows that score as high as "
@@ -206,7 +302,7 @@ def judge_top(
     )
     asked = _Asked(alpha_hat, error, confidence, look, within)
     alpha = top.alpha(count[POSITIVE], answered)
-    return asked.judged("top", count, alpha, limits, _in_words(count, where))
+    return asked.judged("top", count, where, alpha, limits)
 
 
 def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives") -> str:
@@ -215,19 +311,35 @@ def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives")
     The test takes scores as independent: of rows in groups, give one score per group, and say so
     in `what`.
 
+    Parameters
+    ----------
+    scores_p
+        Scores of the labeled positives.
+    scores_found
+        Scores of the positives that a random audit found.
+    what
+        What the sentence calls them.
+
+    Returns
+    -------
+    str
+        The sentence.
+
+    Examples
+    --------
     >>> compare_labels(np.arange(50.0, 100.0), np.arange(20.0))
     'The 20 positives that the audit found score lower than the labeled ones (p < 0.0001): labels
     are biased, and estimates from scores alone are wrong.'
     """
-    labeled, found = np.asarray(scores_p), np.asarray(scores_found)
-    if min(labeled.size, found.size) < FEW:
-        return f"{found.size} {what} are too few to say whether labels are biased."
-    test = mannwhitneyu(found, labeled)
-    k, p = f"{found.size:,} {what} that the audit found", float(test.pvalue)
+    labeled, audited = np.asarray(scores_p), np.asarray(scores_found)
+    if min(labeled.size, audited.size) < FEW:
+        return f"{audited.size} {what} are too few to say whether labels are biased."
+    test = mannwhitneyu(audited, labeled)
+    k, p = f"{audited.size:,} {what} that the audit found", float(test.pvalue)
     if p >= UNLIKELY:
-        told = f"The {k} score like the labeled ones (p = {p:.2f})"
-        return f"{told}: no sign of biased labels in their scores, which is no proof."
-    lower = test.statistic < found.size * labeled.size / 2
+        alike = f"The {k} score like the labeled ones (p = {p:.2f})"
+        return f"{alike}: no sign of biased labels in their scores, which is no proof."
+    lower = test.statistic < audited.size * labeled.size / 2
     chance = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
     return (
         f"The {k} score {'lower' if lower else 'higher'} than the labeled ones ({chance}): labels "
@@ -244,7 +356,7 @@ class _Asked:
     confidence: float
     look: int | None
     within: Interval
-    upper: float = 0.5  # how much of the doubt the upper end of the interval gets
+    upper: float = 0.5  # how much of the risk the upper end of the interval gets
 
     @property
     def error(self) -> float:
@@ -254,58 +366,29 @@ class _Asked:
         value = read_alpha(self.alpha_hat, self.confidence)[0]
         return round(min(LARGEST_ERROR, max(LEAST_ERROR, RELATIVE_ERROR * value)), 3)
 
-    def _power(self, answered: int) -> float:
-        """The least chance that so many answers reject the claim if it is off either way."""
-        level = self.confidence
-        possible = _possible_errors(claimed(self.alpha_hat, level), self.error)
-        return min((power(answered, c, off, confidence=level) for c, off in possible), default=0)
-
-    def _verdict(
-        self, kind: str, value: float, one_sided: Interval, both: Interval, chance: float
-    ) -> tuple[tuple[Verdict, Excludes], str, str]:
-        """The verdict with what it excludes, what the audit found, and what follows from it."""
-        (least, most), (low, high) = claimed(self.alpha_hat, self.confidence), one_sided
-        if low > most:
-            return ("contradicts", "interval"), f"at least {figure(low)}", BIASED_LABELS
-        if high < least:
-            return ("contradicts", "interval"), f"at most {figure(high)}", IMPURE_TOP
-        finding = f"between {figure(both[0])} and {figure(both[1])}"
-        if not both[0] <= value <= both[1]:
-            return ("contradicts", "point"), finding, OFF_CENTER
-        is_sharp = both[1] - both[0] <= self.error
-        follows = _what_would_show(
-            kind, chance, self.alpha_hat, self.error, self.confidence, is_sharp
-        )
-        agrees = is_sharp or chance >= ENOUGH_POWER
-        return ("agrees" if agrees else "undecided", None), finding, follows
-
     def judged(
-        self,
-        kind: str,
-        count: "Counter[str]",
-        alpha: float,
-        limits: Callable[[float], Interval],
-        words: str,
+        self, kind: str, count: Counter[str], where: str, alpha: float, limits: Limits
     ) -> AuditResult:
-        """The verdict on the estimate, from limits of α at any doubt."""
+        """The verdict on the estimate, from limits of α; `where` says which rows were drawn."""
         level, error = check_fraction(self.confidence, "confidence"), self.error
         value, interval, _ = read_alpha(self.alpha_hat, level)
-        doubt = 1 - level if self.look is None else doubt_of_look(1 - level, self.look)
-        low, high = _cut(limits(doubt), self.within)
-        two_sided = limits(doubt * (1 - self.upper))[0], limits(doubt * self.upper)[1]
+        risk = 1 - level if self.look is None else risk_of_look(1 - level, self.look)
+        one_sided = _cut(limits(risk), self.within)
+        two_sided = limits(risk * (1 - self.upper))[0], limits(risk * self.upper)[1]
         both = _cut(two_sided, self.within)
-        chance = self._power(count[POSITIVE] + count[NEGATIVE])
-        verdict, finding, follows = self._verdict(kind, value, (low, high), both, chance)
-        ends = (
-            f" ({figure(interval[0])} to {figure(interval[1])})"
-            if interval[0] < interval[1]
-            else ""
-        )
+        # The least chance that so many answers reject the claim if it is off either way.
+        answered = count[POSITIVE] + count[NEGATIVE]
+        possible = possible_errors(claimed(self.alpha_hat, level), error)
+        chance = min((power(answered, c, off, confidence=level) for c, off in possible), default=0)
+        verdict, excludes, finding, follows = self._verdict(kind, value, one_sided, both, chance)
+        low, high = map(figure, interval)
+        ends = f" ({low} to {high})" if interval[0] < interval[1] else ""
         most = self.alpha_hat.leading_bound if isinstance(self.alpha_hat, AlphaEstimate) else None
         said = figure(value) if most is None else f"at most {figure(most)} {IF_ALIKE}"
         sentence = (
-            f"The audit {verdict_words(*verdict)}: {words}, so α is {finding} ({100 * level:g} % "
-            f"confidence), and the estimate says {said}{ends}. {follows}"
+            f"The audit {verdict_words(verdict, excludes)}: {_in_words(count, where)}, so α is "
+            f"{finding} ({100 * level:g} % confidence), and the estimate says {said}{ends}. "
+            f"{follows}"
         )
         return AuditResult(
             kind=kind,
@@ -316,17 +399,51 @@ class _Asked:
             n_blank=count[BLANK],
             alpha=min(both[1], max(both[0], alpha)),
             interval=both,
-            upper_bound=high,
+            upper_bound=one_sided[1],
             confidence=level,
             assumes=ASSUMES[kind],
             claim=value,
             claim_interval=interval,
-            verdict=verdict[0],
-            excludes=verdict[1],
+            verdict=verdict,
+            excludes=excludes,
             error=error,
             power=chance,
             sentence=f"{sentence} {CANNOT}" if kind == "top" else sentence,
             look=self.look or 1,
+        )
+
+    def _verdict(
+        self, kind: str, value: float, one_sided: Interval, both: Interval, chance: float
+    ) -> tuple[Verdict, Excludes, str, str]:
+        """The verdict, what it excludes, what the audit found, and what follows from it."""
+        (least, most), (low, high) = claimed(self.alpha_hat, self.confidence), one_sided
+        if low > most:
+            return "contradicts", "interval", f"at least {figure(low)}", BIASED_LABELS
+        if high < least:
+            return "contradicts", "interval", f"at most {figure(high)}", IMPURE_TOP
+        finding = f"between {figure(both[0])} and {figure(both[1])}"
+        if not both[0] <= value <= both[1]:
+            return "contradicts", "point", finding, OFF_CENTER
+        if chance >= ENOUGH_POWER:
+            return "agrees", None, finding, self._what_would_show(kind, chance)
+        if both[1] - both[0] <= self.error:
+            follows = f"The audit's interval is no wider than {self.error:g}."
+            return "agrees", None, finding, follows
+        return "undecided", None, finding, self._what_would_show(kind, chance)
+
+    def _what_would_show(self, kind: str, chance: float) -> str:
+        """What an error would have done; figures are those of plain draws, which strata sharpen."""
+        error, level = self.error, self.confidence
+        if not possible_errors(claimed(self.alpha_hat, level), error):
+            return no_room(error)
+        audits = "such audits" if kind == "simple" else "plain audits of this size"
+        if chance >= ENOUGH_POWER:
+            return f"An error of {error:g} would have shown in {100 * chance:.0f} % of {audits}."
+        needed = plan_either_way(self.alpha_hat, error, confidence=level).n
+        plainly = "" if kind == "simple" else ", drawn plainly,"
+        return (
+            f"An error of {error:g} shows in only {100 * chance:.0f} % of {audits}; {needed:,} "
+            f"answered rows{plainly} would show it in {100 * ENOUGH_POWER:.0f} %."
         )
 
 
@@ -337,10 +454,10 @@ def _cut(ends: Interval, within: Interval) -> Interval:
 
 
 def _corrected(
-    said: list[str], sample: AuditSample, f_u: Floats, proxies: Floats | None
-) -> tuple[float, Callable[[float], Interval]]:
+    answers: Any, sample: AuditSample, f_u: Floats, proxies: Floats | None
+) -> tuple[float, Limits]:
     """α and its limits from answers, and what is known of all unlabeled rows."""
-    answers, w_u = np.asarray(said), sample.weights(f_u)
+    w_u = sample.weights(f_u)
     z_u = f_u[:, None] if proxies is None else np.column_stack([f_u, proxies])
     w = w_u[sample.rows]
     is_positive, is_open = answers == POSITIVE, np.isin(answers, [UNSURE, BLANK])
@@ -364,70 +481,39 @@ def _corrected(
     left = without_replacement(answers.size / f_u.size / float(w_u.max()))
     points = float(least.mean()), float(most.mean())
 
-    def limits(doubt: float) -> Interval:
+    def limits(risk: float) -> Interval:
         low, high = (
-            point + left * (end - point) for point, end in zip(points, of_mean(doubt), strict=True)
+            point + left * (end - point) for point, end in zip(points, of_mean(risk), strict=True)
         )
         return min(1.0, max(0.0, low - unseen)), max(0.0, min(1.0, high + unseen))
 
     return float(np.clip(known.mean(), 0, 1)), limits
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tally:
-    """The answers counted, in all and by stratum."""
+def _by_stratum(answers: Any, sample: AuditSample) -> tuple[float, Limits]:
+    """α and its limits from answers alone; rows without an answer count against each end."""
+    drawn, shares = sample.drawn, sample.shares
+    positive, answered = (
+        np.bincount(sample.stratum[np.isin(answers, kinds)], minlength=len(sample.sizes))
+        for kinds in ([POSITIVE], [POSITIVE, NEGATIVE])
+    )
+    most, weight = positive + drawn - answered, shares / drawn
 
-    sample: AuditSample
-    answers: list[str]
-    count: Counter[str]
-    positive: Rows
-    open: Rows
+    def limits(risk: float) -> Interval:
+        low = lower_limit(positive, drawn, shares, risk)
+        return float(low), float(upper_limit(most, drawn, shares, risk))
 
-    @classmethod
-    def of(cls, sample: AuditSample, answers: list[str]) -> "_Tally":
-        if len(answers) != sample.n:
-            raise InputError(
-                "TB005",
-                f"{sample.n:,} rows were drawn and {len(answers):,} answers given. Keep every row "
-                "of the audit, in its order; leave the cell empty if a row has no answer.",
-            )
-        count = _count(answers)
-        said = np.asarray(answers)
-        positive, answered = (
-            np.bincount(sample.stratum[np.isin(said, kinds)], minlength=len(sample.sizes))
-            for kinds in ([POSITIVE], [POSITIVE, NEGATIVE])
-        )
-        return cls(sample, answers, count, positive, sample.drawn - answered)
-
-    @property
-    def answered(self) -> int:
-        return self.count[POSITIVE] + self.count[NEGATIVE]
-
-    @property
-    def alpha(self) -> float:
-        """The weighted share of positives among the answered rows."""
-        weight = self.sample.shares / self.sample.drawn
-        return float(weight @ self.positive / (weight @ (self.sample.drawn - self.open)))
-
-    def limits(self, doubt: float) -> Interval:
-        """Limits with `doubt` at each end; rows without an answer count against each."""
-        drawn, shares = self.sample.drawn, self.sample.shares
-        low = lower_limit(self.positive, drawn, shares, doubt)
-        return float(low), float(upper_limit(self.positive + self.open, drawn, shares, doubt))
-
-    def in_words(self) -> str:
-        """How many rows of how many, and how many without an answer."""
-        return _in_words(self.count, DRAWN.get(self.sample.kind, "random unlabeled rows"))
+    return float(weight @ positive / (weight @ answered)), limits
 
 
-def _count(answers: list[str]) -> "Counter[str]":
+def _count(answers: list[str]) -> Counter[str]:
     count = Counter(answers)
     if not count[POSITIVE] + count[NEGATIVE]:
         raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
     return count
 
 
-def _in_words(count: "Counter[str]", drawn: str) -> str:
+def _in_words(count: Counter[str], drawn: str) -> str:
     words = f"{count[POSITIVE]:,} of {count.total():,} {drawn} are positive"
     open_rows = [f"{count[k]:,} {k}" for k in (UNSURE, BLANK) if count[k]]
     if open_rows:
@@ -435,51 +521,58 @@ def _in_words(count: "Counter[str]", drawn: str) -> str:
     return words
 
 
-def plan_either_way(
-    alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = CONFIDENCE
-) -> AuditPlan:
-    """How many rows notice an error of this size, whichever way it goes: what a verdict needs.
+def answers_like(alpha: float, interval: Interval, confidence: float) -> tuple[float, float]:
+    """How many positive and how many other answers would have given this estimate and interval.
 
-    >>> plan_either_way(0.08, 0.05).n == max(plan(0.08, 0.05).n, plan(0.08, -0.05).n)
-    True
+    The interval is compared with that of a Beta distribution, which such answers leave if nothing
+    else is known, by its width.
+
+    >>> hits, others = answers_like(0.25, (0.15, 0.35), 0.95)
+    >>> round(hits), round(others)                                # 17 of 69 random rows
+    (17, 52)
     """
-    level, off = check_fraction(confidence, "confidence"), check_fraction(abs(error), "error")
-    possible = _possible_errors(claimed(alpha_hat, level), off)
-    if not possible:
-        raise InputError("TB008", _no_room(off))
-    plans = [plan(claim, signed, confidence=level) for claim, signed in possible]
-    return max(plans, key=lambda one: one.n)
+    width = interval[1] - interval[0]
+
+    def is_wider(n: float) -> bool:
+        low, high = _beta(n * alpha, n * (1 - alpha), [(1 - confidence) / 2, (1 + confidence) / 2])
+        return bool(high - low > width)
+
+    few, many = 0.0, 1.0
+    while is_wider(many) and many < MOST:
+        few, many = many, 2 * many
+    for _ in range(HALVINGS):
+        middle = (few + many) / 2
+        few, many = (middle, many) if is_wider(middle) else (few, middle)
+    return many * alpha, many * (1 - alpha)
 
 
-def _no_room(error: float) -> str:
-    return f"The estimate's own range leaves no room for an error of {error:g}."
+def _beta(hits: float, others: float, levels: Sequence[float]) -> Floats:
+    """Quantiles of α after these answers, if every α was as likely as any other before."""
+    return np.asarray(betaincinv(hits + 1, others + 1, levels))
 
 
-def _possible_errors(claimed: Interval, error: float) -> list[tuple[float, float]]:
-    """The ends of the claim and the signed errors that keep the truth in [0, 1]."""
-    both = [(claimed[1], error), (claimed[0], -error)]
-    return [(claim, off) for claim, off in both if 0 <= claim + off <= 1]
+def update(
+    before: AlphaEstimate,
+    alpha: float,
+    interval: Interval,
+    confidence: float,
+    *,
+    alone: bool = False,
+) -> Together:
+    """The posterior after an audit that found this α and this interval.
 
+    >>> before = AlphaEstimate(alpha=0.3, n_p=100, n_u=900, method="overlap", posterior=FLAT)
+    >>> both = update(before, 0.25, (0.15, 0.35), 0.95)
+    >>> 0.25 < both.alpha < 0.26, both.alone                     # the prior is flat
+    (True, False)
+    """
+    hits, others = answers_like(alpha, interval, confidence)
 
-def _what_would_show(
-    kind: str,
-    chance: float,
-    alpha_hat: AlphaEstimate | float,
-    error: float,
-    level: float,
-    is_sharp: bool,
-) -> str:
-    """What an error would have done; figures are those of plain draws, which strata sharpen."""
-    if is_sharp and chance < ENOUGH_POWER:
-        return f"The audit's interval is no wider than {error:g}."
-    if not _possible_errors(claimed(alpha_hat, level), error):
-        return _no_room(error)
-    audits = "such audits" if kind == "simple" else "plain audits of this size"
-    if chance >= ENOUGH_POWER:
-        return f"An error of {error:g} would have shown in {100 * chance:.0f} % of {audits}."
-    needed = plan_either_way(alpha_hat, error, confidence=level).n
-    plainly = "" if kind == "simple" else ", drawn plainly,"
-    return (
-        f"An error of {error:g} shows in only {100 * chance:.0f} % of {audits}; {needed:,} "
-        f"answered rows{plainly} would show it in {100 * ENOUGH_POWER:.0f} %."
-    )
+    def log_likelihood(alpha: Floats) -> Floats:
+        return np.asarray(xlogy(hits, alpha) + xlog1py(others, -alpha))
+
+    if alone or before.posterior is None:
+        posterior = AlphaPosterior(tuple(map(float, _beta(hits, others, LEVELS))))
+        return Together(posterior.median, posterior.interval(confidence), posterior, alone=True)
+    posterior = before.posterior.updated(log_likelihood)
+    return Together(posterior.median, posterior.interval(confidence), posterior, alone=False)

@@ -1,4 +1,4 @@
-"""What n audited rows can say: exact limits for α, the power to reject an error, how many to take.
+"""What answers can say: limits for α, from random rows, strata, weighted draws or the top bin.
 
 For one random sample the limits are those of Clopper & Pearson (Biometrika 1934). For strata the
 same binomial tail is taken at the effective number of rows, with the strata's shares at their most
@@ -10,150 +10,58 @@ Where every unlabeled row has a probability f, the answers need to show only whe
 Angelopoulos et al., Science 2023; with a factor λ on f, PPI++, 2023). `limits_of_mean` bounds such
 a mean of bounded values as Gaffke (2005) does; for 0/1 values it IS Clopper & Pearson too. Where
 rows of the rarer class were drawn more often, answers count by how often (`draw_weighted`), and the
-doubt is shared out between the ends by `share_of_upper`, before anybody has answered.
+risk is shared out between the ends by `share_of_upper`, before anybody has answered.
+
+Above a cut that was fixed beforehand lie a share q_p of the known positives and q_u of the
+unlabeled rows. If k of m random rows up there are positive, α = q_u·(k/m)/q_p. That measures what
+the estimate assumes, namely that negatives thin out at the top. It requires the labeled
+positives to be like the others, as the estimate does: biased labels cannot show here.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import log1p
-from typing import Any
+from math import exp, hypot, inf, log, log1p
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from msgspec import Meta
 from scipy.special import betainc
-from scipy.stats import binom, norm
 
-from topbin.core import AlphaEstimate, InputError
-from topbin.core.checks import check_count, check_fraction, is_number
-from topbin.core.defaults import CONFIDENCE
-from topbin.core.shares import exact_upper
+from topbin.core.binomial import exact_lower, exact_upper
+from topbin.core.checks import Floats, Scores, check_fraction
+from topbin.core.errors import InputError
+from topbin.core.estimate import AlphaEstimate, Interval
 from topbin.evaluate.audit.draw import reach
-from topbin.evaluate.measure import Floats, Interval, read_alpha
 
 HALVINGS = 60
 FOLDS = 5  # of the answers, so that no answer chooses the λ of its own difference
 TRUST = 10  # answers that the probabilities are worth before there are any: λ begins at 1
 OF_A_KIND = 10  # with fewer positive or negative answers the limits are exact
 DRAWS, SEED = 10_000, 0  # of random weights; the same ones each time
-SPENT = 0.8  # of the doubt that is left goes into each look at the result
-MOST_ROWS = 1_000_000
-ENOUGH_POWER = 0.8  # of a plan, and of the verdict "agrees"
+SPENT = 0.8  # of the risk that is left goes into each look at the result
+# Of the known positives above the cut. On five real tables .9 covered more often than .5 and .7,
+# with narrower intervals: q_p then hardly varies (bench/results/audit_coverage.md).
+SHARE = 0.9
+# Held-out scores of cross-fitting are not independent: similar rows train each other's models.
+# Between known and hidden positives above a cut the sd was 0.94 to 1.26 of the binomial one over
+# five tables and four scorers; 1.2 covers most of them.
+SPREAD = 1.2
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPlan:
-    """How many rows to audit, and what that buys."""
+def risk_of_look(risk: float, look: int) -> float:
+    """The risk that look 1, 2, … may use, so that all looks together use `risk` at most.
 
-    n: int
-    power: float
-    claim: float
-    truth: float
-    confidence: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.n:,} random rows reject α = {self.claim:.3f} at {100 * self.confidence:g} % "
-            f"confidence in {100 * self.power:.0f} % of audits if the truth is {self.truth:.3f}."
-        )
-
-
-def plan(
-    alpha_hat: AlphaEstimate | float,
-    error: float,
-    *,
-    power: float = ENOUGH_POWER,
-    confidence: float = CONFIDENCE,
-) -> AuditPlan:
-    """How many random rows reject α̂ with this power when the truth is α̂ + error.
-
-    The error has a sign. An estimate with an interval is held to its nearer end. Exact power rises
-    in a sawtooth; the answer is the number from which on it stays above `power`.
-
-    >>> print(plan(0.08, 0.17))
-    35 random rows reject α = 0.080 at 95 % confidence in 81 % of audits if the truth is 0.250.
-    """
-    wanted = check_fraction(power, "power")
-    doubt = 1 - check_fraction(confidence, "confidence")
-    claim, truth = _claim_and_truth(alpha_hat, error, confidence)
-    spread = [(p * (1 - p)) ** 0.5 for p in (claim, truth)]
-    near = ((norm.isf(doubt) * spread[0] + norm.ppf(wanted) * spread[1]) / error) ** 2
-    if near > MOST_ROWS:
-        raise InputError(
-            "TB008",
-            f"an error of {error:g} would take about {near:,.0f} audited rows to reject; ask for "
-            "a larger error.",
-        )
-    # A tooth of the saw is about √n/(p(1 − p)) rows long; small plans are searched from 1 row.
-    reach = min(1.0, 8 / (1e-9 + min(spread) * near**0.5))
-    ns = np.arange(max(1, int((1 - reach) * near - 100)), int((1 + reach) * near + 300))
-    reached = _power(ns, claim, truth, doubt)
-    first = int(np.flatnonzero(np.append(True, reached < wanted))[-1])
-    return AuditPlan(int(ns[first]), float(reached[first]), claim, truth, confidence)
-
-
-def power(
-    n: int, alpha_hat: AlphaEstimate | float, error: float, *, confidence: float = CONFIDENCE
-) -> float:
-    """How often an audit of n random rows rejects α̂ when the truth is α̂ + error.
-
-    >>> round(power(50, 0.08, 0.17), 3)       # 50 rows find out that .08 should have been .25
-    0.955
-    """
-    check_count(n, "n")
-    doubt = 1 - check_fraction(confidence, "confidence")
-    claim, truth = _claim_and_truth(alpha_hat, error, confidence)
-    return float(_power(np.array([n]), claim, truth, doubt)[0])
-
-
-def _power(n: NDArray[np.int64], claim: float, truth: float, doubt: float) -> Floats:
-    """P(X rejects claim | truth), X binomial, on the one side where the truth lies."""
-    if truth < claim:
-        claim, truth = 1 - claim, 1 - truth
-    largest_accepted = binom.isf(doubt, n, claim)
-    return np.asarray(binom.sf(largest_accepted, n, truth), np.float64)
-
-
-def claimed(alpha_hat: AlphaEstimate | float, confidence: float) -> Interval:
-    """The range that an estimate claims, including its point.
-
-    >>> claimed(0.3, 0.95)
-    (0.3, 0.3)
-    """
-    value, (low, high), _ = read_alpha(alpha_hat, confidence)
-    return min(value, low), max(value, high)
-
-
-def _claim_and_truth(
-    alpha_hat: AlphaEstimate | float, error: float, confidence: float
-) -> tuple[float, float]:
-    low, high = claimed(alpha_hat, confidence)
-    if not is_number(error) or error == 0:
-        raise InputError("TB008", f"error must be a finite number other than 0; got {error!r}.")
-    claim = high if error > 0 else low
-    truth = claim + float(error)
-    if not -1e-12 <= truth <= 1 + 1e-12:
-        raise InputError(
-            "TB008",
-            f"an error of {error:g} from {claim:.3f} would put the truth at {truth:.3f}, outside "
-            "[0, 1].",
-        )
-    return claim, min(1.0, max(0.0, truth))
-
-
-def doubt_of_look(doubt: float, look: int) -> float:
-    """The doubt that look 1, 2, … may use, so that all looks together use `doubt` at most.
-
-    >>> round(doubt_of_look(0.05, 1), 4), round(doubt_of_look(0.05, 2), 4)
+    >>> round(risk_of_look(0.05, 1), 4), round(risk_of_look(0.05, 2), 4)
     (0.04, 0.008)
     """
-    return doubt * SPENT * (1 - SPENT) ** (look - 1)
+    return risk * SPENT * (1 - SPENT) ** (look - 1)
 
 
 def share_of_upper(f_u: Floats | None) -> float:
-    """How much of the doubt the upper end gets in a weighted draw; half of it in a plain one.
+    """How much of the risk the upper end gets in a weighted draw; half of it in a plain one.
 
-    An end is about reach·log(1/doubt)/n away, so the sum is least where doubts are as the reaches:
+    An end is about reach·log(1/risk)/n away, so the sum is least where risks are as the reaches:
     where positives are rare, the lower end is near 0 anyway. No answer has a say in it.
 
     >>> round(share_of_upper(np.full(9, 0.05)), 2), share_of_upper(None)
@@ -176,15 +84,15 @@ def fold_factors(y: Floats, z: Floats, z_u: Floats, w: Floats) -> Floats:
     array([0., 0.])
     """
     trusted, folds = TRUST * z_u.var(0), np.arange(y.size) % FOLDS
-    found = np.zeros((min(FOLDS, y.size), z.shape[1]))
-    for k in range(len(found)):
+    factors = np.zeros((min(FOLDS, y.size), z.shape[1]))
+    for k in range(len(factors)):
         y_, z_, by = y[folds != k], z[folds != k], w[folds != k]
         joint = np.zeros(2 * [z.shape[1] + 1])
         if by.any():
             joint = y_.size * np.cov(y_, z_, rowvar=False, bias=True, aweights=by)
         start = np.eye(z.shape[1])[0] * trusted
-        found[k] = np.linalg.lstsq(joint[1:, 1:] + np.diag(trusted), joint[1:, 0] + start)[0]
-    return found.clip(0, 1)
+        factors[k] = np.linalg.lstsq(joint[1:, 1:] + np.diag(trusted), joint[1:, 0] + start)[0]
+    return factors.clip(0, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,7 +134,7 @@ def without_replacement(share: float) -> float:
 def limits_of_mean(
     least: Floats, most: Floats, ends: Interval, *, weight: float = 1.0
 ) -> Callable[[float], Interval]:
-    """Limits for the mean of values inside `ends`, as a function of the doubt at each side.
+    """Limits for the mean of values inside `ends`, as a function of the risk at each side.
 
     The answers get random weights that sum to 1 (Dirichlet), and so does a point at the end of the
     range: the limit is a quantile of the weighted mean. `least` and `most` are the values with open
@@ -241,8 +149,8 @@ def limits_of_mean(
     lower = _weighted_sums(least)
     upper = lower if np.array_equal(least, most) else _weighted_sums(most)
 
-    def limits(doubt: float) -> Interval:
-        sides = (lower, ends[0], doubt), (upper, ends[1], 1 - doubt)
+    def limits(risk: float) -> Interval:
+        sides = (lower, ends[0], risk), (upper, ends[1], 1 - risk)
         low, high = (
             np.quantile((values + of_end * end) / (weights + of_end), level)
             for (values, weights), end, level in sides
@@ -274,8 +182,8 @@ def _exponential(n: int) -> tuple[Floats, Floats]:
     return weights, weights.sum(1)
 
 
-def upper_limit(positives: Any, drawn: Any, shares: Any, doubt: float) -> Any:
-    """The largest α under which so few positives have a probability of about `doubt`.
+def upper_limit(positives: Any, drawn: Any, shares: Any, risk: float) -> Any:
+    """The largest α under which so few positives have a probability of about `risk`.
 
     `positives`, `drawn` and `shares` (which sum to 1) have one entry per stratum; `positives` may
     have leading axes, one limit each.
@@ -285,22 +193,22 @@ def upper_limit(positives: Any, drawn: Any, shares: Any, doubt: float) -> Any:
     """
     x, n, share = (np.asarray(part, np.float64) for part in (positives, drawn, shares))
     if share.size == 1:
-        return exact_upper(x[..., 0], n[0], doubt)
+        return exact_upper(x[..., 0], n[0], risk)
     seen = (x / n) @ share
     # exp(step) times a stratum's weight pulls its share up: as step rises, α rises from seen to 1.
     low = np.full(seen.shape, -30.0)
     high = np.full(seen.shape, 40 + float(np.log(n.max() / share.min())))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        likely = _probability_of_so_few(x, n, share, _pulled(x, n, share, middle)) > doubt
+        likely = _probability_of_so_few(x, n, share, _pulled(x, n, share, middle)) > risk
         low, high = np.where(likely, middle, low), np.where(likely, high, middle)
     return np.where(seen >= 1, 1.0, np.minimum(1.0, _pulled(x, n, share, high) @ share))
 
 
-def lower_limit(positives: Any, drawn: Any, shares: Any, doubt: float) -> Any:
-    """The smallest α under which so many positives have a probability of about `doubt`."""
+def lower_limit(positives: Any, drawn: Any, shares: Any, risk: float) -> Any:
+    """The smallest α under which so many positives have a probability of about `risk`."""
     negatives = np.asarray(drawn) - np.asarray(positives)
-    return 1 - upper_limit(negatives, drawn, shares, doubt)
+    return 1 - upper_limit(negatives, drawn, shares, risk)
 
 
 def _pulled(x: Floats, n: Floats, share: Floats, step: Floats) -> Floats:
@@ -323,3 +231,168 @@ def _probability_of_so_few(x: Floats, n: Floats, share: Floats, p: Floats) -> Fl
     hits = seen * rows + np.maximum(1, heaviest * rows)
     misses = rows - hits + 1
     return np.where(misses > 0, betainc(np.maximum(misses, 1e-9), hits, 1 - alpha), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TopBin:
+    """How many rows score at least the cut, of all unlabeled and of all known positives.
+
+    Rows in groups count as fewer independent ones: `worth_u` and `worth_p` say what one is worth.
+    """
+
+    cut: float
+    above_u: Annotated[int, Meta(ge=0)]
+    n_u: Annotated[int, Meta(ge=1)]
+    above_p: Annotated[int, Meta(ge=0)]
+    n_p: Annotated[int, Meta(ge=1)]
+    worth_u: Annotated[float, Meta(gt=0, le=1)] = field(default=1.0, repr=False)
+    worth_p: Annotated[float, Meta(gt=0, le=1)] = field(default=1.0, repr=False)
+
+    @classmethod
+    def at(cls, scores_p: Scores, scores_u: Scores, *, share: float = SHARE) -> "TopBin":
+        """The bin that contains this share of the known positives.
+
+        >>> TopBin.at(np.arange(10.0), np.arange(8.0), share=0.7)
+        TopBin(cut=3.0, above_u=5, n_u=8, above_p=7, n_p=10)
+        """
+        wanted = max(1, round(check_fraction(share, "share") * scores_p.size))
+        cut = float(np.partition(scores_p, scores_p.size - wanted)[scores_p.size - wanted])
+        above_u, above_p = (int(np.count_nonzero(s >= cut)) for s in (scores_u, scores_p))
+        if not above_u:
+            raise InputError(
+                "TB117", "no unlabeled row is in the top bin, so none can be drawn from it."
+            )
+        return cls(cut, above_u, scores_u.size, above_p, scores_p.size)
+
+    def in_groups(self, estimate: AlphaEstimate) -> "TopBin":
+        """The bin with rows that count as the independent rows that they are worth."""
+        if estimate.worth is None:
+            return self
+        worth_p, worth_u = estimate.worth
+        return replace(self, worth_p=worth_p / estimate.n_p, worth_u=worth_u / estimate.n_u)
+
+    def alpha(self, positive: float, drawn: float) -> float:
+        """α = q_u·(k/m)/q_p, at most 1.
+
+        >>> TopBin(3.0, 50, 100, 80, 100).alpha(4, 5)             # .5·.8/.8
+        0.5
+        """
+        return min(1.0, self.above_u / self.n_u * positive / drawn * self.n_p / self.above_p)
+
+    def limits(self, positive: float, drawn: int, risk: float, *, open_rows: int = 0) -> Interval:
+        """Limits with `risk` at each end; rows without an answer count against each.
+
+        Exact binomial limits of the three shares, their relative distances squared and added
+        (Zou & Donner, Statistics in Medicine 2008). The known positives count as fewer rows than
+        they are, by `SPREAD`.
+
+        >>> low, high = TopBin(3.0, 500, 1000, 140, 200).limits(40, 50, 0.025)
+        >>> round(low, 2), round(high, 2)
+        (0.46, 0.69)
+        """
+        few, many = positive, positive + open_rows
+        low, high = exact_lower(few, drawn, risk), exact_upper(many, drawn, risk)
+        few, many = few / drawn, many / drawn
+        down, up = self._distances(risk)
+        down = hypot(down, log(few / low)) if low > 0 else inf
+        up = hypot(up, log(high / many)) if many else up
+        lower, upper = self.alpha(few, 1) * exp(-down), self.alpha(many or high, 1) * exp(up)
+        return float(lower), float(min(1.0, upper))
+
+    def _distances(self, risk: float) -> Interval:
+        """How far q_u/q_p may be off downward and upward, in logarithms."""
+        rows, hits = (n * self.worth_p / SPREAD**2 for n in (self.n_p, self.above_p))
+        n_u, above_u = self.n_u * self.worth_u, self.above_u * self.worth_u
+        q_u, q_p = above_u / n_u, hits / rows
+        down = (
+            log(q_u / float(exact_lower(above_u, n_u, risk))),
+            log(float(exact_upper(hits, rows, risk)) / q_p),
+        )
+        up = (
+            log(float(exact_upper(above_u, n_u, risk)) / q_u),
+            log(q_p / float(exact_lower(hits, rows, risk))),
+        )
+        return hypot(*down), hypot(*up)
+
+
+@dataclass(frozen=True, slots=True)
+class RecallBound:
+    """How many of the positives among the unlabeled are above a threshold, at least.
+
+    `least` holds at `confidence` and needs only random rows on both sides of the threshold, with
+    right answers. `goal` is the recall that was asked for, and `more` how many more rows below,
+    none of them positive, would show it; None where no number would.
+    """
+
+    threshold: float
+    rows: int
+    least: float
+    confidence: float
+    goal: float | None
+    more: int | None
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def recall_bound(
+    at: TopBin,
+    above: tuple[int, int],
+    below: tuple[int, int],
+    *,
+    confidence: float,
+    doubt: float | None = None,
+    goal: float | None = None,
+) -> RecallBound:
+    """A lower bound for recall from (positive, drawn) on each side; open rows are in the counts.
+
+    Positives above are at least so many, positives below at most so many, each at half the risk.
+
+    Parameters
+    ----------
+    at
+        The threshold, and how many rows are above it.
+    above, below
+        How many are positive, and how many were drawn, on each side.
+    confidence
+        The level of the bound.
+    doubt
+        The risk that a look may use, if not 1 − confidence.
+    goal
+        A recall that is asked for.
+
+    Returns
+    -------
+    RecallBound
+        The least recall, and how many more rows would show the goal.
+
+    Examples
+    --------
+    >>> at = TopBin(0.5, 200, 1000, 90, 100)
+    >>> print(recall_bound(at, (45, 50), (0, 100), confidence=0.95, goal=0.8))
+    With 95 % confidence at least 84 % of the positives are among the 200 rows above the threshold.
+    That is the wanted 80 %: you can stop.
+    """
+    risk = (1 - confidence if doubt is None else doubt) / 2
+    rest = at.n_u - at.above_u
+    above_least = at.above_u * float(exact_lower(*above, risk))
+    below_most = rest * float(exact_upper(*below, risk)) if rest else 0.0
+    least = above_least / (above_least + below_most) if above_least else 0.0
+    words = (
+        f"With {100 * confidence:g} % confidence at least {100 * least:.0f} % of the positives are "
+        f"among the {at.above_u:,} rows above the threshold."
+    )
+    more = None
+    if goal is not None and least >= goal:
+        more, words = 0, f"{words} That is the wanted {100 * goal:g} %: you can stop."
+    elif goal is not None:
+        enough = above_least * (1 - goal) / goal / max(1, rest)
+        sizes = below[1] + np.arange(1, rest - below[1] + 1)
+        wide = np.flatnonzero(exact_upper(below[0], sizes, risk) <= enough)
+        more = int(wide[0]) + 1 if wide.size else None
+        need = "More answers above the threshold are needed first, or a lower threshold."
+        if more is not None:
+            need = f"About {more:,} more rows below it, none of them positive, would show that."
+        words = f"{words} The wanted recall is {100 * goal:g} %. {need}"
+    return RecallBound(at.cut, at.above_u, least, confidence, goal, more, words)

@@ -12,10 +12,9 @@ import pandas as pd
 
 from topbin.core.atomic import lock, refuse_existing, write_text
 from topbin.core.checks import check_fraction
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError, option
-from topbin.core.figures import sentence
-from topbin.core.options import Read, Request, Rows
+from topbin.core.formatting import sentence
+from topbin.core.options import CONFIDENCE, Read, Request, Rows
 from topbin.data.batch import add_columns
 from topbin.data.table import read_table
 from topbin.data.write import write_table
@@ -36,8 +35,8 @@ from topbin.evaluate.audit import (
     read_answers,
     recall_bound,
 )
-from topbin.evaluate.audit.limits import doubt_of_look
-from topbin.evaluate.audit.together import update
+from topbin.evaluate.audit.judging import update
+from topbin.evaluate.audit.limits import risk_of_look
 from topbin.evaluate.sensitivity import Reconciled, reconcile
 from topbin.evaluate.verdict import verdict_of
 from topbin.job.audits import answers as stored_answers
@@ -507,7 +506,7 @@ def _recall(
     level = result.estimate.confidence or CONFIDENCE
     above = int((is_above & is_positive).sum()), int(is_above.sum())
     below = int((~is_above & ~is_negative).sum()), int((~is_above).sum())  # open rows count too
-    spent = doubt_of_look(1 - level, look)
+    spent = risk_of_look(1 - level, look)
     return recall_bound(at, above, below, confidence=level, doubt=spent, goal=goal)
 
 

@@ -16,12 +16,12 @@ from scipy.special import expit, logit
 
 from topbin.core.atomic import lock
 from topbin.core.cells import NEGATIVE, POSITIVE, read_answers
+from topbin.core.checks import Floats
 from topbin.core.errors import InputError, option
 from topbin.core.options import Request
 from topbin.data.schema import check_columns
 from topbin.data.write import write_table
-from topbin.evaluate.audit.width import AuditWidths
-from topbin.evaluate.measure import Floats
+from topbin.evaluate.audit.planning import AuditWidths
 from topbin.job.audits.answers import WAIT
 from topbin.job.audits.rows import prepared_again, read_unlabeled, refuse_classes, scores_of
 from topbin.job.files import read_stored, unlabeled_rows

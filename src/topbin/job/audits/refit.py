@@ -22,7 +22,7 @@ from topbin.core.evidence import Evidence
 from topbin.core.options import Request
 from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
-from topbin.evaluate.threshold import recall
+from topbin.evaluate.metrics import recall
 from topbin.job.audits.answers import WAIT, add_answers, read_state, understood
 from topbin.job.audits.rows import check_unchanged, refuse_classes
 from topbin.job.files import CANDIDATES, MODEL, sum_of, unlabeled_rows

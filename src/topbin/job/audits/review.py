@@ -18,9 +18,8 @@ from threading import RLock
 from typing import Any
 
 from topbin.core.atomic import lock
-from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
+from topbin.core.estimate import RANGE_ONLY, AlphaEstimate
 from topbin.core.options import Request
 from topbin.data.formats.text_files import FILE, TEXT
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers

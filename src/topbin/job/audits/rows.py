@@ -16,16 +16,15 @@ from typing import Any
 import numpy as np
 
 from topbin.core.atomic import lock
-from topbin.core.checks import check_count
+from topbin.core.checks import Floats, check_count
 from topbin.core.errors import InputError, option
 from topbin.core.options import Request
 from topbin.data.batch import add_columns
 from topbin.data.write import write_table
-from topbin.engines.local import Local
+from topbin.engines.engine import Local
 from topbin.evaluate.audit import AuditSample, TopBin, draw, draw_stratified, draw_weighted
 from topbin.evaluate.audit.draw import merged
 from topbin.evaluate.candidates import list_precision
-from topbin.evaluate.measure import Floats
 from topbin.job.audits.answers import WAIT, AuditState, Draw
 from topbin.job.files import CANDIDATES, MODEL, numbered, read_numbered, sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared, prepare

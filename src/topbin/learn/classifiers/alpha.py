@@ -7,8 +7,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import check_count
-from topbin.core.defaults import DEFAULT_METHOD
 from topbin.core.hashing import find_twins
+from topbin.core.options import DEFAULT_METHOD
 from topbin.learn.classifiers.elkan_noto import natural_pvu
 from topbin.learn.classifiers.estimator import PUEstimator, check_columns, check_weight
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit

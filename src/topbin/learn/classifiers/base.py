@@ -20,10 +20,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from topbin.core.binomial import share_below
 from topbin.core.checks import Floats, check_above_zero, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.labels import read_labels
-from topbin.core.shares import share_below
 from topbin.data.batch import as_pandas
 from topbin.data.images.rows import Images
 from topbin.learn.classifiers import fitting

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from topbin.core import InputError, Labels, read_labels
 from topbin.core.checks import check_fraction, unmasked
-from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
+from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.data.batch import as_pandas
 from topbin.data.features import fit_features
 

@@ -11,8 +11,8 @@ from sklearn.utils import _safe_indexing
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import Floats, RowNumbers
-from topbin.core.defaults import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.labels import Mask
+from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.posterior import AlphaPosterior
 from topbin.learn.backends.net_scorer import NetScorer
 from topbin.learn.crossfit import CrossFit, RunOptions, chain_name, crossfit

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.errors import InputError
+from topbin.core.options import CONFIDENCE
 from topbin.data.schema import check_columns
 from topbin.learn.classifiers.faces import TEDnClassifier
 from topbin.learn.classifiers.fitting import FitOptions, Recipe, TrainingTable

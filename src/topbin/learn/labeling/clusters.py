@@ -17,7 +17,7 @@ from sklearn.mixture import GaussianMixture
 
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.labels import Mask
-from topbin.mpe.features.samples import is_sparse
+from topbin.mpe.samples import is_sparse
 
 COMPONENTS = 10
 FAR = 3.0  # standard deviations; what is further off counts as much, so that no row is a cluster

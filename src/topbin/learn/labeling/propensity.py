@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Floats
-from topbin.core.figures import figure
+from topbin.core.formatting import figure
 from topbin.core.labels import Mask
 from topbin.learn.classifiers.fitting import (
     FitOptions,
@@ -33,7 +33,7 @@ from topbin.learn.classifiers.fitting import (
 )
 from topbin.learn.defaults import FIRST
 from topbin.learn.learners import PVU
-from topbin.mpe.features.samples import is_sparse
+from topbin.mpe.samples import is_sparse
 
 ROUNDS = 10
 CLOSE = 0.05  # change of log odds that ends the rounds

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
+from topbin.core.binomial import share_below
 from topbin.core.checks import Floats, RowNumbers, check_count
-from topbin.core.defaults import CONFIDENCE
 from topbin.core.evidence import SPREAD
-from topbin.core.figures import counted, percent
+from topbin.core.formatting import counted, percent
 from topbin.core.labels import Mask
-from topbin.core.shares import share_below
+from topbin.core.options import CONFIDENCE
 from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
 from topbin.learn.defaults import FIRST
 from topbin.learn.folds import order_of

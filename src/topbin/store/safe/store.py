@@ -23,11 +23,18 @@ from sklearn.tree._tree import Tree
 from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
 from topbin.core.optional import require
-from topbin.store.safe import catboost, xgboost
-from topbin.store.safe.boosters import load_booster, trees_only
+from topbin.store.safe.boosters import (
+    catboost_text,
+    load_booster,
+    load_catboost,
+    load_xgboost,
+    trees_only,
+    xgboost_text,
+)
 from topbin.store.safe.lists import FACES, FUNCTIONS, GONE, NAMED, NOT_KEPT, SKLEARN, VALUES
 from topbin.store.safe.trees import FORGED, NOTHING, build_tree, check_model, require_that
 
+Fields = dict[str, Any]  # by name, as values or as JSON
 PLAIN = (str, bool, int, type(None))
 LIGHTGBM = "lightgbm.sklearn.LGBMClassifier"
 BACKEND = "topbin.learn.backends.torch.TorchBackend"
@@ -45,7 +52,7 @@ class Attachments:
 
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     boosters: list[str] = field(default_factory=list)
-    tensors: dict[str, Any] = field(default_factory=dict)
+    tensors: Fields = field(default_factory=dict)
     net: Any = None
 
 
@@ -82,8 +89,8 @@ def unpack(node: Any, attached: Attachments) -> Any:
         return node
     if len(node) == 1 and (kind := next(iter(node))) in RULES:
         return RULES[kind].unpack(node[kind], attached)
-    found = list(node)[:3]
-    raise InputError("TB110", f"the model folder holds a value of an unknown kind: {found}.")
+    names = list(node)[:3]
+    raise InputError("TB110", f"the model folder holds a value of an unknown kind: {names}.")
 
 
 def refused(names: str) -> InputError:
@@ -125,9 +132,9 @@ def _check_names(kind: type, names: Iterable[Any], spelling: str = r".*") -> Non
 def _check_sizes(values: Mapping[Any, Any]) -> None:
     """Refuse numbers of threads and classes that would end the process."""
     for name, most in MOST.items():
-        found = values.get(name)
-        if found is not None and not (isinstance(found, Real) and abs(float(found)) <= most):
-            raise InputError("TB110", f"the model folder asks for {name} = {found}.")
+        value = values.get(name)
+        if value is not None and not (isinstance(value, Real) and abs(float(value)) <= most):
+            raise InputError("TB110", f"the model folder asks for {name} = {value}.")
 
 
 def _pairs(values: Mapping[Any, Any]) -> list[Any]:
@@ -135,18 +142,18 @@ def _pairs(values: Mapping[Any, Any]) -> list[Any]:
 
 
 def _from_pairs(pairs: Any) -> dict[Any, Any]:
-    found = dict(pairs)
-    _check_sizes(found)
-    return found
+    values = dict(pairs)
+    _check_sizes(values)
+    return values
 
 
-def _pack_fields(values: Mapping[str, Any], attached: Attachments) -> dict[str, Any]:
+def _pack_fields(values: Mapping[str, Any], attached: Attachments) -> Fields:
     # A callback or an augmentation belongs to the program that fits, not to the model.
-    kept = {k: None if hasattr(v, "__code__") else v for k, v in values.items()}
-    return {name: pack(value, attached) for name, value in kept.items()}
+    stored = {k: None if hasattr(v, "__code__") else v for k, v in values.items()}
+    return {name: pack(value, attached) for name, value in stored.items()}
 
 
-def _unpack_fields(nodes: Mapping[str, Any], attached: Attachments) -> dict[str, Any]:
+def _unpack_fields(nodes: Mapping[str, Any], attached: Attachments) -> Fields:
     return {name: unpack(node, attached) for name, node in nodes.items()}
 
 
@@ -157,8 +164,8 @@ def _pack_value(value: Any, attached: Attachments) -> Any:
 
 def _unpack_value(content: Any, attached: Attachments) -> Any:
     name, packed = content
-    kept = {field: node for field, node in packed.items() if field not in GONE.get(name, ())}
-    return _built(VALUES, name)(**_unpack_fields(kept, attached))
+    known = {field: node for field, node in packed.items() if field not in GONE.get(name, ())}
+    return _built(VALUES, name)(**_unpack_fields(known, attached))
 
 
 def _pack_face(face: Any, attached: Attachments) -> Any:
@@ -181,7 +188,7 @@ def _unpack_face(content: Any, attached: Attachments) -> Any:
     return face
 
 
-def _renamed(fitted: dict[str, Any]) -> dict[str, Any]:
+def _renamed(fitted: Fields) -> Fields:
     """Fitted values of folders that earlier versions wrote, under the names that they have now."""
     if "posterior_" in fitted:
         fitted["probability_map_"] = fitted.pop("posterior_")
@@ -251,21 +258,23 @@ def _unpack_lightgbm(content: Any, attached: Attachments) -> Any:
     return model
 
 
-def _boosted(package: str, kind: str, library: Any) -> Rule:
+def _boosted(
+    package: str, kind: str, text_of: Callable[[Any], str | None], load: Callable[..., Any]
+) -> Rule:
     """The rule of a library of boosted trees: its parameters, and the place of its text."""
 
     def pack_one(model: Any, attached: Attachments) -> Any:
         with _to_be_stored(model):
-            text = library.text_of(model)
+            text = text_of(model)
         place = None if text is None else len(attached.boosters)
         attached.boosters += [] if text is None else [text]
         return [pack(model.get_params(deep=False), attached), place]
 
     def unpack_one(content: Any, attached: Attachments) -> Any:
-        found = require(package, extra=package, caller=f"a saved {kind}")
+        library = require(package, extra=package, caller=f"a saved {kind}")
         packed, place = content
         text = None if place is None else attached.boosters[place]
-        return library.load(found, unpack(packed, attached), text)
+        return load(library, unpack(packed, attached), text)
 
     return Rule(partial(is_own, table={kind: package}), pack_one, unpack_one)
 
@@ -355,10 +364,10 @@ def _is_dtype(value: Any) -> bool:
 
 def _dtype(parts: Any) -> Any:
     is_type, name = parts
-    found = np.dtype(str(name))
-    if not _is_dtype(found):
+    dtype = np.dtype(str(name))
+    if not _is_dtype(dtype):
         raise refused(repr(name))
-    return found.type if is_type else found
+    return dtype.type if is_type else dtype
 
 
 def _of_type(*kinds: type) -> Callable[[Any], bool]:
@@ -393,8 +402,8 @@ RULES = {
     ),
     "$module": Rule(_is_module, lambda value, _: name_of(value), _unpack_module),
     "$lightgbm": Rule(lambda value: name_of(value) == LIGHTGBM, _pack_lightgbm, _unpack_lightgbm),
-    "$xgboost": _boosted("xgboost", "XGBClassifier", xgboost),
-    "$catboost": _boosted("catboost", "CatBoostClassifier", catboost),
+    "$xgboost": _boosted("xgboost", "XGBClassifier", xgboost_text, load_xgboost),
+    "$catboost": _boosted("catboost", "CatBoostClassifier", catboost_text, load_catboost),
     "$object": Rule(partial(is_own, table=SKLEARN), _pack_object, _unpack_object),
     "$tree": _parts(_of_type(Tree), _tree_parts, lambda parts: build_tree(*parts)),
     "$sparse": _parts(sparse.issparse, _sparse_parts, _sparse),

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from topbin.core import InputError, hashing
-from topbin.mpe.features import samples
-from topbin.mpe.features.samples import (
+from topbin.mpe import samples
+from topbin.mpe.samples import (
     compress,
     read_samples,
     row_order,

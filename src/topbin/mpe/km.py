@@ -19,7 +19,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.mpe.features.samples import (
+from topbin.mpe.samples import (
     Matrix,
     TwoSamples,
     compress,
@@ -179,6 +179,22 @@ def km1(
     rows from positives: α = 1, with an alarm. (The authors' program then turns to the threshold
     of `km2`, and never answers more than 0.875, because it stops at λ = 8.)
 
+    Parameters
+    ----------
+    X_p, X_u
+        Features of the positives and of the unlabeled rows, with the same columns.
+    max_rows, random_state
+        At most so many rows of each sample are used, drawn with `random_state`.
+    n_components
+        A wider table is reduced to so many principal components.
+
+    Returns
+    -------
+    AlphaEstimate
+        α, without an interval.
+
+    Examples
+    --------
     >>> found = km1([[1.0]] * 50, [[1.0]] * 25 + [[0.0]] * 75)  # a quarter look like positives
     >>> round(found.alpha, 2)
     0.25
@@ -193,6 +209,18 @@ def km2(
 
     The first slope is d(1.05)/0.05, the largest ‖φ_u − φ_p‖; all else is as in `km1`.
 
+    Parameters
+    ----------
+    X_p, X_u, max_rows, n_components, random_state
+        As in `km1`.
+
+    Returns
+    -------
+    AlphaEstimate
+        α, without an interval.
+
+    Examples
+    --------
     >>> found = km2([[1.0]] * 50, [[1.0]] * 25 + [[0.0]] * 75)  # a quarter look like positives
     >>> round(found.alpha, 2)
     0.25
@@ -203,7 +231,18 @@ def km2(
 def hull_curve(
     X_p: Any, X_u: Any, max_rows: int = 1000, n_components: int = 50, random_state: int = 0
 ) -> "HullCurve":
-    """The curve both methods read; asked for both, it solves what they share once."""
+    """The curve both methods read; asked for both, it solves what they share once.
+
+    Parameters
+    ----------
+    X_p, X_u, max_rows, n_components, random_state
+        As in `km1`.
+
+    Returns
+    -------
+    HullCurve
+        Whose methods `km1` and `km2` give estimates.
+    """
     whole = read_samples(X_p, X_u)
     pair = subsample(whole, max_rows, random_state)
     pair = compress(standardize(pair), n_components, random_state)
@@ -282,8 +321,8 @@ class HullCurve:
         if not self._is_flat:
             alpha = self.crossing(threshold)
             alarms = [_STEEP_START] if is_steep(alpha) else []
-        found = AlphaEstimate(alpha=alpha, n_p=self.n_p, n_u=self.n_u, method=method)
-        return replace(found, alarms=tuple(alarms), notes=self.notes)
+        estimate = AlphaEstimate(alpha=alpha, n_p=self.n_p, n_u=self.n_u, method=method)
+        return replace(estimate, alarms=tuple(alarms), notes=self.notes)
 
 
 _INDISTINGUISHABLE = Alarm(

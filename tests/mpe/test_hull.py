@@ -6,10 +6,9 @@ from gaussians import gaussians
 from plain_features import simplex_by_nnls
 
 from topbin.core import InputError
-from topbin.mpe import hull_curve
-from topbin.mpe.features import km
-from topbin.mpe.features.km import Embedding, best_kernel, project
-from topbin.mpe.features.samples import read_samples, standardize
+from topbin.mpe import hull_curve, km
+from topbin.mpe.km import Embedding, best_kernel, project
+from topbin.mpe.samples import read_samples, standardize
 
 
 def samples(alpha=0.3, n=120, **options):

@@ -10,8 +10,8 @@ from plain_features import plain_tice
 
 from topbin.core import InputError
 from topbin.mpe import tice
-from topbin.mpe.features.samples import read_samples, unit_range
-from topbin.mpe.features.tice import label_frequency
+from topbin.mpe.samples import read_samples, unit_range
+from topbin.mpe.tice import label_frequency
 
 
 def folds(n_p, n_u, seed=0):

@@ -1,10 +1,11 @@
 """What every display shares: its colors, its table, and an axis that looks like the others."""
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 
-from topbin.core.figures import counted
+from topbin.core.formatting import counted
 from topbin.core.optional import require
 
 POSITIVE = "#0072b2"  # blue and orange stay apart for color-blind readers
@@ -46,9 +47,13 @@ class Display:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> Mapping[str, Any]:
         """The columns of the table: by default, all that has one value per row."""
         return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+
+    def band(self, ax: Any, x: Any, low: Any, high: Any, label: str) -> None:
+        """Draw what covers a curve."""
+        ax.fill_between(x, low, high, color=POSITIVE, alpha=0.15, linewidth=0, label=label)
 
     @property
     def height(self) -> float:

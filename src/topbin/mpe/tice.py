@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import check_count, check_fraction
 from topbin.core.estimate import AlphaEstimate
-from topbin.mpe.features import samples
-from topbin.mpe.features.samples import TwoSamples
+from topbin.mpe import samples
+from topbin.mpe.samples import TwoSamples
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.intp]
@@ -52,6 +52,26 @@ def tice(
     Features are mapped to [0, 1] and cut into quarters; a table wider than `n_components` is
     standardized and reduced to its principal components first.
 
+    Parameters
+    ----------
+    X_p, X_u
+        Features of the positives and of the unlabeled rows, with the same columns.
+    delta
+        The δ of the bound; None: by the number of rows.
+    max_splits
+        Of each tree.
+    max_rows, random_state
+        At most so many rows of each sample are used, drawn with `random_state`.
+    n_components
+        A wider table is reduced to so many principal components.
+
+    Returns
+    -------
+    AlphaEstimate
+        α, without an interval.
+
+    Examples
+    --------
     >>> X_p, X_u = np.ones((2000, 1)), np.repeat([[1.0], [0.0]], [500, 1500], axis=0)
     >>> 0.25 <= tice(X_p, X_u).alpha < 0.35             # a quarter lie where the positives do
     True
@@ -85,8 +105,8 @@ def label_frequency(
         bounds = []
         for k in range(FOLDS):
             read = fold != k
-            doubt = pick_delta(int(read.sum())) if delta is None else delta
-            variance = c * (1 - c) * (1 - doubt) / doubt
+            risk = pick_delta(int(read.sum())) if delta is None else delta
+            variance = c * (1 - c) * (1 - risk) / risk
             bounds.append(best_bound(quarters, labeled, read, variance, max_splits))
         c = sum(bounds) / FOLDS
     return max(c, sizes[0] / sum(sizes))
@@ -109,9 +129,11 @@ def best_bound(
     Rows that are not `read` choose the splits; those that are give the bounds
     L/T − √(variance/T), with L of T rows labeled.
     """
-    codes = _cell_codes(quarters, labeled, read)
-    best, fewest, ticket = labeled[read].sum() / max(1, read.sum()), 1.0, count()
     n, width = quarters.shape
+    # 16·column + 8·read + 4·labeled + quarter: the tables of all columns are one bincount.
+    kind = (8 * read + 4 * labeled).astype(np.int32)
+    codes = quarters + kind[:, None] + 16 * np.arange(width, dtype=np.int32)
+    best, fewest, ticket = labeled[read].sum() / max(1, read.sum()), 1.0, count()
     queue = [(0.0, 0, next(ticket), np.arange(n), np.ones(width, bool))]
     for _ in range(max_splits):
         if not queue:
@@ -136,13 +158,6 @@ def best_bound(
             key = (-float(promise[q]), -int(grow_labeled[q]), next(ticket))
             heappush(queue, (*key, inside, columns))
     return float(best)
-
-
-def _cell_codes(quarters: NDArray[np.int32], labeled: Mask, read: Mask) -> NDArray[np.int32]:
-    """16·column + 8·read + 4·labeled + quarter: the tables of all columns are one bincount."""
-    columns = 16 * np.arange(quarters.shape[1], dtype=np.int32)
-    kind = (8 * read + 4 * labeled).astype(np.int32)
-    return np.asarray(quarters + kind[:, None] + columns, np.int32)
 
 
 def _purest_column(tables: Counts, columns: Mask) -> int | None:

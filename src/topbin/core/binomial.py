@@ -13,25 +13,34 @@ from scipy.special import betaincinv
 from topbin.core.checks import Scores
 
 
-def exact_upper(hits: Any, n: Any, doubt: float) -> Any:
-    """The largest share under which so few hits have a probability of at least `doubt`.
+def exact_upper(hits: Any, n: Any, risk: float) -> Any:
+    """The largest share under which so few hits have a probability of at least `risk`.
 
     >>> round(float(exact_upper(0, 59, 0.05)), 3)       # "none in 59": at most 5 %
     0.05
     """
     misses = np.asarray(n - hits, np.float64)
     # Without a miss the limit is 1, which betaincinv calls undefined.
-    return np.where(misses > 0, betaincinv(hits + 1, np.where(misses > 0, misses, 1), 1 - doubt), 1)
+    return np.where(misses > 0, betaincinv(hits + 1, np.where(misses > 0, misses, 1), 1 - risk), 1)
 
 
-def exact_lower(hits: Any, n: Any, doubt: float) -> Any:
-    """The smallest share under which so many hits have a probability of at least `doubt`.
+def exact_lower(hits: Any, n: Any, risk: float) -> Any:
+    """The smallest share under which so many hits have a probability of at least `risk`.
 
     >>> round(float(exact_lower(59, 59, 0.05)), 3), float(exact_lower(0, 59, 0.05))
     (0.95, 0.0)
     """
     hits = np.asarray(hits, np.float64)
-    return np.where(hits > 0, betaincinv(np.where(hits > 0, hits, 1), n - hits + 1, doubt), 0)
+    return np.where(hits > 0, betaincinv(np.where(hits > 0, hits, 1), n - hits + 1, risk), 0)
+
+
+def effective_rows(weights: NDArray[np.float64]) -> float:
+    """How many equally weighted rows give the same precision (Kish).
+
+    >>> effective_rows(np.array([3.0, 1.0])), effective_rows(np.ones(9))      # 16/10
+    (1.6, 9.0)
+    """
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def share_below(

@@ -101,11 +101,11 @@ def compress(pair: TwoSamples, n_components: int, random_state: int) -> TwoSampl
     if columns <= n_components:
         return pair.with_rows(pair.both.toarray()) if is_sparse(pair.p) else pair
     both = _dense(pair.both)
-    kept = min(n_components, both.shape[0] - 1)  # centered rows span one dimension less
-    kind, note = PCA, f"{kept} principal components of {columns:,} features"
+    rank = min(n_components, both.shape[0] - 1)  # centered rows span one dimension less
+    kind, note = PCA, f"{rank} principal components of {columns:,} features"
     if is_sparse(both):  # centering would fill the table
-        kind, note = TruncatedSVD, f"{kept} singular directions of {columns:,} features"
-    return pair.with_rows(kind(kept, random_state=random_state).fit_transform(both), note)
+        kind, note = TruncatedSVD, f"{rank} singular directions of {columns:,} features"
+    return pair.with_rows(kind(rank, random_state=random_state).fit_transform(both), note)
 
 
 def unit_range(pair: TwoSamples) -> TwoSamples:
@@ -179,5 +179,5 @@ def _dense(both: Any) -> Any:
 
 
 def _draw(X: Any, max_rows: int, seed: list[int]) -> Any:
-    kept = min(max_rows, X.shape[0])
-    return X[np.sort(np.random.default_rng(seed).choice(X.shape[0], kept, replace=False))]
+    rows = min(max_rows, X.shape[0])
+    return X[np.sort(np.random.default_rng(seed).choice(X.shape[0], rows, replace=False))]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from topbin.core.shares import exact_lower, exact_upper
+from topbin.core.binomial import exact_lower, exact_upper
 
 DOUBT = st.floats(1e-4, 0.4)
 COUNTS = st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

@@ -1,1 +1,0 @@
-"""Estimators that read features instead of scores, and how both samples are made ready."""
