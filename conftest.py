@@ -3,19 +3,15 @@
 from importlib.util import find_spec
 
 TORCH_ROOMS = [
-    "src/topbin/learn/nets/*",
-    "src/topbin/learn/classifiers/nets.py",
     "src/topbin/store/safe/nets.py",
     *(
-        f"src/topbin/learn/backends/{name}.py"
+        f"src/topbin/learn/{name}.py"
         for name in (
-            "torch",
-            "tensors",
-            "losses",
-            "optim",
-            "checkpoint",
-            "distributed",
-            "needs_torch",
+            "nets",
+            "net_fitting",
+            "backends/torch",
+            "backends/checkpoint",
+            "backends/distributed",
         )
     ),
 ]

@@ -26,8 +26,8 @@ from topbin.data.table import Table
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result
 from topbin.job.sampling import LabeledTable
-from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.crossfit import CrossFit
+from topbin.learn.estimator import PUClassifier
 from topbin.mpe import METHODS
 
 ROOT = f"{Path(topbin.__file__).parent}/"

@@ -17,8 +17,8 @@ import topbin as tb
 from topbin.core.errors import InputError
 from topbin.data import fit_features
 from topbin.data.batch import as_pandas
-from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.estimator import has_kinds, is_table, read_table, stack
+from topbin.learn.estimator import PUClassifier
+from topbin.learn.rows import has_kinds, is_table, read_table, stack
 
 FRAME = pd.DataFrame(
     {

@@ -194,8 +194,8 @@ def test_two_samples_and_known_negatives_keep_their_groups():
 
 def test_a_net_holds_out_whole_groups():
     pytest.importorskip("torch")
-    from topbin.learn.classifiers.fitting import TwoSamples
-    from topbin.learn.classifiers.nets import _splits
+    from topbin.learn.net_fitting import _splits
+    from topbin.learn.rows import TwoSamples
 
     X, y, _ = visits()
     groups = np.arange(y.size) % 30  # with rows of both kinds

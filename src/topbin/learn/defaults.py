@@ -23,7 +23,6 @@ from topbin.core.labels import Mask
 from topbin.core.optional import require
 from topbin.data.features import BESIDE_TEXT
 from topbin.data.images.rows import Images
-from topbin.learn.backends.net_scorer import NetScorer
 from topbin.learn.crossfit import Plan
 from topbin.learn.risk import Learner
 
@@ -118,6 +117,8 @@ def default_model(X: Any) -> Any:
     LogisticRegression(max_iter=1000)
     """
     if isinstance(X, Images):
+        from topbin.learn.net_fitting import NetScorer  # which needs torch
+
         return NetScorer()
     if issparse(X):
         return linear_model(X)

@@ -11,15 +11,17 @@ probability that a row is known at all, by a quick estimate. And shares are read
 """
 
 import hashlib
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
 
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Floats, RowNumbers, unmasked
@@ -28,17 +30,12 @@ from topbin.core.estimate import Interval
 from topbin.core.figures import counted, percent
 from topbin.core.shares import share_below
 from topbin.learn.backends.sklearn import seeded, weight_name
-from topbin.learn.classifiers.fitting import (
-    FitOptions,
-    TrainingTable,
-    from_crossfit,
-    judge,
-    run_crossfit,
-)
-from topbin.learn.defaults import FIRST, coarse, default_model
-from topbin.learn.folds import folds_of, order_of
+from topbin.learn.classifiers import TEDnClassifier
+from topbin.learn.defaults import coarse, default_model
+from topbin.learn.fitting import FitOptions, FittedModel, Recipe, quick_fit
+from topbin.learn.folds import folds_of, n_rows, order_of, read_together
 from topbin.learn.labeling.subtypes import HALF_A_ROW
-from topbin.learn.learners import PVU
+from topbin.learn.rows import GivenRows, TrainingTable, check_rows, check_weight, stack
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.overlap import alpha_posterior
@@ -46,6 +43,7 @@ from topbin.mpe.registry import find_method
 
 FOLDS = 3  # and at least as many labeled rows of each class
 LEAST = 1e-9  # a probability of exactly 0 or 1 has no odds
+LEAST_LOG = 1e-12  # and one of exactly 0 no logarithm
 ASSUMES = "if rows of a known class look now as they did, and overlap as in data sets seen before"
 
 
@@ -218,7 +216,8 @@ def find_classes(classes: ReadClasses, table: TrainingTable, options: FitOptions
         alone = AlphaEstimate(alpha=1.0, n_p=n_p, n_u=n_u, method=options.method)
         return KnownClasses(tuple(labels), (alone,), np.ones(1), np.ones(n_p), ClassModels((), 1))
     oof, models, fold = crossfit_classes(classes, table, options)
-    scores = oof * _known(table, options)[:, None]
+    # p(of a known class | x), by a quick estimate that ignores which class it is.
+    scores = oof * np.asarray(quick_fit(table, options).oof)[:, None]
     level = options.confidence or CONFIDENCE
     found = [_read_class(scores[:, j], codes, j, fold, options) for j in range(k)]
     evidence, parts = zip(*found, strict=True)
@@ -300,15 +299,6 @@ def _proba(model: Any, X: Any, k: int) -> Floats:
     return proba
 
 
-def _known(table: TrainingTable, options: FitOptions) -> Floats:
-    """p(of a known class | x) of every row, by a quick estimate that ignores which class it is."""
-    run = replace(options.run, memory=None, on_event=None)
-    plain = replace(options, plan=FIRST, confidence=None, run=run)
-    fit = run_crossfit(table, PVU, plain, new_rows=False)
-    found = from_crossfit(fit, table, partial(judge, options=plain))
-    return np.asarray(found.oof)
-
-
 def _read_class(
     scores: Floats, codes: RowNumbers, j: int, fold: RowNumbers, options: FitOptions
 ) -> tuple[Evidence, AlphaEstimate]:
@@ -351,3 +341,139 @@ def read_classes(y: Any) -> ReadClasses:
             "held out while others train. Label more of its rows, or leave the class out.",
         )
     return ReadClasses(values, np.asarray(codes, np.intp))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class OpenSetClassifier(TEDnClassifier):
+    """Which known class each unlabeled row belongs to, or none; and how many belong to each.
+
+    Labeled rows of k classes are from the past; the unlabeled ones are from now, where shares may
+    have moved and a class may have appeared that nobody has labeled. See `topbin.learn.open_set`.
+    It assumes that rows of a known class look now as they did. `novel` is the label of rows of no
+    known class; None: -1 where classes are numbers, else "novel". Other parameters are those of
+    TEDnClassifier, which it equals if there is one class.
+
+    After `fit`, `shares_` has a `ClassShare` for each known class and `novel_` is a `NovelShare`;
+    together they are 1. `classes_` are the known classes, sorted, and the novel one. `oof_proba_`
+    has the probabilities of all training rows by models that never saw them: first those of X, then
+    those of X_u. `alpha_` and `estimate_` are about what is *not* novel.
+
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["a", "b"], 100)
+    >>> X, X_u = (rng.normal(np.repeat(means, 100))[:, None] for means in ([-8, 8], [-8, 0, 8]))
+    >>> clf = OpenSetClassifier(preset="fast").fit(X, y, X_u)          # a third of X_u is around 0
+    >>> 0.25 < clf.novel_.share < 0.45, clf.predict([[-8.0], [0.0], [8.0]])
+    (True, array(['a', 'novel', 'b'], dtype='<U5'))
+    """
+
+    novel: Any = None
+    positive: Any = field(default=None, init=False)
+    negative: Any = field(default=None, init=False)
+    _nets = "never"
+
+    def fit(  # type: ignore[override]  # the unlabeled rows come before the weights
+        self,
+        X: Any,
+        y: Any,
+        X_u: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        times: Any = None,
+    ) -> Self:
+        """Learn from labeled rows X with classes y, and unlabeled rows X_u.
+
+        Without X_u, rows whose y is missing are the unlabeled ones. Weights, groups and times are
+        those of the rows of X, then those of the rows of X_u.
+        """
+        if X_u is not None:
+            known = read_classes(y).check_labeled()
+            check_rows(X, known.codes.size)
+            X, y = stack(X, X_u, "X"), known.with_unlabeled(n_rows(X_u))
+        return super().fit(X, y, sample_weight, groups, times)
+
+    def fit_pu(self, X_p: Any, X_u: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn from rows of one known class, and unlabeled rows."""
+        return self.fit(X_p, np.ones(n_rows(X_p), int), X_u, sample_weight, groups)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest of `classes_`."""
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each of `classes_`, for rows drawn as the unlabeled were."""
+        check_is_fitted(self, "probability_map_")
+        read = self._read(X, reset=False)
+        p_known = self.probability_map_(self.model_.scores(read))
+        return self._known.joint(p_known, self._known.models.probabilities(read))
+
+    def decision_function(self, X: Any) -> Floats:
+        """The logarithms of the probabilities."""
+        return np.log(np.maximum(self.predict_proba(X), LEAST_LOG))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose class is found, for rows whose class is known, novel ones too."""
+        return float(ClassifierMixin.score(self, X, y, sample_weight))
+
+    def summary(self) -> str:
+        """How many rows belong to no known class, and how many to each."""
+        check_is_fitted(self, "novel_")
+        lines = [str(self.novel_), *map(str, self.shares_)]
+        return "\n".join(lines)
+
+    def _given(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, times: Any = None
+    ) -> GivenRows:
+        known = read_classes(y)
+        X, n = self._read(X, reset=True), known.codes.size
+        check_rows(X, n)
+        self.classes_ = with_novel(known.values, self.novel)
+        is_known = known.codes >= 0
+        labeled = int(is_known.sum())
+        self.label_note_ = f"{len(known.values):,} known classes ({labeled:,} labeled rows)"
+        if labeled == n:
+            raise InputError(
+                "TB003",
+                "all rows have a class, so none is unlabeled. Pass the unlabeled rows as X_u.",
+            )
+        weight, together = check_weight(sample_weight, n), read_together(groups, times, n)
+        table = TrainingTable(X, is_known, weight, together, classes=known.codes)
+        return GivenRows(table, np.arange(n))
+
+    def _recipe(self) -> Recipe:
+        return replace(super()._recipe(), labeling=self._find)
+
+    def _find(self, table: TrainingTable, options: FitOptions) -> KnownClasses:
+        return find_classes(ReadClasses(self.classes_[:-1], table.classes), table, options)
+
+    def _store(self, fitted: FittedModel, rows: GivenRows | None = None) -> Self:
+        super()._store(fitted, rows)
+        known, p_known = self._known, np.asarray(self.oof_proba_)
+        self.oof_proba_ = known.joint(p_known, known.oof_of(p_known.size))
+        self.labeling_ = replace(known, oof=None)  # which is in `oof_proba_` now
+        self.shares_, self.novel_ = known.shares(self.estimate_), known.novel(self.estimate_)
+        return self
+
+    @property
+    def _known(self) -> KnownClasses:
+        found: Any = self.labeling_
+        return found  # type: ignore[no-any-return]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+
+def with_novel(known: NDArray[Any], novel: Any) -> NDArray[Any]:
+    """The known classes and, last, the label of the novel one; TB008 if a known class has it.
+
+    >>> with_novel(np.array([3, 7]), None), with_novel(np.array(["a", "b"]), "new")
+    (array([ 3,  7, -1]), array(['a', 'b', 'new'], dtype='<U3'))
+    """
+    label = novel if novel is not None else -1 if known.dtype.kind in "iuf" else "novel"
+    if label in known.tolist():
+        raise InputError("TB008", f"novel={label!r} is a known class; give novel another label.")
+    is_same_kind = isinstance(label, str) == (known.dtype.kind == "U")
+    both = known if is_same_kind and known.dtype.kind != "b" else known.astype(object)
+    return np.append(both, np.array([label], None if both is known else object))

@@ -29,13 +29,14 @@ from topbin.core.evidence import SPREAD
 from topbin.core.figures import counted, percent
 from topbin.core.labels import Mask
 from topbin.core.shares import share_below
-from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
-from topbin.learn.defaults import FIRST
+from topbin.learn.classifiers import TEDnClassifier
+from topbin.learn.fitting import FitOptions, Recipe, run_crossfit
 from topbin.learn.folds import order_of
 from topbin.learn.labeling.clusters import Clusters, find_clusters, merge_small, project
 from topbin.learn.labeling.scar import FEWEST, TILT, ScarTest, scar_test
 from topbin.learn.learners import PVU
 from topbin.learn.probabilities import fit_probabilities
+from topbin.learn.rows import TrainingTable, check_numbers
 from topbin.mpe.alarms import few_positives
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.overlap import alpha_posterior
@@ -203,7 +204,7 @@ def find_subtypes(
         )
     # In an order of their content, so that the answer does not depend on theirs.
     order = order_of(table.X, is_p, table.weight, table.together)
-    rows = table.at(order)
+    rows = replace(table, weight=None).at(order)
     space, labeled = project(rows.X, rows.is_positive, options.seed), rows.is_positive
     groups = None if rows.together is None else rows.together.grouped
     clusters = find_clusters(
@@ -252,8 +253,7 @@ def _read_one(rows: TrainingTable, is_member: Mask, options: FitOptions) -> _Rea
     of_cluster[np.flatnonzero(rows.is_positive)[is_member]] = True
     taken = np.flatnonzero(of_cluster | ~rows.is_positive)
     table = replace(rows.at(taken), is_positive=of_cluster[taken])
-    plain = replace(options, plan=FIRST, run=replace(options.run, memory=None, on_event=None))
-    fit = run_crossfit(table, PVU, plain, new_rows=False)
+    fit = run_crossfit(table, PVU, options.quick, new_rows=False)
     evidence = fit.evidence(table.is_positive)
     estimate = estimate_alpha(
         evidence, method=CLUSTER_METHOD, confidence=options.confidence or CONFIDENCE
@@ -372,3 +372,65 @@ def _likely(scores: Floats, labeled: Mask) -> Mask:
     evidence = Evidence(scores[labeled], scores[~labeled], crossfitted=True)
     found = estimate_alpha(evidence, method=CLUSTER_METHOD, confidence=None)
     return np.asarray(fit_probabilities(evidence, replace(found, posterior=None))(scores) >= LIKELY)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SubtypesClassifier(TEDnClassifier):
+    """How many and which, if some kinds of positives are labeled more often than others.
+
+    The known positives are clustered, it is estimated how often each cluster is labeled, and
+    clusters that are rarely labeled then count more: see `topbin.learn.labeling.subtypes`. At most
+    `most` subtypes are used. After `fit`, `labeling_` is the `Subtypes` that were found. A subtype
+    that is never labeled stays invisible. Other parameters are those of TEDnClassifier.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(np.repeat([6.0, -6.0, 0.0], [200, 200, 200]))[:, None]
+    >>> y = rng.random(600) < np.repeat([0.8, 0.3, 0.0], 200)       # two kinds of positives
+    >>> clf = SubtypesClassifier(preset="fast", most=2).fit(X, y)
+    >>> sorted(round(part.labeled, 1) for part in clf.labeling_.parts)
+    [0.3, 0.8]
+    >>> 0.35 < clf.alpha_ < 0.6                                     # 180 of 380 are positive
+    True
+    """
+
+    most: int = MOST
+    _nets = "never"
+
+    def _recipe(self) -> Recipe:
+        return replace(super()._recipe(), labeling=self._find)
+
+    def _find(self, table: TrainingTable, options: FitOptions) -> Subtypes:
+        check_numbers(table, self)
+        return find_subtypes(table, options, most=self.most)
+
+
+def subtypes(
+    X: Any,
+    y: Any,
+    *,
+    positive: Any = None,
+    negative: Any = None,
+    most: int = MOST,
+    confidence: float = CONFIDENCE,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    groups: Any = None,
+    times: Any = None,
+) -> Subtypes:
+    """Which kinds of positives are labeled, how often, and how selective that is.
+
+    `most` is the largest number of subtypes. Other parameters are those of TEDnClassifier and of
+    its `fit`. The result is a value with `parts`, `gamma`, `test`, `summary()` and `to_dict()`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(np.repeat([6.0, -6.0, 0.0], [200, 200, 200]))[:, None]
+    >>> y = rng.random(600) < np.repeat([0.8, 0.3, 0.0], 200)       # two kinds of positives
+    >>> sorted(round(part.labeled, 1) for part in subtypes(X, y, most=2).parts)
+    [0.3, 0.8]
+    """
+    face = SubtypesClassifier(
+        most=most, positive=positive, negative=negative, confidence=confidence,
+        random_state=random_state, n_jobs=n_jobs,
+    )  # fmt: skip
+    rows = face._given(X, y, groups=groups, times=times)
+    return find_subtypes(rows.table, face._options(), most=most)
