@@ -21,6 +21,7 @@ from topbin.learn.crossfit import Plan, RunOptions, crossfit, inner_folds, least
 from topbin.learn.defaults import default_model
 from topbin.learn.folds import folds_of, order_of
 from topbin.learn.learners import CVIR, LEARNERS, PVU, TEDN
+from topbin.learn.rows import TrainingTable
 from topbin.mpe.bbe import bbe
 
 SMALL = Plan(outer=3, inner=2, repeats=2)
@@ -104,8 +105,8 @@ def test_no_model_of_a_chain_ever_sees_the_fold_it_scores():
     X = np.column_stack([X, np.arange(len(X))])
     held_out = np.arange(0, 120, 5)
     chain = run_chain(
-        RowSpy(), X, is_p, TEDN, held_out, 0,
-        alpha=None, plan=SMALL, seed=0, sample_weight=None, deadline=np.inf,
+        RowSpy(), TrainingTable(X, is_p), TEDN, held_out, 0,
+        alpha=None, plan=SMALL, seed=0, deadline=np.inf,
     )  # fmt: skip
     assert len(chain.models) == 3 * SMALL.inner
     for model in chain.models:

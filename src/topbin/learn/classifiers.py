@@ -30,6 +30,7 @@ from topbin.learn.fitting import (
     judge,
     run_crossfit,
     weighted,
+    with_labeling,
 )
 from topbin.learn.learners import CVIR, PVU, TEDN, UPU, cvir, nnpu
 from topbin.learn.probabilities import ProbabilityMap, probabilities_through
@@ -154,10 +155,12 @@ class TEDnClassifier(PUClassifier):
         keep_chains: bool | Literal["first"] = False,
     ) -> CrossFit:
         """Run the cross-fit of `fit` on a table; `fit_from` makes a classifier of it."""
-        options = self._options()
+        options, recipe = self._options(), self._recipe()
         table = self._given(X, y, sample_weight, groups, times).table
-        table = self._weighted(table, options)
-        return run_crossfit(table, self._recipe().learner, options, keep_chains=keep_chains)
+        if recipe.labeling is not None:
+            self.labeling_ = recipe.labeling(table, options)
+            table = weighted(table, self.labeling_)
+        return run_crossfit(table, recipe.learner, options, keep_chains=keep_chains)
 
     def fit_from(
         self,
@@ -174,11 +177,11 @@ class TEDnClassifier(PUClassifier):
         the cross-fit gives; probabilities then average to it. `evidence` is what it was read from.
         """
         options, rows = self._options(), self._given(X, y)
-        table = rows.table
-        if hasattr(self, "labeling_"):  # as the cross-fit has found it
-            table = weighted(table, self.labeling_)
+        labeling = getattr(self, "labeling_", None)  # as `crossfit` found it
+        table = weighted(rows.table, labeling)
         fitted = from_crossfit(fit, table, lambda own: estimate or judge(own, options))
-        return self._store(replace(fitted, evidence=evidence or fitted.evidence), rows)
+        fitted = replace(fitted, evidence=evidence or fitted.evidence)
+        return self._store(with_labeling(fitted, labeling, self.confidence), rows)
 
     def _recipe(self) -> Recipe:
         if self.refit not in (None, "cvir"):

@@ -19,7 +19,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.sparse import hstack, issparse
-from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
 from topbin.core import Evidence, InputError
@@ -27,9 +26,10 @@ from topbin.core.checks import Floats, RowNumbers
 from topbin.core.labels import Mask
 from topbin.core.shares import share_below
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
-from topbin.learn.folds import Together, folds_of, order_of, read_together
+from topbin.learn.folds import Together, folds_of, order_of, pick, read_together
 from topbin.learn.loop import TRACKED_BY, Epoch, train
 from topbin.learn.risk import Learner
+from topbin.learn.rows import TrainingTable
 from topbin.mpe.registry import METHODS
 
 # Below this many cells a model runs faster on one thread than it can wake a second one.
@@ -206,34 +206,25 @@ def crossfit(
     if times is not None:  # blocks of time differ in their share of positives, so ranks would too
         plan, ranks = replace(plan, repeats=1), False
     order = order_of(X, is_positive, sample_weight, together)
-    X, is_positive = _safe_indexing(X, order), is_positive[order]
-    sample_weight = None if sample_weight is None else sample_weight[order]
-    together = None if together is None else together.at(order)
+    table = TrainingTable(X, is_positive, sample_weight, together).at(order)
     chain = partial(
-        run_chain, estimator, X, is_positive, learner, alpha=alpha, plan=plan,
-        sample_weight=sample_weight, deadline=run.deadline, together=together,
-    )  # fmt: skip
+        run_chain, estimator, table, learner, alpha=alpha, plan=plan, deadline=run.deadline
+    )
     by_folds = new_rows == "folds"
     repeats_kept = {False: 0, True: plan.repeats, "first": 1}[by_folds or keep_chains]
     on_all = bool(new_rows) and not by_folds
-    jobs = list(jobs_of(is_positive, learner, plan, seed, on_all, together))
+    jobs = list(jobs_of(table, learner, plan, seed, on_all))
+    chains = []
     with threadpool_limits(limits=1 if is_small(X) else None):
-        chains = list(_reported(_run_jobs(jobs, chain, run, repeats_kept), len(jobs), run.on_event))
-    fit = _gather(chains, is_positive, ranks=ranks, new_rows=new_rows)
+        for done in _run_jobs(jobs, chain, run, repeats_kept):
+            chains.append(done)
+            if run.on_event is not None:
+                run.on_event(Progress(len(chains), len(jobs), done.history[-1]))
+    fit = _gather(chains, table.is_positive, ranks=ranks, new_rows=new_rows)
     # The same cross-fit, with its rows in the order in which they were given.
-    kept = (one for one in chains if one.repeat < repeats_kept)
-    held = tuple(replace(one, held_out=order[one.held_out]) for one in kept)
+    own = (one for one in chains if one.repeat < repeats_kept)
+    held = tuple(replace(one, held_out=order[one.held_out]) for one in own)
     return replace(fit, scores=fit.scores[np.argsort(order)], chains=held, groups=grouped)
-
-
-def _reported(
-    chains: Iterable[Chain], total: int, on_event: Callable[[Progress], object] | None
-) -> Iterator[Chain]:
-    """The chains, with an event after each."""
-    for done, chain in enumerate(chains, 1):
-        if on_event is not None:
-            on_event(Progress(done, total, chain.history[-1]))
-        yield chain
 
 
 class Job(NamedTuple):
@@ -246,18 +237,13 @@ class Job(NamedTuple):
 
 
 def jobs_of(
-    is_positive: Mask,
-    learner: Learner,
-    plan: Plan,
-    seed: int,
-    new_rows: bool,
-    together: Together | None = None,
+    table: TrainingTable, learner: Learner, plan: Plan, seed: int, new_rows: bool
 ) -> Iterator[Job]:
     """In each repeat one chain for each outer fold and, for new rows, one that holds none out."""
     least = 2 if plan.inner == 1 else 3  # one of them is held out before the inner folds
     for repeat in range(plan.repeats):
         start = seed + 1000 * repeat
-        folds = folds_of(is_positive, plan.outer, start, least=least, together=together)
+        folds = folds_of(table.is_positive, plan.outer, start, least=least, together=table.together)
         for k, (_, held_out) in enumerate(folds):
             yield Job(chain_name(learner, repeat, k), repeat, start + 10 * (k + 1), held_out)
         if new_rows:
@@ -323,8 +309,7 @@ def chain_name(learner: Learner, repeat: int, k: int) -> str:
 
 def run_chain(
     estimator: Any,
-    X: Any,
-    is_positive: Mask,
+    table: TrainingTable,
     learner: Learner,
     held_out: RowNumbers,
     repeat: int,
@@ -332,17 +317,16 @@ def run_chain(
     alpha: float | None,
     plan: Plan,
     seed: int,
-    sample_weight: Floats | None,
     deadline: float,
-    together: Together | None = None,
     keep_models: bool = True,
 ) -> Chain:
     """The whole loop on the rows that are not held out; each round scores those that are."""
-    fold = inner_folds(is_positive, held_out, plan.inner, seed, together)
+    is_p = table.is_positive
+    fold = inner_folds(is_p, held_out, plan.inner, seed, table.together)
     model = FoldedModels(
-        estimator, X, fold, seed=seed, sample_weight=sample_weight, is_positive=is_positive
+        estimator, table.X, fold, seed=seed, sample_weight=table.weight, is_positive=is_p
     )
-    rows_p, rows_u = (np.flatnonzero((fold >= 0) & side) for side in (is_positive, ~is_positive))
+    rows_p, rows_u = (np.flatnonzero((fold >= 0) & side) for side in (is_p, ~is_p))
     rounds = []
     for epoch in train(
         model, learner, rows_p, rows_u,
@@ -365,8 +349,7 @@ def inner_folds(
     fold[held_out] = -1
     inside = np.flatnonzero(fold == 0)
     if folds > 1:
-        own_groups = None if together is None else together.at(inside)
-        splits = folds_of(is_positive[inside], folds, seed, together=own_groups)
+        splits = folds_of(is_positive[inside], folds, seed, together=pick(together, inside))
         for k, (_, own) in enumerate(splits):
             fold[inside[own]] = k
     return fold

@@ -214,7 +214,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
             return self._fit(GivenRows(table, np.arange(n_p + n_u)), options)
         X_p = self._read(X_p, reset=True)  # refused unless a net can take it as it is
         weights = None if weight is None else (weight[:n_p], weight[n_p:])
-        return self._fit(TwoSamples(X_p, X_u, weights, together), options)
+        return self._fit_net(TwoSamples(X_p, X_u, weights, together), options)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the kind that the classifier was fitted with."""
@@ -314,34 +314,20 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
     def _note(self, labels: Labels) -> None:
         self.classes_, self.label_note_ = classes_of(labels, self.negative), labels.note
 
-    def _fit(self, rows: GivenRows | TwoSamples, options: FitOptions) -> Self:
-        recipe, net = self._recipe(), self._net()
-        if net is not None:
-            from topbin.learn.net_fitting import fit_net
+    def _fit(self, rows: GivenRows, options: FitOptions) -> Self:
+        if self._net() is not None:
+            return self._fit_net(rows.samples, options)
+        return self._store(fitting.fit_recipe(self._recipe(), rows.table, options), rows)
 
-            samples = rows.samples if isinstance(rows, GivenRows) else rows
-            return self._store(recipe.learn(partial(fit_net, net, samples, options)))
-        assert isinstance(rows, GivenRows)
-        return self._store(self._fit_table(rows.table, options), rows)
+    def _fit_net(self, samples: TwoSamples, options: FitOptions) -> Self:
+        from topbin.learn.net_fitting import fit_net
 
-    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
-        recipe = self._recipe()
-        if recipe.fit_table is not None:
-            return recipe.fit_table(table, options)
-        return recipe.learn(partial(fitting.fit_table, self._weighted(table, options), options))
-
-    def _weighted(self, table: TrainingTable, options: FitOptions) -> TrainingTable:
-        """The table with how much each positive counts, if the recipe finds it."""
-        find = self._recipe().labeling
-        if find is None:
-            return table
-        self.labeling_ = find(table, options)
-        return fitting.weighted(table, self.labeling_)
+        return self._store(self._recipe().learn(partial(fit_net, self._net(), samples, options)))
 
     def _store(self, fitted: FittedModel, rows: GivenRows | None = None) -> Self:
         """Keep what was fitted; rows known to be negative get probabilities as new rows do."""
-        if hasattr(self, "labeling_"):
-            fitted = fitting.with_labeling(fitted, self.labeling_, self.confidence)
+        if fitted.labeling is not None:
+            self.labeling_ = fitted.labeling
         self.model_, self.probability_map_ = fitted.model, fitted.probability_map
         self.estimate_, self.alpha_ = fitted.estimate, fitted.estimate.alpha
         self.history_, self.evidence_ = list(fitted.history), fitted.evidence

@@ -123,11 +123,7 @@ class Explanation:
 
     def texts(self, most: int = REASONS) -> dict[str, list[str]]:
         """The same as columns of a table: reason_1, reason_2, …"""
-        rows = [[str(reason) for reason in row] for row in self.reasons(most)]
-        return {
-            f"reason_{k + 1}": [row[k] if k < len(row) else "" for row in rows]
-            for k in range(min(most, len(self.names)))
-        }
+        return _columns("reason", self.reasons(most), min(most, len(self.names)))
 
     def importance(self) -> dict[str, float]:
         """How much a column or word moves the score of these rows on average, the most first."""
@@ -178,10 +174,10 @@ def why_columns(explain: Callable[[], Explanation], near: Neighbors) -> dict[str
 
 def inner_models(model: Any) -> list[Any]:
     """All models of an ensemble; TB013 if it is none, as a net is."""
-    found = [each for group in getattr(model, "groups", ()) for each in group]
-    if not found:
+    models = [each for group in getattr(model, "groups", ()) for each in group]
+    if not models:
         raise InputError("TB013", f"the scores of {type(model).__name__} cannot be explained.")
-    return found
+    return models
 
 
 def explain(models: Sequence[Any], X: Any, features: Features | None, rows: Any) -> Explanation:
@@ -307,9 +303,9 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
             '(pip install "topbin[boost]" makes it the default model), XGBoost, CatBoost and '
             "logistic regression.",
         )
-    found = shapley(model, X)
-    found = np.asarray(found.toarray() if hasattr(found, "toarray") else found, np.float64)
-    return found[:, :-1], float(found[0, -1])
+    values = shapley(model, X)
+    values = np.asarray(values.toarray() if issparse(values) else values, np.float64)
+    return values[:, :-1], float(values[0, -1])
 
 
 def _of_xgboost(model: Any, X: Any) -> Any:
@@ -368,14 +364,14 @@ class KnownPositives:
     @classmethod
     def of(cls, names: Sequence[str], vectors: Any, seed: int = 0) -> "KnownPositives":
         """Those that have a vector; of very many, some that are drawn at random."""
-        found = np.asarray(vectors, np.float32)
-        kept = np.flatnonzero(found.any(axis=1))  # a row without a vector has zeros alone
-        if kept.size > MOST_KNOWN:
-            kept = np.sort(np.random.default_rng(seed).permutation(kept)[:MOST_KNOWN])
-        known = cls(tuple(names[i] for i in kept.tolist()), found[kept], 0.0)
-        if kept.size < 2:
+        given = np.asarray(vectors, np.float32)
+        rows = np.flatnonzero(given.any(axis=1))  # a row without a vector has zeros alone
+        if rows.size > MOST_KNOWN:
+            rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_KNOWN])
+        known = cls(tuple(names[i] for i in rows.tolist()), given[rows], 0.0)
+        if rows.size < 2:
             return known
-        some = known.vectors[:: -(-kept.size // MEASURED)]
+        some = known.vectors[:: -(-rows.size // MEASURED)]
         apart, _ = known._search.kneighbors(some, 2)  # the first is the row itself, or a copy
         return cls(known.names, known.vectors, float(np.quantile(apart[:, 1], USUAL)))
 
@@ -403,9 +399,12 @@ def nearest_columns(near: Neighbors) -> dict[str, list[str]]:
     >>> nearest_columns(((Neighbor("a", 0.1),), ()))["nearest_1"]
     ['a', '']
     """
-    if not near:
-        return {}
+    return _columns("nearest", near, NEAREST) if near else {}
+
+
+def _columns(name: str, rows: Sequence[Sequence[object]], most: int) -> dict[str, list[str]]:
+    """The k-th item of each row as column k, blank where a row has fewer."""
     return {
-        f"nearest_{k + 1}": [row[k].name if k < len(row) else "" for row in near]
-        for k in range(NEAREST)
+        f"{name}_{k + 1}": [str(row[k]) if k < len(row) else "" for row in rows]
+        for k in range(most)
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -46,7 +47,8 @@ class FitOptions:
 class FittedModel:
     """A model, the meaning of its scores, and the scores of held-out rows that show it.
 
-    `oof` is the probability of each row of the training table; a net has none.
+    `oof` is the probability of each row of the training table; a net has none. `labeling` is how
+    labels came about, if positives count by it.
     """
 
     model: Any  # `model.scores(X)` is one score per row
@@ -55,6 +57,7 @@ class FittedModel:
     history: Sequence[Epoch]
     evidence: Evidence
     oof: Floats | None = None
+    labeling: "Labeling | None" = None
 
 
 class Labeling(Protocol):
@@ -101,6 +104,15 @@ class Recipe:
         return replace(second, estimate=first.estimate, history=(*first.history, *second.history))
 
 
+def fit_recipe(recipe: Recipe, table: TrainingTable, options: FitOptions) -> FittedModel:
+    """Fit a recipe to a table, each positive counting as the recipe's labeling says."""
+    if recipe.fit_table is not None:
+        return recipe.fit_table(table, options)
+    labeling = None if recipe.labeling is None else recipe.labeling(table, options)
+    fitted = recipe.learn(partial(fit_table, weighted(table, labeling), options))
+    return with_labeling(fitted, labeling, options.confidence)
+
+
 def fit_table(
     table: TrainingTable, options: FitOptions, learner: Learner, alpha: float | None = None
 ) -> FittedModel:
@@ -131,21 +143,24 @@ def quick_fit(table: TrainingTable, options: FitOptions) -> FittedModel:
     return from_crossfit(fit, table, lambda own: judge(own, options.quick))
 
 
-def weighted(table: TrainingTable, labeling: Labeling) -> TrainingTable:
+def weighted(table: TrainingTable, labeling: Labeling | None) -> TrainingTable:
     """The table with how much each positive counts."""
-    weight = labeling.weight_p
     # Equal weights are no weights, to the last bit.
-    if (weight == weight[0]).all():
+    if labeling is None or (labeling.weight_p == labeling.weight_p[0]).all():
         return table
-    return replace(table, weight_p=weight, alpha=labeling.alpha)
+    return replace(table, weight_p=labeling.weight_p, alpha=labeling.alpha)
 
 
-def with_labeling(fitted: FittedModel, labeling: Labeling, confidence: float | None) -> FittedModel:
+def with_labeling(
+    fitted: FittedModel, labeling: Labeling | None, confidence: float | None
+) -> FittedModel:
     """The same model, its estimate with the notes and the interval of how labels came about."""
+    if labeling is None:
+        return fitted
     estimate = replace(fitted.estimate, notes=(*labeling.notes, *fitted.estimate.notes))
     if fitted.evidence.weight_p is not None:
         estimate = labeling.with_interval(estimate, fitted.evidence, confidence)
-    return replace(fitted, estimate=estimate)
+    return replace(fitted, estimate=estimate, labeling=labeling)
 
 
 def run_crossfit(

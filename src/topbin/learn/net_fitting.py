@@ -30,7 +30,7 @@ from topbin.learn.backends.torch import TorchBackend, kind_of, threads, torch_ba
 from topbin.learn.crossfit import OutOfTime, Plan, Progress, RunOptions, chain_name
 from topbin.learn.defaults import NetPlan
 from topbin.learn.fitting import FitOptions, FittedModel
-from topbin.learn.folds import Split, folds_of, n_rows, pick, split_rows
+from topbin.learn.folds import Split, folds_of, n_rows, split_rows
 from topbin.learn.learners import PVU, TEDN
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, mean_alpha, train
 from topbin.learn.nets import Net, nn
@@ -209,26 +209,19 @@ def _hold_outs(
     The weights of rows to train on have mean 1, so that steps keep their size.
     """
     X_p, X_u = scaled(samples.X_p, scaler), scaled(samples.X_u, scaler)
-    for (inside_p, held_p), (inside_u, held_u) in _splits(samples, share, nets, seed):
-        together = samples.together
-        if together is not None:
-            n_p = n_rows(samples.X_p)
-            together = together.at(np.concatenate([held_p, n_p + held_u]))
-        weights = None
-        if samples.weights is not None:
-            w_p, w_u = samples.weights[0][inside_p], samples.weights[1][inside_u]
-            mean = np.concatenate([w_p, w_u]).mean()
+    whole = replace(samples, X_p=X_p, X_u=X_u)
+    for inside, held in _splits(samples, share, nets, seed):
+        rows = whole.at(inside)
+        if rows.weights is not None:
+            mean = np.concatenate(rows.weights).mean()
             if mean == 0:
                 raise InputError("TB012", "all rows to train on have a weight of zero.")
-            weights = w_p / mean, w_u / mean
-        inside = TwoSamples(pick(X_p, inside_p), pick(X_u, inside_u), weights)
-        yield inside, TwoSamples(pick(X_p, held_p), pick(X_u, held_u), together=together)
+            rows = replace(rows, weights=(rows.weights[0] / mean, rows.weights[1] / mean))
+        yield rows, whole.at(held)
 
 
-def _splits(
-    samples: TwoSamples, share: float, nets: int, seed: int
-) -> Iterator[tuple[Split, Split]]:
-    """For each net, of P and of U, rows to train on and rows held out.
+def _splits(samples: TwoSamples, share: float, nets: int, seed: int) -> Iterator[Split]:
+    """For each net, rows to train on and rows held out; those of P are numbered before those of U.
 
     A single net holds out a share of the rows, or of the groups the fold of that size: groups are
     held out whole. Several nets hold out one fold each, so that every row is held out once.
@@ -236,12 +229,12 @@ def _splits(
     n_p, n_u = n_rows(samples.X_p), n_rows(samples.X_u)
     if samples.together is None and nets == 1:
         rng = np.random.default_rng(seed)
-        yield split_rows(n_p, rng, share=share), split_rows(n_u, rng, share=share)
+        sides = split_rows(n_p, rng, share=share), split_rows(n_u, rng, share=share)
+        inside, held = (np.concatenate([p, n_p + u]) for p, u in zip(*sides, strict=True))
+        yield inside, held
         return
     is_positive, folds = np.arange(n_p + n_u) < n_p, max(2, round(1 / share)) if nets == 1 else nets
-    for fold in islice(folds_of(is_positive, folds, seed, together=samples.together), nets):
-        (in_p, in_u), (held_p, held_u) = ((rows[rows < n_p], rows[rows >= n_p]) for rows in fold)
-        yield (in_p, held_p), (in_u - n_p, held_u - n_p)
+    yield from islice(folds_of(is_positive, folds, seed, together=samples.together), nets)
 
 
 def _resumed(

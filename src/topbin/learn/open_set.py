@@ -12,7 +12,7 @@ probability that a row is known at all, by a quick estimate. And shares are read
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -89,13 +89,13 @@ class ClassShare:
     interval: Interval | None = None
 
     def __str__(self) -> str:
-        return f"{self.label}: {_told(self)}"
+        return f"{self.label}: {_share(self)}"
 
 
-def _told(found: "ClassShare | NovelShare") -> str:
+def _share(one: "ClassShare | NovelShare") -> str:
     """A share and its interval as percentages."""
-    ends = "" if found.interval is None else " ({} % to {} %)".format(*map(percent, found.interval))
-    return f"{percent(found.share)} %{ends}"
+    ends = "" if one.interval is None else " ({} % to {} %)".format(*map(percent, one.interval))
+    return f"{percent(one.share)} %{ends}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,9 @@ class NovelShare:
     confidence: float | None = None
 
     def __str__(self) -> str:
-        return f"About {_told(self)} of the {self.n_u:,} unlabeled rows belong to no known class."
+        return (
+            f"About {_share(self)} of the {self.n_u:,} unlabeled rows belong to no known class."
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,11 +151,7 @@ class KnownClasses:
     models: ClassModels
     at_least: float | None = None
     oof: Floats | None = None
-
-    @property
-    def alpha(self) -> None:
-        """α is read from all labeled rows, by these weights."""
-        return None
+    alpha: ClassVar[None] = None  # it is read from all labeled rows, by these weights
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -174,15 +172,15 @@ class KnownClasses:
         effective = evidence.effective
         posterior = estimate.posterior or alpha_posterior(evidence.tails, effective=effective)
         interval = posterior.interval(confidence)
-        found = replace(estimate, posterior=posterior, interval=interval, confidence=confidence)
-        return replace(found.moved_to(estimate.alpha), interval_assumes=ASSUMES)
+        wide = replace(estimate, posterior=posterior, interval=interval, confidence=confidence)
+        return replace(wide.moved_to(estimate.alpha), interval_assumes=ASSUMES)
 
     def shares(self, estimate: AlphaEstimate) -> tuple[ClassShare, ...]:
         """The share of each class; together they are α, and each is inside its interval."""
         now = self.ratio * np.array([part.n_p for part in self.parts])
-        found = (estimate.alpha * (now / now.sum())).tolist()
+        shares = (estimate.alpha * (now / now.sum())).tolist()
         own = (estimate,) if len(self.parts) == 1 else self.parts
-        moved = (part.moved_to(share) for part, share in zip(own, found, strict=True))
+        moved = (part.moved_to(share) for part, share in zip(own, shares, strict=True))
         pairs = zip(self.labels, moved, strict=True)
         return tuple(ClassShare(label, p.n_p, p.alpha, p.interval) for label, p in pairs)
 
@@ -194,10 +192,6 @@ class KnownClasses:
         least = self.at_least if bound is None else 1 - bound
         interval = (1 - ends[1], 1 - ends[0])
         return NovelShare(1 - estimate.alpha, estimate.n_u, interval, least, estimate.confidence)
-
-    def oof_of(self, rows: int) -> Floats:
-        """p(j | x) of so many rows, by models that never saw them; 1 if there is one class."""
-        return np.ones((rows, 1)) if self.oof is None else self.oof
 
     def joint(self, p_known: Floats, p_class: Floats) -> Floats:
         """p(j | x) of the k classes now, and that of none: the columns of `predict_proba`."""
@@ -219,8 +213,8 @@ def find_classes(classes: ReadClasses, table: TrainingTable, options: FitOptions
     # p(of a known class | x), by a quick estimate that ignores which class it is.
     scores = oof * np.asarray(quick_fit(table, options).oof)[:, None]
     level = options.confidence or CONFIDENCE
-    found = [_read_class(scores[:, j], codes, j, fold, options) for j in range(k)]
-    evidence, parts = zip(*found, strict=True)
+    read = (_read_class(scores[:, j], codes, j, fold, options) for j in range(k))
+    evidence, parts = zip(*read, strict=True)
     each = 1 - (1 - level) / k  # so that all bounds hold together
     most = sum(upper_bound(one.independent, each) for one in evidence)
     # A class of which no row is seen now may have half a row: no labeled row counts nothing.
@@ -244,23 +238,19 @@ def crossfit_classes(
     model = default_model(table.X) if options.estimator is None else options.estimator
     X, weight, name = coarse(table.X, model), table.weight, weight_name(model)
 
-    def fit(number: int) -> tuple[Any, RowNumbers, Floats]:
+    def fit(number: int) -> tuple[Any, Floats]:
         rows = order[(fold[order] != number) & (codes[order] >= 0)]
         own = {} if weight is None or name is None else {name: weight[rows]}
-        found = seeded(model, options.seed + number).fit(
-            _safe_indexing(X, rows), codes[rows], **own
-        )
-        held = np.flatnonzero(fold == number)
-        return found, held, _proba(found, _safe_indexing(X, held), k)
+        fresh = seeded(model, options.seed + number)
+        fitted = fresh.fit(_safe_indexing(X, rows), codes[rows], **own)
+        return fitted, _proba(fitted, _safe_indexing(X, np.flatnonzero(fold == number)), k)
 
+    fits = (delayed(fit)(number) for number in range(int(fold.max()) + 1))
+    models, probas = zip(*Parallel(n_jobs=options.run.n_jobs)(fits), strict=True)
     oof = np.zeros((codes.size, k))
-    models = []
-    for found, held, proba in Parallel(n_jobs=options.run.n_jobs)(
-        delayed(fit)(number) for number in range(int(fold.max()) + 1)
-    ):
-        oof[held] = proba
-        models.append(found)
-    return oof, ClassModels(tuple(models), k), fold
+    for number, proba in enumerate(probas):
+        oof[fold == number] = proba
+    return oof, ClassModels(models, k), fold
 
 
 def _folds(classes: ReadClasses, table: TrainingTable, seed: int) -> tuple[RowNumbers, RowNumbers]:
@@ -325,10 +315,10 @@ def read_classes(y: Any) -> ReadClasses:
     if given is None or np.ndim(given) != 1 or not len(given):
         shape = "none" if given is None else f"shape {np.shape(given)}"
         raise InputError("TB001", f"y needs the class of each labeled row; got {shape}.")
-    codes, found = pd.factorize(given, sort=True)
-    if len({isinstance(value, str) for value in found}) > 1:
+    codes, labels = pd.factorize(given, sort=True)
+    if len({isinstance(value, str) for value in labels}) > 1:
         raise InputError("TB006", "some classes in y are text, some are not; make them all text.")
-    values = np.array(found.tolist())  # of None beside numbers, numbers
+    values = np.array(labels.tolist())  # of None beside numbers, numbers
     if not values.size:
         raise InputError("TB003", "y has no class: all labels are missing. Label some rows.")
     counts = np.bincount(codes[codes >= 0], minlength=values.size)
@@ -418,8 +408,7 @@ class OpenSetClassifier(TEDnClassifier):
     def summary(self) -> str:
         """How many rows belong to no known class, and how many to each."""
         check_is_fitted(self, "novel_")
-        lines = [str(self.novel_), *map(str, self.shares_)]
-        return "\n".join(lines)
+        return "\n".join(map(str, (self.novel_, *self.shares_)))
 
     def _given(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, times: Any = None
@@ -449,15 +438,15 @@ class OpenSetClassifier(TEDnClassifier):
     def _store(self, fitted: FittedModel, rows: GivenRows | None = None) -> Self:
         super()._store(fitted, rows)
         known, p_known = self._known, np.asarray(self.oof_proba_)
-        self.oof_proba_ = known.joint(p_known, known.oof_of(p_known.size))
+        p_class = np.ones((p_known.size, 1)) if known.oof is None else known.oof
+        self.oof_proba_ = known.joint(p_known, p_class)
         self.labeling_ = replace(known, oof=None)  # which is in `oof_proba_` now
         self.shares_, self.novel_ = known.shares(self.estimate_), known.novel(self.estimate_)
         return self
 
     @property
     def _known(self) -> KnownClasses:
-        found: Any = self.labeling_
-        return found  # type: ignore[no-any-return]
+        return cast(KnownClasses, self.labeling_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -70,6 +70,13 @@ class TwoSamples:
     weights: tuple[Floats, Floats] | None = None
     together: Together | None = None
 
+    def at(self, rows: RowNumbers) -> "TwoSamples":
+        """Some of the rows; those of P are numbered before those of U."""
+        n_p = n_rows(self.X_p)
+        p, u = rows[rows < n_p], rows[rows >= n_p] - n_p
+        weights = None if self.weights is None else (self.weights[0][p], self.weights[1][u])
+        return TwoSamples(pick(self.X_p, p), pick(self.X_u, u), weights, pick(self.together, rows))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GivenRows:

@@ -18,7 +18,7 @@ cluster: a kind that is rarely labeled has low scores, and looks unlikely beside
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -100,6 +100,7 @@ class Subtypes:
     members: RowNumbers
     weight_p: Floats
     test: ScarTest
+    alpha: ClassVar[None] = None  # it is read from all known positives, by these weights
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -140,11 +141,6 @@ class Subtypes:
         others = (alarm for alarm in estimate.alarms if alarm.code != "few-positives")
         alarms = (*few_positives(wide, evidence.tails), *others)
         return replace(wide.moved_to(estimate.alpha), interval_assumes=ASSUMES, alarms=alarms)
-
-    @property
-    def alpha(self) -> None:
-        """α is read from all known positives, by these weights."""
-        return None
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Alarms for an estimate that takes labels as random."""
@@ -350,8 +346,7 @@ def random_labels_test(X: Any, is_p: Mask, scores: Floats, *, seed: int = 0) -> 
             likely[is_k] = _likely(own[is_k], labeled[is_k])
             # Within a cluster: all scores of one that is rarely labeled are lower.
             place[likely & is_k] = share_below(own[likely & is_k], np.sort(own[likely & is_k]))
-    how: Any = {"likely": place[likely], "vary": VARY, "seed": seed}
-    return scar_test(space[likely], labeled[likely], **how)
+    return scar_test(space[likely], labeled[likely], likely=place[likely], vary=VARY, seed=seed)
 
 
 def _drawn(X: Any, is_p: Mask, seed: int) -> RowNumbers:
