@@ -50,22 +50,26 @@ class AlphaEstimator(PUEstimator):
     """Estimate α from a table of features and a label column.
 
     Methods that read scores get them from the same cross-fit as the classifiers: every row is
-    scored by a model that never saw it. Methods that read features (`km1`, `km2`, `tice`) read
-    the table itself.
+    scored by a model that never saw it. Methods that read features (`km1`, `km2`, `tice`) read the
+    table itself.
 
     Parameters
     ----------
     method
         A name in `topbin.mpe.METHODS`.
     estimator, positive, negative, random_state, n_jobs
-        As in the classifiers, but no nets: see `topbin.learn.estimator`.
+        As in every classifier, but no nets: see `topbin.learn.estimator.PUClassifier`.
     cv, repeats
         The number of folds of a cross-fit, and how many shuffled cross-fits are averaged.
     confidence
         As in `topbin.estimate_alpha`.
 
-    After `fit`, `alpha_` is the share of positives among the unlabeled, `estimate_` the whole
-    `AlphaEstimate`, and, for methods that read scores, `evidence_` the cross-fitted scores.
+    Attributes
+    ----------
+    alpha_, estimate_
+        The share of positives among the unlabeled, and the whole `AlphaEstimate`.
+    evidence_
+        For methods that read scores, the cross-fitted scores.
 
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
     >>> 0.4 < AlphaEstimator().fit(X, y).alpha_ < 0.6      # half of the unlabeled are 1.0
@@ -130,10 +134,22 @@ class TEDnClassifier(PUClassifier):
 
     Estimates α, discards that share of the unlabeled rows, the most positive ones, trains on the
     rest, and repeats. A scikit-learn model is refitted by nested cross-fitting; a net trains for
-    another epoch. With `refit="cvir"` a fresh model is then trained by CVIR with the final α, as
-    the paper suggests. For tables, `memory` is a mapping that keeps finished steps: a fit that was
-    stopped continues if it gets the same mapping, data and parameters. Other parameters are those
-    of every classifier: see `topbin.learn.estimator`.
+    another epoch.
+
+    Parameters
+    ----------
+    refit
+        "cvir" trains a fresh model by CVIR at the end, with the final α, as the paper suggests.
+    memory
+        For tables, a mapping that keeps finished steps: a fit that was stopped continues if it gets
+        the same mapping, data and parameters.
+    estimator, plan, preset, …
+        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
+
+    Attributes
+    ----------
+    alpha_, estimate_, history_, oof_proba_, classes_, …
+        Those of every classifier.
 
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
     >>> clf = TEDnClassifier().fit(X, y)      # half of the unlabeled are 1.0
@@ -196,9 +212,19 @@ ImageClassifier = TEDnClassifier  # as earlier versions stored it
 class PvUClassifier(PUClassifier):
     """Separate positives from unlabeled rows, once, and correct the probabilities by α.
 
-    `alpha` is the share of positives among the unlabeled; None: read from the model's own scores.
-    `memory` keeps finished steps, as in `TEDnClassifier`. Other parameters are those of every
-    classifier: see `topbin.learn.estimator`.
+    Parameters
+    ----------
+    alpha
+        The share of positives among the unlabeled; None: read from the model's own scores.
+    memory
+        Keeps finished steps, as in `TEDnClassifier`.
+    estimator, plan, preset, …
+        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
+
+    Attributes
+    ----------
+    alpha_, estimate_, history_, oof_proba_, classes_, …
+        Those of every classifier.
 
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
     >>> PvUClassifier().fit(X, y).predict([[1.0], [0.0]])      # half of the unlabeled are 1.0
@@ -216,9 +242,19 @@ class PvUClassifier(PUClassifier):
 class CVIRClassifier(PUClassifier):
     """Which of the unlabeled are positive, when their share α is known.
 
-    Without `alpha` it is estimated first, by (TED)ⁿ, and `estimate_.notes` says so. The two losses
-    have `weights` "alpha", α and 1 − α, as in the paper, or "half". Other parameters are those of
-    every classifier: see `topbin.learn.estimator`.
+    Parameters
+    ----------
+    alpha
+        The share; None: it is estimated first, by (TED)ⁿ, and `estimate_.notes` says so.
+    weights
+        Of the two losses: "alpha", α and 1 − α, as in the paper, or "half".
+    estimator, plan, preset, …
+        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
+
+    Attributes
+    ----------
+    alpha_, estimate_, history_, oof_proba_, classes_, …
+        Those of every classifier.
 
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
     >>> CVIRClassifier(alpha=0.5).fit(X, y).predict([[1.0], [0.0]])
@@ -237,10 +273,31 @@ class UPUClassifier(PUClassifier):
     """The unbiased PU risk, minimized by a net (extra `torch`).
 
     A flexible net drives this risk below zero by memorizing U; NNPUClassifier does not. The
-    estimator is a net, or None for one that suits the rows; a scikit-learn model has no gradient
-    to follow. Without `alpha` it is estimated first, by (TED)ⁿ, and `estimate_.notes` says so.
-    `loss` is "sigmoid", as in the papers, or "logistic". Other parameters are those of every
-    classifier: see `topbin.learn.estimator`.
+    estimator is a net, or None for one that suits the rows; a scikit-learn model has no gradient to
+    follow.
+
+    Parameters
+    ----------
+    alpha
+        The share of positives among the unlabeled; None: it is estimated first, by (TED)ⁿ, and
+        `estimate_.notes` says so.
+    loss
+        "sigmoid", as in the papers, or "logistic".
+    estimator, plan, preset, …
+        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
+
+    Attributes
+    ----------
+    alpha_, estimate_, history_, oof_proba_, classes_, …
+        Those of every classifier.
+
+    >>> from topbin.learn import NetPlan
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.r_[rng.normal(2, 1, (200, 2)), rng.normal(-2, 1, (100, 2))]
+    >>> y = np.arange(300) < 100                       # 100 of the 200 unlabeled are positive
+    >>> clf = UPUClassifier("uci-mlp", alpha=0.5, plan=NetPlan(epochs=5)).fit(X, y)
+    >>> clf.predict([[3.0, 3.0], [-3.0, -3.0]])
+    array([ True, False])
     """
 
     _nets = "only"
@@ -256,8 +313,27 @@ class UPUClassifier(PUClassifier):
 class NNPUClassifier(UPUClassifier):
     """The non-negative PU risk, minimized by a net (extra `torch`).
 
-    `beta` is how far below zero the negative part can fall, and `gamma` the size of the step back.
-    Other parameters are those of UPUClassifier.
+    Parameters
+    ----------
+    alpha, loss
+        As in UPUClassifier.
+    beta, gamma
+        How far below zero the negative part can fall, and the size of the step back.
+    estimator, plan, preset, …
+        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
+
+    Attributes
+    ----------
+    alpha_, estimate_, history_, oof_proba_, classes_, …
+        Those of every classifier.
+
+    >>> from topbin.learn import NetPlan
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.r_[rng.normal(2, 1, (200, 2)), rng.normal(-2, 1, (100, 2))]
+    >>> y = np.arange(300) < 100                       # 100 of the 200 unlabeled are positive
+    >>> clf = NNPUClassifier("uci-mlp", alpha=0.5, plan=NetPlan(epochs=5)).fit(X, y)
+    >>> clf.predict([[3.0, 3.0], [-3.0, -3.0]])
+    array([ True, False])
     """
 
     beta: float = 0.0
@@ -272,8 +348,17 @@ class NNPUClassifier(UPUClassifier):
 class DEDPULClassifier(PUClassifier):
     """Scores of positives against unlabeled, then the ratio of their densities in P and in U.
 
-    `rule` and `bandwidth` are those of `topbin.mpe.dedpul`, which is also the method.
-    Other parameters are those of every classifier: see `topbin.learn.estimator`.
+    Parameters
+    ----------
+    rule, bandwidth
+        Those of `topbin.mpe.dedpul`, which is also the method.
+    estimator, plan, preset, …
+        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
+
+    Attributes
+    ----------
+    alpha_, estimate_, history_, oof_proba_, classes_, …
+        Those of every classifier.
 
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
     >>> DEDPULClassifier().fit(X, y).predict([[1.0], [0.0]])      # half of the unlabeled are 1.0
@@ -319,9 +404,20 @@ class ElkanNotoClassifier(PUClassifier):
     """Probabilities of being labeled, turned into probabilities of being positive.
 
     The model must give calibrated probabilities; the default one is wrapped in
-    `CalibratedClassifierCV`, and your own may need it too. `weighted=True` trains once more, each
-    unlabeled row counting as positive in part (section 3 of the paper); without it the first
-    model is rescaled (section 2). Other parameters: see `topbin.learn.estimator`.
+    `CalibratedClassifierCV`, and your own may need it too.
+
+    Parameters
+    ----------
+    weighted
+        Whether to train once more, each unlabeled row counting as positive in part (section 3 of
+        the paper); without it the first model is rescaled (section 2).
+    estimator, plan, preset, …
+        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
+
+    Attributes
+    ----------
+    alpha_, estimate_, history_, oof_proba_, classes_, …
+        Those of every classifier.
 
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
     >>> ElkanNotoClassifier().fit(X, y).predict([[1.0], [0.0]])   # half of the unlabeled are 1.0

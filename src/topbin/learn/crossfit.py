@@ -39,7 +39,20 @@ BLIND = 4  # other rows whose columns a row takes, where its own shall not matte
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much work a cross-fit is: folds, inner folds (1: none), repeats, rounds of refitting."""
+    """How much work a cross-fit is: folds, inner folds (1: none), repeats, rounds of refitting.
+
+    Attributes
+    ----------
+    outer, inner
+        Folds that are held out, and folds inside each that rank U (1: none).
+    repeats
+        Shuffled cross-fits, whose scores are averaged.
+    warm, rounds
+        Fits of PvU, and then rounds of refitting.
+
+    >>> Plan(outer=3, inner=3, repeats=1)
+    Plan(outer=3, inner=3, repeats=1, warm=1, rounds=2)
+    """
 
     outer: int = 5
     inner: int = 3
@@ -95,9 +108,26 @@ class Ensemble:
 class CrossFit:
     """A finished cross-fit: out-of-fold scores of all rows, and models that score new ones.
 
-    `groups` are those of the rows, if rows belong together. `chains` are kept on request. Other
-    rows can then be scored by the models of a single fold, as the held-out rows were:
-    `fit.folds[repeat][k].score(X)`.
+    Attributes
+    ----------
+    scores
+        One score per row, by models that never saw it.
+    ensemble, history
+        The models for new rows, and one `Epoch` for each round.
+    chains
+        The models of each fold, kept on request. Other rows can then be scored by the models of a
+        single fold, as the held-out rows were: `fit.folds[repeat][k].score(X)`.
+    groups
+        Those of the rows, if rows belong together.
+    folds
+        For each repeat, the chains that held rows out.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from topbin.learn import find_learner
+    >>> X, is_positive = np.repeat([[1.0], [-1.0]], 10, axis=0), np.repeat([True, False], 10)
+    >>> fit = crossfit(LogisticRegression(), X, is_positive, find_learner("pvu"), keep_chains=True)
+    >>> fit.score(X).shape, len(fit.folds), len(fit.folds[0])
+    ((20,), 3, 5)
     """
 
     scores: Floats
@@ -140,7 +170,18 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """An event of training: `done` of `total` steps, and the record of the last epoch."""
+    """An event of training: `done` of `total` steps, and the record of the last epoch.
+
+    Attributes
+    ----------
+    done, total
+        Steps that are done, and all of them.
+    epoch
+        The record of the last epoch.
+
+    >>> Progress(done=3, total=12).epoch is None
+    True
+    """
 
     done: int
     total: int
@@ -151,9 +192,17 @@ class Progress:
 class RunOptions:
     """How a fit is run: none of this changes what it finds, unless time runs out.
 
-    `n_jobs` folds are fitted at once. `deadline` is a reading of `time.monotonic`: after it nothing
-    begins that is not needed to score every row. `memory` keeps finished steps by name, for a fit
-    that is interrupted and run again. `on_event` is called with a `Progress` after each step.
+    Attributes
+    ----------
+    n_jobs
+        How many folds are fitted at once.
+    deadline
+        A reading of `time.monotonic`: after it nothing begins that is not needed to score every
+        row.
+    memory
+        Keeps finished steps by name, for a fit that is interrupted and run again.
+    on_event
+        Is called with a `Progress` after each step.
 
     >>> RunOptions(n_jobs=2).deadline
     inf
@@ -184,14 +233,36 @@ def crossfit(
 ) -> CrossFit:
     """Run a learner once for each outer fold and once on all rows, `repeats` times.
 
-    Rows with the same of `groups` are held out together, and with `times` (dates or numbers) folds
-    are blocks of time; as these are always the same, there is one repeat, and no ranks.
-    A row's score is its rank within its fold, averaged over repeats; without `ranks` it is the
-    score of the models. Without `new_rows` no model for them is made; if these are "lean",
-    `one_per_round` scores them, and with "folds" the models of all folds do. Models of chains that
-    held rows out are otherwise dropped, or kept by `keep_chains`: all, or those of the "first"
-    repeat. Chains that the memory of `run` has, by their `chain_name`, are taken from it; others
-    are put there unless the deadline cut them short.
+    Parameters
+    ----------
+    estimator, X, is_positive
+        A scikit-learn classifier, a table that it takes, and which rows are known to be positive.
+    learner, alpha
+        A row of `LEARNERS`, and the α that it may need.
+    plan
+        Folds, repeats and rounds.
+    ranks
+        Whether a row's score is its rank within its fold, averaged over repeats, or the score of
+        the models.
+    seed, sample_weight
+        Seed of folds and models, and weights of rows in the models.
+    groups, times
+        Rows with the same group are held out together. With times (dates or numbers) folds are
+        blocks of time; as these are always the same, there is one repeat, and no ranks.
+    new_rows
+        Whether models for new rows are made; if "lean", `one_per_round` scores them, and with
+        "folds" the models of all folds do.
+    keep_chains
+        Whether models of chains that held rows out are kept: none, all, or those of the "first"
+        repeat.
+    run
+        Jobs, deadline, memory and events. Chains that its memory has, by their `chain_name`, are
+        taken from it; others are put there unless the deadline cut them short.
+
+    Returns
+    -------
+    CrossFit
+        Scores of all rows, and models for new ones.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from topbin.learn import find_learner

@@ -56,6 +56,11 @@ USUAL = 0.95
 class Reason:
     """A column, or a word of a text column, its value in the row, and what it adds to the score.
 
+    Attributes
+    ----------
+    column, value, contribution
+        These three.
+
     >>> print(Reason("amount", "431", 1.3177))
     amount = 431 (+1.32)
     """
@@ -90,10 +95,19 @@ Neighbors = tuple[tuple[Neighbor, ...], ...]  # of each row, the nearest first
 class Explanation:
     """What each column or word adds to the score of each row: `base + parts` is the score.
 
-    `parts` has one column per name, and is sparse where words are explained. `rows` are the rows
-    as they came, for the values in `reasons`. If models read nothing but a vector, no part of which
-    is a reason, there are no names, and the base is the score. `nearest` are near known positives
-    of each row, if models read vectors.
+    Attributes
+    ----------
+    names, parts
+        Columns or words, and an array with one column per name, sparse where words are explained.
+    base
+        What is left of each row's score without any. If models read nothing but a vector, no part
+        of which is a reason, there are no names, and the base is the score.
+    rows
+        The rows as they came, for the values in `reasons`.
+    nearest
+        Near known positives of each row, if models read vectors.
+    score
+        The mean logit of the models, one per row.
 
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"age": [50], "pay": [7]})

@@ -233,6 +233,18 @@ def whiten(net: nn.Module, images: Tensor) -> None:
 def crop_and_flip(images: Tensor, padding: int = 4) -> Tensor:
     """Shift each image by up to `padding` pixels, zeros coming in; mirror half of them.
 
+    Parameters
+    ----------
+    images
+        A tensor of shape (n, channels, height, width).
+    padding
+        The largest shift.
+
+    Returns
+    -------
+    Tensor
+        Images of the same shape.
+
     >>> crop_and_flip(torch.ones(2, 3, 8, 8)).shape
     torch.Size([2, 3, 8, 8])
     """
@@ -324,7 +336,19 @@ def build_net(
 ) -> nn.Module:
     """A net with its initial weights; the caller's random state is left alone.
 
-    `size` is its width (convolutions) or the widths of its hidden layers, if not the paper's.
+    Parameters
+    ----------
+    name, shape
+        A name in `NETS`, and the shape of a row.
+    size
+        Its width (convolutions) or the widths of its hidden layers, if not the paper's.
+    seed
+        Decides the weights.
+
+    Returns
+    -------
+    nn.Module
+        A net with two outputs per row.
 
     >>> build_net("uci-mlp", (8,))(torch.zeros(3, 8)).shape
     torch.Size([3, 2])
@@ -350,10 +374,22 @@ def build_net(
 
 @dataclass(frozen=True, slots=True)
 class Optim:
-    """An optimizer and its constants; only SGD uses `momentum` and `nesterov`.
+    """An optimizer and its constants.
 
-    `biases` multiplies the rate of biases and divides their weight decay. With `peaks` the rate
-    rises and falls once in each phase of training, up to lr · peak; without, it stays the same.
+    Attributes
+    ----------
+    name, lr, weight_decay
+        "sgd", "adam" or "adamw", its rate and its weight decay.
+    momentum, nesterov
+        Only SGD uses them.
+    biases
+        Multiplies the rate of biases and divides their weight decay.
+    peaks
+        With them the rate rises and falls once in each phase of training, up to lr · peak; without,
+        it stays the same.
+
+    >>> Optim("adam", lr=1e-3).lr
+    0.001
     """
 
     name: Literal["sgd", "adam", "adamw"] = "sgd"
@@ -409,6 +445,16 @@ def one_cycle(t: float) -> float:
 
 def default_optim(loss: Loss, net: str | None) -> Optim:
     """The paper's optimizer for a loss and one of its nets; a small rate for a user's net.
+
+    Parameters
+    ----------
+    loss, net
+        The loss of a row, and a name in `NETS`; None for a user's own net.
+
+    Returns
+    -------
+    Optim
+        The optimizer.
 
     >>> default_optim("logistic", "mlp").lr, default_optim("sigmoid", "mlp").name
     (0.05, 'adam')

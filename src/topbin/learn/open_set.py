@@ -79,6 +79,13 @@ class ReadClasses:
 class ClassShare:
     """A known class, how many rows of it are labeled, and its share among the unlabeled rows.
 
+    Attributes
+    ----------
+    label, n
+        The class, and how many labeled rows it has.
+    share, interval
+        Its share among the unlabeled rows, and the interval of the share.
+
     >>> print(ClassShare("sport", 200, 0.25, (0.2, 0.3)))
     sport: 25 % (20 % to 30 %)
     """
@@ -102,8 +109,15 @@ def _share(one: "ClassShare | NovelShare") -> str:
 class NovelShare:
     """The share of the unlabeled rows that belong to no known class.
 
-    `at_least` is one-sided and holds for any overlap and any shift of the classes' shares: it is 1
-    minus the sum of their bounds.
+    Attributes
+    ----------
+    share, n_u
+        The share, and the number of unlabeled rows.
+    interval, confidence
+        The interval of the share, and its level.
+    at_least
+        A one-sided bound that holds for any overlap and any shift of the classes' shares: 1 minus
+        the sum of their bounds.
 
     >>> print(NovelShare(0.12, 1000, (0.05, 0.2), at_least=0.02, confidence=0.95))
     About 12 % (5 % to 20 %) of the 1,000 unlabeled rows belong to no known class.
@@ -116,9 +130,7 @@ class NovelShare:
     confidence: float | None = None
 
     def __str__(self) -> str:
-        return (
-            f"About {_share(self)} of the {self.n_u:,} unlabeled rows belong to no known class."
-        )
+        return f"About {_share(self)} of the {self.n_u:,} unlabeled rows belong to no known class."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -339,14 +351,26 @@ class OpenSetClassifier(TEDnClassifier):
 
     Labeled rows of k classes are from the past; the unlabeled ones are from now, where shares may
     have moved and a class may have appeared that nobody has labeled. See `topbin.learn.open_set`.
-    It assumes that rows of a known class look now as they did. `novel` is the label of rows of no
-    known class; None: -1 where classes are numbers, else "novel". Other parameters are those of
-    TEDnClassifier, which it equals if there is one class.
+    It assumes that rows of a known class look now as they did.
 
-    After `fit`, `shares_` has a `ClassShare` for each known class and `novel_` is a `NovelShare`;
-    together they are 1. `classes_` are the known classes, sorted, and the novel one. `oof_proba_`
-    has the probabilities of all training rows by models that never saw them: first those of X, then
-    those of X_u. `alpha_` and `estimate_` are about what is *not* novel.
+    Parameters
+    ----------
+    novel
+        The label of rows of no known class; None: -1 where classes are numbers, else "novel".
+    estimator, plan, preset, …
+        As in TEDnClassifier, which it equals if there is one class.
+
+    Attributes
+    ----------
+    shares_, novel_
+        A `ClassShare` for each known class, and a `NovelShare`; together they are 1.
+    classes_
+        The known classes, sorted, and the novel one.
+    oof_proba_
+        The probabilities of all training rows by models that never saw them: first those of X, then
+        those of X_u.
+    alpha_, estimate_
+        About what is *not* novel.
 
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["a", "b"], 100)

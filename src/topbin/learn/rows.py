@@ -138,6 +138,7 @@ def classes_of(labels: Labels, negative: Any = None) -> NDArray[Any]:
     "Not positive" is the negative value if one is given, else the value of the unlabeled rows, else
     (if these are blank or have several values) 0, False or "not …".
 
+    >>> from topbin.core import read_labels
     >>> classes_of(read_labels([1, -1, -1])), classes_of(read_labels([1.0, np.nan]))
     (array([-1,  1]), array([0., 1.]))
     """

@@ -47,11 +47,37 @@ class State:
 class TorchBackend:
     """A net that the loop can train: `scores` without randomness, `epoch` by mini-batches.
 
-    The net gives two outputs per row (negative, positive) or one logit. Its inputs are batches of
-    rows: one tensor, or the parts of a tuple or dict as arguments. A copy of it is trained, by
-    this process or by a `team` of them. `weights` of P and of U multiply the losses of rows.
-    `phases` are the epochs of each phase, which an optimizer with `peaks` must know. With `mirror`
-    each image is mirrored in every other epoch.
+    Parameters
+    ----------
+    net, optim
+        A net, of which a copy is trained, and its optimizer. It takes batches of rows (one tensor,
+        or the parts of a tuple or dict as arguments) and gives two outputs per row (negative,
+        positive) or one logit.
+    batch, accumulate
+        Rows of P, and of U, in a mini-batch, and mini-batches per step.
+    augment, mirror
+        A function that alters a batch, and whether each image is mirrored in every other epoch.
+    seed
+        Decides the mini-batches and all other random numbers.
+    device, mixed, threads
+        Where to compute, whether in mixed precision, and by how many threads (0: all).
+    team
+        Processes that train together; None: this one alone.
+    weights
+        Of the rows of P and of U; they multiply the losses.
+    phases
+        The epochs of each phase, which an optimizer with `peaks` must know.
+
+    Attributes
+    ----------
+    net, optim, optimizer
+        The copy, its settings, and torch's optimizer.
+    row_shape, epochs
+        The shape of a row, once one was seen, and how many epochs are done.
+
+    >>> import numpy as np
+    >>> TorchBackend(build_net("uci-mlp", (8,)), Optim()).scores(np.zeros((3, 8))).shape
+    (3,)
     """
 
     def __init__(
@@ -254,9 +280,24 @@ def torch_backend(
 ) -> TorchBackend:
     """A backend for a learner, with a net for rows like those of X and the net's own settings.
 
-    "auto" is the 512-512 net for tables, the fast net for images (channels first), and the
-    5000-5000-50 net for anything else. Initial weights and batches both depend on `seed`. A net
-    that is prepared sees rows of X and of X_u.
+    Parameters
+    ----------
+    learner, X, X_u
+        The learner, and rows of P and of U. A net that is prepared sees some of both.
+    net
+        A module, a name in `NETS`, or "auto": the 512-512 net for tables, the fast net for images
+        (channels first), and the 5000-5000-50 net for anything else.
+    optim, augment, batch
+        If not those of the net.
+    seed
+        Decides initial weights and batches.
+    device, team, weights, phases
+        As in `TorchBackend`.
+
+    Returns
+    -------
+    TorchBackend
+        A net that `train` can train.
 
     >>> from topbin.learn import find_learner
     >>> model = torch_backend(find_learner("pvu"), torch.zeros(6, 3))
@@ -327,7 +368,22 @@ def mean_losses(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """L⁺(P), L⁻(P) and L⁻(U) of a mini-batch of logits, in the order that Risk takes them.
 
-    `weights` multiply the losses of the rows of P and of U.
+    Parameters
+    ----------
+    z_p, z_u
+        Logits of the rows of P and of U.
+    loss
+        "logistic" or "sigmoid".
+    weights
+        Multiply the losses of the rows of P and of U.
+
+    Returns
+    -------
+    tuple of Tensor
+        The three means.
+
+    >>> [float(loss) for loss in mean_losses(torch.zeros(2), torch.zeros(3), "sigmoid")]
+    [0.5, 0.5, 0.5]
     """
     of = LOSSES[loss]
     w_p, w_u = weights or (1, 1)
@@ -338,6 +394,16 @@ def logit_of(out: Any, n: int) -> Tensor:
     """One logit per row from a net's output: two columns (negative, positive), or one.
 
     Cross-entropy on two outputs is the logistic loss of their difference.
+
+    Parameters
+    ----------
+    out, n
+        What the net gives for n rows.
+
+    Returns
+    -------
+    Tensor
+        One logit per row.
 
     >>> logit_of(torch.tensor([[1.0, 3.0], [0.0, 0.5]]), 2)
     tensor([2.0000, 0.5000])

@@ -45,10 +45,21 @@ ASSUMES = (
 class Propensity:
     """How the chance of a positive to be labeled depends on the named columns.
 
-    `low`, `mean` and `high` are the smallest, the mean and the largest propensity of the known
-    positives. `weight_p` is (1 − e)/e of each of them, with mean 1, and α the sum of (1 − e)/e over
-    the number of unlabeled rows: for each known positive there are so many that are not labeled
-    (Horvitz & Thompson 1952). `converged` says whether the rounds ended by themselves.
+    Attributes
+    ----------
+    labeled_by
+        The columns.
+    low, mean, high
+        The smallest, the mean and the largest propensity of the known positives.
+    rounds, converged
+        How many rounds were run, and whether they ended by themselves.
+    weight_p
+        (1 − e)/e of each known positive, with mean 1.
+    alpha
+        The sum of (1 − e)/e over the number of unlabeled rows: for each known positive there are so
+        many that are not labeled (Horvitz & Thompson 1952).
+    notes
+        What a reader of an estimate with these weights must know.
 
     >>> print(Propensity(("site",), 0.2, 0.3, 0.8, 5, True, np.ones(9), 0.4).notes[1])
     positives are labeled with probability 0.20 to 0.80, by SAR-EM
@@ -181,10 +192,22 @@ def _coded(column: Floats) -> Floats:
 class SAREMClassifier(TEDnClassifier):
     """How many and which, if labeling depends on columns that you can name.
 
-    `labeled_by` names columns of a frame, or has positions of columns of an array: the site, the
-    year. A mapping from names to positions says how an array came from a frame. After `fit`,
-    `labeling_` is the `Propensity` that was found: see `topbin.learn.labeling.propensity`. It
-    assumes that labeling depends on nothing else. Other parameters are those of TEDnClassifier.
+    It assumes that labeling depends on nothing else: see `topbin.learn.labeling.propensity`.
+
+    Parameters
+    ----------
+    labeled_by
+        Names of columns of a frame, or positions of columns of an array: the site, the year. A
+        mapping from names to positions says how an array came from a frame.
+    estimator, plan, preset, …
+        All others are those of TEDnClassifier.
+
+    Attributes
+    ----------
+    labeling_
+        The `Propensity` that was found.
+    alpha_, estimate_, …
+        As in TEDnClassifier.
 
     >>> rng = np.random.default_rng(0)
     >>> is_positive, site = np.arange(600) < 400, np.arange(600) % 2

@@ -60,8 +60,14 @@ ROWS = 2_500  # of each side at most; the time of a fit must not grow by this te
 class Subtype:
     """Known positives that are alike, and how many of all positives like them are labeled.
 
-    `alpha` is the share of the unlabeled rows that are such positives, and `labeled` is
-    n_p/(n_p + α·n_u); both with intervals.
+    Attributes
+    ----------
+    n_p
+        How many known positives.
+    alpha, interval
+        The share of the unlabeled rows that are such positives.
+    labeled, labeled_interval
+        n_p/(n_p + α·n_u), the share of such positives that are labeled.
 
     >>> part = Subtype(60, 0.1, (0.05, 0.2), labeled=0.5, labeled_interval=(0.33, 0.67))
     >>> part.n_p, part.labeled
@@ -79,10 +85,23 @@ class Subtype:
 class Subtypes:
     """The subtypes that the known positives show, and how selective labeling was among them.
 
-    `gamma` is the odds ratio of being labeled between the subtypes that are labeled most and least
-    often, after noise is allowed for, and `gamma_interval` what the intervals of the subtypes
-    allow. `merged` clusters were too small to be a subtype of their own. `members` is the subtype
-    of each known positive, and `weight_p` the inverse of the odds that it was labeled, with mean 1.
+    Attributes
+    ----------
+    parts, members
+        The subtypes, and the subtype of each known positive.
+    gamma, gamma_interval
+        The odds ratio of being labeled between the subtypes that are labeled most and least often,
+        after noise is allowed for, and what the intervals of the subtypes allow.
+    n_u, confidence
+        The number of unlabeled rows, and the level of the intervals.
+    merged
+        How many clusters were too small to be a subtype of their own.
+    weight_p
+        The inverse of the odds that each known positive was labeled, with mean 1.
+    test
+        Whether labels look random.
+    notes
+        What a reader of an estimate with these weights must know.
 
     >>> part = Subtype(60, 0.1, (0.05, 0.2), labeled=0.5, labeled_interval=(0.33, 0.67))
     >>> subtypes = Subtypes((part,), 1.0, (1.0, 1.0), 600, 0.95, 2, np.zeros(60, int), np.ones(60),
@@ -374,9 +393,22 @@ class SubtypesClassifier(TEDnClassifier):
     """How many and which, if some kinds of positives are labeled more often than others.
 
     The known positives are clustered, it is estimated how often each cluster is labeled, and
-    clusters that are rarely labeled then count more: see `topbin.learn.labeling.subtypes`. At most
-    `most` subtypes are used. After `fit`, `labeling_` is the `Subtypes` that were found. A subtype
-    that is never labeled stays invisible. Other parameters are those of TEDnClassifier.
+    clusters that are rarely labeled then count more: see `topbin.learn.labeling.subtypes`. A
+    subtype that is never labeled stays invisible.
+
+    Parameters
+    ----------
+    most
+        The largest number of subtypes.
+    estimator, plan, preset, …
+        All others are those of TEDnClassifier.
+
+    Attributes
+    ----------
+    labeling_
+        The `Subtypes` that were found.
+    alpha_, estimate_, …
+        As in TEDnClassifier.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(np.repeat([6.0, -6.0, 0.0], [200, 200, 200]))[:, None]
@@ -414,8 +446,21 @@ def subtypes(
 ) -> Subtypes:
     """Which kinds of positives are labeled, how often, and how selective that is.
 
-    `most` is the largest number of subtypes. Other parameters are those of TEDnClassifier and of
-    its `fit`. The result is a value with `parts`, `gamma`, `test`, `summary()` and `to_dict()`.
+    Parameters
+    ----------
+    X, y
+        A table and its labels; every row that is not positive is unlabeled.
+    most
+        The largest number of subtypes.
+    positive, negative, confidence, random_state, n_jobs
+        As in TEDnClassifier.
+    groups, times
+        As in its `fit`.
+
+    Returns
+    -------
+    Subtypes
+        A value with `parts`, `gamma`, `test`, `summary()` and `to_dict()`.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(np.repeat([6.0, -6.0, 0.0], [200, 200, 200]))[:, None]
