@@ -33,7 +33,7 @@ from topbin.learn.fitting import (
     with_labeling,
 )
 from topbin.learn.learners import CVIR, PVU, TEDN, UPU, cvir, nnpu
-from topbin.learn.probabilities import ProbabilityMap, probabilities_through
+from topbin.learn.probabilities import ProbabilityMap
 from topbin.learn.risk import Learner, Loss, Risk
 from topbin.learn.rows import TrainingTable, check_columns
 from topbin.mpe.alarms import shared_rows
@@ -396,7 +396,8 @@ def dedpul_curve(
     """
     knots, ratio = without_ties(*density_ratio(scores_p, scores_u, bandwidth=bandwidth))
     scores = np.concatenate([scores_p, scores_u])
-    return probabilities_through(knots, capped(alpha, ratio), scores)
+    centre, width = float(scores.mean()), float(scores.std()) or 1.0
+    return ProbabilityMap(knots, capped(alpha, ratio), centre, width)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

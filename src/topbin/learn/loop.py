@@ -200,7 +200,8 @@ def train(
     >>> class Fixed:      # a row's score is the row, and nothing is learned
     ...     scores = staticmethod(np.asarray)
     ...     epoch = staticmethod(lambda X_p, X_u, risk, kept=None: EpochLoss(0.5, 0.0))
-    >>> [epoch.loss for epoch in train(Fixed(), PVU, [1.0], [0.0], epochs=2)]
+    >>> from topbin.learn import find_learner
+    >>> [epoch.loss for epoch in train(Fixed(), find_learner("pvu"), [1.0], [0.0], epochs=2)]
     [0.5, 0.5]
     """
     check_count(epochs, "epochs")

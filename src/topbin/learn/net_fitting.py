@@ -33,7 +33,7 @@ from topbin.learn.fitting import FitOptions, FittedModel
 from topbin.learn.folds import Split, folds_of, n_rows, split_rows
 from topbin.learn.learners import PVU, TEDN
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, mean_alpha, train
-from topbin.learn.nets import Net, nn
+from topbin.learn.nets import nn
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.risk import Learner
 from topbin.learn.rows import TrainingTable, TwoSamples
@@ -103,13 +103,15 @@ def fit_net(
     epochs = (epoch for each in trained for epoch in each.history)
     history = [replace(epoch, epoch=number) for number, epoch in enumerate(epochs, 1)]
     estimate = fitting.judge(evidence, options, alpha, notes)
-    if learner.estimates_alpha and options.method == TRACKED_BY:
-        estimate = _steadied(estimate, history, kind, len(trained))
+    if learner.estimates_alpha and options.method == TRACKED_BY and len(trained) == 1:
+        # BBE's α of (TED)ⁿ as the paper reads it.
+        notes = (*estimate.notes, STEADY.format(kind.last))
+        estimate = replace(estimate.moved_to(mean_alpha(history, last=kind.last)), notes=notes)
     alarms = (alarm for each in trained for alarm in each.alarms)
     estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
     likely = fit_probabilities(evidence, estimate)
-    backends = [each.backend for each in trained]
-    model = NetModel(backends[0], scaler, tuple(backends[1:]))
+    backend, *others = (each.backend for each in trained)
+    model = NetModel(backend, scaler, tuple(others))
     return FittedModel(model, likely, estimate, history, evidence)
 
 
@@ -176,16 +178,6 @@ def _joined(parts: Sequence[Evidence]) -> Evidence:
         name: np.concatenate([getattr(part, name) for part in parts]) for name in names
     }
     return Evidence(**joined, crossfitted=True)
-
-
-def _steadied(
-    estimate: AlphaEstimate, history: Sequence[Epoch], kind: Net, nets: int
-) -> AlphaEstimate:
-    """BBE's α of (TED)ⁿ as the paper reads it: the mean over the last epochs of a single net."""
-    if nets > 1:
-        return estimate
-    moved = estimate.moved_to(mean_alpha(history, last=kind.last))
-    return replace(moved, notes=(*estimate.notes, STEADY.format(kind.last)))
 
 
 def _estimate_first(

@@ -138,11 +138,6 @@ def posterior_of(estimate: AlphaEstimate) -> AlphaPosterior:
     return estimate.posterior or AlphaPosterior.known(estimate.alpha)
 
 
-def probabilities_through(knots: Floats, values: Floats, scores: Floats) -> ProbabilityMap:
-    """The map with these knots, its tilt placed by the mean and spread of the scores."""
-    return ProbabilityMap(knots, values, float(scores.mean()), float(scores.std()) or 1.0)
-
-
 def scale_to(ratio: Floats, share: Floats, alpha: float) -> float:
     """The t with Σ share·min(1, t·ratio) = α; without one, the t that makes every ratio > 0 a 1.
 
