@@ -2,21 +2,27 @@
 
 from importlib.util import find_spec
 
+import pytest
+
 TORCH_ROOMS = [
-    "src/topbin/learn/nets/*",
-    "src/topbin/learn/classifiers/nets.py",
     "src/topbin/store/safe/nets.py",
     *(
-        f"src/topbin/learn/backends/{name}.py"
+        f"src/topbin/learn/{name}.py"
         for name in (
-            "torch",
-            "tensors",
-            "losses",
-            "optim",
-            "checkpoint",
-            "distributed",
-            "needs_torch",
+            "nets",
+            "net_fitting",
+            "backends/torch",
+            "backends/checkpoint",
+            "backends/distributed",
         )
     ),
 ]
+TORCH_EXAMPLES = ("classifiers.UPUClassifier", "classifiers.NNPUClassifier")
 collect_ignore_glob = [] if find_spec("torch") else TORCH_ROOMS
+
+
+def pytest_collection_modifyitems(items):
+    """Without torch, examples that train a net are skipped."""
+    for item in items:
+        if item.name.endswith(TORCH_EXAMPLES) and not find_spec("torch"):
+            item.add_marker(pytest.mark.skip(reason="needs torch"))

@@ -9,7 +9,7 @@ from gaussians import gaussians
 
 import topbin as tb
 from topbin.learn import NetPlan
-from topbin.learn.backends.optim import Optim
+from topbin.learn.nets import Optim
 
 N = 150
 

@@ -9,8 +9,8 @@ from torch import nn
 
 from topbin.learn import LEARNERS, train
 from topbin.learn.backends.checkpoint import keep, load
-from topbin.learn.backends.optim import default_optim
 from topbin.learn.backends.torch import TorchBackend
+from topbin.learn.nets import default_optim
 
 
 def start(learner: str = "tedn") -> TorchBackend:

@@ -27,13 +27,13 @@ from .learn.classifiers import CVIRClassifier as CVIRClassifier
 from .learn.classifiers import DEDPULClassifier as DEDPULClassifier
 from .learn.classifiers import ElkanNotoClassifier as ElkanNotoClassifier
 from .learn.classifiers import NNPUClassifier as NNPUClassifier
-from .learn.classifiers import OpenSetClassifier as OpenSetClassifier
 from .learn.classifiers import PvUClassifier as PvUClassifier
-from .learn.classifiers import SAREMClassifier as SAREMClassifier
-from .learn.classifiers import SubtypesClassifier as SubtypesClassifier
 from .learn.classifiers import TEDnClassifier as TEDnClassifier
 from .learn.classifiers import UPUClassifier as UPUClassifier
-from .learn.classifiers import subtypes as subtypes
+from .learn.labeling.propensity import SAREMClassifier as SAREMClassifier
+from .learn.labeling.subtypes import SubtypesClassifier as SubtypesClassifier
+from .learn.labeling.subtypes import subtypes as subtypes
+from .learn.open_set import OpenSetClassifier as OpenSetClassifier
 from .mpe.estimate import estimate_alpha as estimate_alpha
 from .show.intervals import ByDisplay as ByDisplay
 from .show.intervals import GammaDisplay as GammaDisplay

@@ -24,7 +24,6 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 ADDED = {  # by the worked examples
     "src/topbin/mpe/half.py",
     "tests/mpe/test_half.py",
-    "src/topbin/learn/nets/one_layer.py",
     "src/topbin/data/formats/stata.py",
     "src/topbin/engines/serial.py",
 }
@@ -86,14 +85,16 @@ def test_a_learner_is_a_value_a_line_and_a_test(monkeypatch):
     risk.test_what_each_learner_says_about_itself()
 
 
-def test_a_net_is_a_file_and_a_line(monkeypatch):
+def test_a_net_is_a_function_and_a_line(monkeypatch):
     pytest.importorskip("torch", reason='needs pip install "topbin[torch]"')
     from topbin.learn import nets
 
     source, line = blocks("a net")
-    module = as_module(monkeypatch, "topbin.learn.nets.one_layer", source)
-    added = eval("{" + line + "}", vars(nets) | {"one_layer": module.one_layer})
-    monkeypatch.setitem(nets.NETS, "one-layer", added["one-layer"])
+    table = dict(vars(nets))
+    exec(source, table)
+    checked = doctest.DocTestFinder().find(table["one_layer"], "one_layer", globs=table)
+    assert [doctest.DocTestRunner().run(one).failed for one in checked] == [0]
+    monkeypatch.setitem(nets.NETS, "one-layer", eval("{" + line + "}", table)["one-layer"])
 
     tests = load_tests("tests/learn/test_nets.py")
     tests.test_every_net_gives_two_outputs_and_its_seed_decides("one-layer")

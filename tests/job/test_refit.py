@@ -12,7 +12,7 @@ import topbin as tb
 from topbin.cli import main
 from topbin.core import AlphaEstimate
 from topbin.job.audits import refit
-from topbin.learn.classifiers.elkan_noto import fit_weighted
+from topbin.learn.classifiers import fit_weighted
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from topbin.data.table import Table
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result
 from topbin.job.sampling import LabeledTable
-from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.crossfit import CrossFit
+from topbin.learn.estimator import PUClassifier
 from topbin.mpe import METHODS
 
 ROOT = f"{Path(topbin.__file__).parent}/"
@@ -41,8 +41,7 @@ CROSSED = {
     "cli/fit",
     "job/prepare", "job/sampling",
     "data/table", "data/formats/delimited", "data/batch", "data/features",
-    "job/fit", "learn/classifiers/faces", "learn/classifiers/base", "learn/classifiers/estimator",
-    "learn/classifiers/fitting", "learn/crossfit",
+    "job/fit", "learn/classifiers", "learn/estimator", "learn/fitting", "learn/crossfit",
     "mpe/estimate", "mpe/registry", "mpe/overlap",
     "job/result", "evaluate/measure", "job/files", "show/page",
 }  # fmt: skip

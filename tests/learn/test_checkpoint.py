@@ -18,8 +18,8 @@ from topbin.core.errors import InputError  # noqa: E402
 from topbin.core.estimate import Alarm, AlphaEstimate  # noqa: E402
 from topbin.learn import Epoch  # noqa: E402
 from topbin.learn.backends import checkpoint  # noqa: E402
-from topbin.learn.backends.optim import Optim  # noqa: E402
 from topbin.learn.backends.torch import TorchBackend  # noqa: E402
+from topbin.learn.nets import Optim  # noqa: E402
 
 TOTAL = 12
 

@@ -19,8 +19,9 @@ from topbin.core.tails import Tails
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.crossfit import Plan, RunOptions, crossfit, inner_folds, least_kept, run_chain
 from topbin.learn.defaults import default_model
-from topbin.learn.folds import content_order, stratified_folds
+from topbin.learn.folds import folds_of, order_of
 from topbin.learn.learners import CVIR, LEARNERS, PVU, TEDN
+from topbin.learn.rows import TrainingTable
 from topbin.mpe.bbe import bbe
 
 SMALL = Plan(outer=3, inner=2, repeats=2)
@@ -54,7 +55,7 @@ def table(alpha=0.5, n=60, seed=0):
     """Rows in the order that a cross-fit gives them, in which a plain loop can be compared."""
     sample = gaussians(alpha, n, n, seed=seed)
     X, is_positive = np.r_[sample.X_p, sample.X_u], np.arange(2 * n) < n
-    order = content_order(X, is_positive)
+    order = order_of(X, is_positive)
     return X[order], is_positive[order]
 
 
@@ -63,9 +64,9 @@ def plain_tedn(X, is_p, plan, seed):
     total = np.zeros(len(X))
     for repeat in range(plan.repeats):
         start = seed + 1000 * repeat
-        for k, (inside, held) in enumerate(stratified_folds(is_p, plan.outer, start)):
+        for k, (inside, held) in enumerate(folds_of(is_p, plan.outer, start)):
             chain = start + 10 * (k + 1)
-            folds = list(stratified_folds(is_p[inside], plan.inner, chain))
+            folds = list(folds_of(is_p[inside], plan.inner, chain))
             keep = np.ones(len(inside), bool)
             rounds = []
             for _ in range(1 + plan.rounds):
@@ -104,8 +105,8 @@ def test_no_model_of_a_chain_ever_sees_the_fold_it_scores():
     X = np.column_stack([X, np.arange(len(X))])
     held_out = np.arange(0, 120, 5)
     chain = run_chain(
-        RowSpy(), X, is_p, TEDN, held_out, 0,
-        alpha=None, plan=SMALL, seed=0, sample_weight=None, deadline=np.inf,
+        RowSpy(), TrainingTable(X, is_p), TEDN, held_out, 0,
+        alpha=None, plan=SMALL, seed=0, deadline=np.inf,
     )  # fmt: skip
     assert len(chain.models) == 3 * SMALL.inner
     for model in chain.models:
@@ -138,7 +139,7 @@ def test_without_ranks_scores_are_the_models_own():
     fit = crossfit(GaussianNB(), X, is_p, PVU, plan=plan, ranks=False)
     whole = GaussianNB().fit(X, is_p.astype(int)).predict_proba(X)[:, 1]
     np.testing.assert_allclose(fit.ensemble.scores(X), whole, atol=1e-12)
-    for train, test in stratified_folds(is_p, 4, 0):
+    for train, test in folds_of(is_p, 4, 0):
         model = GaussianNB().fit(X[train], is_p[train].astype(int))
         np.testing.assert_allclose(fit.scores[test], model.predict_proba(X[test])[:, 1], atol=1e-12)
 
@@ -234,7 +235,7 @@ def test_ranks_are_within_the_fold():
     X, is_p = table()
     one = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)
     scores = crossfit(LogisticRegression(), X, is_p, PVU, plan=one).scores
-    for _, test in stratified_folds(is_p, 3, 0):
+    for _, test in folds_of(is_p, 3, 0):
         assert sorted(scores[test]) == pytest.approx((np.arange(test.size) + 0.5) / test.size)
 
 
@@ -251,7 +252,7 @@ def test_weights_reach_the_model_with_their_rows():
     X, is_p = table()
     weight, one = np.arange(120.0), Plan(outer=2, inner=1, repeats=1, warm=0, rounds=1)
     fit = crossfit(Weighed(), X, is_p, PVU, plan=one, ranks=False, sample_weight=weight)
-    for train, test in stratified_folds(is_p, 2, 0):  # as many of P as of U, so none is scaled
+    for train, test in folds_of(is_p, 2, 0):  # as many of P as of U, so none is scaled
         np.testing.assert_allclose(fit.scores[test], weight[train].sum())
 
 
@@ -271,14 +272,14 @@ def test_a_model_that_cannot_score_is_refused():
 
 
 def test_fewer_rows_than_folds_means_fewer_folds():
-    folds = list(stratified_folds(np.array([True] * 3 + [False] * 20), 5, 0))
+    folds = list(folds_of(np.array([True] * 3 + [False] * 20), 5, 0))
     assert len(folds) == 3
 
 
 @pytest.mark.parametrize("n_p", [1, 9])
 def test_one_row_of_a_side_cannot_be_cross_fitted(n_p):
     with pytest.raises(InputError, match="TB003 cross-fitting needs 2 positives"):
-        list(stratified_folds(np.arange(10) < n_p, 5, 0))
+        list(folds_of(np.arange(10) < n_p, 5, 0))
 
 
 def test_kept_chains_score_other_rows_with_the_models_of_one_fold():

@@ -3,7 +3,7 @@
 import numpy as np
 from gaussians import gaussians
 
-from topbin.learn.classifiers.dedpul import dedpul_curve
+from topbin.learn.classifiers import dedpul_curve
 from topbin.learn.probabilities import TILT
 from topbin.mpe.dedpul import dedpul_posterior
 

@@ -25,8 +25,8 @@ from learn import together  # noqa: E402
 from torch import nn  # noqa: E402
 
 from topbin.learn.backends.distributed import ALONE, Team, find_team  # noqa: E402
-from topbin.learn.backends.optim import Optim  # noqa: E402
 from topbin.learn.backends.torch import TorchBackend  # noqa: E402
+from topbin.learn.nets import Optim  # noqa: E402
 
 WORKER = Path(together.__file__)
 PAGE = Path(__file__).parents[2] / "docs/how-to/torchrun.md"

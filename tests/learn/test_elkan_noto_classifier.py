@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from topbin.core.errors import InputError
-from topbin.learn.classifiers.elkan_noto import (
+from topbin.learn.classifiers import (
     as_map,
     fit_weighted,
     from_labeled,
@@ -17,7 +17,7 @@ from topbin.learn.classifiers.elkan_noto import (
     labeled_share,
     natural_pvu,
 )
-from topbin.learn.classifiers.fitting import TrainingTable
+from topbin.learn.rows import TrainingTable
 from topbin.mpe.elkan_noto import elkan_noto
 
 SHARES = st.floats(0.01, 0.99)

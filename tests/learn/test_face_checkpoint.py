@@ -15,8 +15,8 @@ import interrupted_fit  # noqa: E402
 
 from topbin.core.errors import FileError  # noqa: E402
 from topbin.learn.backends.checkpoint import path_in  # noqa: E402
-from topbin.learn.backends.optim import Optim  # noqa: E402
 from topbin.learn.backends.torch import TorchBackend  # noqa: E402
+from topbin.learn.nets import Optim  # noqa: E402
 
 X, S = interrupted_fit.table()
 

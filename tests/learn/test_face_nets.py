@@ -15,9 +15,11 @@ from topbin.learn.loop import Diverged
 
 torch = pytest.importorskip("torch")
 
-from topbin.learn.backends.optim import Optim, mean_losses  # noqa: E402
-from topbin.learn.classifiers.fitting import TwoSamples  # noqa: E402
-from topbin.learn.classifiers.nets import fit_scaler, pick, scaled  # noqa: E402
+from topbin.learn.backends.torch import mean_losses  # noqa: E402
+from topbin.learn.folds import pick  # noqa: E402
+from topbin.learn.net_fitting import fit_scaler, scaled  # noqa: E402
+from topbin.learn.nets import Optim  # noqa: E402
+from topbin.learn.rows import TwoSamples  # noqa: E402
 
 SHORT = NetPlan(epochs=20, warm=20, batch=50, device="cpu", optim=Optim("adam", lr=0.01))
 FAST = {"plan": SHORT, "confidence": None}

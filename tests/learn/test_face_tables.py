@@ -17,8 +17,7 @@ import topbin as tb
 from topbin.core.errors import InputError
 from topbin.data import fit_features
 from topbin.data.batch import as_pandas
-from topbin.learn.classifiers.base import PUClassifier
-from topbin.learn.classifiers.estimator import has_kinds, is_table, read_table, stack
+from topbin.learn.rows import has_kinds, is_table, read_table, stack
 
 FRAME = pd.DataFrame(
     {
@@ -60,10 +59,10 @@ class Stop(Exception):
 @pytest.fixture
 def seen(monkeypatch):
     def matrix_of(fit, *given):
-        def stop(self, table, *_):
+        def stop(recipe, table, options):
             raise Stop(table.X)
 
-        monkeypatch.setattr(PUClassifier, "_fit_table", stop)
+        monkeypatch.setattr("topbin.learn.fitting.fit_recipe", stop)
         with pytest.raises(Stop) as stopped:
             fit(*given)
         return stopped.value.args[0]

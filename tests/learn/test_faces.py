@@ -433,7 +433,7 @@ def test_risks_with_a_gradient_refuse_table_models_and_name_the_extra(face, monk
         face(alpha=0.5, loss="hinge").fit(X, s)
     for name in [n for n in sys.modules if n.startswith("topbin.learn.") and "torch" in n]:
         monkeypatch.delitem(sys.modules, name)
-    for name in ("topbin.learn.nets", "topbin.learn.classifiers.nets"):
+    for name in ("topbin.learn.nets", "topbin.learn.net_fitting"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtra, match=r"topbin\[torch\]"):

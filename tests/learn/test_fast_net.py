@@ -21,7 +21,7 @@ import interrupted_fast  # noqa: E402
 
 from topbin.learn import NETS, Optim, TorchBackend, build_net, default_optim  # noqa: E402
 from topbin.learn.backends.torch import torch_backend  # noqa: E402
-from topbin.learn.nets.fast import fast, shift  # noqa: E402
+from topbin.learn.nets import fast, shift  # noqa: E402
 from topbin.store.safe.nets import pack_net, unpack_net  # noqa: E402
 from topbin.store.safe.store import Attachments  # noqa: E402
 

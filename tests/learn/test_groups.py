@@ -194,16 +194,13 @@ def test_two_samples_and_known_negatives_keep_their_groups():
 
 def test_a_net_holds_out_whole_groups():
     pytest.importorskip("torch")
-    from topbin.learn.classifiers.fitting import TwoSamples
-    from topbin.learn.classifiers.nets import _splits
+    from topbin.learn.net_fitting import _splits
+    from topbin.learn.rows import TwoSamples
 
     X, y, _ = visits()
     groups = np.arange(y.size) % 30  # with rows of both kinds
     two = TwoSamples(X[y == 1], X[y == 0], together=Together(groups))
-    (inside_p, held_p), (inside_u, held_u) = next(iter(_splits(two, 0.2, 1, 0)))
-    n_p = int(y.sum())
-    inside = np.append(groups[inside_p], groups[n_p + inside_u])
-    held = np.append(groups[held_p], groups[n_p + held_u])
+    inside, held = (groups[rows] for rows in next(_splits(two, 0.2, 1, 0)))
     assert not np.isin(inside, held).any()
     assert inside.size + held.size == y.size
     assert held.size == pytest.approx(y.size / 5, abs=8)

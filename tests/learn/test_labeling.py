@@ -8,13 +8,14 @@ from sklearn.naive_bayes import GaussianNB
 
 import topbin as tb
 from topbin.core import Evidence, Tails
-from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, fit_table
+from topbin.learn.fitting import FitOptions, fit_table
 from topbin.learn.labeling.clusters import find_clusters, merge_small
 from topbin.learn.labeling.propensity import attributes, labeling_chance
 from topbin.learn.labeling.scar import ScarTest, scar_test
 from topbin.learn.labeling.subtypes import shrunken
 from topbin.learn.learners import TEDN
 from topbin.learn.probabilities import RatioMap
+from topbin.learn.rows import TrainingTable
 
 TINY = tb.learn.Plan(outer=3, inner=2, repeats=1, rounds=1)
 FAST = {"plan": TINY, "random_state": 0}

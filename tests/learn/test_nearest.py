@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from topbin.learn.nearest import MOST_KNOWN, KnownPositives, nearest_columns
+from topbin.learn.explain import MOST_KNOWN, KnownPositives, nearest_columns
 
 
 def test_equals_the_definition():
@@ -33,7 +33,7 @@ def test_a_row_without_a_vector_resembles_nothing_and_is_not_resembled():
 
 
 def test_of_very_many_some_are_drawn_and_always_the_same(monkeypatch):
-    monkeypatch.setattr("topbin.learn.nearest.MOST_KNOWN", 50)
+    monkeypatch.setattr("topbin.learn.explain.MOST_KNOWN", 50)
     vectors = np.random.default_rng(0).normal(size=(400, 2))
     one, two = (KnownPositives.of([*map(str, range(400))], vectors, seed=3) for _ in range(2))
     assert MOST_KNOWN > 50 == len(one.names)

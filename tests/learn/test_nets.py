@@ -5,8 +5,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from topbin.core.errors import InputError  # noqa: E402
-from topbin.learn.nets import NETS, build_net, crop_and_flip, resnet18  # noqa: E402
-from topbin.learn.nets.paper import mlp  # noqa: E402
+from topbin.learn.nets import (  # noqa: E402
+    NETS,
+    build_net,
+    crop_and_flip,
+    mlp,
+    resnet18,
+)
 
 
 def size(net):

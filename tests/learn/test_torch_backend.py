@@ -18,14 +18,15 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.utils.data import Dataset, TensorDataset  # noqa: E402
 
-from topbin.learn.backends.optim import (  # noqa: E402
-    Optim,
-    default_optim,
+from topbin.learn.backends.torch import (  # noqa: E402  # noqa: E402
+    TorchBackend,
+    as_rows,
+    deal,
+    find_device,
     mean_losses,
+    torch_backend,
 )
-from topbin.learn.backends.tensors import as_rows, deal  # noqa: E402
-from topbin.learn.backends.torch import TorchBackend, find_device, torch_backend  # noqa: E402
-from topbin.learn.nets import crop_and_flip, mlp  # noqa: E402
+from topbin.learn.nets import Optim, crop_and_flip, default_optim, mlp  # noqa: E402  # noqa: E402
 
 RNG = np.random.default_rng(0)
 X_P, X_U = RNG.normal(size=(12, 3)) + 0.5, RNG.normal(size=(15, 3))

@@ -18,8 +18,8 @@ from topbin.core.errors import TopbinError
 from topbin.learn import LEARNERS, train
 from topbin.learn.backends import checkpoint
 from topbin.learn.backends.distributed import find_team
-from topbin.learn.backends.optim import Optim, mean_losses
-from topbin.learn.backends.torch import TorchBackend
+from topbin.learn.backends.torch import TorchBackend, mean_losses
+from topbin.learn.nets import Optim
 
 ALPHA = 0.4
 EPOCHS = {"pvu": 4, "nnpu": 4, "cvir": 4, "tedn": 4}

@@ -12,8 +12,8 @@ from topbin.data.batch import Batch
 from topbin.data.columns import Column, read_column
 from topbin.data.schema import CONTENT, check_columns, shortened
 from topbin.evaluate.parts import ByGroup, Groups, Whole, by_group
-from topbin.learn.classifiers.labeling import matrix_columns
 from topbin.learn.crossfit import blind_scores
+from topbin.learn.labeling.propensity import matrix_columns
 
 MOST_GROUPS, MOST_NUMBERS, QUANTILES = 50, 10, 4
 WITHOUT = "(no value)"  # the group of rows that have none

@@ -36,7 +36,6 @@ from topbin.job.progress import Event, Forecast, shown, work_of
 from topbin.job.result import Result
 from topbin.job.score_rest import count_rest
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
-from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.crossfit import CrossFit, OutOfTime, Plan, Progress, chain_name
 from topbin.learn.defaults import (
     FIRST,
@@ -47,6 +46,7 @@ from topbin.learn.defaults import (
     net_plan,
     plan_for,
 )
+from topbin.learn.estimator import PUClassifier
 from topbin.learn.learners import TEDN
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
 
@@ -289,7 +289,7 @@ def _work(data: Prepared) -> tuple[Plan, Plan]:
     """Plans that are worth as much work as both estimates: of nets none is for new rows."""
     quick, plan = _plans(data)
     if data.by_net:
-        import_module("topbin.learn.classifiers.nets")  # now, because forecasts time what follows
+        import_module("topbin.learn.net_fitting")  # now, because forecasts time what follows
         quick, plan = (replace(each, outer=each.outer - 1) for each in (quick, plan))
     return quick, plan
 

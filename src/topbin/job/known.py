@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from topbin.job.prepare import Prepared
-from topbin.learn.nearest import KnownPositives
+from topbin.learn.explain import KnownPositives
 
 TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s+[\w-]+\s*=[^<>]*)?\s*/?>")  # <br />, <a href="…">
 PASSAGE = 160  # letters of a text; its beginning, which every encoder reads

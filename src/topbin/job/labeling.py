@@ -13,17 +13,12 @@ from topbin.core.estimate import Alarm
 from topbin.core.formatting import percent
 from topbin.core.options import Labeling
 from topbin.job.prepare import Prepared
-from topbin.learn.classifiers import (
-    OpenSetClassifier,
-    SAREMClassifier,
-    SubtypesClassifier,
-    TEDnClassifier,
-)
-from topbin.learn.classifiers import subtypes as find_subtypes
-from topbin.learn.classifiers.labeling import matrix_columns
+from topbin.learn.classifiers import TEDnClassifier
+from topbin.learn.labeling.propensity import SAREMClassifier, matrix_columns
 from topbin.learn.labeling.scar import ScarTest
-from topbin.learn.labeling.subtypes import Subtypes, random_labels_test
-from topbin.learn.open_set import ClassShare, NovelShare
+from topbin.learn.labeling.subtypes import Subtypes, SubtypesClassifier, random_labels_test
+from topbin.learn.labeling.subtypes import subtypes as find_subtypes
+from topbin.learn.open_set import ClassShare, NovelShare, OpenSetClassifier
 from topbin.store.answer import LabelingFound, plain
 
 

@@ -24,9 +24,9 @@ from topbin.core.labels import Mask
 from topbin.data.features import LINEAR
 from topbin.job.grouping import read_fold_groups
 from topbin.job.prepare import Prepared
-from topbin.learn.classifiers.labeling import matrix_columns
 from topbin.learn.crossfit import Chain, RunOptions, crossfit
 from topbin.learn.defaults import FIRST, coarse, default_model
+from topbin.learn.labeling.propensity import matrix_columns
 from topbin.learn.learners import PVU
 from topbin.learn.probabilities import posterior_of
 from topbin.mpe.alarms import soft_leak

@@ -32,9 +32,14 @@ from topbin.job.leaks import alarms_of
 from topbin.job.prepare import Prepared
 from topbin.job.score_rest import Best
 from topbin.learn.crossfit import Chain
-from topbin.learn.explain import Explanation, explain_held_out, why_columns
+from topbin.learn.explain import (
+    Explanation,
+    KnownPositives,
+    Neighbors,
+    explain_held_out,
+    why_columns,
+)
 from topbin.learn.labeling.scar import ScarTest
-from topbin.learn.nearest import KnownPositives, Neighbors
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.answer import (
     Answer,

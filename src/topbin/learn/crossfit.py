@@ -19,7 +19,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.sparse import hstack, issparse
-from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
 from topbin.core import Evidence, InputError
@@ -27,9 +26,10 @@ from topbin.core.binomial import share_below
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.labels import Mask
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
-from topbin.learn.folds import Together, folds_of, order_of, read_together
+from topbin.learn.folds import Together, folds_of, order_of, pick, read_together
 from topbin.learn.loop import TRACKED_BY, Epoch, train
 from topbin.learn.risk import Learner
+from topbin.learn.rows import TrainingTable
 from topbin.mpe.registry import METHODS
 
 # Below this many cells a model runs faster on one thread than it can wake a second one.
@@ -39,7 +39,20 @@ BLIND = 4  # other rows whose columns a row takes, where its own shall not matte
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much work a cross-fit is: folds, inner folds (1: none), repeats, rounds of refitting."""
+    """How much work a cross-fit is: folds, inner folds (1: none), repeats, rounds of refitting.
+
+    Attributes
+    ----------
+    outer, inner
+        Folds that are held out, and folds inside each that rank U (1: none).
+    repeats
+        Shuffled cross-fits, whose scores are averaged.
+    warm, rounds
+        Fits of PvU, and then rounds of refitting.
+
+    >>> Plan(outer=3, inner=3, repeats=1)
+    Plan(outer=3, inner=3, repeats=1, warm=1, rounds=2)
+    """
 
     outer: int = 5
     inner: int = 3
@@ -95,9 +108,26 @@ class Ensemble:
 class CrossFit:
     """A finished cross-fit: out-of-fold scores of all rows, and models that score new ones.
 
-    `groups` are those of the rows, if rows belong together. `chains` are kept on request. Other
-    rows can then be scored by the models of a single fold, as the held-out rows were:
-    `fit.folds[repeat][k].score(X)`.
+    Attributes
+    ----------
+    scores
+        One score per row, by models that never saw it.
+    ensemble, history
+        The models for new rows, and one `Epoch` for each round.
+    chains
+        The models of each fold, kept on request. Other rows can then be scored by the models of a
+        single fold, as the held-out rows were: `fit.folds[repeat][k].score(X)`.
+    groups
+        Those of the rows, if rows belong together.
+    folds
+        For each repeat, the chains that held rows out.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from topbin.learn import find_learner
+    >>> X, is_positive = np.repeat([[1.0], [-1.0]], 10, axis=0), np.repeat([True, False], 10)
+    >>> fit = crossfit(LogisticRegression(), X, is_positive, find_learner("pvu"), keep_chains=True)
+    >>> fit.score(X).shape, len(fit.folds), len(fit.folds[0])
+    ((20,), 3, 5)
     """
 
     scores: Floats
@@ -140,7 +170,18 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """An event of training: `done` of `total` steps, and the record of the last epoch."""
+    """An event of training: `done` of `total` steps, and the record of the last epoch.
+
+    Attributes
+    ----------
+    done, total
+        Steps that are done, and all of them.
+    epoch
+        The record of the last epoch.
+
+    >>> Progress(done=3, total=12).epoch is None
+    True
+    """
 
     done: int
     total: int
@@ -151,9 +192,17 @@ class Progress:
 class RunOptions:
     """How a fit is run: none of this changes what it finds, unless time runs out.
 
-    `n_jobs` folds are fitted at once. `deadline` is a reading of `time.monotonic`: after it nothing
-    begins that is not needed to score every row. `memory` keeps finished steps by name, for a fit
-    that is interrupted and run again. `on_event` is called with a `Progress` after each step.
+    Attributes
+    ----------
+    n_jobs
+        How many folds are fitted at once.
+    deadline
+        A reading of `time.monotonic`: after it nothing begins that is not needed to score every
+        row.
+    memory
+        Keeps finished steps by name, for a fit that is interrupted and run again.
+    on_event
+        Is called with a `Progress` after each step.
 
     >>> RunOptions(n_jobs=2).deadline
     inf
@@ -184,14 +233,36 @@ def crossfit(
 ) -> CrossFit:
     """Run a learner once for each outer fold and once on all rows, `repeats` times.
 
-    Rows with the same of `groups` are held out together, and with `times` (dates or numbers) folds
-    are blocks of time; as these are always the same, there is one repeat, and no ranks.
-    A row's score is its rank within its fold, averaged over repeats; without `ranks` it is the
-    score of the models. Without `new_rows` no model for them is made; if these are "lean",
-    `one_per_round` scores them, and with "folds" the models of all folds do. Models of chains that
-    held rows out are otherwise dropped, or kept by `keep_chains`: all, or those of the "first"
-    repeat. Chains that the memory of `run` has, by their `chain_name`, are taken from it; others
-    are put there unless the deadline cut them short.
+    Parameters
+    ----------
+    estimator, X, is_positive
+        A scikit-learn classifier, a table that it takes, and which rows are known to be positive.
+    learner, alpha
+        A row of `LEARNERS`, and the α that it may need.
+    plan
+        Folds, repeats and rounds.
+    ranks
+        Whether a row's score is its rank within its fold, averaged over repeats, or the score of
+        the models.
+    seed, sample_weight
+        Seed of folds and models, and weights of rows in the models.
+    groups, times
+        Rows with the same group are held out together. With times (dates or numbers) folds are
+        blocks of time; as these are always the same, there is one repeat, and no ranks.
+    new_rows
+        Whether models for new rows are made; if "lean", `one_per_round` scores them, and with
+        "folds" the models of all folds do.
+    keep_chains
+        Whether models of chains that held rows out are kept: none, all, or those of the "first"
+        repeat.
+    run
+        Jobs, deadline, memory and events. Chains that its memory has, by their `chain_name`, are
+        taken from it; others are put there unless the deadline cut them short.
+
+    Returns
+    -------
+    CrossFit
+        Scores of all rows, and models for new ones.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from topbin.learn import find_learner
@@ -206,34 +277,25 @@ def crossfit(
     if times is not None:  # blocks of time differ in their share of positives, so ranks would too
         plan, ranks = replace(plan, repeats=1), False
     order = order_of(X, is_positive, sample_weight, together)
-    X, is_positive = _safe_indexing(X, order), is_positive[order]
-    sample_weight = None if sample_weight is None else sample_weight[order]
-    together = None if together is None else together.at(order)
+    table = TrainingTable(X, is_positive, sample_weight, together).at(order)
     chain = partial(
-        run_chain, estimator, X, is_positive, learner, alpha=alpha, plan=plan,
-        sample_weight=sample_weight, deadline=run.deadline, together=together,
-    )  # fmt: skip
+        run_chain, estimator, table, learner, alpha=alpha, plan=plan, deadline=run.deadline
+    )
     by_folds = new_rows == "folds"
     repeats_kept = {False: 0, True: plan.repeats, "first": 1}[by_folds or keep_chains]
     on_all = bool(new_rows) and not by_folds
-    jobs = list(jobs_of(is_positive, learner, plan, seed, on_all, together))
+    jobs = list(jobs_of(table, learner, plan, seed, on_all))
+    chains = []
     with threadpool_limits(limits=1 if is_small(X) else None):
-        chains = list(_reported(_run_jobs(jobs, chain, run, repeats_kept), len(jobs), run.on_event))
-    fit = _gather(chains, is_positive, ranks=ranks, new_rows=new_rows)
+        for done in _run_jobs(jobs, chain, run, repeats_kept):
+            chains.append(done)
+            if run.on_event is not None:
+                run.on_event(Progress(len(chains), len(jobs), done.history[-1]))
+    fit = _gather(chains, table.is_positive, ranks=ranks, new_rows=new_rows)
     # The same cross-fit, with its rows in the order in which they were given.
-    kept = (one for one in chains if one.repeat < repeats_kept)
-    held = tuple(replace(one, held_out=order[one.held_out]) for one in kept)
+    own = (one for one in chains if one.repeat < repeats_kept)
+    held = tuple(replace(one, held_out=order[one.held_out]) for one in own)
     return replace(fit, scores=fit.scores[np.argsort(order)], chains=held, groups=grouped)
-
-
-def _reported(
-    chains: Iterable[Chain], total: int, on_event: Callable[[Progress], object] | None
-) -> Iterator[Chain]:
-    """The chains, with an event after each."""
-    for done, chain in enumerate(chains, 1):
-        if on_event is not None:
-            on_event(Progress(done, total, chain.history[-1]))
-        yield chain
 
 
 class Job(NamedTuple):
@@ -246,18 +308,13 @@ class Job(NamedTuple):
 
 
 def jobs_of(
-    is_positive: Mask,
-    learner: Learner,
-    plan: Plan,
-    seed: int,
-    new_rows: bool,
-    together: Together | None = None,
+    table: TrainingTable, learner: Learner, plan: Plan, seed: int, new_rows: bool
 ) -> Iterator[Job]:
     """In each repeat one chain for each outer fold and, for new rows, one that holds none out."""
     least = 2 if plan.inner == 1 else 3  # one of them is held out before the inner folds
     for repeat in range(plan.repeats):
         start = seed + 1000 * repeat
-        folds = folds_of(is_positive, plan.outer, start, least=least, together=together)
+        folds = folds_of(table.is_positive, plan.outer, start, least=least, together=table.together)
         for k, (_, held_out) in enumerate(folds):
             yield Job(chain_name(learner, repeat, k), repeat, start + 10 * (k + 1), held_out)
         if new_rows:
@@ -323,8 +380,7 @@ def chain_name(learner: Learner, repeat: int, k: int) -> str:
 
 def run_chain(
     estimator: Any,
-    X: Any,
-    is_positive: Mask,
+    table: TrainingTable,
     learner: Learner,
     held_out: RowNumbers,
     repeat: int,
@@ -332,17 +388,16 @@ def run_chain(
     alpha: float | None,
     plan: Plan,
     seed: int,
-    sample_weight: Floats | None,
     deadline: float,
-    together: Together | None = None,
     keep_models: bool = True,
 ) -> Chain:
     """The whole loop on the rows that are not held out; each round scores those that are."""
-    fold = inner_folds(is_positive, held_out, plan.inner, seed, together)
+    is_p = table.is_positive
+    fold = inner_folds(is_p, held_out, plan.inner, seed, table.together)
     model = FoldedModels(
-        estimator, X, fold, seed=seed, sample_weight=sample_weight, is_positive=is_positive
+        estimator, table.X, fold, seed=seed, sample_weight=table.weight, is_positive=is_p
     )
-    rows_p, rows_u = (np.flatnonzero((fold >= 0) & side) for side in (is_positive, ~is_positive))
+    rows_p, rows_u = (np.flatnonzero((fold >= 0) & side) for side in (is_p, ~is_p))
     rounds = []
     for epoch in train(
         model, learner, rows_p, rows_u,
@@ -365,8 +420,7 @@ def inner_folds(
     fold[held_out] = -1
     inside = np.flatnonzero(fold == 0)
     if folds > 1:
-        own_groups = None if together is None else together.at(inside)
-        splits = folds_of(is_positive[inside], folds, seed, together=own_groups)
+        splits = folds_of(is_positive[inside], folds, seed, together=pick(together, inside))
         for k, (_, own) in enumerate(splits):
             fold[inside[own]] = k
     return fold

@@ -23,7 +23,6 @@ from topbin.core.labels import Mask
 from topbin.core.optional import require
 from topbin.data.features import BESIDE_TEXT
 from topbin.data.images.rows import Images
-from topbin.learn.backends.net_scorer import NetScorer
 from topbin.learn.crossfit import Plan
 from topbin.learn.risk import Learner
 
@@ -56,20 +55,31 @@ FEWEST_CALIBRATED = 10  # rows of a side; fewer cannot be calibrated
 
 @dataclass(frozen=True, slots=True)
 class NetPlan:
-    """Epochs at most, warm-start epochs of (TED)ⁿ, and how the net is trained.
+    """How a net is trained; what is None is as the net has it in `topbin.learn.NETS`.
 
-    What is None is as the net has it in `topbin.learn.NETS`: 200 epochs in batches of 200, or, for
-    the fast net, 10 epochs of warm start and 6 more. A warm start of no fixed length ends once PvU
-    has run twice as long as it took to reach its lowest risk on held-out rows, or after half of
-    `epochs`; the paper uses a number, `warm=100` for tables. `optim` is a `topbin.learn.Optim`.
-    `augment` maps a batch of images to an altered one.
+    That is 200 epochs in batches of 200, or, for the fast net, 10 epochs of warm start and 6 more.
 
-    With several `nets` each holds out another part of the rows, so that α is read from all rows,
-    and their mean logit scores new ones. There are three fast nets if α is to be estimated from at
-    most 10,000 rows; a single one takes a third of the time, and holds out the share `holdout`.
+    Attributes
+    ----------
+    epochs, warm
+        Epochs at most, and warm-start epochs of (TED)ⁿ. A warm start of no fixed length ends once
+        PvU has run twice as long as it took to reach its lowest risk on held-out rows, or after
+        half of `epochs`; the paper uses a number, `warm=100` for tables.
+    batch, device, optim
+        Rows of a batch, where to compute, and a `topbin.learn.Optim`.
+    holdout, nets
+        With several nets each holds out another part of the rows, so that α is read from all rows,
+        and their mean logit scores new ones. There are three fast nets if α is to be estimated from
+        at most 10,000 rows; a single one takes a third of the time, and holds out the share
+        `holdout`.
+    augment
+        Maps a batch of images to an altered one.
+    checkpoint
+        A folder that keeps the net after every epoch, one file per fit: a fit that was killed
+        continues from there when it is called again with the same rows and parameters.
 
-    `checkpoint` is a folder that keeps the net after every epoch, one file per fit: a fit that was
-    killed continues from there when it is called again with the same rows and parameters.
+    >>> NetPlan(epochs=20, batch=100).epochs
+    20
     """
 
     epochs: int | None = None
@@ -118,6 +128,8 @@ def default_model(X: Any) -> Any:
     LogisticRegression(max_iter=1000)
     """
     if isinstance(X, Images):
+        from topbin.learn.net_fitting import NetScorer  # which needs torch
+
         return NetScorer()
     if issparse(X):
         return linear_model(X)

@@ -11,19 +11,27 @@ What groups of letters add is told as words. A group never crosses a space, so e
 occurrences belongs to one word of the text. What the group adds is divided among these occurrences,
 and every word gets the sum of its groups: the total stays the same. Sequences without words keep
 their groups.
+
+A vector has no parts that people can read, so no part of it is a reason. What can be shown is which
+known positives are nearest to a row. They say what it resembles; the score does not follow from
+them. A known positive counts as near if its distance is usual among known positives: 95 % of them
+have another one at most as far away. Of a row that is unlike all of them, none is named.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse, vstack
 from scipy.special import logit
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline
 
 from topbin.core.checks import Floats, RowNumbers
@@ -32,7 +40,6 @@ from topbin.core.optional import require
 from topbin.data.features import Feature, Features
 from topbin.data.text_features import letters_of
 from topbin.learn.crossfit import Chain
-from topbin.learn.nearest import Neighbors, nearest_columns
 
 REASONS = 3
 WORD = re.compile(r"\b\w\w+\b")  # as words are read
@@ -40,11 +47,19 @@ LONGEST = 40  # letters of a value
 ABSENT = "other letters"
 TINY = 1e-12  # the least probability that has a logit here
 EDGES = re.compile(r"^\W+|\W+$")
+NEAREST = 3  # known positives that are named beside a row
+MOST_KNOWN, MEASURED = 10_000, 1_000  # that rows are compared with, and with each other
+USUAL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
     """A column, or a word of a text column, its value in the row, and what it adds to the score.
+
+    Attributes
+    ----------
+    column, value, contribution
+        These three.
 
     >>> print(Reason("amount", "431", 1.3177))
     amount = 431 (+1.32)
@@ -58,14 +73,41 @@ class Reason:
         return f"{self.column} = {self.value} ({self.contribution:+.2f})"
 
 
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """A known positive near a row: its name, and the distance between the vectors.
+
+    >>> print(Neighbor("cats/017.jpg", 0.3))
+    cats/017.jpg
+    """
+
+    name: str
+    distance: float
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Neighbors = tuple[tuple[Neighbor, ...], ...]  # of each row, the nearest first
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
     """What each column or word adds to the score of each row: `base + parts` is the score.
 
-    `parts` has one column per name, and is sparse where words are explained. `rows` are the rows
-    as they came, for the values in `reasons`. If models read nothing but a vector, no part of which
-    is a reason, there are no names, and the base is the score. `nearest` are near known positives
-    of each row, if models read vectors.
+    Attributes
+    ----------
+    names, parts
+        Columns or words, and an array with one column per name, sparse where words are explained.
+    base
+        What is left of each row's score without any. If models read nothing but a vector, no part
+        of which is a reason, there are no names, and the base is the score.
+    rows
+        The rows as they came, for the values in `reasons`.
+    nearest
+        Near known positives of each row, if models read vectors.
+    score
+        The mean logit of the models, one per row.
 
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"age": [50], "pay": [7]})
@@ -95,11 +137,7 @@ class Explanation:
 
     def texts(self, most: int = REASONS) -> dict[str, list[str]]:
         """The same as columns of a table: reason_1, reason_2, …"""
-        rows = [[str(reason) for reason in row] for row in self.reasons(most)]
-        return {
-            f"reason_{k + 1}": [row[k] if k < len(row) else "" for row in rows]
-            for k in range(min(most, len(self.names)))
-        }
+        return _columns("reason", self.reasons(most), min(most, len(self.names)))
 
     def importance(self) -> dict[str, float]:
         """How much a column or word moves the score of these rows on average, the most first."""
@@ -150,10 +188,10 @@ def why_columns(explain: Callable[[], Explanation], near: Neighbors) -> dict[str
 
 def inner_models(model: Any) -> list[Any]:
     """All models of an ensemble; TB013 if it is none, as a net is."""
-    found = [each for group in getattr(model, "groups", ()) for each in group]
-    if not found:
+    models = [each for group in getattr(model, "groups", ()) for each in group]
+    if not models:
         raise InputError("TB013", f"the scores of {type(model).__name__} cannot be explained.")
-    return found
+    return models
 
 
 def explain(models: Sequence[Any], X: Any, features: Features | None, rows: Any) -> Explanation:
@@ -279,9 +317,9 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
             '(pip install "topbin[boost]" makes it the default model), XGBoost, CatBoost and '
             "logistic regression.",
         )
-    found = shapley(model, X)
-    found = np.asarray(found.toarray() if hasattr(found, "toarray") else found, np.float64)
-    return found[:, :-1], float(found[0, -1])
+    values = shapley(model, X)
+    values = np.asarray(values.toarray() if issparse(values) else values, np.float64)
+    return values[:, :-1], float(values[0, -1])
 
 
 def _of_xgboost(model: Any, X: Any) -> Any:
@@ -322,3 +360,65 @@ def _units(feature: Feature, scaled: bool) -> tuple[list[str], list[int]]:
         words = [column.removeprefix(f"{feature.name} ") for column in columns]
         return [f"{feature.name}: {word}" for word in words], list(range(len(columns)))
     return [feature.name], [0] * len(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownPositives:
+    """Names and vectors of known positives, and the distance up to which one is near.
+
+    >>> known = KnownPositives.of(["a", "b", "c"], np.array([[1.0, 0], [1.1, 0], [9, 9]]))
+    >>> [[str(one) for one in row] for row in known.nearest(np.array([[1.05, 0], [0, 0]]), most=1)]
+    [['a'], []]
+    """
+
+    names: tuple[str, ...]
+    vectors: NDArray[np.float32]
+    reach: float
+
+    @classmethod
+    def of(cls, names: Sequence[str], vectors: Any, seed: int = 0) -> "KnownPositives":
+        """Those that have a vector; of very many, some that are drawn at random."""
+        given = np.asarray(vectors, np.float32)
+        rows = np.flatnonzero(given.any(axis=1))  # a row without a vector has zeros alone
+        if rows.size > MOST_KNOWN:
+            rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_KNOWN])
+        known = cls(tuple(names[i] for i in rows.tolist()), given[rows], 0.0)
+        if rows.size < 2:
+            return known
+        some = known.vectors[:: -(-rows.size // MEASURED)]
+        apart, _ = known._search.kneighbors(some, 2)  # the first is the row itself, or a copy
+        return cls(known.names, known.vectors, float(np.quantile(apart[:, 1], USUAL)))
+
+    @cached_property
+    def _search(self) -> Any:
+        return NearestNeighbors(algorithm="brute").fit(self.vectors)
+
+    def nearest(self, vectors: Any, most: int = NEAREST) -> Neighbors:
+        """For each row the near known positives, at most so many; none for a row without vector."""
+        rows: Any = np.asarray(vectors, np.float32)
+        if not len(rows) or not self.names:
+            return ((),) * len(rows)
+        apart, places = self._search.kneighbors(rows, min(most, len(self.names)))
+        near = (apart <= self.reach) & rows.any(axis=1)[:, None]
+        return tuple(
+            tuple(Neighbor(self.names[j], float(d)) for d, j, is_near in zip(*row, strict=True)
+                  if is_near)
+            for row in zip(apart, places, near, strict=True)
+        )  # fmt: skip
+
+
+def nearest_columns(near: Neighbors) -> dict[str, list[str]]:
+    """The names as columns of a table: nearest_1, nearest_2, …; blank where none is near.
+
+    >>> nearest_columns(((Neighbor("a", 0.1),), ()))["nearest_1"]
+    ['a', '']
+    """
+    return _columns("nearest", near, NEAREST) if near else {}
+
+
+def _columns(name: str, rows: Sequence[Sequence[object]], most: int) -> dict[str, list[str]]:
+    """The k-th item of each row as column k, blank where a row has fewer."""
+    return {
+        f"{name}_{k + 1}": [str(row[k]) if k < len(row) else "" for row in rows]
+        for k in range(most)
+    }

@@ -6,7 +6,8 @@ small. So a group is held out as a whole, in outer and inner folds, also if it h
 unlabeled rows. Folds by time hold out one stretch of time after another, whole groups again.
 """
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,39 +112,28 @@ def content_keys(X: Any) -> Bits:
     return row_keys(X) if is_numeric else row_hashes(X)
 
 
-def content_order(
-    X: Any, is_positive: Mask, weight: Floats | None = None, *, more: Sequence[Any] = ()
+def order_of(
+    X: Any, is_positive: Mask, weight: Floats | None = None, together: Together | None = None
 ) -> RowNumbers:
     """An order of the rows that depends on their content, not on where they are in the table.
 
-    Equal rows come in the order of `more`, the last one first, and then in the order that they
-    have, which is harmless because they are exchangeable.
+    Equal rows stay in the order that they have, which is harmless because they are exchangeable.
+    Those of different groups are not: what else their groups contain decides. The names of groups
+    do not matter.
 
-    >>> content_order(np.array([[3.0], [1.0], [2.0]]), np.array([False, False, True]))
+    >>> order_of(np.array([[3.0], [1.0], [2.0]]), np.array([False, False, True]))
     array([0, 2, 1])
-    >>> content_order(np.array([[1.0], [2.0], [3.0]]), np.array([False, True, False]))
+    >>> order_of(np.array([[1.0], [2.0], [3.0]]), np.array([False, True, False]))
     array([2, 1, 0])
     """
     keys = content_keys(X)
-    weight = np.zeros(keys.size) if weight is None else weight
-    return np.lexsort((*more, weight, is_positive, keys))
-
-
-def order_of(
-    X: Any, is_positive: Mask, weight: Floats | None, together: Together | None
-) -> RowNumbers:
-    """An order of the rows that depends on their content, and on that of their groups.
-
-    Equal rows of different groups are not exchangeable: what else their groups contain decides.
-    The names of groups do not matter.
-    """
-    if together is None:
-        return content_order(X, is_positive, weight)
-    own = splitmix64(content_keys(X) + is_positive)
-    sums = np.zeros(together.groups.max() + 1, np.uint64)
-    np.add.at(sums, together.groups, own)
-    times = () if together.times is None else (together.times,)
-    return content_order(X, is_positive, weight, more=(sums[together.groups], *times))
+    columns: list[Any] = [np.zeros(keys.size) if weight is None else weight, is_positive, keys]
+    if together is not None:
+        sums = np.zeros(together.groups.max() + 1, np.uint64)
+        np.add.at(sums, together.groups, splitmix64(keys + is_positive))
+        times = [] if together.times is None else [together.times]
+        columns = [sums[together.groups], *times, *columns]
+    return np.lexsort(columns)
 
 
 def split_rows(n: int, rng: np.random.Generator, *, share: float = 0.2) -> Split:
@@ -156,40 +146,30 @@ def split_rows(n: int, rng: np.random.Generator, *, share: float = 0.2) -> Split
     return np.sort(order[n_out:]), np.sort(order[:n_out])
 
 
-def stratified_folds(
-    is_positive: Mask, folds: int, seed: int, *, least: int = 2
-) -> Iterator[Split]:
-    """Rows to train on and rows held out, per fold; fewer folds where a side has fewer rows.
-
-    TB003 if a side has fewer than `least` rows.
-    """
-    n_p = int(is_positive.sum())
-    fewest = min(n_p, is_positive.size - n_p)
-    if fewest < least:
-        raise InputError(
-            "TB003",
-            f"cross-fitting needs {least} positives and {least} unlabeled rows; got n_samples = "
-            f"{is_positive.size} with {n_p} positive. Score the rows with a model of your own and "
-            "use topbin.estimate_alpha.",
-        )
-    splitter = StratifiedKFold(min(folds, fewest), shuffle=True, random_state=seed)
-    yield from splitter.split(np.zeros(is_positive.size), is_positive)
-
-
 def folds_of(
     is_positive: Mask, folds: int, seed: int, *, least: int = 2, together: Together | None = None
 ) -> Iterator[Split]:
     """Rows to train on and rows held out, per fold; groups stay whole.
 
-    There are fewer folds where fewer groups have positives, or unlabeled rows. TB120 if fewer than
-    `least` have.
+    There are fewer folds where fewer rows, or groups, are positive, or unlabeled. TB003 or TB120 if
+    fewer than `least` are.
 
     >>> is_positive, groups = np.arange(8) < 4, np.array([0, 0, 1, 1, 2, 2, 3, 3])
     >>> [held.size for _, held in folds_of(is_positive, 2, 0, together=Together(groups))]
     [4, 4]
     """
     if together is None:
-        yield from stratified_folds(is_positive, folds, seed, least=least)
+        n_p = int(is_positive.sum())
+        smaller = min(n_p, is_positive.size - n_p)
+        if smaller < least:
+            raise InputError(
+                "TB003",
+                f"cross-fitting needs {least} positives and {least} unlabeled rows; got n_samples "
+                f"= {is_positive.size} with {n_p} positive. Score the rows with a model of your "
+                "own and use topbin.estimate_alpha.",
+            )
+        splitter = StratifiedKFold(min(folds, smaller), shuffle=True, random_state=seed)
+        yield from splitter.split(np.zeros(is_positive.size), is_positive)
         return
     _, codes = np.unique(together.groups, return_inverse=True)
     sizes = np.column_stack([np.bincount(codes, side) for side in (is_positive, ~is_positive)])
@@ -256,3 +236,19 @@ def n_rows(X: Any) -> int:
     if isinstance(X, tuple):
         return n_rows(X[0])
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def pick(X: Any, rows: RowNumbers) -> Any:
+    """Some rows of an array, tensor, Dataset or groups, or of a tuple of these; None stays None.
+
+    >>> pick((np.array([5, 6, 7]), None), np.array([2, 0]))
+    (array([7, 5]), None)
+    """
+    if isinstance(X, tuple):
+        return tuple(pick(part, rows) for part in X)
+    if X is None or isinstance(X, Together):
+        return None if X is None else X.at(rows)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(X, torch.utils.data.Dataset):
+        return torch.utils.data.Subset(X, rows.tolist())
+    return X[rows]

@@ -60,6 +60,18 @@ def nnpu(*, beta: float = 0.0, gamma: float = 1.0, loss: Loss = "sigmoid") -> Le
     in any mini-batch; where it does, the step follows −γ times that part (Kiryo, Niu, du Plessis
     and Sugiyama, NeurIPS 2017).
 
+    Parameters
+    ----------
+    beta, gamma
+        β ≥ 0 and γ in [0, 1].
+    loss
+        "sigmoid", as in the paper, or "logistic".
+
+    Returns
+    -------
+    Learner
+        A learner that needs α.
+
     >>> nnpu(gamma=0.5).at(0.3)
     Risk(p_pos=0.3, p_neg=-0.3, u_neg=1.0, clamp=True, beta=0.0, gamma=0.5, loss='sigmoid')
     """
@@ -77,8 +89,17 @@ def nnpu(*, beta: float = 0.0, gamma: float = 1.0, loss: Loss = "sigmoid") -> Le
 def cvir(*, weights: Literal["alpha", "half"] = "alpha") -> Learner:
     """Conditional Value Ignoring Risk, with losses weighted α and 1 − α, or ½ and ½.
 
-    Before every epoch the top α of U is discarded; the rest represents the negatives. The paper
-    weights by α; its released code by ½. We follow the paper; "half" is the code's.
+    Before every epoch the top α of U is discarded; the rest represents the negatives.
+
+    Parameters
+    ----------
+    weights
+        "alpha", as in the paper, or "half", as in its released code.
+
+    Returns
+    -------
+    Learner
+        A learner that needs α.
 
     >>> cvir().at(0.25)
     Risk(p_pos=0.25, p_neg=0.0, u_neg=0.75, clamp=False, beta=0.0, gamma=1.0, loss='logistic')
@@ -102,6 +123,16 @@ LEARNERS = {learner.name: learner for learner in (PVU, UPU, NNPU, CVIR, TEDN, PV
 
 def find_learner(name: str) -> Learner:
     """Look up a learner; an unknown name is an error that lists the names.
+
+    Parameters
+    ----------
+    name
+        A name in `LEARNERS`.
+
+    Returns
+    -------
+    Learner
+        The row of the table.
 
     >>> find_learner("cvir").discard
     True

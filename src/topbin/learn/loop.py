@@ -26,14 +26,38 @@ NEAR_ONE = 0.95  # an estimate this high would discard nearly all of U; it says 
 
 @dataclass(frozen=True, slots=True)
 class EpochLoss:
-    """The outcome of one epoch of training: mean loss, and error on P plus error on the kept U."""
+    """The outcome of one epoch of training: mean loss, and error on P plus error on the kept U.
+
+    Attributes
+    ----------
+    loss
+        The mean loss.
+    training_error
+        The error on P plus the error on the kept rows of U.
+
+    >>> EpochLoss(loss=0.6, training_error=0.3).loss
+    0.6
+    """
 
     loss: float
     training_error: float
 
 
 class Backend(Protocol):
-    """A model that can score rows and improve itself by one epoch."""
+    """A model that can score rows and improve itself by one epoch: any class with both methods.
+
+    Attributes
+    ----------
+    scores, epoch
+        The methods.
+
+    >>> class Fixed:      # a row's score is the row, and nothing is learned
+    ...     scores = staticmethod(np.asarray)
+    ...     epoch = staticmethod(lambda X_p, X_u, risk, kept=None: EpochLoss(0.5, 0.0))
+    >>> model: Backend = Fixed()
+    >>> model.scores([1.0, 0.0])
+    array([1., 0.])
+    """
 
     def scores(self, X: Any) -> Scores:
         """One logit per row, higher is more positive; nothing random, nothing learned."""
@@ -49,7 +73,18 @@ class Backend(Protocol):
 class Epoch:
     """One epoch: `alpha` is what it trained with, `estimate` what the hold-out says after it.
 
-    `held_risk` is PvU's risk on the hold-out, in a warm start.
+    Attributes
+    ----------
+    epoch, phase
+        Its number from 1, and the name of the learner, or "warm-start".
+    loss, training_error, n_kept
+        The outcome, and how many rows of U were not discarded.
+    alpha, estimate
+        The α that it trained with, and what the hold-out says after it.
+    held_risk
+        In a warm start, PvU's risk on the hold-out.
+    settled, alarms
+        Whether training has settled, and what went wrong.
 
     >>> Epoch(1, "pvu", loss=0.6, training_error=0.3, n_kept=100).settled
     False
@@ -71,8 +106,15 @@ class Epoch:
 class SettleRule:
     """When training has settled: means over two neighboring windows of epochs nearly agree.
 
-    Both the training error (within `error`) and α̂ (within `alpha`) must; learners without an
-    estimate are judged by the training error alone. Warm-start epochs do not count.
+    Learners without an estimate are judged by the training error alone. Warm-start epochs do not
+    count.
+
+    Attributes
+    ----------
+    window
+        How many epochs a window has.
+    error, alpha
+        By how much the mean training error, and the mean α̂, may differ.
 
     >>> SettleRule(window=1).reached([Epoch(i, "pvu", 0.6, 0.3, n_kept=100) for i in (1, 2)])
     True
@@ -96,7 +138,16 @@ class SettleRule:
 
 
 class Diverged(TopbinError, ArithmeticError):
-    """The loss is not finite; the model is as it was after the last good epoch."""
+    """The loss is not finite; the model is as it was after the last good epoch.
+
+    Attributes
+    ----------
+    code, message
+        TB015, and what happened.
+
+    >>> issubclass(Diverged, ArithmeticError)
+    True
+    """
 
 
 def train(
@@ -118,10 +169,40 @@ def train(
 ) -> Iterator[Epoch]:
     """Run `warm_start` epochs of PvU, then `epochs` of the learner, yielding a record after each.
 
-    `holdout` is (P, U) rows kept from training; with it the `estimator` (None: BBE) estimates α
-    after every epoch. With `warm_stop` the warm start ends once PvU `is_past_best_epoch`. Without
-    `watch_warm` the hold-out is read only from its end on, which takes less time. `done` is the
-    history of an interrupted run whose model state has been restored.
+    Parameters
+    ----------
+    model, learner
+        A `Backend`, and a row of `LEARNERS`.
+    X_p, X_u
+        Rows of P and of U, as the backend takes them.
+    alpha
+        For learners that need it, the share of positives among the unlabeled.
+    holdout
+        (P, U) rows kept from training; with it α is estimated after every epoch.
+    epochs, warm_start
+        Epochs of the learner, and those of PvU before them.
+    warm_stop
+        Whether the warm start ends once PvU `is_past_best_epoch`.
+    watch_warm
+        Without it the hold-out is read only from the end of the warm start on, which saves time.
+    estimator, settle
+        How α is read from the scores of the hold-out (None: BBE), and when training has settled.
+    least_kept
+        Rows of U that are never discarded.
+    done
+        The history of an interrupted run whose model state has been restored.
+
+    Yields
+    ------
+    Epoch
+        The record of each epoch.
+
+    >>> class Fixed:      # a row's score is the row, and nothing is learned
+    ...     scores = staticmethod(np.asarray)
+    ...     epoch = staticmethod(lambda X_p, X_u, risk, kept=None: EpochLoss(0.5, 0.0))
+    >>> from topbin.learn import find_learner
+    >>> [epoch.loss for epoch in train(Fixed(), find_learner("pvu"), [1.0], [0.0], epochs=2)]
+    [0.5, 0.5]
     """
     check_count(epochs, "epochs")
     check_count(warm_start, "warm_start", least=0)
@@ -181,7 +262,19 @@ def keep_lowest(scores_u: Any, alpha: float, *, least: int = 1) -> RowNumbers:
     """Rows of U that remain when the top α by score are discarded, in row order.
 
     The loss of calling a row negative grows with its score, so ranking by score is the paper's
-    ranking by loss. At least `least` rows remain; of equal scores at the cut, the first ones do.
+    ranking by loss. Of equal scores at the cut, the first ones remain.
+
+    Parameters
+    ----------
+    scores_u, alpha
+        One score for each row of U, and the share to discard.
+    least
+        At least so many rows remain.
+
+    Returns
+    -------
+    ndarray
+        Row numbers.
 
     >>> keep_lowest([0.9, 0.1, 0.8, 0.2], alpha=0.5)
     array([1, 3])
@@ -221,6 +314,18 @@ def _judge(
 
 def mean_alpha(history: Sequence[Epoch], *, last: int = 10) -> float:
     """Mean α̂ of the last epochs, as the paper reports it, because single ones vary with SGD.
+
+    Parameters
+    ----------
+    history
+        Records of `train`; at least one of the last must have an estimate.
+    last
+        How many of them.
+
+    Returns
+    -------
+    float
+        The mean.
 
     >>> both = [AlphaEstimate(alpha=alpha, n_p=9, n_u=9, method="bbe") for alpha in (0.25, 0.75)]
     >>> mean_alpha([Epoch(1, "tedn", 0.6, 0.3, n_kept=9, estimate=each) for each in both])

@@ -11,15 +11,17 @@ probability that a row is known at all, by a quick estimate. And shares are read
 """
 
 import hashlib
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
 
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.binomial import share_below
@@ -28,17 +30,12 @@ from topbin.core.estimate import Interval
 from topbin.core.formatting import counted, percent
 from topbin.core.options import CONFIDENCE
 from topbin.learn.backends.sklearn import seeded, weight_name
-from topbin.learn.classifiers.fitting import (
-    FitOptions,
-    TrainingTable,
-    from_crossfit,
-    judge,
-    run_crossfit,
-)
-from topbin.learn.defaults import FIRST, coarse, default_model
-from topbin.learn.folds import folds_of, order_of
+from topbin.learn.classifiers import TEDnClassifier
+from topbin.learn.defaults import coarse, default_model
+from topbin.learn.fitting import FitOptions, FittedModel, Recipe, quick_fit
+from topbin.learn.folds import folds_of, n_rows, order_of, read_together
 from topbin.learn.labeling.subtypes import HALF_A_ROW
-from topbin.learn.learners import PVU
+from topbin.learn.rows import GivenRows, TrainingTable, check_rows, check_weight, stack
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.overlap import alpha_posterior
@@ -46,6 +43,7 @@ from topbin.mpe.registry import find_method
 
 FOLDS = 3  # and at least as many labeled rows of each class
 LEAST = 1e-9  # a probability of exactly 0 or 1 has no odds
+LEAST_LOG = 1e-12  # and one of exactly 0 no logarithm
 ASSUMES = "if rows of a known class look now as they did, and overlap as in data sets seen before"
 
 
@@ -81,6 +79,13 @@ class ReadClasses:
 class ClassShare:
     """A known class, how many rows of it are labeled, and its share among the unlabeled rows.
 
+    Attributes
+    ----------
+    label, n
+        The class, and how many labeled rows it has.
+    share, interval
+        Its share among the unlabeled rows, and the interval of the share.
+
     >>> print(ClassShare("sport", 200, 0.25, (0.2, 0.3)))
     sport: 25 % (20 % to 30 %)
     """
@@ -91,21 +96,28 @@ class ClassShare:
     interval: Interval | None = None
 
     def __str__(self) -> str:
-        return f"{self.label}: {_told(self)}"
+        return f"{self.label}: {_share(self)}"
 
 
-def _told(found: "ClassShare | NovelShare") -> str:
+def _share(one: "ClassShare | NovelShare") -> str:
     """A share and its interval as percentages."""
-    ends = "" if found.interval is None else " ({} % to {} %)".format(*map(percent, found.interval))
-    return f"{percent(found.share)} %{ends}"
+    ends = "" if one.interval is None else " ({} % to {} %)".format(*map(percent, one.interval))
+    return f"{percent(one.share)} %{ends}"
 
 
 @dataclass(frozen=True, slots=True)
 class NovelShare:
     """The share of the unlabeled rows that belong to no known class.
 
-    `at_least` is one-sided and holds for any overlap and any shift of the classes' shares: it is 1
-    minus the sum of their bounds.
+    Attributes
+    ----------
+    share, n_u
+        The share, and the number of unlabeled rows.
+    interval, confidence
+        The interval of the share, and its level.
+    at_least
+        A one-sided bound that holds for any overlap and any shift of the classes' shares: 1 minus
+        the sum of their bounds.
 
     >>> print(NovelShare(0.12, 1000, (0.05, 0.2), at_least=0.02, confidence=0.95))
     About 12 % (5 % to 20 %) of the 1,000 unlabeled rows belong to no known class.
@@ -118,7 +130,7 @@ class NovelShare:
     confidence: float | None = None
 
     def __str__(self) -> str:
-        return f"About {_told(self)} of the {self.n_u:,} unlabeled rows belong to no known class."
+        return f"About {_share(self)} of the {self.n_u:,} unlabeled rows belong to no known class."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,11 +163,7 @@ class KnownClasses:
     models: ClassModels
     at_least: float | None = None
     oof: Floats | None = None
-
-    @property
-    def alpha(self) -> None:
-        """α is read from all labeled rows, by these weights."""
-        return None
+    alpha: ClassVar[None] = None  # it is read from all labeled rows, by these weights
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -176,15 +184,15 @@ class KnownClasses:
         effective = evidence.effective
         posterior = estimate.posterior or alpha_posterior(evidence.tails, effective=effective)
         interval = posterior.interval(confidence)
-        found = replace(estimate, posterior=posterior, interval=interval, confidence=confidence)
-        return replace(found.moved_to(estimate.alpha), interval_assumes=ASSUMES)
+        wide = replace(estimate, posterior=posterior, interval=interval, confidence=confidence)
+        return replace(wide.moved_to(estimate.alpha), interval_assumes=ASSUMES)
 
     def shares(self, estimate: AlphaEstimate) -> tuple[ClassShare, ...]:
         """The share of each class; together they are α, and each is inside its interval."""
         now = self.ratio * np.array([part.n_p for part in self.parts])
-        found = (estimate.alpha * (now / now.sum())).tolist()
+        shares = (estimate.alpha * (now / now.sum())).tolist()
         own = (estimate,) if len(self.parts) == 1 else self.parts
-        moved = (part.moved_to(share) for part, share in zip(own, found, strict=True))
+        moved = (part.moved_to(share) for part, share in zip(own, shares, strict=True))
         pairs = zip(self.labels, moved, strict=True)
         return tuple(ClassShare(label, p.n_p, p.alpha, p.interval) for label, p in pairs)
 
@@ -196,10 +204,6 @@ class KnownClasses:
         least = self.at_least if bound is None else 1 - bound
         interval = (1 - ends[1], 1 - ends[0])
         return NovelShare(1 - estimate.alpha, estimate.n_u, interval, least, estimate.confidence)
-
-    def oof_of(self, rows: int) -> Floats:
-        """p(j | x) of so many rows, by models that never saw them; 1 if there is one class."""
-        return np.ones((rows, 1)) if self.oof is None else self.oof
 
     def joint(self, p_known: Floats, p_class: Floats) -> Floats:
         """p(j | x) of the k classes now, and that of none: the columns of `predict_proba`."""
@@ -218,10 +222,11 @@ def find_classes(classes: ReadClasses, table: TrainingTable, options: FitOptions
         alone = AlphaEstimate(alpha=1.0, n_p=n_p, n_u=n_u, method=options.method)
         return KnownClasses(tuple(labels), (alone,), np.ones(1), np.ones(n_p), ClassModels((), 1))
     oof, models, fold = crossfit_classes(classes, table, options)
-    scores = oof * _known(table, options)[:, None]
+    # p(of a known class | x), by a quick estimate that ignores which class it is.
+    scores = oof * np.asarray(quick_fit(table, options).oof)[:, None]
     level = options.confidence or CONFIDENCE
-    found = [_read_class(scores[:, j], codes, j, fold, options) for j in range(k)]
-    evidence, parts = zip(*found, strict=True)
+    read = (_read_class(scores[:, j], codes, j, fold, options) for j in range(k))
+    evidence, parts = zip(*read, strict=True)
     each = 1 - (1 - level) / k  # so that all bounds hold together
     most = sum(upper_bound(one.independent, each) for one in evidence)
     # A class of which no row is seen now may have half a row: no labeled row counts nothing.
@@ -245,23 +250,19 @@ def crossfit_classes(
     model = default_model(table.X) if options.estimator is None else options.estimator
     X, weight, name = coarse(table.X, model), table.weight, weight_name(model)
 
-    def fit(number: int) -> tuple[Any, RowNumbers, Floats]:
+    def fit(number: int) -> tuple[Any, Floats]:
         rows = order[(fold[order] != number) & (codes[order] >= 0)]
         own = {} if weight is None or name is None else {name: weight[rows]}
-        found = seeded(model, options.seed + number).fit(
-            _safe_indexing(X, rows), codes[rows], **own
-        )
-        held = np.flatnonzero(fold == number)
-        return found, held, _proba(found, _safe_indexing(X, held), k)
+        fresh = seeded(model, options.seed + number)
+        fitted = fresh.fit(_safe_indexing(X, rows), codes[rows], **own)
+        return fitted, _proba(fitted, _safe_indexing(X, np.flatnonzero(fold == number)), k)
 
+    fits = (delayed(fit)(number) for number in range(int(fold.max()) + 1))
+    models, probas = zip(*Parallel(n_jobs=options.run.n_jobs)(fits), strict=True)
     oof = np.zeros((codes.size, k))
-    models = []
-    for found, held, proba in Parallel(n_jobs=options.run.n_jobs)(
-        delayed(fit)(number) for number in range(int(fold.max()) + 1)
-    ):
-        oof[held] = proba
-        models.append(found)
-    return oof, ClassModels(tuple(models), k), fold
+    for number, proba in enumerate(probas):
+        oof[fold == number] = proba
+    return oof, ClassModels(models, k), fold
 
 
 def _folds(classes: ReadClasses, table: TrainingTable, seed: int) -> tuple[RowNumbers, RowNumbers]:
@@ -300,15 +301,6 @@ def _proba(model: Any, X: Any, k: int) -> Floats:
     return proba
 
 
-def _known(table: TrainingTable, options: FitOptions) -> Floats:
-    """p(of a known class | x) of every row, by a quick estimate that ignores which class it is."""
-    run = replace(options.run, memory=None, on_event=None)
-    plain = replace(options, plan=FIRST, confidence=None, run=run)
-    fit = run_crossfit(table, PVU, plain, new_rows=False)
-    found = from_crossfit(fit, table, partial(judge, options=plain))
-    return np.asarray(found.oof)
-
-
 def _read_class(
     scores: Floats, codes: RowNumbers, j: int, fold: RowNumbers, options: FitOptions
 ) -> tuple[Evidence, AlphaEstimate]:
@@ -335,10 +327,10 @@ def read_classes(y: Any) -> ReadClasses:
     if given is None or np.ndim(given) != 1 or not len(given):
         shape = "none" if given is None else f"shape {np.shape(given)}"
         raise InputError("TB001", f"y needs the class of each labeled row; got {shape}.")
-    codes, found = pd.factorize(given, sort=True)
-    if len({isinstance(value, str) for value in found}) > 1:
+    codes, labels = pd.factorize(given, sort=True)
+    if len({isinstance(value, str) for value in labels}) > 1:
         raise InputError("TB006", "some classes in y are text, some are not; make them all text.")
-    values = np.array(found.tolist())  # of None beside numbers, numbers
+    values = np.array(labels.tolist())  # of None beside numbers, numbers
     if not values.size:
         raise InputError("TB003", "y has no class: all labels are missing. Label some rows.")
     counts = np.bincount(codes[codes >= 0], minlength=values.size)
@@ -351,3 +343,150 @@ def read_classes(y: Any) -> ReadClasses:
             "held out while others train. Label more of its rows, or leave the class out.",
         )
     return ReadClasses(values, np.asarray(codes, np.intp))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class OpenSetClassifier(TEDnClassifier):
+    """Which known class each unlabeled row belongs to, or none; and how many belong to each.
+
+    Labeled rows of k classes are from the past; the unlabeled ones are from now, where shares may
+    have moved and a class may have appeared that nobody has labeled. See `topbin.learn.open_set`.
+    It assumes that rows of a known class look now as they did.
+
+    Parameters
+    ----------
+    novel
+        The label of rows of no known class; None: -1 where classes are numbers, else "novel".
+    estimator, plan, preset, …
+        As in TEDnClassifier, which it equals if there is one class.
+
+    Attributes
+    ----------
+    shares_, novel_
+        A `ClassShare` for each known class, and a `NovelShare`; together they are 1.
+    classes_
+        The known classes, sorted, and the novel one.
+    oof_proba_
+        The probabilities of all training rows by models that never saw them: first those of X, then
+        those of X_u.
+    alpha_, estimate_
+        About what is *not* novel.
+
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["a", "b"], 100)
+    >>> X, X_u = (rng.normal(np.repeat(means, 100))[:, None] for means in ([-8, 8], [-8, 0, 8]))
+    >>> clf = OpenSetClassifier(preset="fast").fit(X, y, X_u)          # a third of X_u is around 0
+    >>> 0.25 < clf.novel_.share < 0.45, clf.predict([[-8.0], [0.0], [8.0]])
+    (True, array(['a', 'novel', 'b'], dtype='<U5'))
+    """
+
+    novel: Any = None
+    positive: Any = field(default=None, init=False)
+    negative: Any = field(default=None, init=False)
+    _nets = "never"
+
+    def fit(  # type: ignore[override]  # the unlabeled rows come before the weights
+        self,
+        X: Any,
+        y: Any,
+        X_u: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        times: Any = None,
+    ) -> Self:
+        """Learn from labeled rows X with classes y, and unlabeled rows X_u.
+
+        Without X_u, rows whose y is missing are the unlabeled ones. Weights, groups and times are
+        those of the rows of X, then those of the rows of X_u.
+        """
+        if X_u is not None:
+            known = read_classes(y).check_labeled()
+            check_rows(X, known.codes.size)
+            X, y = stack(X, X_u, "X"), known.with_unlabeled(n_rows(X_u))
+        return super().fit(X, y, sample_weight, groups, times)
+
+    def fit_pu(self, X_p: Any, X_u: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn from rows of one known class, and unlabeled rows."""
+        return self.fit(X_p, np.ones(n_rows(X_p), int), X_u, sample_weight, groups)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest of `classes_`."""
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each of `classes_`, for rows drawn as the unlabeled were."""
+        check_is_fitted(self, "probability_map_")
+        read = self._read(X, reset=False)
+        p_known = self.probability_map_(self.model_.scores(read))
+        return self._known.joint(p_known, self._known.models.probabilities(read))
+
+    def decision_function(self, X: Any) -> Floats:
+        """The logarithms of the probabilities."""
+        return np.log(np.maximum(self.predict_proba(X), LEAST_LOG))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose class is found, for rows whose class is known, novel ones too."""
+        return float(ClassifierMixin.score(self, X, y, sample_weight))
+
+    def summary(self) -> str:
+        """How many rows belong to no known class, and how many to each."""
+        check_is_fitted(self, "novel_")
+        return "\n".join(map(str, (self.novel_, *self.shares_)))
+
+    def _given(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, times: Any = None
+    ) -> GivenRows:
+        known = read_classes(y)
+        X, n = self._read(X, reset=True), known.codes.size
+        check_rows(X, n)
+        self.classes_ = with_novel(known.values, self.novel)
+        is_known = known.codes >= 0
+        labeled = int(is_known.sum())
+        self.label_note_ = f"{len(known.values):,} known classes ({labeled:,} labeled rows)"
+        if labeled == n:
+            raise InputError(
+                "TB003",
+                "all rows have a class, so none is unlabeled. Pass the unlabeled rows as X_u.",
+            )
+        weight, together = check_weight(sample_weight, n), read_together(groups, times, n)
+        table = TrainingTable(X, is_known, weight, together, classes=known.codes)
+        return GivenRows(table, np.arange(n))
+
+    def _recipe(self) -> Recipe:
+        return replace(super()._recipe(), labeling=self._find)
+
+    def _find(self, table: TrainingTable, options: FitOptions) -> KnownClasses:
+        return find_classes(ReadClasses(self.classes_[:-1], table.classes), table, options)
+
+    def _store(self, fitted: FittedModel, rows: GivenRows | None = None) -> Self:
+        super()._store(fitted, rows)
+        known, p_known = self._known, np.asarray(self.oof_proba_)
+        p_class = np.ones((p_known.size, 1)) if known.oof is None else known.oof
+        self.oof_proba_ = known.joint(p_known, p_class)
+        self.labeling_ = replace(known, oof=None)  # which is in `oof_proba_` now
+        self.shares_, self.novel_ = known.shares(self.estimate_), known.novel(self.estimate_)
+        return self
+
+    @property
+    def _known(self) -> KnownClasses:
+        return cast(KnownClasses, self.labeling_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+
+def with_novel(known: NDArray[Any], novel: Any) -> NDArray[Any]:
+    """The known classes and, last, the label of the novel one; TB008 if a known class has it.
+
+    >>> with_novel(np.array([3, 7]), None), with_novel(np.array(["a", "b"]), "new")
+    (array([ 3,  7, -1]), array(['a', 'b', 'new'], dtype='<U3'))
+    """
+    label = novel if novel is not None else -1 if known.dtype.kind in "iuf" else "novel"
+    if label in known.tolist():
+        raise InputError("TB008", f"novel={label!r} is a known class; give novel another label.")
+    is_same_kind = isinstance(label, str) == (known.dtype.kind == "U")
+    both = known if is_same_kind and known.dtype.kind != "b" else known.astype(object)
+    return np.append(both, np.array([label], None if both is known else object))

@@ -27,6 +27,13 @@ class ProbabilityMap:
     An isotonic fit ties rows that the scores do order, so a thousandth of the probability is a
     logistic curve through the scores: rank by either, the order is the same.
 
+    Attributes
+    ----------
+    knots, values
+        Scores in rising order, and the probability at each.
+    centre, width
+        Where the logistic curve is one half, and how wide it is.
+
     >>> ProbabilityMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]), centre=0.5, width=1.0)([0.5])
     array([0.5])
     """
@@ -104,6 +111,18 @@ class RatioMap:
 def fit_probabilities(evidence: Evidence, estimate: AlphaEstimate) -> ProbabilityMap:
     """The probability at each score, from what α was read from and from what is known of α.
 
+    Parameters
+    ----------
+    evidence
+        Scores of rows of P and of U that no model had seen.
+    estimate
+        α, and its posterior if there is one.
+
+    Returns
+    -------
+    ProbabilityMap
+        A map whose mean over the scores of U is α.
+
     >>> half = Evidence.of([3.0, 4.0, 4.0], [1.0, 2.0, 3.0, 4.0])
     >>> known = AlphaEstimate(alpha=0.5, n_p=3, n_u=4, method="given")
     >>> fit_probabilities(half, known)([1.0, 4.0]).round(2)
@@ -117,11 +136,6 @@ def fit_probabilities(evidence: Evidence, estimate: AlphaEstimate) -> Probabilit
 def posterior_of(estimate: AlphaEstimate) -> AlphaPosterior:
     """What is known of α; an estimate without a posterior is taken as known."""
     return estimate.posterior or AlphaPosterior.known(estimate.alpha)
-
-
-def probabilities_through(knots: Floats, values: Floats, scores: Floats) -> ProbabilityMap:
-    """The map with these knots, its tilt placed by the mean and spread of the scores."""
-    return ProbabilityMap(knots, values, float(scores.mean()), float(scores.std()) or 1.0)
 
 
 def scale_to(ratio: Floats, share: Floats, alpha: float) -> float:

@@ -31,6 +31,20 @@ class Risk:
 
     The methods take numbers of any kind (floats, tensors), so that every backend shares them.
 
+    Parameters
+    ----------
+    p_pos, p_neg, u_neg
+        Weights of L⁺(P), L⁻(P) and L⁻(U).
+    clamp, beta, gamma
+        Whether the negative part must not fall below −β, and the size of the step back if it does.
+    loss
+        The loss of a row: "logistic" or "sigmoid".
+
+    Attributes
+    ----------
+    needs_gradient
+        Whether a weight is negative, so that no refit with row weights can minimize this.
+
     >>> pu = Risk(p_pos=0.5, p_neg=-0.5, u_neg=1.0, clamp=True)
     >>> pu.value(pos_p=0.2, neg_p=1.0, neg_u=0.75), pu.descent(pos_p=0.2, neg_p=1.0, neg_u=0.75)
     (0.35, 0.35)
@@ -73,8 +87,24 @@ class Risk:
 class Learner:
     """A named way to learn from P and U: its risk at a given α, and what it does with U.
 
-    `threshold` gives, for an α, the logit above which a row of U is called positive. `discard`
-    drops the top α of U before each epoch; an `oracle` is shown true negatives in place of U.
+    Attributes
+    ----------
+    name, source
+        How it is called, and where it was published.
+    risk, threshold
+        Functions of α: the `Risk`, and the logit above which a row of U is called positive.
+    loss
+        The loss of a row: "logistic" or "sigmoid".
+    discard
+        Whether the top α of U is dropped before each epoch.
+    needs_alpha, estimates_alpha
+        Whether α must be given, or is estimated while it trains.
+    oracle
+        Whether it is shown true negatives in place of U.
+
+    >>> half = Learner("half", "an example", lambda _: Risk(0.5, 0.0, 0.5), lambda _: 0.0)
+    >>> half.at(0.3).u_neg
+    0.5
     """
 
     name: str
@@ -98,6 +128,18 @@ class Learner:
 
 def mean_risk(risk: Risk, scores_p: Any, scores_u: Any) -> float:
     """The risk of given logits, averaged over the rows of each sample.
+
+    Parameters
+    ----------
+    risk
+        The weights and the loss.
+    scores_p, scores_u
+        One logit for each row of P, and of U.
+
+    Returns
+    -------
+    float
+        The risk.
 
     >>> from math import log
     >>> mean_risk(Risk(0.5, 0.0, 0.5), [0.0], [0.0, 0.0]) == log(2)

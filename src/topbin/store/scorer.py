@@ -38,8 +38,14 @@ from topbin.data.images.files import find_images, names_images, paths_from
 from topbin.data.images.rows import Images
 from topbin.data.schema import quoted
 from topbin.data.table import open_table
-from topbin.learn.explain import Explanation, explain, inner_models, why_columns
-from topbin.learn.nearest import KnownPositives, Neighbors
+from topbin.learn.explain import (
+    Explanation,
+    KnownPositives,
+    Neighbors,
+    explain,
+    inner_models,
+    why_columns,
+)
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.answer import Answer
 from topbin.store.models import load, load_encoder, reading

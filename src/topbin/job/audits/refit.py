@@ -30,12 +30,12 @@ from topbin.job.prepare import Prepared, prepare
 from topbin.job.result import in_front
 from topbin.job.sources import read_again
 from topbin.learn.backends.sklearn import positive_scores
-from topbin.learn.classifiers.elkan_noto import fit_weighted
-from topbin.learn.classifiers.fitting import TrainingTable
+from topbin.learn.classifiers import fit_weighted
 from topbin.learn.crossfit import Ensemble
 from topbin.learn.defaults import coarse, default_model
 from topbin.learn.folds import folds_of
 from topbin.learn.probabilities import fit_probabilities
+from topbin.learn.rows import TrainingTable
 from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save
 from topbin.store.runs import ROWS, open_run, read_asked, read_result, write_result

@@ -17,10 +17,10 @@ import msgspec
 from topbin.core.atomic import new_file, write_errors
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.learn.backends.needs_torch import Dataset, Tensor, torch
 from topbin.learn.backends.torch import State, TorchBackend
 from topbin.learn.folds import n_rows
 from topbin.learn.loop import Epoch
+from topbin.learn.nets import Dataset, Tensor, torch
 
 if TYPE_CHECKING:
     import safetensors.torch

@@ -13,7 +13,7 @@ from datetime import timedelta
 from math import ceil
 
 from topbin.core.errors import InputError
-from topbin.learn.backends.needs_torch import Tensor, nn, torch
+from topbin.learn.nets import Tensor, nn, torch
 
 dist = torch.distributed
 PATIENCE = 600.0  # seconds for which a process waits for the others

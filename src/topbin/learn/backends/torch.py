@@ -1,31 +1,37 @@
 """The torch backend: any nn.Module, trained by the loop with the paper's optimizer settings.
 
-Garg et al. 2021, appendix: batches of 200 P and 200 U, and the settings in `backends/optim.py`.
+Garg et al. 2021, appendix: batches of 200 P and 200 U, and the settings in `topbin.learn.nets`.
+Rows are arrays, tensors, tuples of tensors or Datasets, read by row number. Data in memory stays
+one tensor and a batch is one indexing call; only a Dataset is read row by row.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from math import isfinite, prod
+from math import ceil, isfinite, prod
 from typing import Any
+
+import numpy as np
 
 from topbin.core.checks import RowNumbers, Scores, check_count, look_up, refuse_nan
 from topbin.core.errors import InputError
 from topbin.data.images.rows import Images
 from topbin.learn.backends.distributed import ALONE, Team
-from topbin.learn.backends.needs_torch import Tensor, nn, torch
-from topbin.learn.backends.optim import Optim, default_optim, logit_of, mean_losses
-from topbin.learn.backends.tensors import as_rows, deal, join, place, row_shape, take
 from topbin.learn.folds import n_rows
 from topbin.learn.loop import EpochLoss
-from topbin.learn.nets import NETS, Net, build_net
-from topbin.learn.risk import Learner, Risk
+from topbin.learn.nets import NETS, Dataset, Net, Optim, Tensor, build_net, default_optim, nn, torch
+from topbin.learn.risk import Learner, Loss, Risk
 
 SCORED_AT_ONCE = 1000
 IMAGES_AT_ONCE = 250  # of those on the disk; as many train at once, so this takes no more memory
 MOST_VALUES = 10**7  # in the rows that are scored at once, or that a net is prepared with
 SMALL = 1_000_000  # parameters; below it a second thread costs more time than it saves
+# Loss of a margin: the logit for L⁺, minus the logit for L⁻.
+LOSSES: dict[Loss, Callable[[Tensor], Tensor]] = {
+    "logistic": lambda margin: -nn.functional.logsigmoid(margin),
+    "sigmoid": lambda margin: torch.sigmoid(-margin),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,11 +47,37 @@ class State:
 class TorchBackend:
     """A net that the loop can train: `scores` without randomness, `epoch` by mini-batches.
 
-    The net gives two outputs per row (negative, positive) or one logit. Its inputs are batches of
-    rows: one tensor, or the parts of a tuple or dict as arguments. A copy of it is trained, by
-    this process or by a `team` of them. `weights` of P and of U multiply the losses of rows.
-    `phases` are the epochs of each phase, which an optimizer with `peaks` must know. With `mirror`
-    each image is mirrored in every other epoch.
+    Parameters
+    ----------
+    net, optim
+        A net, of which a copy is trained, and its optimizer. It takes batches of rows (one tensor,
+        or the parts of a tuple or dict as arguments) and gives two outputs per row (negative,
+        positive) or one logit.
+    batch, accumulate
+        Rows of P, and of U, in a mini-batch, and mini-batches per step.
+    augment, mirror
+        A function that alters a batch, and whether each image is mirrored in every other epoch.
+    seed
+        Decides the mini-batches and all other random numbers.
+    device, mixed, threads
+        Where to compute, whether in mixed precision, and by how many threads (0: all).
+    team
+        Processes that train together; None: this one alone.
+    weights
+        Of the rows of P and of U; they multiply the losses.
+    phases
+        The epochs of each phase, which an optimizer with `peaks` must know.
+
+    Attributes
+    ----------
+    net, optim, optimizer
+        The copy, its settings, and torch's optimizer.
+    row_shape, epochs
+        The shape of a row, once one was seen, and how many epochs are done.
+
+    >>> import numpy as np
+    >>> TorchBackend(build_net("uci-mlp", (8,)), Optim()).scores(np.zeros((3, 8))).shape
+    (3,)
     """
 
     def __init__(
@@ -86,7 +118,7 @@ class TorchBackend:
         """One logit per row, in evaluation mode and without augmentation."""
         X = self._rows(X, "X")
         self.net.eval()
-        with self._resources(), torch.inference_mode():
+        with threads(self.threads), torch.inference_mode():
             parts = torch.split(self.team.share(torch.arange(n_rows(X))), self._at_once(X))
             logits = [self._logits(take(X, rows, "X"), rows.numel()) for rows in parts]
             whole = self.team.whole(torch.cat(logits), n_rows(X))
@@ -101,7 +133,7 @@ class TorchBackend:
         X_p, X_u = self._rows(X_p, "X_p"), self._rows(X_u, "X_u")
         before, good = self.state(), False
         try:
-            with self._resources(), self._randomness():
+            with threads(self.threads), self._randomness():
                 self.net.train()
                 rows_u = torch.arange(n_rows(X_u)) if kept is None else torch.from_numpy(kept)
                 self.team.check_same(n_p=n_rows(X_p), n_u=rows_u.numel())
@@ -219,15 +251,16 @@ class TorchBackend:
             yield
             self.rng = torch.get_rng_state()
 
-    @contextmanager
-    def _resources(self) -> Iterator[None]:
-        """As many threads as the net can use; memory is kept for convolutions, which need much."""
-        before = torch.get_num_threads()
-        torch.set_num_threads(self.threads or before)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """So many threads of torch; 0: as many as there are."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def torch_backend(
@@ -247,9 +280,24 @@ def torch_backend(
 ) -> TorchBackend:
     """A backend for a learner, with a net for rows like those of X and the net's own settings.
 
-    "auto" is the 512-512 net for tables, the fast net for images (channels first), and the
-    5000-5000-50 net for anything else. Initial weights and batches both depend on `seed`. A net
-    that is prepared sees rows of X and of X_u.
+    Parameters
+    ----------
+    learner, X, X_u
+        The learner, and rows of P and of U. A net that is prepared sees some of both.
+    net
+        A module, a name in `NETS`, or "auto": the 512-512 net for tables, the fast net for images
+        (channels first), and the 5000-5000-50 net for anything else.
+    optim, augment, batch
+        If not those of the net.
+    seed
+        Decides initial weights and batches.
+    device, team, weights, phases
+        As in `TorchBackend`.
+
+    Returns
+    -------
+    TorchBackend
+        A net that `train` can train.
 
     >>> from topbin.learn import find_learner
     >>> model = torch_backend(find_learner("pvu"), torch.zeros(6, 3))
@@ -313,3 +361,170 @@ def _few_threads(net: nn.Module) -> int:
     sizes = [(p.numel(), p.ndim) for p in net.parameters()]
     small = sum(n for n, _ in sizes) < SMALL and all(ndim <= 2 for _, ndim in sizes)
     return int(small)
+
+
+def mean_losses(
+    z_p: Tensor, z_u: Tensor, loss: Loss, weights: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """L⁺(P), L⁻(P) and L⁻(U) of a mini-batch of logits, in the order that Risk takes them.
+
+    Parameters
+    ----------
+    z_p, z_u
+        Logits of the rows of P and of U.
+    loss
+        "logistic" or "sigmoid".
+    weights
+        Multiply the losses of the rows of P and of U.
+
+    Returns
+    -------
+    tuple of Tensor
+        The three means.
+
+    >>> [float(loss) for loss in mean_losses(torch.zeros(2), torch.zeros(3), "sigmoid")]
+    [0.5, 0.5, 0.5]
+    """
+    of = LOSSES[loss]
+    w_p, w_u = weights or (1, 1)
+    return (of(z_p) * w_p).mean(), (of(-z_p) * w_p).mean(), (of(-z_u) * w_u).mean()
+
+
+def logit_of(out: Any, n: int) -> Tensor:
+    """One logit per row from a net's output: two columns (negative, positive), or one.
+
+    Cross-entropy on two outputs is the logistic loss of their difference.
+
+    Parameters
+    ----------
+    out, n
+        What the net gives for n rows.
+
+    Returns
+    -------
+    Tensor
+        One logit per row.
+
+    >>> logit_of(torch.tensor([[1.0, 3.0], [0.0, 0.5]]), 2)
+    tensor([2.0000, 0.5000])
+    """
+    shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+    if shape not in ((n, 2), (n,), (n, 1)):
+        raise InputError(
+            "TB013",
+            f"the net gives {shape} for {n} rows. It must give one logit per row, shape (n,) or "
+            "(n, 1), or two outputs per row, (negative, positive).",
+        )
+    logits: Tensor = out[:, 1] - out[:, 0] if shape == (n, 2) else out.reshape(n)
+    return logits
+
+
+def as_rows(X: Any, name: str) -> Any:
+    """A tensor, tuple of tensors or Dataset; numbers are checked, and copied only if needed."""
+    if isinstance(X, tuple):
+        return tuple(as_rows(part, name) for part in X)
+    if isinstance(X, Dataset | Images):
+        return X
+    rows = X if isinstance(X, Tensor) else _from_array(X, name)
+    if rows.ndim == 0:
+        raise InputError("TB005", f"{name} is a single value; pass one row per sample.")
+    if rows.is_floating_point() and not bool(torch.isfinite(rows).all()):
+        bad = int((~torch.isfinite(rows)).reshape(len(rows), -1).any(1).sum())
+        raise InputError(
+            "TB004",
+            f"{name} has {bad:,} of {len(rows):,} rows with NaN or infinite values. "
+            "Fill them in or drop these rows; a net cannot take them.",
+        )
+    return rows
+
+
+def _from_array(X: Any, name: str) -> Tensor:
+    if hasattr(X, "toarray"):
+        raise InputError("TB006", f"{name} is sparse and a net takes dense rows; use X.toarray().")
+    array = np.asarray(X)
+    if array.dtype == np.uint8 and array.ndim >= 3:
+        return torch.from_numpy(np.asarray(array, order="C"))  # images stay small until batched
+    if array.dtype.kind not in "fiub":
+        raise InputError("TB006", f"{name} must be numbers; got dtype {array.dtype}.")
+    dtype = np.float64 if array.dtype == np.float64 else np.float32
+    return torch.from_numpy(np.asarray(array, dtype, order="C"))
+
+
+def row_shape(X: Any) -> tuple[int, ...] | None:
+    """The shape of one row of a tensor; tuples and Datasets have no single one."""
+    if isinstance(X, Images):
+        return X.row_shape
+    return tuple(X.shape[1:]) if isinstance(X, Tensor) else None
+
+
+def take(X: Any, rows: Tensor, name: str) -> Any:
+    """The batch of these rows: a tensor, or a tuple or dict of tensors, as the net takes it."""
+    if isinstance(X, Tensor):
+        return X[rows.to(X.device)]
+    if isinstance(X, Images):
+        return torch.from_numpy(X.read(rows.numpy()))
+    if isinstance(X, tuple):
+        return tuple(take(part, rows, name) for part in X)
+    return torch.utils.data.default_collate([_item(X, row, name) for row in rows.tolist()])
+
+
+def _item(X: Any, row: int, name: str) -> Any:
+    try:
+        item = X[row]
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the user's own code raises
+        raise InputError(
+            "TB016",
+            f"the Dataset {name} raised {type(error).__name__} for row {row} of {len(X):,}: "
+            f"{error}. Fix or remove that row; the model is as it was before this epoch.",
+        ) from error
+    return tuple(item) if isinstance(item, list) else item
+
+
+def join(first: Any, second: Any) -> Any:
+    """Two batches of one kind as one, the first's rows in front."""
+    return _each(lambda *parts: torch.cat(parts), first, second)
+
+
+def place(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:
+    """The batch on the net's device, real numbers in its type, bytes of images as 0 to 1.
+
+    Integers other than bytes are left alone: they are token ids.
+    """
+
+    def moved(part: Tensor) -> Tensor:
+        part = part.to(device)
+        if part.dtype == torch.uint8:
+            return part.to(dtype) / 255
+        return part.to(dtype) if part.is_floating_point() else part
+
+    return _each(moved, batch)
+
+
+def _each(change: Callable[..., Tensor], *batches: Any) -> Any:
+    """Batches of one kind, changed tensor by tensor."""
+    if isinstance(batches[0], dict):
+        return {key: _each(change, *(batch[key] for batch in batches)) for key in batches[0]}
+    if isinstance(batches[0], list | tuple):
+        return tuple(_each(change, *parts) for parts in zip(*batches, strict=True))
+    return change(*batches)
+
+
+def deal(n_p: int, n_u: int, batch: int) -> list[tuple[Tensor, Tensor]]:
+    """Shuffle row numbers of P and of U into mini-batches with at most `batch` of each.
+
+    Both are divided evenly, so the shorter one has fewer rows in each mini-batch, as in the paper;
+    if these are less than a tenth of `batch`, its rows are used more than once.
+
+    >>> [(len(p), len(u)) for p, u in deal(400, 600, batch=200)]
+    [(134, 200), (133, 200), (133, 200)]
+    """
+    parts = ceil(max(n_p, n_u) / batch)
+    least = max(1, batch // 10)
+    return list(zip(_shuffled(n_p, parts, least), _shuffled(n_u, parts, least), strict=True))
+
+
+def _shuffled(n: int, parts: int, least: int) -> tuple[Tensor, ...]:
+    rounds = ceil(parts * min(least, n) / n)
+    return torch.cat([torch.randperm(n) for _ in range(rounds)]).tensor_split(parts)

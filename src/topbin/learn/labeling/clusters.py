@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -49,7 +50,6 @@ def project(X: Any, is_positive: Mask, seed: int = 0) -> Floats:
         reduced = TruncatedSVD(components, random_state=seed).fit(X[is_positive])
         return np.asarray(reduced.transform(X), np.float64)
     scaled = _scaled(np.asarray(X, np.float64))
-
     scaled = scaled * column_weights(scaled, is_positive, seed)
     components = min(COMPONENTS, scaled.shape[1], max(1, int(is_positive.sum()) // LEAF))
     reduced = PCA(components, random_state=seed, svd_solver="full").fit(scaled[is_positive])
@@ -112,7 +112,7 @@ def merge_small(
         distance[small] = np.inf
         members = np.where(members == small, np.argmin(distance), members)
         members = np.unique(members, return_inverse=True)[1].astype(np.intp)
-    members = _by_first_row(members)
+    members, _ = pd.factorize(members)  # numbered in the order in which they appear
     return Clusters(members, before - int(members.max()) - 1)
 
 
@@ -127,12 +127,6 @@ def _sizes(members: RowNumbers, groups: RowNumbers | None) -> RowNumbers:
         return sizes
     held = np.unique(np.column_stack([members, groups]), axis=0)[:, 0]
     return np.where(np.bincount(held) < GROUPS, 0, sizes)
-
-
-def _by_first_row(members: RowNumbers) -> RowNumbers:
-    """The same clusters, numbered in the order in which they appear."""
-    _, first, codes = np.unique(members, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[codes].astype(np.intp)
 
 
 def _scaled(X: Floats) -> Floats:

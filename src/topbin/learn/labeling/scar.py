@@ -35,9 +35,20 @@ FEWEST = 20  # likely positives, labeled or not; with fewer the test says nothin
 class ScarTest:
     """How surprising these labels would be if labels were random, and what the test can find.
 
-    `n_p` and `n_u` are the likely positives that were compared, labeled and not. `power` is how
-    often the test would find labels for which positives of one half have `tilt` times the odds.
-    Rows `in_groups` are not tested.
+    Attributes
+    ----------
+    p_value, level
+        The share of redrawn labels that differ as much, and the value below which it is an alarm.
+    power, tilt
+        How often the test would find labels for which positives of one half have `tilt` times the
+        odds.
+    n_p, n_u
+        The likely positives that were compared, labeled and not.
+    in_groups
+        Whether rows are in groups, which are not tested.
+    is_alarm, says_nothing, sentence
+        Whether random labels would rarely look like these, whether the test could hardly find
+        anything, and the result in words.
 
     >>> test = ScarTest(p_value=0.4, power=0.6, tilt=3.0, n_p=100, n_u=80)
     >>> test.is_alarm, test.alarms()

@@ -18,7 +18,7 @@ cluster: a kind that is rarely labeled has low scores, and looks unlikely beside
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,13 +29,14 @@ from topbin.core.evidence import SPREAD
 from topbin.core.formatting import counted, percent
 from topbin.core.labels import Mask
 from topbin.core.options import CONFIDENCE
-from topbin.learn.classifiers.fitting import FitOptions, TrainingTable, run_crossfit
-from topbin.learn.defaults import FIRST
+from topbin.learn.classifiers import TEDnClassifier
+from topbin.learn.fitting import FitOptions, Recipe, run_crossfit
 from topbin.learn.folds import order_of
 from topbin.learn.labeling.clusters import Clusters, find_clusters, merge_small, project
 from topbin.learn.labeling.scar import FEWEST, TILT, ScarTest, scar_test
 from topbin.learn.learners import PVU
 from topbin.learn.probabilities import fit_probabilities
+from topbin.learn.rows import TrainingTable, check_numbers
 from topbin.mpe.alarms import few_positives
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.overlap import alpha_posterior
@@ -59,8 +60,14 @@ ROWS = 2_500  # of each side at most; the time of a fit must not grow by this te
 class Subtype:
     """Known positives that are alike, and how many of all positives like them are labeled.
 
-    `alpha` is the share of the unlabeled rows that are such positives, and `labeled` is
-    n_p/(n_p + α·n_u); both with intervals.
+    Attributes
+    ----------
+    n_p
+        How many known positives.
+    alpha, interval
+        The share of the unlabeled rows that are such positives.
+    labeled, labeled_interval
+        n_p/(n_p + α·n_u), the share of such positives that are labeled.
 
     >>> part = Subtype(60, 0.1, (0.05, 0.2), labeled=0.5, labeled_interval=(0.33, 0.67))
     >>> part.n_p, part.labeled
@@ -78,10 +85,23 @@ class Subtype:
 class Subtypes:
     """The subtypes that the known positives show, and how selective labeling was among them.
 
-    `gamma` is the odds ratio of being labeled between the subtypes that are labeled most and least
-    often, after noise is allowed for, and `gamma_interval` what the intervals of the subtypes
-    allow. `merged` clusters were too small to be a subtype of their own. `members` is the subtype
-    of each known positive, and `weight_p` the inverse of the odds that it was labeled, with mean 1.
+    Attributes
+    ----------
+    parts, members
+        The subtypes, and the subtype of each known positive.
+    gamma, gamma_interval
+        The odds ratio of being labeled between the subtypes that are labeled most and least often,
+        after noise is allowed for, and what the intervals of the subtypes allow.
+    n_u, confidence
+        The number of unlabeled rows, and the level of the intervals.
+    merged
+        How many clusters were too small to be a subtype of their own.
+    weight_p
+        The inverse of the odds that each known positive was labeled, with mean 1.
+    test
+        Whether labels look random.
+    notes
+        What a reader of an estimate with these weights must know.
 
     >>> part = Subtype(60, 0.1, (0.05, 0.2), labeled=0.5, labeled_interval=(0.33, 0.67))
     >>> subtypes = Subtypes((part,), 1.0, (1.0, 1.0), 600, 0.95, 2, np.zeros(60, int), np.ones(60),
@@ -99,6 +119,7 @@ class Subtypes:
     members: RowNumbers
     weight_p: Floats
     test: ScarTest
+    alpha: ClassVar[None] = None  # it is read from all known positives, by these weights
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -139,11 +160,6 @@ class Subtypes:
         others = (alarm for alarm in estimate.alarms if alarm.code != "few-positives")
         alarms = (*few_positives(wide, evidence.tails), *others)
         return replace(wide.moved_to(estimate.alpha), interval_assumes=ASSUMES, alarms=alarms)
-
-    @property
-    def alpha(self) -> None:
-        """α is read from all known positives, by these weights."""
-        return None
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Alarms for an estimate that takes labels as random."""
@@ -203,7 +219,7 @@ def find_subtypes(
         )
     # In an order of their content, so that the answer does not depend on theirs.
     order = order_of(table.X, is_p, table.weight, table.together)
-    rows = table.at(order)
+    rows = replace(table, weight=None).at(order)
     space, labeled = project(rows.X, rows.is_positive, options.seed), rows.is_positive
     groups = None if rows.together is None else rows.together.grouped
     clusters = find_clusters(
@@ -252,8 +268,7 @@ def _read_one(rows: TrainingTable, is_member: Mask, options: FitOptions) -> _Rea
     of_cluster[np.flatnonzero(rows.is_positive)[is_member]] = True
     taken = np.flatnonzero(of_cluster | ~rows.is_positive)
     table = replace(rows.at(taken), is_positive=of_cluster[taken])
-    plain = replace(options, plan=FIRST, run=replace(options.run, memory=None, on_event=None))
-    fit = run_crossfit(table, PVU, plain, new_rows=False)
+    fit = run_crossfit(table, PVU, options.quick, new_rows=False)
     evidence = fit.evidence(table.is_positive)
     estimate = estimate_alpha(
         evidence, method=CLUSTER_METHOD, confidence=options.confidence or CONFIDENCE
@@ -350,8 +365,7 @@ def random_labels_test(X: Any, is_p: Mask, scores: Floats, *, seed: int = 0) -> 
             likely[is_k] = _likely(own[is_k], labeled[is_k])
             # Within a cluster: all scores of one that is rarely labeled are lower.
             place[likely & is_k] = share_below(own[likely & is_k], np.sort(own[likely & is_k]))
-    how: Any = {"likely": place[likely], "vary": VARY, "seed": seed}
-    return scar_test(space[likely], labeled[likely], **how)
+    return scar_test(space[likely], labeled[likely], likely=place[likely], vary=VARY, seed=seed)
 
 
 def _drawn(X: Any, is_p: Mask, seed: int) -> RowNumbers:
@@ -372,3 +386,91 @@ def _likely(scores: Floats, labeled: Mask) -> Mask:
     evidence = Evidence(scores[labeled], scores[~labeled], crossfitted=True)
     found = estimate_alpha(evidence, method=CLUSTER_METHOD, confidence=None)
     return np.asarray(fit_probabilities(evidence, replace(found, posterior=None))(scores) >= LIKELY)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SubtypesClassifier(TEDnClassifier):
+    """How many and which, if some kinds of positives are labeled more often than others.
+
+    The known positives are clustered, it is estimated how often each cluster is labeled, and
+    clusters that are rarely labeled then count more: see `topbin.learn.labeling.subtypes`. A
+    subtype that is never labeled stays invisible.
+
+    Parameters
+    ----------
+    most
+        The largest number of subtypes.
+    estimator, plan, preset, …
+        All others are those of TEDnClassifier.
+
+    Attributes
+    ----------
+    labeling_
+        The `Subtypes` that were found.
+    alpha_, estimate_, …
+        As in TEDnClassifier.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(np.repeat([6.0, -6.0, 0.0], [200, 200, 200]))[:, None]
+    >>> y = rng.random(600) < np.repeat([0.8, 0.3, 0.0], 200)       # two kinds of positives
+    >>> clf = SubtypesClassifier(preset="fast", most=2).fit(X, y)
+    >>> sorted(round(part.labeled, 1) for part in clf.labeling_.parts)
+    [0.3, 0.8]
+    >>> 0.35 < clf.alpha_ < 0.6                                     # 180 of 380 are positive
+    True
+    """
+
+    most: int = MOST
+    _nets = "never"
+
+    def _recipe(self) -> Recipe:
+        return replace(super()._recipe(), labeling=self._find)
+
+    def _find(self, table: TrainingTable, options: FitOptions) -> Subtypes:
+        check_numbers(table, self)
+        return find_subtypes(table, options, most=self.most)
+
+
+def subtypes(
+    X: Any,
+    y: Any,
+    *,
+    positive: Any = None,
+    negative: Any = None,
+    most: int = MOST,
+    confidence: float = CONFIDENCE,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    groups: Any = None,
+    times: Any = None,
+) -> Subtypes:
+    """Which kinds of positives are labeled, how often, and how selective that is.
+
+    Parameters
+    ----------
+    X, y
+        A table and its labels; every row that is not positive is unlabeled.
+    most
+        The largest number of subtypes.
+    positive, negative, confidence, random_state, n_jobs
+        As in TEDnClassifier.
+    groups, times
+        As in its `fit`.
+
+    Returns
+    -------
+    Subtypes
+        A value with `parts`, `gamma`, `test`, `summary()` and `to_dict()`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(np.repeat([6.0, -6.0, 0.0], [200, 200, 200]))[:, None]
+    >>> y = rng.random(600) < np.repeat([0.8, 0.3, 0.0], 200)       # two kinds of positives
+    >>> sorted(round(part.labeled, 1) for part in subtypes(X, y, most=2).parts)
+    [0.3, 0.8]
+    """
+    face = SubtypesClassifier(
+        most=most, positive=positive, negative=negative, confidence=confidence,
+        random_state=random_state, n_jobs=n_jobs,
+    )  # fmt: skip
+    rows = face._given(X, y, groups=groups, times=times)
+    return find_subtypes(rows.table, face._options(), most=most)

@@ -33,8 +33,8 @@ VALUES = _modules("""
     topbin.learn.crossfit: Chain Plan Ensemble
     topbin.data.features: Features Feature Dropped Code
     topbin.learn.defaults: NetPlan
-    topbin.learn.classifiers.nets: NetModel
-    topbin.learn.backends.optim: Optim
+    topbin.learn.net_fitting: NetModel
+    topbin.learn.nets: Optim
 """)
 # Fields that earlier versions stored and that mean nothing any more.
 GONE = {
@@ -43,12 +43,13 @@ GONE = {
     "ImageClassifier": ("is_first",),
 }
 FACES = _modules("""
-    topbin.learn.classifiers.alpha: AlphaEstimator
-    topbin.learn.classifiers: CVIRClassifier DEDPULClassifier ElkanNotoClassifier NNPUClassifier
-    topbin.learn.classifiers: OpenSetClassifier PvUClassifier SAREMClassifier SubtypesClassifier
-    topbin.learn.classifiers: TEDnClassifier UPUClassifier
-    topbin.learn.classifiers.faces: ImageClassifier
-    topbin.learn.backends.net_scorer: NetScorer
+    topbin.learn.classifiers: AlphaEstimator CVIRClassifier DEDPULClassifier ElkanNotoClassifier
+    topbin.learn.classifiers: NNPUClassifier PvUClassifier TEDnClassifier UPUClassifier
+    topbin.learn.classifiers: ImageClassifier
+    topbin.learn.labeling.propensity: SAREMClassifier
+    topbin.learn.labeling.subtypes: SubtypesClassifier
+    topbin.learn.open_set: OpenSetClassifier
+    topbin.learn.net_fitting: NetScorer
 """)
 SKLEARN = _modules("""
     sklearn.calibration: CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration

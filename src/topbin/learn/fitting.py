@@ -2,109 +2,27 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import _safe_indexing
 
 from topbin.core import AlphaEstimate, Evidence
-from topbin.core.checks import Floats, RowNumbers
-from topbin.core.labels import Mask
+from topbin.core.checks import Floats
 from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.posterior import AlphaPosterior
-from topbin.learn.backends.net_scorer import NetScorer
-from topbin.learn.crossfit import CrossFit, RunOptions, chain_name, crossfit
-from topbin.learn.defaults import NET_PRESETS, coarse, default_model, plan_for
-from topbin.learn.folds import Together, n_rows
+from topbin.learn.crossfit import CrossFit, RunOptions, crossfit
+from topbin.learn.defaults import FIRST, NET_PRESETS, coarse, default_model, plan_for
 from topbin.learn.learners import PVU, TEDN
 from topbin.learn.loop import NEAR_ONE, Epoch
 from topbin.learn.probabilities import ProbabilityMap, fit_probabilities
 from topbin.learn.risk import Learner
+from topbin.learn.rows import TrainingTable
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.registry import find_method
 
 Notes = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainingTable:
-    """Rows of a table, which of them are positive, their weights, and which belong together.
-
-    `weight_p` is how much each positive counts, in α as well as in the models; `weight` shapes the
-    models only. `alpha` is the α that was found with these weights, if it is not to be read again.
-    `classes` is the class of each positive, by a number, and −1 of the others, if it matters.
-    """
-
-    X: Any
-    is_positive: Mask
-    weight: Floats | None = None
-    together: Together | None = None
-    weight_p: Floats | None = None
-    alpha: float | None = None
-    classes: Any = None
-
-    def at(self, rows: RowNumbers) -> "TrainingTable":
-        """Some of the rows, in this order, without weights."""
-        together = None if self.together is None else self.together.at(rows)
-        own = _safe_indexing(self.X, rows), self.is_positive[rows]
-        return TrainingTable(*own, together=together)
-
-    @property
-    def row_weight(self) -> Floats | None:
-        """The weights that models are fitted with."""
-        if self.weight_p is None:
-            return self.weight
-        weight = np.ones(self.is_positive.size) if self.weight is None else self.weight.copy()
-        weight[self.is_positive] *= self.weight_p / self.weight_p.mean()
-        return weight
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TwoSamples:
-    """Rows of P and rows of U as a net takes them, and the weights of both.
-
-    `together` has the groups of the rows of P, then those of the rows of U.
-    """
-
-    X_p: Any
-    X_u: Any
-    weights: tuple[Floats, Floats] | None = None
-    together: Together | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GivenRows:
-    """All rows that a face was given; models see those that are `known` not to be negative."""
-
-    X: Any
-    is_positive: Mask
-    known: RowNumbers
-    weight: Floats | None = None
-    together: Together | None = None
-    classes: Any = None
-
-    @property
-    def table(self) -> TrainingTable:
-        """The rows as one table."""
-        X, known = self.X, self.known
-        rows = X if known.size == n_rows(X) else _safe_indexing(X, known)
-        weight = None if self.weight is None else self.weight[known]
-        together = None if self.together is None else self.together.at(known)
-        classes = None if self.classes is None else self.classes[known]
-        return TrainingTable(rows, self.is_positive[known], weight, together, classes=classes)
-
-    @property
-    def samples(self) -> TwoSamples:
-        """The rows as a net takes them."""
-        from topbin.learn.classifiers.nets import pick
-
-        side = self.is_positive[self.known]
-        p, u = self.known[side], self.known[~side]
-        weights = None if self.weight is None else (self.weight[p], self.weight[u])
-        together = None if self.together is None else self.together.at(np.concatenate([p, u]))
-        return TwoSamples(pick(self.X, p), pick(self.X, u), weights, together)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +36,19 @@ class FitOptions:
     seed: int = 0
     run: RunOptions = RunOptions()
 
+    @property
+    def quick(self) -> "FitOptions":
+        """The same for an estimate in seconds, which reports and keeps nothing."""
+        run = replace(self.run, memory=None, on_event=None)
+        return replace(self, plan=FIRST, confidence=None, run=run)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedModel:
     """A model, the meaning of its scores, and the scores of held-out rows that show it.
 
-    `oof` is the probability of each row of the training table; a net has none.
+    `oof` is the probability of each row of the training table; a net has none. `labeling` is how
+    labels came about, if positives count by it.
     """
 
     model: Any  # `model.scores(X)` is one score per row
@@ -132,6 +57,7 @@ class FittedModel:
     history: Sequence[Epoch]
     evidence: Evidence
     oof: Floats | None = None
+    labeling: "Labeling | None" = None
 
 
 class Labeling(Protocol):
@@ -178,6 +104,15 @@ class Recipe:
         return replace(second, estimate=first.estimate, history=(*first.history, *second.history))
 
 
+def fit_recipe(recipe: Recipe, table: TrainingTable, options: FitOptions) -> FittedModel:
+    """Fit a recipe to a table, each positive counting as the recipe's labeling says."""
+    if recipe.fit_table is not None:
+        return recipe.fit_table(table, options)
+    labeling = None if recipe.labeling is None else recipe.labeling(table, options)
+    fitted = recipe.learn(partial(fit_table, weighted(table, labeling), options))
+    return with_labeling(fitted, labeling, options.confidence)
+
+
 def fit_table(
     table: TrainingTable, options: FitOptions, learner: Learner, alpha: float | None = None
 ) -> FittedModel:
@@ -202,21 +137,30 @@ def from_crossfit(
     return FittedModel(fit.ensemble, likely, estimate, fit.history, evidence, oof)
 
 
-def weighted(table: TrainingTable, labeling: Labeling) -> TrainingTable:
+def quick_fit(table: TrainingTable, options: FitOptions) -> FittedModel:
+    """What PvU says of a table in seconds; there is no model for new rows."""
+    fit = run_crossfit(table, PVU, options.quick, new_rows=False)
+    return from_crossfit(fit, table, lambda own: judge(own, options.quick))
+
+
+def weighted(table: TrainingTable, labeling: Labeling | None) -> TrainingTable:
     """The table with how much each positive counts."""
-    weight = labeling.weight_p
     # Equal weights are no weights, to the last bit.
-    if (weight == weight[0]).all():
+    if labeling is None or (labeling.weight_p == labeling.weight_p[0]).all():
         return table
-    return replace(table, weight_p=weight, alpha=labeling.alpha)
+    return replace(table, weight_p=labeling.weight_p, alpha=labeling.alpha)
 
 
-def with_labeling(fitted: FittedModel, labeling: Labeling, confidence: float | None) -> FittedModel:
+def with_labeling(
+    fitted: FittedModel, labeling: Labeling | None, confidence: float | None
+) -> FittedModel:
     """The same model, its estimate with the notes and the interval of how labels came about."""
+    if labeling is None:
+        return fitted
     estimate = replace(fitted.estimate, notes=(*labeling.notes, *fitted.estimate.notes))
     if fitted.evidence.weight_p is not None:
         estimate = labeling.with_interval(estimate, fitted.evidence, confidence)
-    return replace(fitted, estimate=estimate)
+    return replace(fitted, estimate=estimate, labeling=labeling)
 
 
 def run_crossfit(
@@ -234,11 +178,10 @@ def run_crossfit(
     together, run = table.together, options.run
     new: bool | Literal["lean", "folds"] = new_rows
     plan = options.plan
-    if isinstance(model, NetScorer):
-        # The net itself discards. Every fold is one fit, and the nets of folds score new rows.
+    if hasattr(model, "planned"):
+        # A net, which itself discards. Each fold is one fit, and the nets of folds score new rows.
         plan = plan or NET_PRESETS["good"]
-        jobs = product(range(plan.repeats), range(plan.outer))
-        model, run = model.planned(plan, run, [chain_name(learner, *job) for job in jobs])
+        model, run = model.planned(plan, run, learner)
         learner, new = replace(PVU, name=learner.name), "folds"
     elif options.estimator is None and not issparse(table.X) and new_rows:
         new = "lean"  # of trees, which are slow to score

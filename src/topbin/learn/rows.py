@@ -1,4 +1,4 @@
-"""What AlphaEstimator and all classifiers share: parameters, and rows, labels and weights as read.
+"""Rows as they are given and as models take them: tables, labels, weights, groups, two samples.
 
 Frames are encoded by `Features`, and two samples become one table.
 """
@@ -11,84 +11,115 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas import DataFrame, concat
 from scipy.sparse import issparse, vstack
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state, estimator_html_repr
+from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from topbin.core import InputError, Labels, read_labels
-from topbin.core.checks import check_fraction, unmasked
-from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
+from topbin.core import InputError, Labels
+from topbin.core.checks import Floats, RowNumbers, unmasked
+from topbin.core.labels import Mask
 from topbin.data.batch import as_pandas
 from topbin.data.features import fit_features
+from topbin.learn.folds import Together, n_rows, pick
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class PUEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """The parameters that mean the same in every estimator, each stated once.
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingTable:
+    """Rows of a table, which of them are positive, their weights, and which belong together.
 
-    The fields become the arguments of `__init__`, which only stores them, as scikit-learn demands.
+    `weight_p` is how much each positive counts, in α as well as in the models; `weight` shapes the
+    models only. `alpha` is the α that was found with these weights, if it is not to be read again.
+    `classes` is the class of each positive, by a number, and −1 of the others, if it matters.
     """
 
-    method: str = DEFAULT_METHOD
-    confidence: float | None = CONFIDENCE
-    positive: Any = None
-    negative: Any = None
-    random_state: Any = 0
-    n_jobs: int | None = None
+    X: Any
+    is_positive: Mask
+    weight: Floats | None = None
+    together: Together | None = None
+    weight_p: Floats | None = None
+    alpha: float | None = None
+    classes: Any = None
+
+    def at(self, rows: RowNumbers) -> "TrainingTable":
+        """Some of the rows, in this order, each positive counting the same."""
+        weight, together, classes = pick((self.weight, self.together, self.classes), rows)
+        X, is_positive = _safe_indexing(self.X, rows), self.is_positive[rows]
+        return TrainingTable(X, is_positive, weight, together, classes=classes)
 
     @property
-    def scores_p_(self) -> Any:
-        """Scores of held-out positives."""
-        return self.evidence_.scores_p
+    def row_weight(self) -> Floats | None:
+        """The weights that models are fitted with."""
+        if self.weight_p is None:
+            return self.weight
+        weight = np.ones(self.is_positive.size) if self.weight is None else self.weight.copy()
+        weight[self.is_positive] *= self.weight_p / self.weight_p.mean()
+        return weight
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoSamples:
+    """Rows of P and rows of U as a net takes them, and the weights of both.
+
+    `together` has the groups of the rows of P, then those of the rows of U.
+    """
+
+    X_p: Any
+    X_u: Any
+    weights: tuple[Floats, Floats] | None = None
+    together: Together | None = None
+
+    def at(self, rows: RowNumbers) -> "TwoSamples":
+        """Some of the rows; those of P are numbered before those of U."""
+        n_p = n_rows(self.X_p)
+        p, u = rows[rows < n_p], rows[rows >= n_p] - n_p
+        weights = None if self.weights is None else (self.weights[0][p], self.weights[1][u])
+        return TwoSamples(pick(self.X_p, p), pick(self.X_u, u), weights, pick(self.together, rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenRows:
+    """All rows that a face was given; models see those that are `known` not to be negative."""
+
+    given: TrainingTable
+    known: RowNumbers
 
     @property
-    def scores_u_(self) -> Any:
-        """Scores of held-out unlabeled rows."""
-        return self.evidence_.scores_u
+    def has_negatives(self) -> bool:
+        """Whether some rows are known to be negative."""
+        return self.known.size < self.given.is_positive.size
 
-    def _check_confidence(self) -> None:
-        if self.confidence is not None:
-            check_fraction(self.confidence, "confidence")
+    @property
+    def table(self) -> TrainingTable:
+        """The rows that models see, as one table."""
+        return self.given.at(self.known) if self.has_negatives else self.given
 
-    def _read_labels(self, y: Any, rows: int) -> Labels:
-        if y is None:
-            raise InputError(
-                "TB001",
-                "the labels are missing: fit requires y to be passed, but the target y is None.",
-            )
-        try:
-            if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-                column_or_1d(y, warn=True)  # scikit-learn's usual warning
-            labels = read_labels(y, positive=self.positive, negative=self.negative)
-        except InputError as error:
-            if error.code != "TB003":
-                raise
-            raise InputError("TB003", f"{error.message} {two_classes(y)}") from error
-        if (n := labels.is_positive.size) != rows:
-            raise InputError(
-                "TB005", f"X and y have inconsistent numbers of samples: {rows:,} and {n:,}."
-            )
-        return labels
+    @property
+    def samples(self) -> TwoSamples:
+        """The rows that models see, as a net takes them."""
+        X, weight, side = self.given.X, self.given.weight, self.given.is_positive[self.known]
+        p, u = self.known[side], self.known[~side]
+        weights = None if weight is None else (weight[p], weight[u])
+        together = pick(self.given.together, np.concatenate([p, u]))
+        return TwoSamples(pick(X, p), pick(X, u), weights, together)
 
-    def _seed(self) -> int:
-        """The seed as a number, drawn where `random_state` is a generator or None."""
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.allow_nan = tags.input_tags.sparse = True
-        return tags
+def check_rows(X: Any, n: int) -> None:
+    """TB005 unless X has as many rows as y has labels."""
+    if (rows := n_rows(X)) != n:
+        message = f"X and y have inconsistent numbers of samples: {rows:,} and {n:,}."
+        raise InputError("TB005", message)
 
-    def _html_repr(self) -> str:
-        """In a notebook: α and its interval once they are known, above scikit-learn's diagram."""
-        estimate = getattr(self, "estimate_", None)
-        shown = "" if estimate is None else estimate._repr_html_()
-        return f"{shown}{estimator_html_repr(self)}"
+
+def check_numbers(table: TrainingTable, owner: object) -> None:
+    """TB013 for a frame that is not encoded: rows are compared as numbers."""
+    if hasattr(table.X, "columns"):
+        raise InputError(
+            "TB013",
+            f"{type(owner).__name__} compares rows as numbers, and with your own estimator "
+            "a frame is not encoded. Pass an array of numbers, or leave the estimator out.",
+        )
 
 
 def two_classes(y: Any) -> str:
@@ -107,6 +138,7 @@ def classes_of(labels: Labels, negative: Any = None) -> NDArray[Any]:
     "Not positive" is the negative value if one is given, else the value of the unlabeled rows, else
     (if these are blank or have several values) 0, False or "not …".
 
+    >>> from topbin.core import read_labels
     >>> classes_of(read_labels([1, -1, -1])), classes_of(read_labels([1.0, np.nan]))
     (array([-1,  1]), array([0., 1.]))
     """
@@ -171,8 +203,6 @@ def read_table(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
         return check_columns(face, X, reset=reset, numbers=to_numbers or not kinds)
     X = check_columns(face, X, reset=reset, numbers=False)
     if not hasattr(X, "columns") and hasattr(face, "feature_names_in_"):
-        from pandas import DataFrame
-
         X = DataFrame(X, columns=face.feature_names_in_)
     if reset:
         face.features_ = fit_features(X).by_name()
@@ -239,8 +269,6 @@ def stack(X_p: Any, X_u: Any, first: str = "X_p") -> Any:
 
 
 def _stack_frames(X_p: Any, X_u: Any, first: str) -> Any:
-    from pandas import concat
-
     names_p, names_u = list(X_p.columns), list(X_u.columns)
     if names_p != names_u:
         only = [f"{n!r} only in {first}" for n in names_p if n not in names_u]

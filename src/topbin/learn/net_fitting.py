@@ -1,33 +1,42 @@
-"""Nets under the faces: hold-out, loop and scores of algorithm 3 for any rows torch can take.
+"""Nets that are fitted: hold-out, loop and scores of algorithm 3 for any rows torch can take.
+
+`fit_net` trains a net for a classifier. `NetScorer` is a net as a model of the cross-fit, so that
+every row gets a score of a net that never saw it. A net that is trained once holds a fifth of its
+rows out, and α from so few varies; in the cross-fit α is read from all rows. How much to discard
+while it trains (algorithm 3 of Garg et al. 2021) the net reads from the fold that it holds out.
+The nets of all folds together score new rows.
 
 Imported only when a net is asked for, so that the plain install never needs torch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import count, islice, product
+from math import inf
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import StandardScaler
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
-from topbin.core.checks import Floats, RowNumbers
+from topbin.core.checks import Floats
+from topbin.data.images.rows import Images
+from topbin.learn import fitting
 from topbin.learn.backends.distributed import ALONE, Team, find_team
-from topbin.learn.backends.needs_torch import Dataset, nn, torch
-from topbin.learn.backends.torch import TorchBackend, kind_of, torch_backend
-from topbin.learn.classifiers import fitting
-from topbin.learn.classifiers.fitting import FitOptions, FittedModel, TrainingTable, TwoSamples
-from topbin.learn.crossfit import Progress
+from topbin.learn.backends.torch import TorchBackend, kind_of, threads, torch_backend
+from topbin.learn.crossfit import OutOfTime, Plan, Progress, RunOptions, chain_name
 from topbin.learn.defaults import NetPlan
+from topbin.learn.fitting import FitOptions, FittedModel
 from topbin.learn.folds import Split, folds_of, n_rows, split_rows
-from topbin.learn.learners import TEDN
+from topbin.learn.learners import PVU, TEDN
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, mean_alpha, train
-from topbin.learn.nets import Net
+from topbin.learn.nets import nn
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.risk import Learner
+from topbin.learn.rows import TrainingTable, TwoSamples
 
 TURN = 1000  # between the seeds of nets that take turns
 STEADY = "α is the mean of the estimates of the last {} epochs, because single ones vary"
@@ -94,13 +103,15 @@ def fit_net(
     epochs = (epoch for each in trained for epoch in each.history)
     history = [replace(epoch, epoch=number) for number, epoch in enumerate(epochs, 1)]
     estimate = fitting.judge(evidence, options, alpha, notes)
-    if learner.estimates_alpha and options.method == TRACKED_BY:
-        estimate = _steadied(estimate, history, kind, len(trained))
+    if learner.estimates_alpha and options.method == TRACKED_BY and len(trained) == 1:
+        # BBE's α of (TED)ⁿ as the paper reads it.
+        notes = (*estimate.notes, STEADY.format(kind.last))
+        estimate = replace(estimate.moved_to(mean_alpha(history, last=kind.last)), notes=notes)
     alarms = (alarm for each in trained for alarm in each.alarms)
     estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
     likely = fit_probabilities(evidence, estimate)
-    backends = [each.backend for each in trained]
-    model = NetModel(backends[0], scaler, tuple(backends[1:]))
+    backend, *others = (each.backend for each in trained)
+    model = NetModel(backend, scaler, tuple(others))
     return FittedModel(model, likely, estimate, history, evidence)
 
 
@@ -132,7 +143,7 @@ def train_net(
     )  # fmt: skip
     rows = (inside.X_p, inside.X_u, *(holdout or ()), *(inside.weights or ()))
     about = f"{learner.name} {learner.at(alpha)} {alpha} {warm} {plan.warm}"
-    done, epochs = _kept(plan.checkpoint, backend, rows, about, run)
+    done, epochs = _resumed(plan.checkpoint, backend, rows, about, run)
     steps = warm + most
     history, alarms = _follow(done, epochs, earlier * steps, plan.nets * steps, options, team)
     return TrainedNet(backend, history, alarms)
@@ -169,16 +180,6 @@ def _joined(parts: Sequence[Evidence]) -> Evidence:
     return Evidence(**joined, crossfitted=True)
 
 
-def _steadied(
-    estimate: AlphaEstimate, history: Sequence[Epoch], kind: Net, nets: int
-) -> AlphaEstimate:
-    """BBE's α of (TED)ⁿ as the paper reads it: the mean over the last epochs of a single net."""
-    if nets > 1:
-        return estimate
-    moved = estimate.moved_to(mean_alpha(history, last=kind.last))
-    return replace(moved, notes=(*estimate.notes, STEADY.format(kind.last)))
-
-
 def _estimate_first(
     net: str | nn.Module, samples: TwoSamples, options: FitOptions
 ) -> AlphaEstimate:
@@ -200,26 +201,19 @@ def _hold_outs(
     The weights of rows to train on have mean 1, so that steps keep their size.
     """
     X_p, X_u = scaled(samples.X_p, scaler), scaled(samples.X_u, scaler)
-    for (inside_p, held_p), (inside_u, held_u) in _splits(samples, share, nets, seed):
-        together = samples.together
-        if together is not None:
-            n_p = n_rows(samples.X_p)
-            together = together.at(np.concatenate([held_p, n_p + held_u]))
-        weights = None
-        if samples.weights is not None:
-            w_p, w_u = samples.weights[0][inside_p], samples.weights[1][inside_u]
-            mean = np.concatenate([w_p, w_u]).mean()
+    whole = replace(samples, X_p=X_p, X_u=X_u)
+    for inside, held in _splits(samples, share, nets, seed):
+        rows = whole.at(inside)
+        if rows.weights is not None:
+            mean = np.concatenate(rows.weights).mean()
             if mean == 0:
                 raise InputError("TB012", "all rows to train on have a weight of zero.")
-            weights = w_p / mean, w_u / mean
-        inside = TwoSamples(pick(X_p, inside_p), pick(X_u, inside_u), weights)
-        yield inside, TwoSamples(pick(X_p, held_p), pick(X_u, held_u), together=together)
+            rows = replace(rows, weights=(rows.weights[0] / mean, rows.weights[1] / mean))
+        yield rows, whole.at(held)
 
 
-def _splits(
-    samples: TwoSamples, share: float, nets: int, seed: int
-) -> Iterator[tuple[Split, Split]]:
-    """For each net, of P and of U, rows to train on and rows held out.
+def _splits(samples: TwoSamples, share: float, nets: int, seed: int) -> Iterator[Split]:
+    """For each net, rows to train on and rows held out; those of P are numbered before those of U.
 
     A single net holds out a share of the rows, or of the groups the fold of that size: groups are
     held out whole. Several nets hold out one fold each, so that every row is held out once.
@@ -227,15 +221,15 @@ def _splits(
     n_p, n_u = n_rows(samples.X_p), n_rows(samples.X_u)
     if samples.together is None and nets == 1:
         rng = np.random.default_rng(seed)
-        yield split_rows(n_p, rng, share=share), split_rows(n_u, rng, share=share)
+        sides = split_rows(n_p, rng, share=share), split_rows(n_u, rng, share=share)
+        inside, held = (np.concatenate([p, n_p + u]) for p, u in zip(*sides, strict=True))
+        yield inside, held
         return
     is_positive, folds = np.arange(n_p + n_u) < n_p, max(2, round(1 / share)) if nets == 1 else nets
-    for fold in islice(folds_of(is_positive, folds, seed, together=samples.together), nets):
-        (in_p, in_u), (held_p, held_u) = ((rows[rows < n_p], rows[rows >= n_p]) for rows in fold)
-        yield (in_p, held_p), (in_u - n_p, held_u - n_p)
+    yield from islice(folds_of(is_positive, folds, seed, together=samples.together), nets)
 
 
-def _kept(
+def _resumed(
     folder: str | None, backend: TorchBackend, rows: Sequence[Any], about: str, run: Any
 ) -> tuple[tuple[Epoch, ...], Iterator[Epoch]]:
     """The epochs that an earlier, interrupted fit left in the folder, and those still to come."""
@@ -293,8 +287,72 @@ def scaled(X: Any, scaler: StandardScaler | None) -> Any:
     return np.nan_to_num(scaler.transform(X), nan=0.0).astype(np.float32)
 
 
-def pick(X: Any, rows: RowNumbers) -> Any:
-    """Some rows of an array, tensor, tuple or Dataset."""
-    if isinstance(X, tuple):
-        return tuple(pick(part, rows) for part in X)
-    return torch.utils.data.Subset(X, rows.tolist()) if isinstance(X, Dataset) else X[rows]
+@dataclass(eq=False, repr=False, kw_only=True)
+class NetScorer(BaseEstimator):  # type: ignore[misc]
+    """A net with scikit-learn's `fit` and `decision_function`.
+
+    `warm` epochs of PvU are followed by `epochs` of (TED)ⁿ; none means PvU alone. It trains with
+    one thread: for small nets a second one costs more than it saves.
+    """
+
+    estimator: str = "fast"
+    warm: int = 8
+    epochs: int = 0
+    random_state: int = 0
+    on_event: Callable[[Progress], object] | None = None
+    deadline: float = inf
+
+    def fit(self, X: Images, y: Any, held_out: tuple[Images, Any] | None = None) -> Self:
+        """Train on images, of which those with y = 1 are known to be positive.
+
+        `held_out` are other images and which of them are positive: (TED)ⁿ discards as they say.
+        """
+
+        def two(X: Images, is_positive: Any) -> TwoSamples:
+            return TwoSamples(X[is_positive], X[~is_positive])
+
+        inside, held = two(X, np.asarray(y) == 1), None
+        learner, plan = PVU, NetPlan(epochs=self.warm, nets=1)
+        if self.epochs and held_out is not None:
+            held, learner = two(*held_out), TEDN
+            plan = NetPlan(warm=self.warm, epochs=self.epochs, nets=1)
+        options = FitOptions(
+            plan=plan, seed=self.random_state, run=RunOptions(on_event=self._after_epoch)
+        )
+        with threads(1):
+            trained = train_net(self.estimator, inside, held, options, learner, watch_warm=False)
+        self.model_ = NetModel(trained.backend, None)
+        self.classes_ = np.array([0, 1])
+        self.on_event, self.deadline = None, inf  # they belong to a fit that is over
+        return self
+
+    def _after_epoch(self, epoch: Progress) -> None:
+        """After each epoch: tell, and stop if time is up, because half a fold is of no use."""
+        if self.on_event is not None:
+            self.on_event(epoch)
+        if monotonic() > self.deadline:
+            raise OutOfTime
+
+    def decision_function(self, X: Images) -> Floats:
+        """One logit per image."""
+        with threads(1):
+            return self.model_.scores(X) if len(X) else np.zeros(0)
+
+    def planned(self, plan: Plan, run: RunOptions, learner: Learner) -> tuple[Self, RunOptions]:
+        """The net of a plan, which ends when time is up, and what is left for the cross-fit to do.
+
+        Where this process trains, an event follows each epoch, not each chain.
+        """
+        net = clone(self).set_params(warm=plan.warm, epochs=plan.rounds, deadline=run.deadline)
+        tell, steps = run.on_event, plan.warm + plan.rounds
+        if run.n_jobs not in (None, 1) or tell is None:
+            return net, run
+        chains = [
+            chain_name(learner, *job) for job in product(range(plan.repeats), range(plan.outer))
+        ]
+        done = count(1 + steps * sum(name in (run.memory or ()) for name in chains))
+
+        def report(_: Progress) -> None:
+            tell(Progress(next(done), steps * len(chains)))
+
+        return net.set_params(on_event=report), replace(run, on_event=None)

@@ -1,6 +1,7 @@
-"""The face all classifiers share: data in, labels and probabilities out.
+"""What all estimators share: parameters, data in, α, labels and probabilities out.
 
-A classifier is its parameters and a recipe; `fitting` fits it to tables, and `nets` trains nets.
+A classifier is its parameters and a recipe. `fitting` fits a recipe to tables, and `net_fitting`
+trains nets.
 """
 
 import sys
@@ -16,38 +17,120 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 from scipy.sparse import issparse
 from scipy.special import logit
-from sklearn.base import ClassifierMixin
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state, estimator_html_repr, get_tags
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from topbin.core.binomial import share_below
 from topbin.core.checks import Floats, check_above_zero, check_fraction
 from topbin.core.errors import InputError
-from topbin.core.labels import read_labels
+from topbin.core.labels import Labels, read_labels
+from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.data.batch import as_pandas
 from topbin.data.images.rows import Images
-from topbin.learn.classifiers import fitting
-from topbin.learn.classifiers.estimator import (
-    PUEstimator,
+from topbin.learn import fitting
+from topbin.learn.crossfit import Plan, Progress, RunOptions
+from topbin.learn.defaults import NetPlan, preset_plan
+from topbin.learn.explain import Explanation, explain, inner_models
+from topbin.learn.fitting import FitOptions, FittedModel, Recipe
+from topbin.learn.folds import n_rows, read_together
+from topbin.learn.rows import (
+    GivenRows,
+    TrainingTable,
+    TwoSamples,
+    check_rows,
     check_weight,
     classes_of,
     is_table,
     read_table,
     stack,
+    two_classes,
 )
-from topbin.learn.classifiers.fitting import (
-    FitOptions,
-    FittedModel,
-    GivenRows,
-    Recipe,
-    TrainingTable,
-    TwoSamples,
-)
-from topbin.learn.crossfit import Plan, Progress, RunOptions
-from topbin.learn.defaults import NetPlan, preset_plan
-from topbin.learn.explain import Explanation, explain, inner_models
-from topbin.learn.folds import n_rows, read_together
 from topbin.mpe.registry import find_method
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PUEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """The parameters that mean the same in every estimator, each stated once.
+
+    The fields become the arguments of `__init__`, which only stores them, as scikit-learn demands.
+    """
+
+    method: str = DEFAULT_METHOD
+    confidence: float | None = CONFIDENCE
+    positive: Any = None
+    negative: Any = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+
+    @property
+    def scores_p_(self) -> Any:
+        """Scores of held-out positives."""
+        return self.evidence_.scores_p
+
+    @property
+    def scores_u_(self) -> Any:
+        """Scores of held-out unlabeled rows."""
+        return self.evidence_.scores_u
+
+    def _check_confidence(self) -> None:
+        if self.confidence is not None:
+            check_fraction(self.confidence, "confidence")
+
+    def _given(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, times: Any = None
+    ) -> GivenRows:
+        """The rows that are to be learned from, read and checked."""
+        X = self._read(X, reset=True)
+        labels = self._read_labels(X, y)
+        self._note(labels)
+        weight = check_weight(sample_weight, n_rows(X))
+        together = read_together(groups, times, n_rows(X))
+        table = TrainingTable(X, labels.is_positive, weight, together)
+        return GivenRows(table, np.flatnonzero(~labels.is_negative))
+
+    def _read(self, X: Any, *, reset: bool) -> Any:
+        """The rows as the model takes them."""
+        raise NotImplementedError
+
+    def _note(self, labels: Labels) -> None:
+        """Keep how the labels were read."""
+        self.label_note_ = labels.note
+
+    def _read_labels(self, X: Any, y: Any) -> Labels:
+        if y is None:
+            raise InputError(
+                "TB001",
+                "the labels are missing: fit requires y to be passed, but the target y is None.",
+            )
+        try:
+            if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+                column_or_1d(y, warn=True)  # scikit-learn's usual warning
+            labels = read_labels(y, positive=self.positive, negative=self.negative)
+        except InputError as error:
+            if error.code != "TB003":
+                raise
+            raise InputError("TB003", f"{error.message} {two_classes(y)}") from error
+        check_rows(X, labels.is_positive.size)
+        return labels
+
+    def _seed(self) -> int:
+        """The seed as a number, drawn where `random_state` is a generator or None."""
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        return tags
+
+    def _html_repr(self) -> str:
+        """In a notebook: α and its interval once they are known, above scikit-learn's diagram."""
+        estimate = getattr(self, "estimate_", None)
+        shown = "" if estimate is None else estimate._repr_html_()
+        return f"{shown}{estimator_html_repr(self)}"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -127,11 +210,11 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         together = read_together(groups, None, n_p + n_u)
         if is_table(X_p) or is_table(X_u):
             X = self._read(stack(X_p, X_u), reset=True)
-            rows = GivenRows(X, labels.is_positive, np.arange(n_p + n_u), weight, together)
-            return self._fit(rows, options)
+            table = TrainingTable(X, labels.is_positive, weight, together)
+            return self._fit(GivenRows(table, np.arange(n_p + n_u)), options)
         X_p = self._read(X_p, reset=True)  # refused unless a net can take it as it is
         weights = None if weight is None else (weight[:n_p], weight[n_p:])
-        return self._store(self._fit_two(TwoSamples(X_p, X_u, weights, together), options))
+        return self._fit_net(TwoSamples(X_p, X_u, weights, together), options)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the kind that the classifier was fitted with."""
@@ -228,55 +311,31 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         alpha = getattr(self, "alpha", None)
         return None if alpha is None else check_fraction(alpha, "alpha")
 
-    def _given(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, times: Any = None
-    ) -> GivenRows:
-        """The rows that are to be learned from, read and checked."""
-        X = self._read(X, reset=True)
-        labels = self._read_labels(y, n_rows(X))
-        self.classes_ = classes_of(labels, self.negative)
-        self.label_note_ = labels.note
-        weight = check_weight(sample_weight, n_rows(X))
-        together = read_together(groups, times, n_rows(X))
-        known = np.flatnonzero(~labels.is_negative)
-        return GivenRows(X, labels.is_positive, known, weight, together)
+    def _note(self, labels: Labels) -> None:
+        self.classes_, self.label_note_ = classes_of(labels, self.negative), labels.note
 
     def _fit(self, rows: GivenRows, options: FitOptions) -> Self:
-        if self._net() is None:
-            return self._store(self._fit_table(rows.table, options), rows)
-        return self._store(self._fit_two(rows.samples, options))
+        if self._net() is not None:
+            return self._fit_net(rows.samples, options)
+        return self._store(fitting.fit_recipe(self._recipe(), rows.table, options), rows)
 
-    def _fit_table(self, table: TrainingTable, options: FitOptions) -> FittedModel:
-        recipe = self._recipe()
-        if recipe.fit_table is not None:
-            return recipe.fit_table(table, options)
-        return recipe.learn(partial(fitting.fit_table, self._weighted(table, options), options))
+    def _fit_net(self, samples: TwoSamples, options: FitOptions) -> Self:
+        from topbin.learn.net_fitting import fit_net
 
-    def _weighted(self, table: TrainingTable, options: FitOptions) -> TrainingTable:
-        """The table with how much each positive counts, if the recipe finds it."""
-        find = self._recipe().labeling
-        if find is None:
-            return table
-        self.labeling_ = find(table, options)
-        return fitting.weighted(table, self.labeling_)
-
-    def _fit_two(self, samples: TwoSamples, options: FitOptions) -> FittedModel:
-        from topbin.learn.classifiers.nets import fit_net
-
-        return self._recipe().learn(partial(fit_net, self._net(), samples, options))
+        return self._store(self._recipe().learn(partial(fit_net, self._net(), samples, options)))
 
     def _store(self, fitted: FittedModel, rows: GivenRows | None = None) -> Self:
         """Keep what was fitted; rows known to be negative get probabilities as new rows do."""
-        if hasattr(self, "labeling_"):
-            fitted = fitting.with_labeling(fitted, self.labeling_, self.confidence)
+        if fitted.labeling is not None:
+            self.labeling_ = fitted.labeling
         self.model_, self.probability_map_ = fitted.model, fitted.probability_map
         self.estimate_, self.alpha_ = fitted.estimate, fitted.estimate.alpha
         self.history_, self.evidence_ = list(fitted.history), fitted.evidence
         if rows is None:
             return self
         self.oof_proba_ = fitted.oof
-        if rows.known.size < n_rows(rows.X):
-            self.oof_proba_ = fitted.probability_map(fitted.model.scores(rows.X))
+        if rows.has_negatives:
+            self.oof_proba_ = fitted.probability_map(fitted.model.scores(rows.given.X))
             self.oof_proba_[rows.known] = fitted.oof
         return self
 

@@ -1,5 +1,0 @@
-"""The learners as scikit-learn classifiers: thin faces, one shared."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
