@@ -25,7 +25,6 @@ from topbin.core.optional import require
 from topbin.data.formats.written import holds_number, is_missing, look_numeric
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
 from topbin.data.schema import WHOLE as WHOLE_TYPES
-from topbin.data.vectors import is_vector
 
 Names = Sequence[str] | None
 Places = NDArray[np.int64]
@@ -317,12 +316,24 @@ def _kind(column: pd.Series) -> Kind:
         return "string"
     if column.dtype.kind == "O" and column.isna().all():
         return "blank"
-    if column.dtype.kind == "O" and is_vector(column.dropna().iloc[0]):
+    if column.dtype.kind == "O" and _is_vector(column.dropna().iloc[0]):
         return "vector"
     inferred = pd.api.types.infer_dtype(column, skipna=True)
     if inferred in ("mixed", "mixed-integer") and all(map(_is_number_cell, column.dropna())):
         return "string"
     return "date" if inferred == "string" and _are_days(column) else INFERRED.get(inferred, "other")
+
+
+def _is_vector(value: Any) -> bool:
+    """Whether a value of a frame is a vector: a list, tuple or array of numbers.
+
+    >>> _is_vector([0.5, 1.0]), _is_vector(["a"]), _is_vector("ab")
+    (True, False, False)
+    """
+    if not isinstance(value, list | tuple | np.ndarray) or len(value) == 0:
+        return False
+    found = np.asarray(value)
+    return found.ndim == 1 and found.dtype.kind == "f"
 
 
 def _is_number_cell(value: Any) -> bool:

@@ -2,8 +2,15 @@
 
 The kinds are those of `topbin.data.schema.Kind` everywhere: number, boolean, date, string, vector,
 blank and other. A string column becomes "text" only where the user asks for its words.
+
+A column of text may hold numbers and more: "?", "<5", "$5,315.99", "12 %", "3.5 kg". It is read as
+numbers if nearly all of its cells are numbers of one unit, apart from those that say that there is
+none; whatever is not a number is then missing. Every cell is read by itself, so that all engines
+and all parts of a file agree. Only the fit decides about a column, and the model keeps what it
+decided.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +22,16 @@ from scipy.sparse import issparse
 
 from topbin.core.checks import unmasked
 from topbin.core.errors import InputError
-from topbin.data.batch import Batch
+from topbin.core.figures import counted
+from topbin.data.batch import FIRST_TEXTS, Batch
+from topbin.data.formats.written import (
+    MARKS,
+    NumberCell,
+    is_missing,
+    is_plain,
+    look_numeric,
+    read_cell,
+)
 from topbin.data.schema import Kind
 from topbin.data.vectors import stack_vectors
 
@@ -147,3 +163,148 @@ def read_column(table: Batch, name: str) -> Column:
         return Column(name, kind, column.to_numpy("datetime64[us]"))
     places, texts = pd.factorize(column.to_numpy(object))
     return Column(name, kind, np.where(places < 0, np.nan, places), tuple(texts))
+
+
+NEARLY_ALL = 0.95
+NONE, SHOWN = "none", 3  # cells without a number, and how many of them a sentence shows
+LEAST = 3  # different numbers; a column with fewer loses nothing as categories
+LARGER = ("k", "m", "b", "t", "bn", "mio", "mrd", "tsd", "thousand", "million", "billion")
+WHOLE = re.compile(r"[-+]?[0-9]+")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """The different texts of a column, how many rows have each, and the number in each."""
+
+    texts: tuple[str, ...]
+    rows: NDArray[np.intp]
+    numbers: tuple[NumberCell | None, ...]
+
+    @classmethod
+    def of(cls, column: Column, mark: str) -> "Cells":
+        """The cells of a column of text, read with this mark."""
+        rows = np.bincount(column.places, minlength=len(column.texts) + 1)[:-1]
+        return cls(column.texts, rows, tuple(read_cell(text, mark) for text in column.texts))
+
+    @property
+    def words(self) -> list[str]:
+        """Texts that are neither numbers nor say that there is none."""
+        told = zip(self.texts, self.numbers, strict=True)
+        return [text for text, cell in told if cell is None and not is_missing(text)]
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The different units; a number without one counts if units may change its size."""
+        found = {cell.unit for cell in self.numbers if cell is not None}
+        named = sorted(found - {""})
+        return tuple(named if len(named) != 1 or named[0] not in LARGER else sorted(found))
+
+    @property
+    def share(self) -> float:
+        """The share of numbers among the rows that say something else than "no number"."""
+        is_number = np.array([cell is not None for cell in self.numbers])
+        says_none = np.array([is_missing(text) for text in self.texts])
+        rest = self.rows[~says_none | is_number].sum()
+        return float(self.rows[is_number].sum() / rest) if rest else 0.0
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether nearly all are numbers, and some are not plain whole ones, as codes are."""
+        values = {cell.value for cell in self.numbers if cell is not None}
+        odd = (text for text in self.texts if text.strip() and not WHOLE.fullmatch(text.strip()))
+        return len(values) >= LEAST and self.share >= NEARLY_ALL and any(odd)
+
+
+def mark_of(column: Column, usual: str | None = None) -> str | None:
+    """The mark with which a column of text is read as numbers; None if it stays text.
+
+    Where both marks fit, `usual` decides, then the point.
+
+    >>> from topbin.data.columns import as_columns
+    >>> column = as_columns({"pay": ["26,571", "?", "1,204", "980"]})["pay"]
+    >>> mark_of(column), mark_of(column, ",")
+    ('.', ',')
+    """
+    both = [mark for mark, cells in _fitting(column).items() if len(cells.units) < 2]
+    return next((mark for mark in (usual, ".", ",") if mark in both), None)
+
+
+def mixed_units(column: Column) -> tuple[str, ...]:
+    """The units of a column of numbers that are of several units, which cannot be compared."""
+    units = [cells.units for cells in _fitting(column).values()]
+    return min(units, key=len) if units and all(len(each) > 1 for each in units) else ()
+
+
+def _fitting(column: Column) -> dict[str, Cells]:
+    """The cells of a column by mark, for the marks with which they are best read as numbers."""
+    if column.kind != "string":
+        return {}
+    if not look_numeric(column.texts[:FIRST_TEXTS]):
+        return {}
+    read = {mark: Cells.of(column, mark) for mark in MARKS}
+    read = {mark: cells for mark, cells in read.items() if cells.are_numbers}
+    best = max((cells.share for cells in read.values()), default=0.0)
+    return {mark: cells for mark, cells in read.items() if cells.share == best}
+
+
+def read_numbers(column: Column, mark: str) -> Column:
+    """A column of text as one of numbers; cells that hold none are missing."""
+    cells = (read_cell(text, mark) for text in column.texts)
+    values = np.array([*(np.nan if cell is None else cell.value for cell in cells), np.nan])
+    return Column(column.name, "number", values[column.places])
+
+
+def odd_words(column: Column, mark: str) -> list[str]:
+    """Texts of a column that are neither numbers nor say that there is none."""
+    return Cells.of(column, mark).words
+
+
+def in_words(column: Column, mark: str, *, in_doubt: bool = False) -> tuple[int, str]:
+    """How many rows of a column have more than a plain number in their cell, and how it is read.
+
+    >>> from topbin.data.columns import as_columns
+    >>> column = as_columns({"pay": ["$26,571", "?", "<980", "?", "1"]})["pay"]
+    >>> print(in_words(column, ".")[1])
+    "pay" is read as numbers: 1 cell such as "$26,571" (26571), 2 cells such as "?" (missing), 1
+    cell such as "<980" (just below 980).
+    """
+    kinds: dict[str, list[tuple[int, str, str]]] = {}
+    cells = Cells.of(column, mark)
+    for text, rows, cell in zip(cells.texts, cells.rows.tolist(), cells.numbers, strict=True):
+        kind, becomes = _how_read(text.strip(), cell)
+        if kind:
+            kinds.setdefault(kind, []).append((rows, text.strip(), becomes))
+    said = []
+    for kind, found in kinds.items():
+        found.sort(reverse=True)
+        shown = found[: SHOWN if kind == NONE else 1]
+        texts = ", ".join(f'"{text}"' for _, text, _ in shown)
+        rows = counted(sum(rows for rows, *_ in found), "cell")
+        said.append(f"{rows} such as {texts} ({found[0][2]})")
+    odd = sum(rows for found in kinds.values() for rows, *_ in found)
+    doubt = _other_reading(column, cells, mark) if in_doubt else ""
+    return odd, f'"{column.name}" is read as numbers: {", ".join(said)}{doubt}.'
+
+
+def _other_reading(column: Column, cells: Cells, mark: str) -> str:
+    """What to say if the other mark fits as well, and would give other numbers."""
+    other = next(one for one in MARKS if one != mark)
+    instead = _fitting(column).get(other)
+    if instead is None:
+        return ""
+    for text, now, then in zip(cells.texts, cells.numbers, instead.numbers, strict=True):
+        is_clear = mark == "." and is_plain(text)
+        if now and then and now.value != then.value and not is_clear:
+            told = f'if "{text.strip()}" is {then.value:.15g}'
+            return f'; {told}, say --decimal {other} (decimal="{other}")'
+    return ""
+
+
+def _how_read(text: str, cell: NumberCell | None) -> tuple[str, str]:
+    """The kind of a cell, and what it is read as; nothing for plain numbers and empty cells."""
+    if cell is None:
+        return (NONE, "missing") if text else ("", "")
+    if cell.is_limit:
+        below = "above" if text[0] in ">≥" or text.endswith("+") else "below"
+        return below, f"just {below} {text.strip('<>≤≥=+ ')}"
+    return ("decorated", f"{cell.value:.15g}") if not is_plain(text) else ("", "")

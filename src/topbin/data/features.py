@@ -24,12 +24,11 @@ from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.core.options import SIDES
 from topbin.data.batch import Batch
-from topbin.data.columns import Column, Columns, as_columns
-from topbin.data.encoders.kept import check_fitted, check_place
+from topbin.data.columns import Column, Columns, as_columns, mark_of, odd_words, read_numbers
+from topbin.data.encoders import check_fitted, check_place
 from topbin.data.encoders.texts import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.formats.written import ISO, MARKS, ORDERS, TEXT
-from topbin.data.odd_cells import mark_of, odd_words, read_numbers
 from topbin.data.schema import CONTENT, Kind, check_columns, nearest, quoted, shortened
 from topbin.data.text_features import learn_words, text_matrix
 from topbin.data.vectors import COMPONENTS, WIDE, principal_axes, project
@@ -335,7 +334,7 @@ def fit_features(
     `exclude` names columns that are not features (label, id); `text` those to read as words, beside
     those that look like free text. Columns that are constant or look like an identifier are dropped
     unless `keep` names them; so named, free text is a category. `encoder` is the folder of one that
-    reads the texts instead of words. Text whose cells hold numbers (`topbin.data.odd_cells`) is
+    reads the texts instead of words. Text whose cells hold numbers (`topbin.data.columns`) is
     read as numbers; `decimal` is what decimals follow if both marks fit, and "text" leaves it as it
     is. `table` is what `Features.encode` takes.
 

@@ -2,7 +2,8 @@
 
 A path, a pattern, a list of files, an address, a database, a query or a frame is opened once.
 Columns and types are known, and compared, before any row is used; rows then come in batches, from
-one file after another, or part by part on an engine.
+one file after another, or part by part on an engine. Vectors may be beside a table: in a file or an
+array with one vector per row, in the order of the rows.
 """
 
 import os
@@ -10,20 +11,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
-from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
-from topbin.data.find import TEXT, Format, SourceLike, find_files, format_of, is_address
-from topbin.data.formats import (
-    database,
-    delimited,
-    excel,
-    json_files,
-    npy,
-    parquet,
-    postgres,
-    text_files,
+from topbin.data import vectors
+from topbin.data.batch import (
+    Batch,
+    FramePart,
+    Names,
+    Part,
+    add_columns,
+    join,
+    not_a_table,
+    tidy_frame,
 )
+from topbin.data.formats import database, delimited, duck, parquet, text_files
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
 from topbin.data.formats.written import TEXT as AS_TEXT
 from topbin.data.formats.written import (
@@ -34,16 +38,17 @@ from topbin.data.formats.written import (
     settle_decimals,
     settle_orders,
 )
+from topbin.data.paths import TEXT, Format, SourceLike, find_files, format_of, is_address
 from topbin.data.schema import ONE_TEXT, Kind, Types, check_columns, kinds_of, merge_types
+from topbin.data.vectors import EMBEDDING, check_vectors, stack_vectors
 
 FORMATS: tuple[Format, ...] = (
     *delimited.FORMATS,
     *parquet.FORMATS,
-    *json_files.FORMATS,
+    *duck.FORMATS,
     *database.FORMATS,
-    *excel.FORMATS,
     *text_files.FORMATS,
-    *npy.FORMATS,
+    *vectors.FORMATS,
 )
 PART_ROWS = 1 << 20  # a part is also what is done again after a failure, so not too many
 SHOWN = 5
@@ -386,9 +391,9 @@ def _paths(source: SourceLike) -> list[str]:
 
 
 def _behind(address: str) -> Iterable[str]:
-    if not postgres.is_server(address):
+    if not database.is_server(address):
         return parquet.find_behind(address)
-    postgres.refuse_password(address)
+    database.refuse_password(address)
     return [address]
 
 
@@ -417,10 +422,10 @@ def _open_files(
 
 
 def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> Part:
-    is_server = postgres.is_server(path)
+    is_server = database.is_server(path)
     if is_address(path) and not is_server:
         return parquet.open_address(connection, path)
-    format_ = postgres.SERVER if is_server else format_of(path, FORMATS)
+    format_ = database.SERVER if is_server else format_of(path, FORMATS)
     if format_.is_database and not (alone or format_.may_be_many):
         raise InputError("TB102", f'"{path}" is a database; name one database and no other file.')
     query = {"sql": sql} if format_.is_database else {}
@@ -443,3 +448,65 @@ def _query(table: Table, sql: str) -> Table:
         raise InputError("TB113", f"{table.name}: a query reads files on the disk only.")
     part = replace(one, query=sql).described()
     return replace(table, types=part.types, files=(part,))
+
+
+def open_vectors(given: Any) -> Any:
+    """The matrix of an array, an .npy file, or a table with one column of vectors or only numbers.
+
+    >>> open_vectors(np.eye(2)).shape
+    (2, 2)
+    """
+    if not isinstance(given, str | os.PathLike):
+        return check_vectors(np.asarray(given), "the array of embeddings")
+    batch = read_table(given)
+    vectors = [column for column, kind in batch.kinds.items() if kind == "vector"]
+    if len(vectors) == 1:
+        return stack_vectors(batch.frame[vectors[0]], vectors[0])
+    others = [column for column, kind in batch.kinds.items() if kind != "number"]
+    if vectors or others:
+        names = ", ".join(f'"{column}"' for column in (vectors or others)[:5])
+        raise InputError(
+            "TB142",
+            f"{batch.name} must have one column of vectors, or numbers only; it has "
+            f"{'the columns of vectors' if vectors else 'columns that are neither:'} {names}.",
+        )
+    return check_vectors(batch.frame.to_numpy(np.float64), batch.name)
+
+
+def as_column(given: Any) -> Any:
+    """A matrix of floats as a frame with one column of vectors; anything else stays as it is.
+
+    >>> as_column(np.eye(2)).columns.tolist(), as_column("table.csv")
+    (['embedding'], 'table.csv')
+    """
+    if not isinstance(given, np.ndarray) or given.ndim != 2 or given.dtype.kind != "f":
+        return given
+    return pd.DataFrame({EMBEDDING: list(check_vectors(given, "the array"))})
+
+
+def attach(batch: Batch, vectors: Any) -> Batch:
+    """The same rows with their vectors, as a column that is called "embedding"."""
+    if EMBEDDING in batch.kinds:
+        message = f'{batch.name} has a column "{EMBEDDING}" already, and embeddings are given too.'
+        raise InputError("TB115", f"{message} Rename the column, or leave out one of them.")
+    rows = pd.Series(list(vectors), dtype=object, index=batch.frame.index)
+    frame = add_columns(batch.frame, {EMBEDDING: rows})
+    return replace(batch, data=frame, kinds={**batch.kinds, EMBEDDING: "vector"})
+
+
+def attach_whole(batch: Batch, given: Any) -> Batch:
+    """All rows of a table with their vectors; TB142 if there are more or fewer."""
+    return attach(batch, _checked(given, batch.rows))
+
+
+def attached(table: Table, given: Any) -> Iterator[Batch]:
+    """The rows of a table in batches, with their vectors if these are given."""
+    vectors = None if given is None else _checked(given, table.rows)
+    for batch in table.batches():
+        own = slice(batch.first, batch.first + batch.rows)
+        yield batch if vectors is None else attach(batch, vectors[own])
+
+
+def _checked(given: Any, rows: int) -> Any:
+    name = f'"{given}"' if isinstance(given, str | os.PathLike) else "the array of embeddings"
+    return check_vectors(open_vectors(given), name, rows=rows)

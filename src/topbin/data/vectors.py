@@ -1,38 +1,33 @@
 """Vectors, one per row, such as the embeddings of texts or images: read, checked, put together.
 
 A column of vectors is one feature with many numbers. All its vectors have the same length; a row
-without one is missing. Files of NumPy are read without pickle, and stay on the disk. Models read
-long vectors by their principal components.
+without one is missing. Files of NumPy, .npy, hold one vector per row, in one column that is called
+"embedding"; they are read without pickle, and stay on the disk. Models read long vectors by their
+principal components.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from topbin.core.checks import Floats
 from topbin.core.errors import InputError
 from topbin.core.hashing import row_keys
+from topbin.data.batch import Part
+from topbin.data.formats.duck import Duck
+from topbin.data.paths import Format
+from topbin.data.schema import Types
 
 EMBEDDING = "embedding"  # the column that a file or array of vectors becomes
 NUMBERS = "biuf"  # NumPy's letters for numbers
 # Vectors of more numbers than WIDE are read by so many components, learned from so many rows. More
 # components cost time and, where rows are few, accuracy (bench/results/photographs.md).
 WIDE, COMPONENTS, LEARNED_FROM = 128, 64, 20_000
-
-
-def is_vector(value: Any) -> bool:
-    """Whether a value of a frame is a vector: a list, tuple or array of numbers.
-
-    >>> is_vector([0.5, 1.0]), is_vector(["a"]), is_vector("ab")
-    (True, False, False)
-    """
-    if not isinstance(value, list | tuple | np.ndarray) or len(value) == 0:
-        return False
-    found = np.asarray(value)
-    return found.ndim == 1 and found.dtype.kind == "f"
 
 
 def stack_vectors(values: Iterable[Any], name: str, size: int | None = None) -> Floats:
@@ -119,3 +114,35 @@ def project(vectors: NDArray[Any], mean: Floats, axes: Floats) -> Floats:
     step = max(1, (1 << 22) // max(1, mean.size))
     parts = [(vectors[i : i + step] - mean) @ axes.T for i in range(0, len(vectors), step)]
     return np.concatenate([np.zeros((0, len(axes))), *parts])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VectorFile(Part):
+    """The vectors of a file from row `start` on."""
+
+    start: int = 0
+
+    def cut(self, rows: int) -> Sequence[Part]:
+        """Runs of rows."""
+        starts = range(0, self.count(), rows)
+        ends = [min(start + rows, self.count()) for start in starts]
+        return [
+            replace(self, start=start, size=end - start, groups=(start, end))
+            for start, end in zip(starts, ends, strict=True)
+        ]
+
+    def read(self, types: Types, rows: int) -> Iterator[Any]:
+        """Frames of at most so many rows, whose vectors are views of the file."""
+        array = load_npy(self.path, self.name)
+        end = self.start + self.count()
+        for start in range(self.start, end, rows):
+            here = list(array[start : min(start + rows, end)])
+            yield pd.DataFrame({name: pd.Series(here, dtype=object) for name in types})
+
+
+def _open(connection: Duck, path: str, name: str) -> VectorFile:
+    array = load_npy(path, name)
+    return VectorFile(path=path, name=name, types={EMBEDDING: "FLOAT[]"}, size=array.shape[0])
+
+
+FORMATS = (Format("npy", (".npy",), _open, mark=(0, b"\x93NUMPY")),)

@@ -21,7 +21,7 @@ from topbin.core.figures import counted
 from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.tails import Tails
 from topbin.data.batch import Part
-from topbin.data.find import SourceLike
+from topbin.data.paths import SourceLike
 from topbin.data.table import Table, listed, open_table, skipped
 from topbin.engines.engine import Engine, advising_to_skip, total, total_of
 from topbin.mpe.estimate import estimate_alpha

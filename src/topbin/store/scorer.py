@@ -19,11 +19,10 @@ from topbin.core.errors import InputError, option
 from topbin.core.options import Read
 from topbin.data.batch import Batch, add_columns, as_pandas
 from topbin.data.columns import Columns, with_vectors
-from topbin.data.embeddings import as_column, attach_whole
-from topbin.data.encoders.given import PYTHON, GivenEncoder, given_again
+from topbin.data.encoders import PYTHON, GivenEncoder, given_again
 from topbin.data.encoders.images import ImageEncoder, fitted_encoder
 from topbin.data.features import Feature, Features
-from topbin.data.find import is_remote
+from topbin.data.images import Images
 from topbin.data.images.cache import (
     ADVICE,
     LEAVE_OUT,
@@ -32,10 +31,9 @@ from topbin.data.images.cache import (
     decode_files,
     refuse_bad,
 )
-from topbin.data.images.files import find_images, names_images, paths_from
-from topbin.data.images.rows import Images
+from topbin.data.paths import find_images, is_remote, names_images, paths_from
 from topbin.data.schema import quoted
-from topbin.data.table import open_table
+from topbin.data.table import as_column, attach_whole, open_table
 from topbin.learn.explain import Explanation, explain, inner_models, why_columns
 from topbin.learn.nearest import KnownPositives, Neighbors
 from topbin.learn.probabilities import fit_probabilities

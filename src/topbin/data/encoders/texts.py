@@ -18,7 +18,7 @@ import numpy as np
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.data.encoders.kept import BLOCK, Vectors, vectors_of
+from topbin.data.encoders import BLOCK, Vectors, vectors_of
 
 BATCH = 32  # texts that the encoder reads at once
 LONGEST = 256  # tokens, unless the folder says otherwise

@@ -18,8 +18,8 @@ from typing import Any
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.data.batch import Part
-from topbin.data.find import Format, is_address
 from topbin.data.formats.duck import Duck, DuckPart, open_relation, path_literal
+from topbin.data.paths import Format, is_address
 from topbin.data.schema import Types, check_names
 
 ENDINGS = (".parquet", ".pq")

@@ -17,9 +17,9 @@ from topbin.core.errors import InputError
 from topbin.core.figures import counted
 from topbin.core.hashing import text_key
 from topbin.data.batch import Part
-from topbin.data.find import TEXT as ENDING
-from topbin.data.find import Format
 from topbin.data.formats.duck import Duck
+from topbin.data.paths import TEXT as ENDING
+from topbin.data.paths import Format
 from topbin.data.schema import Types
 
 FILE, TEXT = "file", "text"

@@ -33,6 +33,7 @@ from topbin.core.atomic import new_folder, remove, write_errors, write_text
 from topbin.core.errors import InputError, option
 from topbin.core.figures import counted
 from topbin.core.options import BadImages
+from topbin.data.images import Images, images_at_once
 from topbin.data.images.decode import (
     ROW,
     BadImage,
@@ -42,8 +43,7 @@ from topbin.data.images.decode import (
     quiet_pillow,
     read_header,
 )
-from topbin.data.images.files import is_image_name
-from topbin.data.images.rows import Images, images_at_once
+from topbin.data.paths import is_image_name
 from topbin.data.table import listed
 
 ABOUT, PIXELS, ROWS = "about.json", "pixels.npy", "rows.npy"

@@ -31,7 +31,7 @@ import numpy as np
 
 from topbin.core.memory import keep_freed_memory
 from topbin.core.optional import require
-from topbin.data.images.rows import Pixels, pixel_keys
+from topbin.data.images import Pixels, pixel_keys
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
 GREY = {"1", "L", "LA", "I;16", "I;16B", "I;16L"}

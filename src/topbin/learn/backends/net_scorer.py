@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from topbin.core.checks import Floats
-from topbin.data.images.rows import Images
+from topbin.data.images import Images
 from topbin.learn.crossfit import OutOfTime, Plan, Progress, RunOptions
 from topbin.learn.learners import PVU, TEDN
 

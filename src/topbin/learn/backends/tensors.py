@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from topbin.core.errors import InputError
-from topbin.data.images.rows import Images
+from topbin.data.images import Images
 from topbin.learn.backends.needs_torch import Dataset, Tensor, torch
 
 

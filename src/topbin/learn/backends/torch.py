@@ -12,7 +12,7 @@ from typing import Any
 
 from topbin.core.checks import RowNumbers, Scores, check_count, look_up, refuse_nan
 from topbin.core.errors import InputError
-from topbin.data.images.rows import Images
+from topbin.data.images import Images
 from topbin.learn.backends.distributed import ALONE, Team
 from topbin.learn.backends.needs_torch import Tensor, nn, torch
 from topbin.learn.backends.optim import Optim, default_optim, logit_of, mean_losses

@@ -25,7 +25,7 @@ from topbin.core.errors import InputError
 from topbin.core.labels import read_labels
 from topbin.core.shares import share_below
 from topbin.data.batch import as_pandas
-from topbin.data.images.rows import Images
+from topbin.data.images import Images
 from topbin.learn.classifiers import fitting
 from topbin.learn.classifiers.estimator import (
     PUEstimator,
