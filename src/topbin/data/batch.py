@@ -251,9 +251,10 @@ class FramePart(Part):
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """All rows at once."""
-        data, kinds = self.data[list(types)], kinds_of(types)
-        told = [c for c, kind in kinds.items() if kind == "string" and data[c].dtype.kind in "iuf"]
-        yield data.assign(**{c: _settle(data[c], "string") for c in told}) if told else data
+        data = self.data[list(types)]
+        texts = (column for column, kind in kinds_of(types).items() if kind == "string")
+        numbers = [column for column in texts if data[column].dtype.kind in "iuf"]
+        yield data.assign(**{c: _settle(data[c], "string") for c in numbers}) if numbers else data
 
 
 def join(batches: Sequence[Batch]) -> Batch:
@@ -332,8 +333,8 @@ def _is_vector(value: Any) -> bool:
     """
     if not isinstance(value, list | tuple | np.ndarray) or len(value) == 0:
         return False
-    found = np.asarray(value)
-    return found.ndim == 1 and found.dtype.kind == "f"
+    array = np.asarray(value)
+    return array.ndim == 1 and array.dtype.kind == "f"
 
 
 def _is_number_cell(value: Any) -> bool:
@@ -402,8 +403,8 @@ def _row_hashes(column: pd.Series, kind: Kind) -> NDArray[np.uint64]:
     elif kind == "date":
         values = column.to_numpy().view("int64")
     elif kind == "vector":
-        told = [None if v is None else np.asarray(v, np.float64).tobytes().hex() for v in column]
-        values = np.array(told, object)
+        bits = [None if v is None else np.asarray(v, np.float64).tobytes().hex() for v in column]
+        values = np.array(bits, object)
     else:
         values = column.astype(object).where(~column.isna(), None).to_numpy()
     return np.asarray(pd.util.hash_array(values), np.uint64)

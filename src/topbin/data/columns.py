@@ -22,18 +22,21 @@ from scipy.sparse import issparse
 
 from topbin.core.checks import unmasked
 from topbin.core.errors import InputError
-from topbin.core.figures import counted
 from topbin.data.batch import FIRST_TEXTS, Batch
 from topbin.data.formats.written import (
     MARKS,
     NumberCell,
     is_missing,
-    is_plain,
     look_numeric,
     read_cell,
 )
 from topbin.data.schema import Kind
 from topbin.data.vectors import stack_vectors
+
+NEARLY_ALL = 0.95
+LEAST = 3  # different numbers; a column with fewer loses nothing as categories
+LARGER = ("k", "m", "b", "t", "bn", "mio", "mrd", "tsd", "thousand", "million", "billion")
+WHOLE = re.compile(r"[-+]?[0-9]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +56,8 @@ class Column:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which rows have no value."""
-        found: NDArray[np.bool_] = np.isnan(self.values)
-        return np.asarray(found.any(axis=1) if self.kind == "vector" else found)
+        is_nan: NDArray[np.bool_] = np.isnan(self.values)
+        return np.asarray(is_nan.any(axis=1) if self.kind == "vector" else is_nan)
 
     @property
     def numbers(self) -> NDArray[np.float64]:
@@ -78,6 +81,16 @@ class Column:
     def strings(self) -> NDArray[np.object_]:
         """The text of each row, empty where it is missing."""
         return np.array([*self.texts, ""], object)[self.places]
+
+    def per_row(self, per_text: Any) -> NDArray[Any]:
+        """What was made of each text, a number or a vector, for each row; NaN where it is missing.
+
+        >>> Column("town", "string", np.array([0.0, np.nan]), ("Ulm",)).per_row([7.0])
+        array([ 7., nan])
+        """
+        made = np.asarray(per_text)
+        missing = np.full((1, *made.shape[1:]), np.nan, made.dtype)
+        return np.concatenate([made, missing])[self.places]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,13 +178,6 @@ def read_column(table: Batch, name: str) -> Column:
     return Column(name, kind, np.where(places < 0, np.nan, places), tuple(texts))
 
 
-NEARLY_ALL = 0.95
-NONE, SHOWN = "none", 3  # cells without a number, and how many of them a sentence shows
-LEAST = 3  # different numbers; a column with fewer loses nothing as categories
-LARGER = ("k", "m", "b", "t", "bn", "mio", "mrd", "tsd", "thousand", "million", "billion")
-WHOLE = re.compile(r"[-+]?[0-9]+")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
     """The different texts of a column, how many rows have each, and the number in each."""
@@ -189,15 +195,15 @@ class Cells:
     @property
     def words(self) -> list[str]:
         """Texts that are neither numbers nor say that there is none."""
-        told = zip(self.texts, self.numbers, strict=True)
-        return [text for text, cell in told if cell is None and not is_missing(text)]
+        both = zip(self.texts, self.numbers, strict=True)
+        return [text for text, cell in both if cell is None and not is_missing(text)]
 
     @property
     def units(self) -> tuple[str, ...]:
         """The different units; a number without one counts if units may change its size."""
-        found = {cell.unit for cell in self.numbers if cell is not None}
-        named = sorted(found - {""})
-        return tuple(named if len(named) != 1 or named[0] not in LARGER else sorted(found))
+        units = {cell.unit for cell in self.numbers if cell is not None}
+        named = sorted(units - {""})
+        return tuple(named if len(named) != 1 or named[0] not in LARGER else sorted(units))
 
     @property
     def share(self) -> float:
@@ -220,26 +226,23 @@ def mark_of(column: Column, usual: str | None = None) -> str | None:
 
     Where both marks fit, `usual` decides, then the point.
 
-    >>> from topbin.data.columns import as_columns
     >>> column = as_columns({"pay": ["26,571", "?", "1,204", "980"]})["pay"]
     >>> mark_of(column), mark_of(column, ",")
     ('.', ',')
     """
-    both = [mark for mark, cells in _fitting(column).items() if len(cells.units) < 2]
+    both = [mark for mark, cells in readings(column).items() if len(cells.units) < 2]
     return next((mark for mark in (usual, ".", ",") if mark in both), None)
 
 
 def mixed_units(column: Column) -> tuple[str, ...]:
     """The units of a column of numbers that are of several units, which cannot be compared."""
-    units = [cells.units for cells in _fitting(column).values()]
+    units = [cells.units for cells in readings(column).values()]
     return min(units, key=len) if units and all(len(each) > 1 for each in units) else ()
 
 
-def _fitting(column: Column) -> dict[str, Cells]:
+def readings(column: Column) -> dict[str, Cells]:
     """The cells of a column by mark, for the marks with which they are best read as numbers."""
-    if column.kind != "string":
-        return {}
-    if not look_numeric(column.texts[:FIRST_TEXTS]):
+    if column.kind != "string" or not look_numeric(column.texts[:FIRST_TEXTS]):
         return {}
     read = {mark: Cells.of(column, mark) for mark in MARKS}
     read = {mark: cells for mark, cells in read.items() if cells.are_numbers}
@@ -250,61 +253,5 @@ def _fitting(column: Column) -> dict[str, Cells]:
 def read_numbers(column: Column, mark: str) -> Column:
     """A column of text as one of numbers; cells that hold none are missing."""
     cells = (read_cell(text, mark) for text in column.texts)
-    values = np.array([*(np.nan if cell is None else cell.value for cell in cells), np.nan])
-    return Column(column.name, "number", values[column.places])
-
-
-def odd_words(column: Column, mark: str) -> list[str]:
-    """Texts of a column that are neither numbers nor say that there is none."""
-    return Cells.of(column, mark).words
-
-
-def in_words(column: Column, mark: str, *, in_doubt: bool = False) -> tuple[int, str]:
-    """How many rows of a column have more than a plain number in their cell, and how it is read.
-
-    >>> from topbin.data.columns import as_columns
-    >>> column = as_columns({"pay": ["$26,571", "?", "<980", "?", "1"]})["pay"]
-    >>> print(in_words(column, ".")[1])
-    "pay" is read as numbers: 1 cell such as "$26,571" (26571), 2 cells such as "?" (missing), 1
-    cell such as "<980" (just below 980).
-    """
-    kinds: dict[str, list[tuple[int, str, str]]] = {}
-    cells = Cells.of(column, mark)
-    for text, rows, cell in zip(cells.texts, cells.rows.tolist(), cells.numbers, strict=True):
-        kind, becomes = _how_read(text.strip(), cell)
-        if kind:
-            kinds.setdefault(kind, []).append((rows, text.strip(), becomes))
-    said = []
-    for kind, found in kinds.items():
-        found.sort(reverse=True)
-        shown = found[: SHOWN if kind == NONE else 1]
-        texts = ", ".join(f'"{text}"' for _, text, _ in shown)
-        rows = counted(sum(rows for rows, *_ in found), "cell")
-        said.append(f"{rows} such as {texts} ({found[0][2]})")
-    odd = sum(rows for found in kinds.values() for rows, *_ in found)
-    doubt = _other_reading(column, cells, mark) if in_doubt else ""
-    return odd, f'"{column.name}" is read as numbers: {", ".join(said)}{doubt}.'
-
-
-def _other_reading(column: Column, cells: Cells, mark: str) -> str:
-    """What to say if the other mark fits as well, and would give other numbers."""
-    other = next(one for one in MARKS if one != mark)
-    instead = _fitting(column).get(other)
-    if instead is None:
-        return ""
-    for text, now, then in zip(cells.texts, cells.numbers, instead.numbers, strict=True):
-        is_clear = mark == "." and is_plain(text)
-        if now and then and now.value != then.value and not is_clear:
-            told = f'if "{text.strip()}" is {then.value:.15g}'
-            return f'; {told}, say --decimal {other} (decimal="{other}")'
-    return ""
-
-
-def _how_read(text: str, cell: NumberCell | None) -> tuple[str, str]:
-    """The kind of a cell, and what it is read as; nothing for plain numbers and empty cells."""
-    if cell is None:
-        return (NONE, "missing") if text else ("", "")
-    if cell.is_limit:
-        below = "above" if text[0] in ">≥" or text.endswith("+") else "below"
-        return below, f"just {below} {text.strip('<>≤≥=+ ')}"
-    return ("decorated", f"{cell.value:.15g}") if not is_plain(text) else ("", "")
+    values = np.array([np.nan if cell is None else cell.value for cell in cells], np.float64)
+    return Column(column.name, "number", column.per_row(values))

@@ -28,7 +28,16 @@ from topbin.core.figures import counted
 from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
 from topbin.core.shares import share_below
-from topbin.data.columns import Column, as_columns, in_words, mark_of, mixed_units, read_numbers
+from topbin.data.columns import (
+    Cells,
+    Column,
+    as_columns,
+    mark_of,
+    mixed_units,
+    read_numbers,
+    readings,
+)
+from topbin.data.formats.written import MARKS, NumberCell, is_plain
 from topbin.data.paths import is_image_name
 
 LEAK_AUC = 0.98
@@ -38,10 +47,25 @@ NEARLY_ALL = 0.95
 WORDS_OF_A_TEXT, DIFFERENT = 4, 0.5
 LONG, LETTERS, DIGITS = 20, 0.9, 0.15  # a long string; the share of letters in one without words
 LOOKED_AT = 1000  # texts of a column
+NONE, SHOWN = "none", 3  # cells without a number, and how many of them a sentence shows
 TEXTUAL = ("free-text", "sequence")
 # By these columns, rows are not compared.
 NOT_COMPARED = ("constant", "identifier", "long-strings", "unreadable")
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|rowid|row_number)($|[^a-z])")
+# Groups of near-copies: rows that are drawn, of so many known positives or more.
+QUERIES, SEED = 200, 0
+SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # of groups that are tried
+KNOTS = 1_000  # quantiles by which a column is turned into ranks
+FEWEST = 20  # known positives
+# A jump of the share of unlabeled rows: by so much, to so many times as much, and so many standard
+# errors. None of the 60 tables of independent rows in tests/data/test_near_copies.py has one.
+JUMP, TIMES, SURE, WHOLE, NEARLY = 0.2, 4.0, 4.0, 0.7, 0.1
+GROUP_NAME = re.compile(
+    r"(^|.*[^a-z])(id|ids|uuid|guid|key|code|no|nr)$|"
+    r"(.*[^a-z])?(patient|subject|person|customer|client|user|member|household|account|device|owner)"
+    r"s?([^a-z]*(id|key|code|no|nr|number|name))?$"
+)
+FEWEST_VALUES, LARGEST_MEAN = 10, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +109,24 @@ def check_table(
     if columns.table.rows != is_p.size:
         raise InputError("TB005", f"{columns.table.rows:,} rows and {is_p.size:,} labels.")
     read = [_as_numbers(columns[name]) for name in columns.table.kinds]
-    found = find_in_columns(read, is_p, is_u, leak)
-    ignored = {finding.column for finding in found if finding.code in NOT_COMPARED}
+    findings = find_in_columns(read, is_p, is_u, leak)
+    ignored = {finding.column for finding in findings if finding.code in NOT_COMPARED}
     compared = [column.numbers for column in read if column.name not in ignored]
     if not compared:
-        return found
+        return findings
     X = np.column_stack(compared)
-    return (*found, *overlap(find_twins(X[is_p], X[is_u])))
+    return (*findings, *overlap(find_twins(X[is_p], X[is_u])))
 
 
 def find_in_columns(
     columns: Iterable[Column], is_p: Mask, is_u: Mask, leak: float = LEAK_AUC
 ) -> tuple[Finding, ...]:
     """What to know about each column: at most one finding per column."""
-    found = (
+    findings = (
         useless(column) or leaking(column, is_p, is_u, leak) or numbers_as_text(column)
         for column in columns
     )
-    return tuple(finding for finding in found if finding is not None)
+    return tuple(finding for finding in findings if finding is not None)
 
 
 def useless(column: Column) -> Finding | None:
@@ -231,13 +255,51 @@ def numbers_as_text(column: Column) -> Finding | None:
 def odd_cells(column: Column, mark: str, *, in_doubt: bool = False) -> Finding:
     """How a column of text was read as numbers: what was in its cells, and what it became.
 
-    >>> pay = as_columns({"pay": ["531.60 €", "?", "18 €", "3 €"]})["pay"]
+    >>> pay = as_columns({"pay": ["$26,571", "?", "<980", "?", "1"]})["pay"]
     >>> print(odd_cells(pay, "."))
-    odd-cells: "pay" is read as numbers: 3 cells such as "531.60 €" (531.6), 1 cell such as "?"
-    (missing).
+    odd-cells: "pay" is read as numbers: 1 cell such as "$26,571" (26571), 2 cells such as "?"
+    (missing), 1 cell such as "<980" (just below 980).
     """
-    rows, sentence = in_words(column, mark, in_doubt=in_doubt)
-    return Finding("odd-cells", column.name, rows, sentence)
+    kinds: dict[str, list[tuple[int, str, str]]] = {}
+    cells = Cells.of(column, mark)
+    for text, rows, cell in zip(cells.texts, cells.rows.tolist(), cells.numbers, strict=True):
+        kind, becomes = _reading(text.strip(), cell)
+        if kind:
+            kinds.setdefault(kind, []).append((rows, text.strip(), becomes))
+    phrases, odd = [], 0
+    for kind, seen in kinds.items():
+        seen.sort(reverse=True)
+        texts = ", ".join(f'"{text}"' for _, text, _ in seen[: SHOWN if kind == NONE else 1])
+        rows = sum(rows for rows, *_ in seen)
+        phrases.append(f"{counted(rows, 'cell')} such as {texts} ({seen[0][2]})")
+        odd += rows
+    doubt = _other_reading(column, cells, mark) if in_doubt else ""
+    sentence = f'"{column.name}" is read as numbers: {", ".join(phrases)}{doubt}.'
+    return Finding("odd-cells", column.name, odd, sentence)
+
+
+def _other_reading(column: Column, cells: Cells, mark: str) -> str:
+    """What to say if the other mark fits as well, and would give other numbers."""
+    other = next(one for one in MARKS if one != mark)
+    instead = readings(column).get(other)
+    if instead is None:
+        return ""
+    for text, now, then in zip(cells.texts, cells.numbers, instead.numbers, strict=True):
+        is_clear = mark == "." and is_plain(text)
+        if now and then and now.value != then.value and not is_clear:
+            instead_of = f'if "{text.strip()}" is {then.value:.15g}'
+            return f'; {instead_of}, say --decimal {other} (decimal="{other}")'
+    return ""
+
+
+def _reading(text: str, cell: NumberCell | None) -> tuple[str, str]:
+    """The kind of a cell, and what it is read as; nothing for plain numbers and empty cells."""
+    if cell is None:
+        return (NONE, "missing") if text else ("", "")
+    if cell.is_limit:
+        below = "above" if text[0] in ">≥" or text.endswith("+") else "below"
+        return below, f"just {below} {text.strip('<>≤≥=+ ')}"
+    return ("decorated", f"{cell.value:.15g}") if not is_plain(text) else ("", "")
 
 
 def _as_numbers(column: Column) -> Column:
@@ -272,17 +334,17 @@ def separation(column: Column, is_p: Mask, is_u: Mask) -> float:
         ways = (column.places, column.missing.astype(np.intp))
         return max(0.5, *(_category_auc(codes, is_p, is_u) for codes in ways))
     values = column.numbers
-    found = [0.5]
+    aucs = [0.5]
     for end in (-np.inf, np.inf) if column.missing.any() else (0.0,):
         filled = np.where(column.missing, end, values)
         auc = share_below(filled[is_p], np.sort(filled[is_u]), np.ones(is_u.sum())).mean()
-        found += [auc, 1 - auc]
+        aucs += [auc, 1 - auc]
     sample = np.unique(values[:: max(1, values.size // (4 * FEW_VALUES))])
     if sample.size <= FEW_VALUES + 1:
         distinct, codes = np.unique(values, return_inverse=True)
         if distinct.size <= FEW_VALUES + 1:
-            found.append(_category_auc(codes, is_p, is_u))
-    return float(max(found))
+            aucs.append(_category_auc(codes, is_p, is_u))
+    return float(max(aucs))
 
 
 def _category_auc(codes: NDArray[np.intp], is_p: Mask, is_u: Mask) -> float:
@@ -313,8 +375,8 @@ def find_shared(files: int, known: str) -> tuple[Finding, ...]:
     if not files:
         return ()
     is_also, was = ("is", "was") if files == 1 else ("are", "were")
-    told = f"{counted(files, 'file')} {is_also} also among the known positives in {known}"
-    words = f"{told} and {was} left out of the unlabeled rows."
+    shared = f"{counted(files, 'file')} {is_also} also among the known positives in {known}"
+    words = f"{shared} and {was} left out of the unlabeled rows."
     return (Finding("shared-files", None, files, words),)
 
 
@@ -325,16 +387,16 @@ def find_in_files(files: Iterable[Any]) -> tuple[Finding, ...]:
         sum(getattr(each, name, 0) for each in folders) for name in ("others", "empty")
     )
     notes = (getattr(each, "encoding_note", "") for each in folders)
-    found = [Finding("encoding", None, None, note) for note in notes if note]
+    findings = [Finding("encoding", None, None, note) for note in notes if note]
     if others:
         was = "was skipped because it does" if others == 1 else "were skipped because they do"
         words = f"{counted(others, 'file')} in folders of texts {was} not end in .txt."
-        found.append(Finding("other-files", None, others, words))
+        findings.append(Finding("other-files", None, others, words))
     if empty:
         are = "is empty; it" if empty == 1 else "are empty; each"
         words = f"{counted(empty, 'text file')} {are} counts as a row."
-        found.append(Finding("empty-texts", None, empty, words))
-    return tuple(found)
+        findings.append(Finding("empty-texts", None, empty, words))
+    return tuple(findings)
 
 
 def overlap(twins: Twins) -> tuple[Finding, ...]:
@@ -342,25 +404,10 @@ def overlap(twins: Twins) -> tuple[Finding, ...]:
     if twins.rows == 0:
         return ()
     has = "has" if twins.rows == 1 else "have"
-    told = f"{twins.rows:,} of {twins.n_p:,} positives {has} an exact copy among the unlabeled"
+    sentence = f"{twins.rows:,} of {twins.n_p:,} positives {has} an exact copy among the unlabeled"
     if twins.usual >= 0.005:
-        told += f"; so do {100 * twins.usual:.0f} % of the unlabeled rows themselves"
-    return (Finding("overlap", None, twins.rows, f"{told}."),)
-
-
-QUERIES, SEED = 200, 0
-SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # of groups that are tried
-KNOTS = 1_000  # quantiles by which a column is turned into ranks
-FEWEST = 20  # known positives
-# A jump of the share of unlabeled rows: by so much, to so many times as much, and so many standard
-# errors. None of the 60 tables of independent rows in tests/data/test_near_copies.py has one.
-JUMP, TIMES, SURE, WHOLE, NEARLY = 0.2, 4.0, 4.0, 0.7, 0.1
-GROUP_NAME = re.compile(
-    r"(^|.*[^a-z])(id|ids|uuid|guid|key|code|no|nr)$|"
-    r"(.*[^a-z])?(patient|subject|person|customer|client|user|member|household|account|device|owner)"
-    r"s?([^a-z]*(id|key|code|no|nr|number|name))?$"
-)
-FEWEST_VALUES, LARGEST_MEAN = 10, 100
+        sentence += f"; so do {100 * twins.usual:.0f} % of the unlabeled rows themselves"
+    return (Finding("overlap", None, twins.rows, f"{sentence}."),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,8 +489,8 @@ def find_groups(columns: Iterable[Column], *, by_name: bool = True) -> tuple[Fin
     >>> find_groups([Column("amount", "number", ids)])
     ()
     """
-    found = (_group_finding(column, by_name) for column in columns)
-    return tuple(finding for finding in found if finding is not None)
+    findings = (_group_finding(column, by_name) for column in columns)
+    return tuple(finding for finding in findings if finding is not None)
 
 
 def _group_finding(column: Column, by_name: bool) -> Finding | None:

@@ -7,14 +7,17 @@ files, and those that a system leaves there, are no rows. Whether a file is an i
 its content (`topbin.data.images.decode`); endings only tell a folder of images from other sources.
 """
 
+import atexit
 import gzip
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from glob import glob, has_magic
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, cast
 
 from topbin.core.errors import InputError, option
@@ -131,6 +134,14 @@ def open_bytes(path: str, name: str) -> Iterator[IO[bytes]]:
         raise InputError("TB102", f"{name} cannot be read: {error}.") from error
 
 
+@cache
+def own_folder() -> Path:
+    """A folder that only this user can open, until the process ends."""
+    folder = TemporaryDirectory(prefix="topbin-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
 def _missing(path: Path) -> str:
     if has_magic(str(path)):
         return f'no file fits the pattern "{path}".'
@@ -201,11 +212,11 @@ def find_images(source: Any) -> list[str]:
     parts = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not parts:
         raise InputError("TB130", "the list of images is empty; name files or a folder.")
-    found = [path for part in parts for path in _files(os.fspath(part))]
-    if not found:
+    paths = [path for part in parts for path in _files(os.fspath(part))]
+    if not paths:
         named = ", ".join(f'"{os.fspath(part)}"' for part in parts[:3])
         raise InputError("TB130", f"there is no image in {named}. Name a folder with images.")
-    return found
+    return paths
 
 
 def inside(path: str, root: str, column: str) -> str:

@@ -264,7 +264,8 @@ def leave_out_shared(known: Table, table: Table) -> tuple[Table, int]:
 
     TB139 if there are no others.
     """
-    taken = {os.path.realpath(place) for each in _folders(known) for place in each.places}
+    folders = [file for file in known.files if isinstance(file, text_files.TextFolder)]
+    taken = {os.path.realpath(place) for folder in folders for place in folder.places}
     others, shared = [], 0
     for file in table.files:
         less = file.without(taken) if isinstance(file, text_files.TextFolder) else file
@@ -285,10 +286,6 @@ def all_shared(known: str, rest: str) -> InputError:
     )
 
 
-def _folders(table: Table) -> list[text_files.TextFolder]:
-    return [file for file in table.files if isinstance(file, text_files.TextFolder)]
-
-
 def skipped(bad: Iterable[str]) -> list[str]:
     """A sentence about the files that were left out, if any were.
 
@@ -296,9 +293,8 @@ def skipped(bad: Iterable[str]) -> list[str]:
     ['2 files skipped because they cannot be read: a.parquet, b.parquet']
     """
     names = list(bad)
-    files, they = (f"{len(names):,} files", "they") if names[1:] else ("1 file", "it")
-    note = f"{files} skipped because {they} cannot be read: {listed(names)}"
-    return [note] if names else []
+    files, they = counted(len(names), "file"), "they" if names[1:] else "it"
+    return [f"{files} skipped because {they} cannot be read: {listed(names)}"] if names else []
 
 
 def listed(names: Iterable[str]) -> str:
@@ -329,21 +325,17 @@ def _agreed(
     orders = settle_orders(_dates(files, needed), dates)
     numbers = list(_numbers(files, needed))
     marks = settle_decimals(numbers, decimal)
-    settled: Any = {"dates": orders, "decimals": marks}
-    settled["decimal_lines"] = decimal_lines(numbers, marks, decimal)
-    agreed, texts = [], _number_texts(files, decimal)
+    lines = decimal_lines(numbers, marks, decimal)
+    settled: Any = {"dates": orders, "decimals": marks, "decimal_lines": lines}
+    # Columns that a file has as text because some cells hold more than a number.
+    texts = frozenset(column for file in files for column in file.number_texts)
+    texts = frozenset() if decimal == AS_TEXT else texts
+    agreed = []
     for table in tables:
         read = tuple(file.read_written(orders | marks).read_texts(texts) for file in table.files)
         types = merge_types([(file.name, file.types) for file in read], needed)
         agreed.append(replace(table, files=read, **settled).read_as(types))
     return agreed
-
-
-def _number_texts(files: Iterable[Part], decimal: Given) -> frozenset[str]:
-    """Columns that a file has as text because some cells hold more than a number."""
-    if decimal == AS_TEXT:
-        return frozenset()
-    return frozenset(column for file in files for column in file.number_texts)
 
 
 def _written(files: Iterable[Part], needed: Names) -> Iterator[Place]:
@@ -384,17 +376,14 @@ def _paths(source: SourceLike) -> list[str]:
                 f'"{part}" is a web address; topbin reads local files, and parquet files behind '
                 "s3://, gs:// and hdfs://. Download it first.",
             )
-        paths += _behind(str(part)) if is_address(part) else find_files(part, FORMATS)
+        if database.is_server(part):
+            database.refuse_password(part)
+            paths.append(part)
+        else:
+            paths += parquet.find_behind(part) if is_address(part) else find_files(part, FORMATS)
     if not paths:
         raise InputError("TB101", "no file is named; pass the path of a table.")
     return paths
-
-
-def _behind(address: str) -> Iterable[str]:
-    if not database.is_server(address):
-        return parquet.find_behind(address)
-    database.refuse_password(address)
-    return [address]
 
 
 def _listed(paths: Sequence[str]) -> str:
@@ -429,10 +418,9 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
     if format_.is_database and not (alone or format_.may_be_many):
         raise InputError("TB102", f'"{path}" is a database; name one database and no other file.')
     query = {"sql": sql} if format_.is_database else {}
-    # The whole path, because a worker is in another folder.
+    place = path if is_server else os.path.abspath(path)  # because a worker is in another folder
     try:
         with duck_errors(lambda words: f'"{path}" cannot be read: {words}'):
-            place = path if is_server else os.path.abspath(path)
             part: Part = format_.open(connection, place, f'"{path}"', **query)
     except InputError as error:
         if error.code == "TB102" and path.lower().endswith(TEXT) and os.path.isfile(path):
@@ -450,27 +438,31 @@ def _query(table: Table, sql: str) -> Table:
     return replace(table, types=part.types, files=(part,))
 
 
-def open_vectors(given: Any) -> Any:
+def open_vectors(given: Any, rows: int) -> Any:
     """The matrix of an array, an .npy file, or a table with one column of vectors or only numbers.
 
-    >>> open_vectors(np.eye(2)).shape
+    TB142 if it has more or fewer than so many rows.
+
+    >>> open_vectors(np.eye(2), rows=2).shape
     (2, 2)
     """
     if not isinstance(given, str | os.PathLike):
-        return check_vectors(np.asarray(given), "the array of embeddings")
+        return check_vectors(np.asarray(given), "the array of embeddings", rows)
     batch = read_table(given)
     vectors = [column for column, kind in batch.kinds.items() if kind == "vector"]
-    if len(vectors) == 1:
-        return stack_vectors(batch.frame[vectors[0]], vectors[0])
     others = [column for column, kind in batch.kinds.items() if kind != "number"]
-    if vectors or others:
+    if len(vectors) == 1:
+        matrix = stack_vectors(batch.frame[vectors[0]], vectors[0])
+    elif vectors or others:
         names = ", ".join(f'"{column}"' for column in (vectors or others)[:5])
         raise InputError(
             "TB142",
             f"{batch.name} must have one column of vectors, or numbers only; it has "
             f"{'the columns of vectors' if vectors else 'columns that are neither:'} {names}.",
         )
-    return check_vectors(batch.frame.to_numpy(np.float64), batch.name)
+    else:
+        matrix = batch.frame.to_numpy(np.float64)
+    return check_vectors(matrix, batch.name, rows)
 
 
 def as_column(given: Any) -> Any:
@@ -484,7 +476,7 @@ def as_column(given: Any) -> Any:
     return pd.DataFrame({EMBEDDING: list(check_vectors(given, "the array"))})
 
 
-def attach(batch: Batch, vectors: Any) -> Batch:
+def _attach(batch: Batch, vectors: Any) -> Batch:
     """The same rows with their vectors, as a column that is called "embedding"."""
     if EMBEDDING in batch.kinds:
         message = f'{batch.name} has a column "{EMBEDDING}" already, and embeddings are given too.'
@@ -496,17 +488,12 @@ def attach(batch: Batch, vectors: Any) -> Batch:
 
 def attach_whole(batch: Batch, given: Any) -> Batch:
     """All rows of a table with their vectors; TB142 if there are more or fewer."""
-    return attach(batch, _checked(given, batch.rows))
+    return _attach(batch, open_vectors(given, batch.rows))
 
 
 def attached(table: Table, given: Any) -> Iterator[Batch]:
     """The rows of a table in batches, with their vectors if these are given."""
-    vectors = None if given is None else _checked(given, table.rows)
+    vectors = None if given is None else open_vectors(given, table.rows)
     for batch in table.batches():
         own = slice(batch.first, batch.first + batch.rows)
-        yield batch if vectors is None else attach(batch, vectors[own])
-
-
-def _checked(given: Any, rows: int) -> Any:
-    name = f'"{given}"' if isinstance(given, str | os.PathLike) else "the array of embeddings"
-    return check_vectors(open_vectors(given), name, rows=rows)
+        yield batch if vectors is None else _attach(batch, vectors[own])

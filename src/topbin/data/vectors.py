@@ -30,27 +30,26 @@ NUMBERS = "biuf"  # NumPy's letters for numbers
 WIDE, COMPONENTS, LEARNED_FROM = 128, 64, 20_000
 
 
-def stack_vectors(values: Iterable[Any], name: str, size: int | None = None) -> Floats:
+def stack_vectors(values: Iterable[Any], name: str) -> Floats:
     """The vectors of a column as rows of a matrix, NaN where there is none; TB142 if they differ.
 
     >>> stack_vectors([[1.0, 2.0], None], "v")
     array([[ 1.,  2.],
            [nan, nan]])
     """
-    vectors = [None if value is None else np.asarray(value, np.float64) for value in values]
-    lengths = [vector.size for vector in vectors if vector is not None]
-    size = size or (lengths[0] if lengths else 0)
-    if bad := [k for k, vector in enumerate(vectors) if vector is not None and vector.size != size]:
-        found = vectors[bad[0]]
-        raise InputError(
-            "TB142",
-            f'column "{name}" has vectors of different lengths: {size:,} numbers, and '
-            f"{0 if found is None else found.size:,} in row {bad[0] + 1:,}. Make all vectors with "
-            "the same model.",
-        )
+    rows = [None if value is None else np.asarray(value, np.float64) for value in values]
+    vectors = {row: vector for row, vector in enumerate(rows) if vector is not None}
+    size = next((vector.size for vector in vectors.values()), 0)
+    for row, vector in vectors.items():
+        if vector.size != size:
+            raise InputError(
+                "TB142",
+                f'column "{name}" has vectors of different lengths: {size:,} numbers, and '
+                f"{vector.size:,} in row {row + 1:,}. Make all vectors with the same model.",
+            )
     nothing = np.full(size, np.nan)
-    matrix = np.array([nothing if v is None else v for v in vectors]).reshape(-1, size)
-    here = [k for k, vector in enumerate(vectors) if vector is not None]
+    matrix = np.array([nothing if v is None else v for v in rows]).reshape(-1, size)
+    here = list(vectors)
     refuse_bad_numbers(matrix[here], f'column "{name}"', here)
     return matrix
 
@@ -118,24 +117,19 @@ def project(vectors: NDArray[Any], mean: Floats, axes: Floats) -> Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class VectorFile(Part):
-    """The vectors of a file from row `start` on."""
-
-    start: int = 0
+    """The vectors of a file; `groups` are the first row and the end of a run of them."""
 
     def cut(self, rows: int) -> Sequence[Part]:
         """Runs of rows."""
         starts = range(0, self.count(), rows)
-        ends = [min(start + rows, self.count()) for start in starts]
-        return [
-            replace(self, start=start, size=end - start, groups=(start, end))
-            for start, end in zip(starts, ends, strict=True)
-        ]
+        runs = [(start, min(start + rows, self.count())) for start in starts]
+        return [replace(self, size=end - start, groups=(start, end)) for start, end in runs]
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """Frames of at most so many rows, whose vectors are views of the file."""
         array = load_npy(self.path, self.name)
-        end = self.start + self.count()
-        for start in range(self.start, end, rows):
+        first, end = self.groups or (0, self.count())
+        for start in range(first, end, rows):
             here = list(array[start : min(start + rows, end)])
             yield pd.DataFrame({name: pd.Series(here, dtype=object) for name in types})
 

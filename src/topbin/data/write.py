@@ -162,10 +162,9 @@ def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> i
                 connection.rows(f"copy (select * from frame) to {piece} (format parquet)")
                 rows += len(frame)
             pieces = literal(escape(str(stage)) + "/*.parquet")
-            how = "union_by_name=true, hive_partitioning=false"
             whole = stage / "whole"
-            rows_in = f"(select * from read_parquet({pieces}, {how}))"
-            connection.rows(f"copy {rows_in} to {literal(str(whole))} ({options})")
+            read = f"read_parquet({pieces}, union_by_name=true, hive_partitioning=false)"
+            connection.rows(f"copy (from {read}) to {literal(str(whole))} ({options})")
             whole.replace(part)
     except duckdb.Error as error:
         words = str(error).partition("\n")[0]

@@ -19,8 +19,8 @@ from topbin.core.errors import InputError, option
 from topbin.core.options import Read
 from topbin.data.batch import Batch, add_columns, as_pandas
 from topbin.data.columns import Columns, with_vectors
-from topbin.data.encoders import PYTHON, GivenEncoder, given_again
-from topbin.data.encoders.images import ImageEncoder, fitted_encoder
+from topbin.data.encoders import PYTHON, GivenEncoder, fitted, given_again
+from topbin.data.encoders.images import ImageEncoder
 from topbin.data.features import Feature, Features
 from topbin.data.images import Images
 from topbin.data.images.cache import (
@@ -180,7 +180,7 @@ class Scorer:
     def _of_images(self, image: Feature) -> ImageEncoder | GivenEncoder:
         if image.encoder.startswith(PYTHON):
             return given_again(image.encoder, self.function)
-        return fitted_encoder(image.encoder, image.digest)
+        return fitted(ImageEncoder, image.encoder, image.digest)
 
     def score(
         self,

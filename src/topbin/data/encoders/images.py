@@ -29,15 +29,12 @@ from topbin.core.atomic import new_folder, read_file
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.optional import require
 from topbin.data.encoders import (
-    Told,
     Vectors,
     cache_folder,
-    check_fitted,
-    check_place,
     checked,
     vectors_of,
 )
-from topbin.data.images import Images
+from topbin.data.images import Images, Progress
 from topbin.data.images.cache import cores
 from topbin.data.images.decode import BadImage, decode, pillow, quiet_pillow, scaled
 
@@ -95,7 +92,7 @@ class ImageEncoder:
         return hashlib.sha256(SCALED + msgspec.json.encode(self.about)).hexdigest()
 
     def vectors(
-        self, images: Images, paths: Sequence[str] | None = None, tell: Told | None = None
+        self, images: Images, paths: Sequence[str] | None = None, tell: Progress | None = None
     ) -> Vectors:
         """One vector per image; those that were encoded before come from the disk.
 
@@ -114,14 +111,6 @@ class ImageEncoder:
             return loaded(np.stack(pixels))
 
         return vectors_of(self.digest, keys, encode, tell)
-
-
-def fitted_encoder(given: str, digest: str) -> ImageEncoder:
-    """The encoder of a fit; TB143 if another one is there now."""
-    check_place(given)
-    encoder = ImageEncoder(given)
-    check_fitted(given, digest, encoder.digest)
-    return encoder
 
 
 def image_keys(images: Images) -> list[bytes]:
@@ -184,8 +173,8 @@ class Model:
 
     def __call__(self, pixels: Any) -> Vectors:
         """The vectors of images of bytes (n, side, side, 3)."""
-        found = [self._run(pixels[i : i + AT_ONCE]) for i in range(0, len(pixels), AT_ONCE)]
-        return np.concatenate(found)
+        parts = [self._run(pixels[i : i + AT_ONCE]) for i in range(0, len(pixels), AT_ONCE)]
+        return np.concatenate(parts)
 
     def _run(self, pixels: Any) -> Vectors:
         mean, scale = (np.array(one, np.float32) for one in (self.about.mean, self.about.scale))
@@ -194,17 +183,17 @@ class Model:
         if self.about.layout == "NCHW":
             read = np.ascontiguousarray(read.transpose(0, 3, 1, 2))
         try:
-            found = self.session.run(None, {self.session.get_inputs()[0].name: read})[0]
+            answer = self.session.run(None, {self.session.get_inputs()[0].name: read})[0]
         except Exception as error:
             words = str(error).partition("\n")[0][:200]
             raise InputError("TB143", f"the encoder cannot read an image: {words}") from error
-        return checked(np.asarray(found).reshape(len(pixels), -1), len(pixels))
+        return checked(np.asarray(answer).reshape(len(pixels), -1), len(pixels))
 
     def verify(self) -> None:
         """TB143 unless the test image becomes the vector that the description has."""
-        found = signature(self._run(waves(self.about.side)[None])[0])
+        made = signature(self._run(waves(self.about.side)[None])[0])
         expected = np.array(self.about.check)
-        off = float(np.abs(found - expected).max())
+        off = float(np.abs(made - expected).max())
         if off > CLOSE * np.abs(expected).max():
             raise InputError(
                 "TB143",
@@ -302,11 +291,11 @@ class Graph:
         kernel = of[f"{name}.weight"]
         self.arrays[f"{name}.w"] = kernel * gain[:, None, None, None]
         self.arrays[f"{name}.b"] = of[f"{norm}.bias"] - of[f"{norm}.running_mean"] * gain
-        found = self.node(
+        y = self.node(
             "Conv", [x, f"{name}.w", f"{name}.b"], f"{name}.y", auto_pad="SAME_UPPER", group=groups,
             strides=[stride, stride], kernel_shape=list(kernel.shape[2:]),
         )  # fmt: skip
-        return self.node("Clip", [found, "zero", "six"], f"{name}.z") if bend else found
+        return self.node("Clip", [y, "zero", "six"], f"{name}.z") if bend else y
 
     def block(self, x: str, number: int, stride: int, *, adds: bool) -> str:
         """Wider, one convolution per channel, narrower; and what came in, if it has that shape."""

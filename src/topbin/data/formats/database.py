@@ -16,17 +16,15 @@ have types of their own, so nothing is guessed from text. A formula counts as th
 last computed, and an error such as #N/A as missing.
 """
 
-import atexit
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from functools import lru_cache, partial
+from functools import partial
 from itertools import count, dropwhile
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlsplit
 from zipfile import BadZipFile
@@ -49,7 +47,7 @@ from topbin.data.formats.duck import (
     run_limited,
 )
 from topbin.data.formats.parquet import open_address
-from topbin.data.paths import Format
+from topbin.data.paths import Format, own_folder
 from topbin.data.schema import Kind, Types, check_names, kinds_of, quoted
 
 BATCH = 300  # columns counted in one query; SQLite allows 2,000 result columns
@@ -74,17 +72,15 @@ READ_ONLY = (  # and rows in the same order, as long as they do not change
     "set local synchronize_seqscans = off",
     "set local max_parallel_workers_per_gather = 0",
 )
-OWN_TABLES = "('pg_catalog', 'information_schema')"
 LISTING = (
     "select table_schema || '.' || table_name from information_schema.tables "
-    f"where table_schema not in {OWN_TABLES}"
+    "where table_schema not in ('pg_catalog', 'information_schema')"
 )
 DATE = "case when isfinite({c}) then {c} end as {c}"
 # How a column of each type is asked for; columns of all other types come as text.
 ASKED = {
-    **dict.fromkeys(("bool", "int2", "int4", "int8", "float4", "float8"), "{c}"),
+    **dict.fromkeys(("bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar"), "{c}"),
     **dict.fromkeys(("_int2", "_int4", "_int8", "_float4", "_float8"), "{c}"),
-    **dict.fromkeys(("text", "varchar"), "{c}"),
     **dict.fromkeys(("numeric", "money"), "{c}::numeric::float8 as {c}"),
     **dict.fromkeys(("date", "timestamp", "timestamptz"), DATE),
 }
@@ -116,16 +112,16 @@ def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckPar
         listing = "select table_name from information_schema.tables where table_schema = 'main'"
         tables = [row[0] for row in connection.rows(listing)]
     relation = identifier(only_table(name, tables)) if sql is None else ""
-    part = DuckPart(path=path, name=name, relation=relation, query=sql, own={}, types={})
-    return replace(part, is_database=True).described()
+    known: Any = {"path": path, "name": name, "is_database": True, "own": {}, "types": {}}
+    return DuckPart(**known, relation=relation, query=sql).described()
 
 
 def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqlitePart:
     """The only table of a database, or the rows of a query."""
     with _sqlite(path, name, "TB102") as connection:
         listing = "select name from sqlite_master where type in ('table', 'view')"
-        listed = [found for (found,) in connection.execute(listing)]
-    tables = [table for table in listed if not table.startswith("sqlite_")]
+        tables = [row[0] for row in connection.execute(listing)]
+    tables = [table for table in tables if not table.startswith("sqlite_")]
     asked = f"(\n{(sql or '').strip().rstrip(';')}\n)"
     query = asked if sql is not None else identifier(only_table(name, tables))
     with _sqlite(path, name, "TB102" if sql is None else "TB113") as connection:
@@ -136,9 +132,9 @@ def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqliteP
 def only_table(name: str, tables: Sequence[str]) -> str:
     """The one table of a database, or TB113 with what to ask for."""
     if len(tables) != 1:
-        found = f"{len(tables):,} tables ({quoted(sorted(tables)) or 'none'})"
+        seen = f"{len(tables):,} tables ({quoted(sorted(tables)) or 'none'})"
         way_out = f"Say which rows you want: {option('sql', 'select * from ...')}"
-        raise InputError("TB113", f"{name} holds {found}. {way_out}")
+        raise InputError("TB113", f"{name} holds {seen}. {way_out}")
     return tables[0]
 
 
@@ -176,7 +172,11 @@ def _sqlite_column(values: Sequence[Any], kind: Kind) -> pd.Series:
         return tidy_column(days, kind)
     if kind == "number":
         return tidy_column(pd.to_numeric(pd.Series(values)), kind)
-    return pd.Series([None if v is None else str(v) for v in values], dtype=object)
+    return _as_text(values)
+
+
+def _as_text(values: Sequence[Any]) -> pd.Series:
+    return pd.Series([None if value is None else str(value) for value in values], dtype=object)
 
 
 def _may(action: int, *_: Any) -> int:
@@ -214,7 +214,7 @@ def open_postgres(connection: Duck, address: str, name: str, sql: str | None = N
         columns = cursor.adbc_execute_schema(f"select * from {rows}")
         check_names(name, columns.names)
         asked = ", ".join(map(_as_arrow, columns)) or "*"
-        place = _folder() / f"{next(COPIES)}.parquet"
+        place = own_folder() / f"{next(COPIES)}.parquet"
         _copy(cursor, f"select {asked} from {rows}", place)
     return replace(open_address(connection, str(place)), name=name, is_database=True)
 
@@ -228,8 +228,11 @@ def fill_table(address: str, rows: Path, *, force: bool = False) -> None:
     if not table:
         way_out = "Name one behind #: postgresql://host/database#scored"
         raise InputError("TB105", f'"{address}" names no table. {way_out}')
-    with _parquet("parquet").ParquetFile(rows) as file, _transaction(address, "TB105") as cursor:
-        batches = _parquet("lib").RecordBatchReader.from_batches(
+    with (
+        _package("pyarrow.parquet").ParquetFile(rows) as file,
+        _transaction(address, "TB105") as cursor,
+    ):
+        batches = _package("pyarrow.lib").RecordBatchReader.from_batches(
             file.schema_arrow, file.iter_batches()
         )
         ingest(cursor, table, batches, force=force)
@@ -241,7 +244,7 @@ def ingest(cursor: Any, table: str, batches: Any, *, force: bool) -> None:
     mode = "replace" if force else "create"
     try:
         cursor.adbc_ingest(name, batches, mode, db_schema_name=schema[0] if schema else None)
-    except _adbc("manager").Error as error:
+    except _package("adbc_driver_manager").Error as error:
         if error.status_code.name != "ALREADY_EXISTS":
             raise
         way_out = f"Choose another name, or replace it with {option('force', True)}."
@@ -268,7 +271,7 @@ def _copy(cursor: Any, query: str, place: Path) -> None:
     limited = partial(run_limited, stop=cursor.adbc_cancel, seconds=QUERY_SECONDS)
     limited(lambda: cursor.execute(query))
     reader = cursor.fetch_record_batch()
-    with _parquet("parquet").ParquetWriter(place, reader.schema) as writer:
+    with _package("pyarrow.parquet").ParquetWriter(place, reader.schema) as writer:
         while (batch := limited(partial(next, reader, None))) is not None:
             writer.write_batch(batch)
 
@@ -277,12 +280,12 @@ def _copy(cursor: Any, query: str, place: Path) -> None:
 def _transaction(address: str, code: str) -> Iterator[Any]:
     """A cursor whose work is kept if all goes well, and undone otherwise."""
     refuse_password(address)
-    connect: Callable[[str], Any] = _adbc("postgresql.dbapi").connect
+    connect: Callable[[str], Any] = _package("adbc_driver_postgresql.dbapi").connect
     try:
         with connect(urldefrag(address).url) as connection, connection.cursor() as cursor:
             yield cursor
             connection.commit()
-    except (_adbc("manager").Error, _parquet("lib").ArrowException) as error:
+    except (_package("adbc_driver_manager").Error, _package("pyarrow.lib").ArrowException) as error:
         said = re.split(r"ERROR: |FATAL: ", str(error))[-1]
         words = " ".join(re.split(r"\nLINE |\nCONTEXT: |Query was: ", said)[0].split())
         if code == "TB105":
@@ -304,7 +307,7 @@ def refuse_password(address: str) -> None:
     held = [parts.password, *(parse_qs(parts.query).get(name) for name in SECRETS)]
     # Signs such as / and # in a password end the part of an address that should hold it.
     is_cut = "@" in parts.path + parts.query + parts.fragment
-    if is_cut or any(found is not None for found in held):
+    if is_cut or any(secret is not None for secret in held):
         raise InputError(
             "TB152",
             f'the address of "{parts.hostname or "localhost"}" holds a password, which others '
@@ -313,20 +316,8 @@ def refuse_password(address: str) -> None:
         )
 
 
-@lru_cache(maxsize=1)
-def _folder() -> Path:
-    """A folder that only this user can open, until the process ends."""
-    folder = TemporaryDirectory(prefix="topbin-")
-    atexit.register(folder.cleanup)
-    return Path(folder.name)
-
-
-def _adbc(module: str) -> Any:
-    return require(f"adbc_driver_{module}", extra="postgres", caller="a PostgreSQL server")
-
-
-def _parquet(module: str) -> Any:
-    return require(f"pyarrow.{module}", extra="postgres", caller="a PostgreSQL server")
+def _package(module: str) -> Any:
+    return require(module, extra="postgres", caller="a PostgreSQL server")
 
 
 def open_excel(_: Any, path: str, name: str, sql: str | None = None) -> FramePart:
@@ -338,8 +329,6 @@ def open_excel(_: Any, path: str, name: str, sql: str | None = None) -> FramePar
         frame = sheets[only_table(name, list(sheets))]
     else:
         frame = _query_sheets(sheets, name, sql)
-    if not len(frame):
-        raise InputError("TB001", f"{name} has columns but no rows.")
     return replace(FramePart.of(frame, name=name, path=path), is_database=True)
 
 
@@ -351,8 +340,8 @@ def _query_sheets(sheets: dict[str, pd.DataFrame], name: str, sql: str) -> pd.Da
     ):
         for title, frame in sheets.items():
             connection.raw.register(title, frame)
-        found = list(connection.frames(one_select(sql), 1 << 30))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+        frames = list(connection.frames(one_select(sql), 1 << 30))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
 def _sheets(path: str, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -408,9 +397,7 @@ def _sheet_column(values: Sequence[Any]) -> pd.Series:
     (['1', None, 'x'], [1.0, 2.5])
     """
     kinds = {_cell_kind(value) for value in values if value is not None}
-    if len(kinds) < 2:
-        return pd.Series(values)
-    return pd.Series([None if value is None else str(value) for value in values], dtype=object)
+    return pd.Series(values) if len(kinds) < 2 else _as_text(values)
 
 
 def _cell_kind(value: Any) -> type:

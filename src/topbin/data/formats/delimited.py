@@ -14,12 +14,10 @@ import csv
 import io
 import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from pathlib import Path
 from threading import Lock
 from typing import IO
 
@@ -47,7 +45,7 @@ from topbin.data.formats.written import (
     pattern,
     separators,
 )
-from topbin.data.paths import Format, open_bytes
+from topbin.data.paths import Format, open_bytes, own_folder
 from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
@@ -104,9 +102,16 @@ class Delimited(DuckPart):
 
     @property
     def encoding_note(self) -> str:
-        """What to say about a file that is not UTF-8."""
-        is_usual = self.encoding == UTF_8
-        return "" if is_usual else how_read(self.path, self.name, self.encoding)
+        """What to say about a file that is not UTF-8, with a word of it where that may be wrong."""
+        if self.encoding == UTF_8:
+            return ""
+        note = f"{self.name} is not UTF-8 text; it was read as {CALLED[self.encoding]}"
+        if self.encoding != WINDOWS:
+            return f"{note}."
+        with open(self.file, encoding=UTF_8) as handle:
+            matches = (match for line in handle if (match := WORD.search(line)))
+            word = next((match[0] for match in matches), "")
+        return f'{note}, such as "{word}". If that looks wrong, save the file as UTF-8.'
 
     def read_written(self, ways: Mapping[str, str]) -> "Delimited":
         """The same rows, with text read as dates and numbers in the ways of its columns."""
@@ -114,6 +119,11 @@ class Delimited(DuckPart):
         fitting = {c: way for c, way in known.items() if way in self.written[c].ways}
         types = self.types | {c: self.written[c].type_of(way) for c, way in fitting.items()}
         return replace(self, own={c: types[c] for c in self.own}, types=types, ways=fitting)
+
+    @property
+    def as_text(self) -> str:
+        """The SQL that parses its columns as text."""
+        return replace(self, types=dict.fromkeys(self.types, "VARCHAR")).source
 
     @property
     def source(self) -> str:
@@ -236,12 +246,11 @@ def _sniff(connection: Duck, path: str, delimiter: str) -> Types:
 
 def _settle(connection: Duck, file: Delimited) -> Delimited:
     """One pass over the text: does every value fit the type that the sample suggested?"""
-    text = replace(file, types=dict.fromkeys(file.types, "VARCHAR")).source
     whole = _has_few_lines(file)
-    seen = _samples(connection, text, file.types)
+    seen = _samples(connection, file)
     forms = {column: formats_of(sample) for column, sample in seen.items() if sample}
     types = file.types | {column: "BLANK" for column, sample in seen.items() if sample is None}
-    types |= {column: "DATE" for column, found in forms.items() if found}
+    types |= {column: "DATE" for column, orders in forms.items() if orders}
     doubtful = {
         column: WIDER.get(kind, (kind,))
         for column, kind in types.items()
@@ -253,7 +262,9 @@ def _settle(connection: Duck, file: Delimited) -> Delimited:
         for test in ("{c} is not null", *(FITS.get(kind, "true") for kind in kinds),
                      *(_written_as(form) for form in forms.get(column, {}).values()))
     ]  # fmt: skip
-    counts = iter(connection.rows(f"select {', '.join(['count(*)', *checks])} from {text}")[0])
+    counts = iter(
+        connection.rows(f"select {', '.join(['count(*)', *checks])} from {file.as_text}")[0]
+    )
     rows, dated = int(next(counts)), {}
     for column, kinds in doubtful.items():
         filled = next(counts)
@@ -265,14 +276,15 @@ def _settle(connection: Duck, file: Delimited) -> Delimited:
     return replace(file, own=types, types=types, size=rows, written=dated)
 
 
-def _samples(connection: Duck, text: str, types: Types) -> dict[str, str | None]:
+def _samples(connection: Duck, file: Delimited) -> dict[str, str | None]:
     """A value of each column that may be text or dates; None if the first rows have none."""
-    unsure = [column for column, kind in types.items() if kind in ("VARCHAR", "DATE", "TIMESTAMP")]
+    unsure = [c for c, kind in file.types.items() if kind in ("VARCHAR", "DATE", "TIMESTAMP")]
     if not unsure:
         return {}
     values = ", ".join(f"any_value({identifier(column)})" for column in unsure)
-    (found,) = connection.rows(f"select {values} from (select * from {text} limit {SAMPLE_ROWS})")
-    return dict(zip(unsure, found, strict=True))
+    first = f"(select * from {file.as_text} limit {SAMPLE_ROWS})"
+    (row,) = connection.rows(f"select {values} from {first}")
+    return dict(zip(unsure, row, strict=True))
 
 
 def _numbered(connection: Duck, file: Delimited) -> tuple[dict[str, Written], frozenset[str]]:
@@ -284,26 +296,23 @@ def _numbered(connection: Duck, file: Delimited) -> tuple[dict[str, Written], fr
     asked = [c for c in asked if c not in file.written]
     if not asked:
         return {}, frozenset()
-    text = replace(file, types=dict.fromkeys(file.types, "VARCHAR")).source
     names = ", ".join(identifier(c) for c in asked)
-    rows = connection.rows(f"select {names} from {text} limit {FIRST_ROWS}")
+    rows = connection.rows(f"select {names} from {file.as_text} limit {FIRST_ROWS}")
     first = {c: [row[i] for row in rows if row[i] is not None] for i, c in enumerate(asked)}
-    found, unsure = {}, []
+    written, unsure = {}, []
     for c, seen in first.items():
         plain, marks = file.types[c] == "DOUBLE", marks_of(seen)
         pointed = next((value for value in seen if "." in value), "")
         if plain and pointed and "," not in marks:
-            found[c] = Written(pointed, {".": "DOUBLE"}, plain=True)
+            written[c] = Written(pointed, {".": "DOUBLE"}, plain=True)
         elif marks and (pointed or not plain):
             unsure.append(c)
-    found |= _checked(connection, file, text, unsure)
-    texts = (c for c in asked if file.types[c] == "VARCHAR" and c not in found)
-    return found, frozenset(c for c in texts if look_numeric(first[c]))
+    written |= _checked(connection, file, unsure)
+    texts = (c for c in asked if file.types[c] == "VARCHAR" and c not in written)
+    return written, frozenset(c for c in texts if look_numeric(first[c]))
 
 
-def _checked(
-    connection: Duck, file: Delimited, text: str, columns: Sequence[str]
-) -> dict[str, Written]:
+def _checked(connection: Duck, file: Delimited, columns: Sequence[str]) -> dict[str, Written]:
     """The marks that all values of these columns fit, from one pass."""
     if not columns:
         return {}
@@ -314,8 +323,8 @@ def _checked(
         tests = [f"{c} is not null", *fits, *(f"not contains({c}, '{mark}')" for mark in MARKS)]
         asked.append(f"any_value({c}) filter (regexp_matches({c}, {signs}))")
         asked += [f"count(*) filter ({test})" for test in tests]
-    (values,) = connection.rows(f"select {', '.join(asked)} from {text}")
-    found = {}
+    (values,) = connection.rows(f"select {', '.join(asked)} from {file.as_text}")
+    written = {}
     for i, c in enumerate(columns):
         sample, filled, *counts = values[6 * i : 6 * i + 6]
         marks = {
@@ -324,8 +333,8 @@ def _checked(
             if fit == filled
         }
         if sample is not None and marks:
-            found[c] = Written(sample, marks, file.types[c] == "DOUBLE", file.delimiter)
-    return found
+            written[c] = Written(sample, marks, file.types[c] == "DOUBLE", file.delimiter)
+    return written
 
 
 def _value(column: str, written: Written, way: str) -> str:
@@ -443,36 +452,20 @@ def narrow_encoding(path: str, name: str) -> str | None:
 
 def utf8_copy(path: str, encoding: str) -> str:
     """The path of a copy of the file in UTF-8."""
-    found = os.stat(path)
+    state = os.stat(path)
     with COPYING:  # several threads may ask for one file
-        return _copy(path, encoding, found.st_mtime_ns, found.st_size)
+        return _copy(path, encoding, state.st_mtime_ns, state.st_size)
 
 
 @cache
 def _copy(path: str, encoding: str, *_stamp: int) -> str:
-    target = Path(_folder().name) / f"{_copy.cache_info().currsize}.csv"
+    target = own_folder() / f"{_copy.cache_info().currsize}.csv"
     decoder = codecs.getincrementaldecoder(encoding)()
     with open_bytes(path, path) as handle, target.open("w", encoding=UTF_8, newline="") as copy:
         while block := handle.read(BLOCK):
             copy.write(decoder.decode(block))
         copy.write(decoder.decode(b"", final=True))
     return str(target)
-
-
-@cache
-def _folder() -> "tempfile.TemporaryDirectory[str]":
-    return tempfile.TemporaryDirectory(prefix="topbin-")
-
-
-def how_read(path: str, name: str, encoding: str) -> str:
-    """A sentence about a file that is not UTF-8, with a word of it."""
-    if encoding != WINDOWS:
-        return f"{name} is not UTF-8 text; it was read as {CALLED[encoding]}."
-    with open(utf8_copy(path, encoding), encoding=UTF_8) as handle:
-        words = (found[0] for line in handle if (found := WORD.search(line)))
-        example = next(words, "")
-    told = f'{name} is not UTF-8 text; it was read as {CALLED[encoding]}, such as "{example}"'
-    return f"{told}. If that looks wrong, save the file as UTF-8."
 
 
 FORMATS = (

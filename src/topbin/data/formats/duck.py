@@ -291,10 +291,9 @@ class Joined(DuckPart):
 
 def open_relation(connection: Duck, path: str, name: str, relation: str) -> DuckPart:
     """A file that DuckDB reads with this SQL, or TB102 if it cannot."""
-    part = DuckPart(path=path, name=name, relation=relation, own={}, types={})
-    with duck_errors(part.explain):
+    with duck_errors(lambda words: failed(name, "TB102", words)):
         types = connection.describe(relation)
-    return replace(part, own=types, types=types)
+    return DuckPart(path=path, name=name, relation=relation, own=types, types=types)
 
 
 def one_select(sql: str) -> str:
@@ -308,8 +307,8 @@ def one_select(sql: str) -> str:
     """
     kinds = [statement.type for statement in duckdb.extract_statements(sql)]
     if kinds != [duckdb.StatementType.SELECT]:
-        found = ", ".join(kind.name for kind in kinds) or "empty"
-        raise duckdb.Error(f"a query must be one SELECT; this is {found}.")
+        seen = ", ".join(kind.name for kind in kinds) or "empty"
+        raise duckdb.Error(f"a query must be one SELECT; this is {seen}.")
     return sql
 
 

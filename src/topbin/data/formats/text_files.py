@@ -41,10 +41,6 @@ class TextFolder(Part):
     empty: int = 0
     id_column: str | None = FILE
 
-    def count(self) -> int:
-        """How many files there are."""
-        return len(self.files)
-
     @property
     def places(self) -> list[str]:
         """Where the files are, with the folder before their names."""
@@ -53,11 +49,11 @@ class TextFolder(Part):
     def without(self, taken: Container[str]) -> "TextFolder":
         """The same folder without files that are in these places; itself if none of them is."""
         both = zip(self.files, self.places, strict=True)
-        kept = [(file, place) for file, place in both if os.path.realpath(place) not in taken]
-        if len(kept) == len(self.files):
+        left = [(file, place) for file, place in both if os.path.realpath(place) not in taken]
+        if len(left) == len(self.files):
             return self
-        empty = _empty(place for _, place in kept)
-        return replace(self, files=tuple(f for f, _ in kept), size=len(kept), empty=empty)
+        empty = _empty(place for _, place in left)
+        return replace(self, files=tuple(f for f, _ in left), size=len(left), empty=empty)
 
     def cut(self, rows: int) -> Sequence[Part]:
         """Runs of files; each knows which files these are, and when they were changed."""
@@ -107,24 +103,20 @@ def read_text(path: str) -> str:
 
 def texts_in(folder: str) -> tuple[list[str], int]:
     """The .txt files of a folder, by their path inside it, and how many other files it has."""
-    found: list[str] = []
+    texts: list[str] = []
     others = 0
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             if name.lower().endswith(ENDING):
-                found.append(os.path.relpath(os.path.join(place, name), folder))
+                texts.append(os.path.relpath(os.path.join(place, name), folder))
             else:
                 others += not name.startswith(".")
-    return sorted(found), others
+    return sorted(texts), others
 
 
 def _empty(places: Iterable[str]) -> int:
     return sum(os.path.isfile(place) and os.path.getsize(place) == 0 for place in places)
-
-
-def _holds(folder: str) -> bool:
-    return bool(texts_in(folder)[0])
 
 
 def _open(connection: Duck, path: str, name: str) -> TextFolder:
@@ -133,10 +125,10 @@ def _open(connection: Duck, path: str, name: str) -> TextFolder:
     if others:
         name += f" (without {counted(others, 'other file')})"
     places = [os.path.join(path, file) for file in files]
-    about: Any = {"given": given, "others": others, "empty": _empty(places)}
     return TextFolder(
-        path=path, name=name, types=TYPES, size=len(files), files=tuple(files), **about
-    )
+        path=path, name=name, types=TYPES, size=len(files), files=tuple(files), given=given,
+        others=others, empty=_empty(places),
+    )  # fmt: skip
 
 
-FORMATS = (Format("texts", (), _open, holds=_holds),)
+FORMATS = (Format("texts", (), _open, holds=lambda folder: bool(texts_in(folder)[0])),)

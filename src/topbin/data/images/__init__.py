@@ -1,6 +1,7 @@
 """Images: rows of pixels that may be larger than memory, picked without being copied."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -14,6 +15,7 @@ from topbin.core.hashing import Bits, mix
 from topbin.core.options import SIDES
 
 Pixels = NDArray[np.uint8]
+Progress = Callable[[int, int], object]  # is told how many rows are done, of how many
 CHANNELS = (1, 3)
 SMALLEST, LARGEST = SIDES
 CACHED = 1 << 20  # bytes
