@@ -246,8 +246,10 @@ class FramePart(Part):
         types = {column: TYPICAL[kind] for column, kind in batch.kinds.items()}
         texts = (column for column, kind in batch.kinds.items() if kind == "string")
         numbers = (c for c in texts if look_numeric(batch.frame[c].dropna()[:FIRST_TEXTS].tolist()))
-        known: Any = {"path": path, "name": name, "types": types, "size": batch.rows}
-        return cls(**known, data=batch.frame, number_texts=frozenset(numbers))
+        return cls(
+            path=path, name=name, types=types, size=batch.rows, data=batch.frame,
+            number_texts=frozenset(numbers),
+        )  # fmt: skip
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """All rows at once."""

