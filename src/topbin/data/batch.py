@@ -78,7 +78,7 @@ class Batch:
             twice = frame.columns[frame.columns.duplicated()][0]
             raise InputError("TB115", f'{name} has the column "{twice}" twice. Rename one of them.')
         if not len(frame):
-            raise InputError("TB001", f"{name} has columns but no rows.")
+            raise no_rows(name)
         kinds = {column: _kind(frame[column]) for column in frame}
         return cls(tidy_frame(frame, kinds), kinds, name)
 
@@ -298,6 +298,11 @@ def not_a_table(given: Any) -> InputError:
         "a table must be a path, a list of paths, or a pandas, polars or arrow frame; "
         f"got {type(given).__name__}.",
     )
+
+
+def no_rows(name: str) -> InputError:
+    """The error of a table without rows."""
+    return InputError("TB001", f"{name} has columns but no rows.")
 
 
 def as_pandas(frame: Any) -> pd.DataFrame:

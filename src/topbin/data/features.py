@@ -461,8 +461,8 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
             "Leave them blank, or drop the rows.",
         )
     if feature.kind == "boolean" and not np.isin(values[~column.missing], (0, 1)).all():
-        fitted = f'column "{feature.name}" was a boolean when the model was fitted'
-        raise InputError("TB109", f"{fitted}; now it is not.")
+        before = f'column "{feature.name}" was a boolean when the model was fitted'
+        raise InputError("TB109", f"{before}; now it is not.")
     return [values]
 
 

@@ -24,6 +24,7 @@ from topbin.data.batch import (
     Part,
     add_columns,
     join,
+    no_rows,
     not_a_table,
     tidy_frame,
 )
@@ -124,7 +125,7 @@ class Table:
                 placed.append(replace(part, first=first, size=size))
                 first += size
         if not placed:
-            raise InputError("TB001", f"{self.name} has columns but no rows.")
+            raise no_rows(self.name)
         return placed
 
     def batches(self, columns: Names = None, rows: int | None = None) -> Iterator[Batch]:
@@ -151,7 +152,7 @@ class Table:
         """All rows at once; TB001 if there are none."""
         batches = list(self.batches(columns))
         if not batches:
-            raise InputError("TB001", f"{self.name} has columns but no rows.")
+            raise no_rows(self.name)
         return replace(join(batches), name=self.name)
 
     def joined(self) -> Joined | None:
