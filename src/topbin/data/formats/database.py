@@ -87,6 +87,28 @@ ASKED = {
 COPIES = count()  # of rows of a server, on this machine
 
 
+def only_table(name: str, tables: Sequence[str]) -> str:
+    """The one table of a database, or TB113 with what to ask for."""
+    if len(tables) != 1:
+        seen = f"{len(tables):,} tables ({quoted(sorted(tables)) or 'none'})"
+        way_out = f"Say which rows you want: {option('sql', 'select * from ...')}"
+        raise InputError("TB113", f"{name} holds {seen}. {way_out}")
+    return tables[0]
+
+
+def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckPart:
+    """The only table of a database, or the rows of a query."""
+    with (
+        duck_errors(lambda words: f"{name} cannot be opened: {words}"),
+        connect(database=path, seconds=QUERY_SECONDS) as connection,
+    ):
+        listing = "select table_name from information_schema.tables where table_schema = 'main'"
+        tables = [row[0] for row in connection.rows(listing)]
+    relation = identifier(only_table(name, tables)) if sql is None else ""
+    known: Any = {"path": path, "name": name, "is_database": True, "own": {}, "types": {}}
+    return DuckPart(**known, relation=relation, query=sql).described()
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SqlitePart(Part):
     """A table of a SQLite database, or a query over one."""
@@ -103,19 +125,6 @@ class SqlitePart(Part):
                 yield pd.DataFrame({c: _sqlite_column(v, kind) for (c, kind), v in values})
 
 
-def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckPart:
-    """The only table of a database, or the rows of a query."""
-    with (
-        duck_errors(lambda words: f"{name} cannot be opened: {words}"),
-        connect(database=path, seconds=QUERY_SECONDS) as connection,
-    ):
-        listing = "select table_name from information_schema.tables where table_schema = 'main'"
-        tables = [row[0] for row in connection.rows(listing)]
-    relation = identifier(only_table(name, tables)) if sql is None else ""
-    known: Any = {"path": path, "name": name, "is_database": True, "own": {}, "types": {}}
-    return DuckPart(**known, relation=relation, query=sql).described()
-
-
 def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqlitePart:
     """The only table of a database, or the rows of a query."""
     with _sqlite(path, name, "TB102") as connection:
@@ -127,15 +136,6 @@ def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqliteP
     with _sqlite(path, name, "TB102" if sql is None else "TB113") as connection:
         types, rows = _sqlite_types(connection, query)
     return SqlitePart(path=path, name=name, types=types, query=query, size=rows, is_database=True)
-
-
-def only_table(name: str, tables: Sequence[str]) -> str:
-    """The one table of a database, or TB113 with what to ask for."""
-    if len(tables) != 1:
-        seen = f"{len(tables):,} tables ({quoted(sorted(tables)) or 'none'})"
-        way_out = f"Say which rows you want: {option('sql', 'select * from ...')}"
-        raise InputError("TB113", f"{name} holds {seen}. {way_out}")
-    return tables[0]
 
 
 def _sqlite_types(connection: sqlite3.Connection, query: str) -> tuple[Types, int]:

@@ -68,7 +68,7 @@ class Decoding:
     bad: dict[str, str]
 
 
-class Held:
+class TemporaryFolder:
     """A folder that is removed when nobody holds it any more."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ def decode_files(
     >>> decode_files([path]).images.shape
     (1, 1, 8, 8)
     """
-    held = None if folder is not None else Held()
+    held = None if folder is not None else TemporaryFolder()
     where = folder or held.folder  # type: ignore[union-attr]
     workers = threads or cores()
     with quiet_pillow():
