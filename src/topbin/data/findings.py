@@ -108,7 +108,8 @@ def check_table(
     columns = as_columns(table)
     if columns.table.rows != is_p.size:
         raise InputError("TB005", f"{columns.table.rows:,} rows and {is_p.size:,} labels.")
-    read = [_as_numbers(columns[name]) for name in columns.table.kinds]
+    marks = {name: mark_of(columns[name]) for name in columns.table.kinds}
+    read = [read_numbers(columns[c], mark) if mark else columns[c] for c, mark in marks.items()]
     findings = find_in_columns(read, is_p, is_u, leak)
     ignored = {finding.column for finding in findings if finding.code in NOT_COMPARED}
     compared = [column.numbers for column in read if column.name not in ignored]
@@ -300,11 +301,6 @@ def _reading(text: str, cell: NumberCell | None) -> tuple[str, str]:
         below = "above" if text[0] in ">≥" or text.endswith("+") else "below"
         return below, f"just {below} {text.strip('<>≤≥=+ ')}"
     return ("decorated", f"{cell.value:.15g}") if not is_plain(text) else ("", "")
-
-
-def _as_numbers(column: Column) -> Column:
-    mark = mark_of(column)
-    return column if mark is None else read_numbers(column, mark)
 
 
 def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> Finding | None:
