@@ -10,8 +10,8 @@ import pytest
 from coded import fails
 
 import topbin as tb
-from topbin.data import fit_features
-from topbin.data.encoders import kept, texts
+from topbin.data import encoders, fit_features
+from topbin.data.encoders import texts
 from topbin.data.encoders.texts import Encoder
 
 
@@ -69,7 +69,7 @@ def test_what_is_no_encoder(tmp_path):
 
 
 def test_texts_are_encoded_once_and_go_on_after_a_kill(tmp_path, cache, counted, monkeypatch):
-    monkeypatch.setattr(kept, "BLOCK", 10)
+    monkeypatch.setattr(encoders, "BLOCK", 10)
     encoder, words = Encoder(str(folder(tmp_path))), [f"{i} good" for i in range(35)]
     counted.dies_after = 20
     with pytest.raises(KeyboardInterrupt):

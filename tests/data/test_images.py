@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from pictures import bars
 from PIL import Image
 
-from topbin.data.images import cache, decode
+from topbin.data.images import Images, cache, decode, pixel_keys
 from topbin.data.images.cache import common_shape, decode_files, open_stored, write_store
 from topbin.data.images.decode import Header
-from topbin.data.images.files import find_images, inside, names_images
-from topbin.data.images.rows import Images, pixel_keys
+from topbin.data.paths import find_images, inside, names_images
 
 RED = (200, 30, 40)
 

@@ -6,7 +6,7 @@ from sklearn import datasets
 
 from topbin.core.labels import read_labels
 from topbin.data.columns import Columns, as_batch
-from topbin.data.near_copies import find_groups, find_jump, labels_are_shared
+from topbin.data.findings import find_groups, find_jump, labels_are_shared
 from topbin.job.grouping import unsaid_groups
 
 

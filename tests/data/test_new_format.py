@@ -3,8 +3,8 @@
 from score_files import scored, whole
 
 from topbin.data import read_table, table
-from topbin.data.find import Format
 from topbin.data.formats.duck import open_relation, path_literal
+from topbin.data.paths import Format
 from topbin.engines import Local, tails_from
 
 # The file of the format. Rows are lines of "name=value" pairs: score=0.5 label=1

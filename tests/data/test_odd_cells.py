@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 import topbin as tb
 from topbin.core.cells import NO_NUMBER
-from topbin.data.columns import as_columns
+from topbin.data.columns import as_columns, mark_of, mixed_units
 from topbin.data.features import Features, fit_features
 from topbin.data.findings import check_table, useless
 from topbin.data.formats.written import read_cell
-from topbin.data.odd_cells import mark_of, mixed_units
 
 NUMBERS = [18.0, 150.5, 95.25, 1204.0, 531.6, 5315.99]
 KINDS = {

@@ -191,7 +191,7 @@ def test_names_cannot_leave_their_quotes(server):
 PROGRAM = """
 import sys, time
 import pyarrow as pa
-from topbin.data.formats import postgres
+from topbin.data.formats import database
 
 def batches():
     for i in range(1000):
@@ -200,10 +200,10 @@ def batches():
         if i == 20:
             time.sleep(60)
 
-with postgres._transaction(sys.argv[1], "TB105") as cursor:
+with database._transaction(sys.argv[1], "TB105") as cursor:
     schema = pa.schema([("x", pa.int64())])
     rows = pa.RecordBatchReader.from_batches(schema, batches())
-    postgres.ingest(cursor, "t", rows, force=True)
+    database.ingest(cursor, "t", rows, force=True)
 """
 
 

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 import topbin as tb
 from topbin.cli import main
 from topbin.data import Batch, Features, fit_features, open_table, read_table
-from topbin.data.embeddings import as_column, attach_whole
+from topbin.data.table import as_column, attach_whole
 
 RNG = np.random.default_rng(0)
 N, SIZE = 240, 6

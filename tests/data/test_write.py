@@ -81,7 +81,7 @@ def test_an_existing_file_is_kept(tmp_path):
 
 
 def test_an_ending_must_say_the_format(tmp_path):
-    for name in ("a.docx", "a", "a.db"):
+    for name in ("a.ods", "a", "a.db"):
         with fails("TB105", "does not end in a known format", ".parquet"):
             write_table(tmp_path / name, pd.DataFrame({"a": [1]}))
 

@@ -21,7 +21,7 @@ from stored import result_of
 import topbin as tb
 from topbin.cli import main
 from topbin.core.formatting import figure
-from topbin.data.images.rows import Images
+from topbin.data.images import Images
 from topbin.engines import Local
 from topbin.job.audits.audit import audit
 from topbin.job.audits.refit import refit_audit

@@ -24,9 +24,8 @@ from tiny_encoder import described, tiny_encoder, tiny_model
 import topbin as tb
 from topbin.cli import main
 from topbin.data.encoders import images as encoders
-from topbin.data.encoders import lite
 from topbin.data.encoders.images import ImageEncoder, signature, waves
-from topbin.data.images.rows import Images
+from topbin.data.images import Images
 from topbin.job.audits.review import open_review
 
 
@@ -271,8 +270,9 @@ def test_a_model_that_is_replaced_is_read_again(tmp_path):
 
 KILLED = """
 import os, signal, sys
-from topbin.data.encoders import images, kept
-kept.BLOCK = 16
+from topbin.data import encoders
+from topbin.data.encoders import images
+encoders.BLOCK = 16
 run, count = images.Model.__call__, [0]
 def dying(self, pixels):
     count[0] += 1
@@ -304,12 +304,12 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, encoded):
 
 @pytest.mark.slow
 def test_the_encoder_that_comes_along_is_the_original(tmp_path):
-    pytest.importorskip(lite.PACKAGE, reason='needs pip install "topbin[images]"')
+    pytest.importorskip(encoders.PACKAGE, reason='needs pip install "topbin[images]"')
     encoder = ImageEncoder("lite0")
     model = encoders.load_model(encoder)
     found = model(waves(224)[None])
     assert found.shape == (1, 1280)
-    np.testing.assert_allclose(signature(found[0]), lite.CHECK, atol=1e-3)
+    np.testing.assert_allclose(signature(found[0]), encoders.CHECK, atol=1e-3)
     before = hashlib.sha256((encoder.folder / "model.onnx").read_bytes()).hexdigest()
     assert before == encoder.about.sha256
     vectors = encoder.vectors(Images.of(bars(3, True)))
@@ -317,11 +317,11 @@ def test_the_encoder_that_comes_along_is_the_original(tmp_path):
 
 
 def test_damaged_weights_are_not_converted(tmp_path, monkeypatch):
-    monkeypatch.setattr(lite, "SHA256", "0" * 64)
-    if lite.find_spec(lite.PACKAGE) is not None:
+    monkeypatch.setattr(encoders, "SHA256", "0" * 64)
+    if encoders.find_spec(encoders.PACKAGE) is not None:
         with fails("TB143", "does not have the weights that are expected"):
-            lite.lite_folder()
-    monkeypatch.setattr(lite, "PACKAGE", "no_such_weights")
+            encoders.lite_folder()
+    monkeypatch.setattr(encoders, "PACKAGE", "no_such_weights")
     with fails("TB011", "topbin[images]"):
-        lite.lite_folder()
+        encoders.lite_folder()
     assert not (tmp_path / "cache").exists()

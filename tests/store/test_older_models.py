@@ -58,7 +58,7 @@ def test_fields_of_0_2_that_are_gone_or_renamed_do_no_harm(face):
 
 def test_what_classified_images_is_the_classifier_of_today():
     pytest.importorskip("torch", reason='needs pip install "topbin[torch]"')
-    from topbin.data.images.rows import Images
+    from topbin.data.images import Images
 
     plan = tb.learn.Plan(outer=2, inner=1, repeats=1, warm=1, rounds=1)
     images = Images.of(np.random.default_rng(0).integers(0, 255, (24, 12, 12), np.uint8))

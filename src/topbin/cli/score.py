@@ -56,7 +56,7 @@ def score(
     """  # fmt: skip
     keep_freed_memory()
     from topbin.core.options import Read
-    from topbin.data.find import is_address
+    from topbin.data.paths import is_address
     from topbin.store.scorer import fitted_rows
 
     show, read = screen(as_json), Read(**given(options, "read"))
@@ -115,8 +115,7 @@ def _rows(
     show: Any, scorer: Any, source: tuple[str, ...], read: Any
 ) -> Iterator[tuple[Any, str | None]]:
     """Batches of tables; what is wrong with the files is said before the output is opened."""
-    from topbin.data.embeddings import attached
-    from topbin.data.table import open_table
+    from topbin.data.table import attached, open_table
     from topbin.data.vectors import EMBEDDING
 
     scorer.refuse_images(list(source))

@@ -25,7 +25,6 @@ from topbin.core.optional import require
 from topbin.data.formats.written import holds_number, is_missing, look_numeric
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
 from topbin.data.schema import WHOLE as WHOLE_TYPES
-from topbin.data.vectors import is_vector
 
 Names = Sequence[str] | None
 Places = NDArray[np.int64]
@@ -79,7 +78,7 @@ class Batch:
             twice = frame.columns[frame.columns.duplicated()][0]
             raise InputError("TB115", f'{name} has the column "{twice}" twice. Rename one of them.')
         if not len(frame):
-            raise InputError("TB001", f"{name} has columns but no rows.")
+            raise no_rows(name)
         kinds = {column: _kind(frame[column]) for column in frame}
         return cls(tidy_frame(frame, kinds), kinds, name)
 
@@ -247,14 +246,17 @@ class FramePart(Part):
         types = {column: TYPICAL[kind] for column, kind in batch.kinds.items()}
         texts = (column for column, kind in batch.kinds.items() if kind == "string")
         numbers = (c for c in texts if look_numeric(batch.frame[c].dropna()[:FIRST_TEXTS].tolist()))
-        known: Any = {"path": path, "name": name, "types": types, "size": batch.rows}
-        return cls(**known, data=batch.frame, number_texts=frozenset(numbers))
+        return cls(
+            path=path, name=name, types=types, size=batch.rows, data=batch.frame,
+            number_texts=frozenset(numbers),
+        )  # fmt: skip
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """All rows at once."""
-        data, kinds = self.data[list(types)], kinds_of(types)
-        told = [c for c, kind in kinds.items() if kind == "string" and data[c].dtype.kind in "iuf"]
-        yield data.assign(**{c: _settle(data[c], "string") for c in told}) if told else data
+        data = self.data[list(types)]
+        texts = (column for column, kind in kinds_of(types).items() if kind == "string")
+        numbers = [column for column in texts if data[column].dtype.kind in "iuf"]
+        yield data.assign(**{c: _settle(data[c], "string") for c in numbers}) if numbers else data
 
 
 def join(batches: Sequence[Batch]) -> Batch:
@@ -298,6 +300,11 @@ def not_a_table(given: Any) -> InputError:
     )
 
 
+def no_rows(name: str) -> InputError:
+    """The error of a table without rows."""
+    return InputError("TB001", f"{name} has columns but no rows.")
+
+
 def as_pandas(frame: Any) -> pd.DataFrame:
     """A pandas, polars or arrow frame as a pandas one; the caller's stays as it is."""
     if isinstance(frame, pd.DataFrame):
@@ -317,12 +324,24 @@ def _kind(column: pd.Series) -> Kind:
         return "string"
     if column.dtype.kind == "O" and column.isna().all():
         return "blank"
-    if column.dtype.kind == "O" and is_vector(column.dropna().iloc[0]):
+    if column.dtype.kind == "O" and _is_vector(column.dropna().iloc[0]):
         return "vector"
     inferred = pd.api.types.infer_dtype(column, skipna=True)
     if inferred in ("mixed", "mixed-integer") and all(map(_is_number_cell, column.dropna())):
         return "string"
     return "date" if inferred == "string" and _are_days(column) else INFERRED.get(inferred, "other")
+
+
+def _is_vector(value: Any) -> bool:
+    """Whether a value of a frame is a vector: a list, tuple or array of numbers.
+
+    >>> _is_vector([0.5, 1.0]), _is_vector(["a"]), _is_vector("ab")
+    (True, False, False)
+    """
+    if not isinstance(value, list | tuple | np.ndarray) or len(value) == 0:
+        return False
+    array = np.asarray(value)
+    return array.ndim == 1 and array.dtype.kind == "f"
 
 
 def _is_number_cell(value: Any) -> bool:
@@ -391,8 +410,8 @@ def _row_hashes(column: pd.Series, kind: Kind) -> NDArray[np.uint64]:
     elif kind == "date":
         values = column.to_numpy().view("int64")
     elif kind == "vector":
-        told = [None if v is None else np.asarray(v, np.float64).tobytes().hex() for v in column]
-        values = np.array(told, object)
+        bits = [None if v is None else np.asarray(v, np.float64).tobytes().hex() for v in column]
+        values = np.array(bits, object)
     else:
         values = column.astype(object).where(~column.isna(), None).to_numpy()
     return np.asarray(pd.util.hash_array(values), np.uint64)

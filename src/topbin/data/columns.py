@@ -2,8 +2,15 @@
 
 The kinds are those of `topbin.data.schema.Kind` everywhere: number, boolean, date, string, vector,
 blank and other. A string column becomes "text" only where the user asks for its words.
+
+A column of text may hold numbers and more: "?", "<5", "$5,315.99", "12 %", "3.5 kg". It is read as
+numbers if nearly all of its cells are numbers of one unit, apart from those that say that there is
+none; whatever is not a number is then missing. Every cell is read by itself, so that all engines
+and all parts of a file agree. Only the fit decides about a column, and the model keeps what it
+decided.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,9 +22,21 @@ from scipy.sparse import issparse
 
 from topbin.core.checks import unmasked
 from topbin.core.errors import InputError
-from topbin.data.batch import Batch
+from topbin.data.batch import FIRST_TEXTS, Batch
+from topbin.data.formats.written import (
+    MARKS,
+    NumberCell,
+    is_missing,
+    look_numeric,
+    read_cell,
+)
 from topbin.data.schema import Kind
 from topbin.data.vectors import stack_vectors
+
+NEARLY_ALL = 0.95
+LEAST = 3  # different numbers; a column with fewer loses nothing as categories
+LARGER = ("k", "m", "b", "t", "bn", "mio", "mrd", "tsd", "thousand", "million", "billion")
+WHOLE = re.compile(r"[-+]?[0-9]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,8 +56,8 @@ class Column:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which rows have no value."""
-        found: NDArray[np.bool_] = np.isnan(self.values)
-        return np.asarray(found.any(axis=1) if self.kind == "vector" else found)
+        is_nan: NDArray[np.bool_] = np.isnan(self.values)
+        return np.asarray(is_nan.any(axis=1) if self.kind == "vector" else is_nan)
 
     @property
     def numbers(self) -> NDArray[np.float64]:
@@ -62,6 +81,16 @@ class Column:
     def strings(self) -> NDArray[np.object_]:
         """The text of each row, empty where it is missing."""
         return np.array([*self.texts, ""], object)[self.places]
+
+    def per_row(self, per_text: Any) -> NDArray[Any]:
+        """What was made of each text, a number or a vector, for each row; NaN where it is missing.
+
+        >>> Column("town", "string", np.array([0.0, np.nan]), ("Ulm",)).per_row([7.0])
+        array([ 7., nan])
+        """
+        made = np.asarray(per_text)
+        missing = np.full((1, *made.shape[1:]), np.nan, made.dtype)
+        return np.concatenate([made, missing])[self.places]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,3 +176,82 @@ def read_column(table: Batch, name: str) -> Column:
         return Column(name, kind, column.to_numpy("datetime64[us]"))
     places, texts = pd.factorize(column.to_numpy(object))
     return Column(name, kind, np.where(places < 0, np.nan, places), tuple(texts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """The different texts of a column, how many rows have each, and the number in each."""
+
+    texts: tuple[str, ...]
+    rows: NDArray[np.intp]
+    numbers: tuple[NumberCell | None, ...]
+
+    @classmethod
+    def of(cls, column: Column, mark: str) -> "Cells":
+        """The cells of a column of text, read with this mark."""
+        rows = np.bincount(column.places, minlength=len(column.texts) + 1)[:-1]
+        return cls(column.texts, rows, tuple(read_cell(text, mark) for text in column.texts))
+
+    @property
+    def words(self) -> list[str]:
+        """Texts that are neither numbers nor say that there is none."""
+        both = zip(self.texts, self.numbers, strict=True)
+        return [text for text, cell in both if cell is None and not is_missing(text)]
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The different units; a number without one counts if units may change its size."""
+        units = {cell.unit for cell in self.numbers if cell is not None}
+        named = sorted(units - {""})
+        return tuple(named if len(named) != 1 or named[0] not in LARGER else sorted(units))
+
+    @property
+    def share(self) -> float:
+        """The share of numbers among the rows that say something else than "no number"."""
+        is_number = np.array([cell is not None for cell in self.numbers])
+        says_none = np.array([is_missing(text) for text in self.texts])
+        rest = self.rows[~says_none | is_number].sum()
+        return float(self.rows[is_number].sum() / rest) if rest else 0.0
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether nearly all are numbers, and some are not plain whole ones, as codes are."""
+        values = {cell.value for cell in self.numbers if cell is not None}
+        odd = (text for text in self.texts if text.strip() and not WHOLE.fullmatch(text.strip()))
+        return len(values) >= LEAST and self.share >= NEARLY_ALL and any(odd)
+
+
+def mark_of(column: Column, usual: str | None = None) -> str | None:
+    """The mark with which a column of text is read as numbers; None if it stays text.
+
+    Where both marks fit, `usual` decides, then the point.
+
+    >>> column = as_columns({"pay": ["26,571", "?", "1,204", "980"]})["pay"]
+    >>> mark_of(column), mark_of(column, ",")
+    ('.', ',')
+    """
+    both = [mark for mark, cells in readings(column).items() if len(cells.units) < 2]
+    return next((mark for mark in (usual, ".", ",") if mark in both), None)
+
+
+def mixed_units(column: Column) -> tuple[str, ...]:
+    """The units of a column of numbers that are of several units, which cannot be compared."""
+    units = [cells.units for cells in readings(column).values()]
+    return min(units, key=len) if units and all(len(each) > 1 for each in units) else ()
+
+
+def readings(column: Column) -> dict[str, Cells]:
+    """The cells of a column by mark, for the marks with which they are best read as numbers."""
+    if column.kind != "string" or not look_numeric(column.texts[:FIRST_TEXTS]):
+        return {}
+    read = {mark: Cells.of(column, mark) for mark in MARKS}
+    read = {mark: cells for mark, cells in read.items() if cells.are_numbers}
+    best = max((cells.share for cells in read.values()), default=0.0)
+    return {mark: cells for mark, cells in read.items() if cells.share == best}
+
+
+def read_numbers(column: Column, mark: str) -> Column:
+    """A column of text as one of numbers; cells that hold none are missing."""
+    cells = (read_cell(text, mark) for text in column.texts)
+    values = np.array([np.nan if cell is None else cell.value for cell in cells], np.float64)
+    return Column(column.name, "number", column.per_row(values))

@@ -24,14 +24,13 @@ from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
 from topbin.core.options import SIDES
 from topbin.data.batch import Batch
-from topbin.data.columns import Column, Columns, as_columns
-from topbin.data.encoders.kept import check_fitted, check_place
+from topbin.data.columns import Cells, Column, Columns, as_columns, mark_of, read_numbers
+from topbin.data.encoders import fitted
 from topbin.data.encoders.texts import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
 from topbin.data.formats.written import ISO, MARKS, ORDERS, TEXT
-from topbin.data.odd_cells import mark_of, odd_words, read_numbers
-from topbin.data.schema import CONTENT, Kind, check_columns, nearest, quoted, shortened
-from topbin.data.text_features import learn_words, text_matrix
+from topbin.data.schema import Kind, check_columns, nearest, quoted, shortened
+from topbin.data.text_features import check_is_text, learn_words, text_matrix
 from topbin.data.vectors import COMPONENTS, WIDE, principal_axes, project
 
 Floats = NDArray[np.float64]
@@ -127,7 +126,7 @@ class Feature:
         """
         if self.kind != "number" or column.kind != "string":
             return column
-        words = [] if self.mark else odd_words(column, ".")
+        words = [] if self.mark else Cells.of(column, ".").words
         if words:
             raise InputError(
                 "TB109",
@@ -139,11 +138,6 @@ class Feature:
     def to_dict(self) -> dict[str, Any]:
         """The fields that this feature uses."""
         return {key: v for key, v in asdict(self).items() if v not in ((), None, False, 0, "")}
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> "Feature":
-        """The inverse of `to_dict`, after a trip through JSON."""
-        return stored_as(stored, cls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +209,8 @@ class Features:
 
     def vectors(self, X: Any) -> Floats:
         """What rows of the matrix have of vectors, as models read them."""
-        found: Any = X[:, self.vector_columns]
-        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+        own: Any = X[:, self.vector_columns]
+        return np.asarray(own.toarray() if hasattr(own, "toarray") else own)
 
     @property
     def columns(self) -> list[str]:
@@ -258,9 +252,9 @@ class Features:
                 message = f'{table.name} has no column "{name}", which the model reads.'
                 message += nearest(name, table.kinds)
                 seen = quoted(list(table.kinds)) or "none"
-                how = f" Give the vectors with {option('embeddings')}, or as that column."
-                how = how if feature.kind == "vector" else ""
-                raise InputError("TB109", f"{message} Its columns are {seen}.{how}")
+                way_out = f" Give the vectors with {option('embeddings')}, or as that column."
+                way_out = way_out if feature.kind == "vector" else ""
+                raise InputError("TB109", f"{message} Its columns are {seen}.{way_out}")
             fits = FITS[feature.kind]
             if feature.shape or (feature.kind == "vector" and feature.encoder):
                 fits = ("string", "vector")
@@ -272,14 +266,14 @@ class Features:
 
     def orders(self, given: str | None) -> dict[str, str]:
         """How to read dates of new files: as in the fit, or as given; what was text stays text."""
-        told = {f.name: ISO if f.is_text else given for f in self.features}
-        return {name: order for name, order in told.items() if order} | {**self.dates}
+        known = {f.name: ISO if f.is_text else given for f in self.features}
+        return {name: order for name, order in known.items() if order} | {**self.dates}
 
     def marks(self, given: str | None) -> dict[str, str]:
         """How to read numbers of new files: as in the fit, or as given; text stays text."""
-        told = {f.name: TEXT if f.is_text else given for f in self.features}
+        known = {f.name: TEXT if f.is_text else given for f in self.features}
         own = {f.name: f.mark for f in self.features if f.mark}
-        return {name: mark for name, mark in told.items() if mark} | own | {**self.decimals}
+        return {name: mark for name, mark in known.items() if mark} | own | {**self.decimals}
 
     def read_by(self, folder: str) -> "Features":
         """The same with the encoder of texts in another folder."""
@@ -299,7 +293,7 @@ class Features:
     def from_dict(cls, stored: Mapping[str, Any]) -> "Features":
         """The inverse of `to_dict`, after a trip through JSON; TB110 if the values are damaged."""
         try:
-            features = tuple(Feature.from_dict(feature) for feature in stored["features"])
+            features = tuple(stored_as(feature, Feature) for feature in stored["features"])
             dropped = tuple(stored_as(column, Dropped) for column in stored["dropped"])
             dates = dict(stored.get("dates", {}))
             if not set(dates.values()) <= ORDERS.keys():
@@ -335,7 +329,7 @@ def fit_features(
     `exclude` names columns that are not features (label, id); `text` those to read as words, beside
     those that look like free text. Columns that are constant or look like an identifier are dropped
     unless `keep` names them; so named, free text is a category. `encoder` is the folder of one that
-    reads the texts instead of words. Text whose cells hold numbers (`topbin.data.odd_cells`) is
+    reads the texts instead of words. Text whose cells hold numbers (`topbin.data.columns`) is
     read as numbers; `decimal` is what decimals follow if both marks fit, and "text" leaves it as it
     is. `table` is what `Features.encode` takes.
 
@@ -347,15 +341,14 @@ def fit_features(
     check_columns([*exclude, *text, *keep], list(kinds), where)
     names = [name for name in kinds if name not in exclude]
     read = {name: columns[name] for name in names}  # so that whoever gave the columns has them too
-    in_cells = {} if decimal == TEXT else {n: read[n] for n in names if n not in {*text, *keep}}
-    given = {name: mark_of(column, decimal) for name, column in in_cells.items()}
-    marks = {name: mark for name, mark in given.items() if mark is not None}
+    in_cells = [] if decimal == TEXT else [name for name in names if name not in {*text, *keep}]
+    marks = {name: mark for name in in_cells if (mark := mark_of(read[name], decimal))}
     columns = columns.with_read(read_numbers(read[name], mark) for name, mark in marks.items())
-    found = {name: useless(columns[name]) for name in names}
-    looks = [name for name, finding in found.items() if finding and finding.code in TEXTUAL]
+    findings = {name: useless(columns[name]) for name in names}
+    looks = [name for name, finding in findings.items() if finding and finding.code in TEXTUAL]
     texts = {*text, *looks} - {*keep}
     asked = {*texts, *keep}
-    reasons = {name: _useless(columns[name], found[name], keep=name in asked) for name in names}
+    reasons = {name: _useless(columns[name], findings[name], keep=name in asked) for name in names}
     dropped = tuple(Dropped(name, reason) for name, reason in reasons.items() if reason)
     used = [name for name in names if not reasons[name]]
     if not used:
@@ -387,11 +380,7 @@ def _as_small_as_words(feature: Feature) -> Feature:
 
 
 def _learn_encoded(column: Column, folder: str) -> Feature:
-    if column.kind != "string":
-        raise InputError(
-            "TB108",
-            f'"{column.name}" holds {CONTENT[column.kind]}, not text; leave out {option("text")}.',
-        )
+    check_is_text(column)
     encoder = Encoder(os.path.abspath(folder))
     own = Feature(name=column.name, kind="encoded", encoder=encoder.folder, digest=encoder.digest)
     return _learn_vectors(own, column)
@@ -440,8 +429,8 @@ def _learn_vectors(feature: Feature, column: Column) -> Feature:
 
 
 def _with_scale(feature: Feature, column: Column) -> Feature:
-    found = [_center_and_scale(values) for values in numbers(feature, column)]
-    center, scale = zip(*found, strict=True)
+    pairs = [_center_and_scale(values) for values in numbers(feature, column)]
+    center, scale = zip(*pairs, strict=True)
     return replace(feature, center=center, scale=scale)
 
 
@@ -472,8 +461,8 @@ def numbers(feature: Feature, column: Column) -> list[Floats]:
             "Leave them blank, or drop the rows.",
         )
     if feature.kind == "boolean" and not np.isin(values[~column.missing], (0, 1)).all():
-        fitted = f'column "{feature.name}" was a boolean when the model was fitted'
-        raise InputError("TB109", f"{fitted}; now it is not.")
+        before = f'column "{feature.name}" was a boolean when the model was fitted'
+        raise InputError("TB109", f"{before}; now it is not.")
     return [values]
 
 
@@ -495,19 +484,15 @@ def _raw_vectors(feature: Feature, column: Column) -> NDArray[Any]:
     """The vectors of a column, or those that the encoder of the fit makes of its texts."""
     if feature.kind != "encoded":
         return column.values
-    check_place(feature.encoder)
-    encoder = Encoder(feature.encoder)
-    check_fitted(feature.encoder, feature.digest, encoder.digest)
+    encoder = fitted(Encoder, feature.encoder, feature.digest)
     width = len(feature.mean) or feature.size
     known: Any = encoder.vectors(column.texts) if column.texts else np.zeros((0, width), np.float32)
-    nothing = np.full((1, known.shape[1]), np.nan, np.float32)
-    return np.concatenate([known, nothing])[column.places]
+    return column.per_row(known)
 
 
 def _categories(feature: Feature, column: Column) -> Floats:
     place = {category: float(i) for i, category in enumerate(feature.categories)}
-    known = np.array([*(place.get(text, np.nan) for text in column.texts), np.nan])
-    return known[column.places]
+    return column.per_row([place.get(text, np.nan) for text in column.texts])
 
 
 def _letters(feature: Feature, column: Column) -> Floats:

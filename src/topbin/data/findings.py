@@ -1,8 +1,15 @@
-"""Checks of a table before any model sees it: columns that say nothing, or too much.
+"""Checks of a table before any model sees it: columns that say nothing or too much, rows that
+belong together.
 
 A column that alone separates labeled from unlabeled rows usually leaks the label. The measure is
 the AUC of positives against unlabeled rows (`topbin.metrics.pu_auc`), whose ceiling is 1 − α/2: if
 no column leaks, an AUC of .99 means that at most 2 % of the unlabeled are positive.
+
+Take the rows nearest to a known positive. If rows are independent, the share of unlabeled rows
+among them changes slowly with the distance. If labels are given to whole patients with several
+similar visits, the nearest rows are visits of the same patient and labeled too, and the next ones
+are not: the share jumps. Such rows tell the models each other's labels, and α̂ is too low. This
+compares rows, so it also works if the column that names the patient was left out.
 """
 
 import re
@@ -13,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from topbin.core.binomial import share_below
 from topbin.core.checks import check_fraction
@@ -20,9 +28,17 @@ from topbin.core.errors import InputError
 from topbin.core.formatting import counted
 from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
-from topbin.data.columns import Column, as_columns
-from topbin.data.images.files import is_image_name
-from topbin.data.odd_cells import in_words, mark_of, mixed_units, read_numbers
+from topbin.data.columns import (
+    Cells,
+    Column,
+    as_columns,
+    mark_of,
+    mixed_units,
+    read_numbers,
+    readings,
+)
+from topbin.data.formats.written import MARKS, NumberCell, is_plain
+from topbin.data.paths import is_image_name
 
 LEAK_AUC = 0.98
 FEW_VALUES = 50
@@ -31,10 +47,25 @@ NEARLY_ALL = 0.95
 WORDS_OF_A_TEXT, DIFFERENT = 4, 0.5
 LONG, LETTERS, DIGITS = 20, 0.9, 0.15  # a long string; the share of letters in one without words
 LOOKED_AT = 1000  # texts of a column
+NONE, SHOWN = "none", 3  # cells without a number, and how many of them a sentence shows
 TEXTUAL = ("free-text", "sequence")
 # By these columns, rows are not compared.
 NOT_COMPARED = ("constant", "identifier", "long-strings", "unreadable")
 ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|rowid|row_number)($|[^a-z])")
+# Groups of near-copies: rows that are drawn, of so many known positives or more.
+QUERIES, SEED = 200, 0
+SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # of groups that are tried
+KNOTS = 1_000  # quantiles by which a column is turned into ranks
+FEWEST = 20  # known positives
+# A jump of the share of unlabeled rows: by so much, to so many times as much, and so many standard
+# errors. None of the 60 tables of independent rows in tests/data/test_near_copies.py has one.
+JUMP, TIMES, SURE, WHOLE, NEARLY = 0.2, 4.0, 4.0, 0.7, 0.1
+GROUP_NAME = re.compile(
+    r"(^|.*[^a-z])(id|ids|uuid|guid|key|code|no|nr)$|"
+    r"(.*[^a-z])?(patient|subject|person|customer|client|user|member|household|account|device|owner)"
+    r"s?([^a-z]*(id|key|code|no|nr|number|name))?$"
+)
+FEWEST_VALUES, LARGEST_MEAN = 10, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +108,26 @@ def check_table(
     columns = as_columns(table)
     if columns.table.rows != is_p.size:
         raise InputError("TB005", f"{columns.table.rows:,} rows and {is_p.size:,} labels.")
-    read = [_as_numbers(columns[name]) for name in columns.table.kinds]
-    found = find_in_columns(read, is_p, is_u, leak)
-    ignored = {finding.column for finding in found if finding.code in NOT_COMPARED}
+    marks = {name: mark_of(columns[name]) for name in columns.table.kinds}
+    read = [read_numbers(columns[c], mark) if mark else columns[c] for c, mark in marks.items()]
+    findings = find_in_columns(read, is_p, is_u, leak)
+    ignored = {finding.column for finding in findings if finding.code in NOT_COMPARED}
     compared = [column.numbers for column in read if column.name not in ignored]
     if not compared:
-        return found
+        return findings
     X = np.column_stack(compared)
-    return (*found, *overlap(find_twins(X[is_p], X[is_u])))
+    return (*findings, *overlap(find_twins(X[is_p], X[is_u])))
 
 
 def find_in_columns(
     columns: Iterable[Column], is_p: Mask, is_u: Mask, leak: float = LEAK_AUC
 ) -> tuple[Finding, ...]:
     """What to know about each column: at most one finding per column."""
-    found = (
+    findings = (
         useless(column) or leaking(column, is_p, is_u, leak) or numbers_as_text(column)
         for column in columns
     )
-    return tuple(finding for finding in found if finding is not None)
+    return tuple(finding for finding in findings if finding is not None)
 
 
 def useless(column: Column) -> Finding | None:
@@ -224,18 +256,51 @@ def numbers_as_text(column: Column) -> Finding | None:
 def odd_cells(column: Column, mark: str, *, in_doubt: bool = False) -> Finding:
     """How a column of text was read as numbers: what was in its cells, and what it became.
 
-    >>> pay = as_columns({"pay": ["531.60 €", "?", "18 €", "3 €"]})["pay"]
+    >>> pay = as_columns({"pay": ["$26,571", "?", "<980", "?", "1"]})["pay"]
     >>> print(odd_cells(pay, "."))
-    odd-cells: "pay" is read as numbers: 3 cells such as "531.60 €" (531.6), 1 cell such as "?"
-    (missing).
+    odd-cells: "pay" is read as numbers: 1 cell such as "$26,571" (26571), 2 cells such as "?"
+    (missing), 1 cell such as "<980" (just below 980).
     """
-    rows, sentence = in_words(column, mark, in_doubt=in_doubt)
-    return Finding("odd-cells", column.name, rows, sentence)
+    kinds: dict[str, list[tuple[int, str, str]]] = {}
+    cells = Cells.of(column, mark)
+    for text, rows, cell in zip(cells.texts, cells.rows.tolist(), cells.numbers, strict=True):
+        kind, becomes = _reading(text.strip(), cell)
+        if kind:
+            kinds.setdefault(kind, []).append((rows, text.strip(), becomes))
+    phrases, odd = [], 0
+    for kind, seen in kinds.items():
+        seen.sort(reverse=True)
+        texts = ", ".join(f'"{text}"' for _, text, _ in seen[: SHOWN if kind == NONE else 1])
+        rows = sum(rows for rows, *_ in seen)
+        phrases.append(f"{counted(rows, 'cell')} such as {texts} ({seen[0][2]})")
+        odd += rows
+    doubt = _other_reading(column, cells, mark) if in_doubt else ""
+    sentence = f'"{column.name}" is read as numbers: {", ".join(phrases)}{doubt}.'
+    return Finding("odd-cells", column.name, odd, sentence)
 
 
-def _as_numbers(column: Column) -> Column:
-    mark = mark_of(column)
-    return column if mark is None else read_numbers(column, mark)
+def _other_reading(column: Column, cells: Cells, mark: str) -> str:
+    """What to say if the other mark fits as well, and would give other numbers."""
+    other = next(one for one in MARKS if one != mark)
+    instead = readings(column).get(other)
+    if instead is None:
+        return ""
+    for text, now, then in zip(cells.texts, cells.numbers, instead.numbers, strict=True):
+        is_clear = mark == "." and is_plain(text)
+        if now and then and now.value != then.value and not is_clear:
+            instead_of = f'if "{text.strip()}" is {then.value:.15g}'
+            return f'; {instead_of}, say --decimal {other} (decimal="{other}")'
+    return ""
+
+
+def _reading(text: str, cell: NumberCell | None) -> tuple[str, str]:
+    """The kind of a cell, and what it is read as; nothing for plain numbers and empty cells."""
+    if cell is None:
+        return (NONE, "missing") if text else ("", "")
+    if cell.is_limit:
+        below = "above" if text[0] in ">≥" or text.endswith("+") else "below"
+        return below, f"just {below} {text.strip('<>≤≥=+ ')}"
+    return ("decorated", f"{cell.value:.15g}") if not is_plain(text) else ("", "")
 
 
 def leaking(column: Column, is_p: Mask, is_u: Mask, leak: float = LEAK_AUC) -> Finding | None:
@@ -265,17 +330,17 @@ def separation(column: Column, is_p: Mask, is_u: Mask) -> float:
         ways = (column.places, column.missing.astype(np.intp))
         return max(0.5, *(_category_auc(codes, is_p, is_u) for codes in ways))
     values = column.numbers
-    found = [0.5]
+    aucs = [0.5]
     for end in (-np.inf, np.inf) if column.missing.any() else (0.0,):
         filled = np.where(column.missing, end, values)
         auc = share_below(filled[is_p], np.sort(filled[is_u]), np.ones(is_u.sum())).mean()
-        found += [auc, 1 - auc]
+        aucs += [auc, 1 - auc]
     sample = np.unique(values[:: max(1, values.size // (4 * FEW_VALUES))])
     if sample.size <= FEW_VALUES + 1:
         distinct, codes = np.unique(values, return_inverse=True)
         if distinct.size <= FEW_VALUES + 1:
-            found.append(_category_auc(codes, is_p, is_u))
-    return float(max(found))
+            aucs.append(_category_auc(codes, is_p, is_u))
+    return float(max(aucs))
 
 
 def _category_auc(codes: NDArray[np.intp], is_p: Mask, is_u: Mask) -> float:
@@ -306,8 +371,8 @@ def find_shared(files: int, known: str) -> tuple[Finding, ...]:
     if not files:
         return ()
     is_also, was = ("is", "was") if files == 1 else ("are", "were")
-    told = f"{counted(files, 'file')} {is_also} also among the known positives in {known}"
-    words = f"{told} and {was} left out of the unlabeled rows."
+    shared = f"{counted(files, 'file')} {is_also} also among the known positives in {known}"
+    words = f"{shared} and {was} left out of the unlabeled rows."
     return (Finding("shared-files", None, files, words),)
 
 
@@ -318,16 +383,16 @@ def find_in_files(files: Iterable[Any]) -> tuple[Finding, ...]:
         sum(getattr(each, name, 0) for each in folders) for name in ("others", "empty")
     )
     notes = (getattr(each, "encoding_note", "") for each in folders)
-    found = [Finding("encoding", None, None, note) for note in notes if note]
+    findings = [Finding("encoding", None, None, note) for note in notes if note]
     if others:
         was = "was skipped because it does" if others == 1 else "were skipped because they do"
         words = f"{counted(others, 'file')} in folders of texts {was} not end in .txt."
-        found.append(Finding("other-files", None, others, words))
+        findings.append(Finding("other-files", None, others, words))
     if empty:
         are = "is empty; it" if empty == 1 else "are empty; each"
         words = f"{counted(empty, 'text file')} {are} counts as a row."
-        found.append(Finding("empty-texts", None, empty, words))
-    return tuple(found)
+        findings.append(Finding("empty-texts", None, empty, words))
+    return tuple(findings)
 
 
 def overlap(twins: Twins) -> tuple[Finding, ...]:
@@ -335,7 +400,121 @@ def overlap(twins: Twins) -> tuple[Finding, ...]:
     if twins.rows == 0:
         return ()
     has = "has" if twins.rows == 1 else "have"
-    told = f"{twins.rows:,} of {twins.n_p:,} positives {has} an exact copy among the unlabeled"
+    sentence = f"{twins.rows:,} of {twins.n_p:,} positives {has} an exact copy among the unlabeled"
     if twins.usual >= 0.005:
-        told += f"; so do {100 * twins.usual:.0f} % of the unlabeled rows themselves"
-    return (Finding("overlap", None, twins.rows, f"{told}."),)
+        sentence += f"; so do {100 * twins.usual:.0f} % of the unlabeled rows themselves"
+    return (Finding("overlap", None, twins.rows, f"{sentence}."),)
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """The share of unlabeled rows among the nearest rows of a positive, and among the next."""
+
+    near: float
+    next: float
+
+
+def find_jump(X: Any, is_p: Mask, is_u: Mask, groups: Any = None) -> Jump | None:
+    """Where labels look like those of groups of near-copies; None where they do not.
+
+    With `groups`, rows of the same group are known to belong together and do not count as near.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X, is_p = rng.normal(size=(300, 4)), np.arange(300) < 100
+    >>> find_jump(X, is_p, ~is_p) is None
+    True
+    >>> visits = np.repeat(X, 4, axis=0) + 0.01 * rng.normal(size=(1200, 4))
+    >>> find_jump(visits, np.repeat(is_p, 4), np.repeat(~is_p, 4)).near
+    0.0
+    """
+    n_p = int(is_p.sum())
+    if issparse(X) or n_p < FEWEST or is_u.sum() < FEWEST:
+        return None
+    sizes = [size for size in SIZES if 2 * size <= min(n_p, is_u.sum())]
+    rows = np.flatnonzero(is_p | is_u)
+    drawn = np.random.default_rng(SEED).permutation(np.flatnonzero(is_p[rows]))[:QUERIES]
+    own = None if groups is None else groups[rows]
+    unlabeled = is_u[rows][_nearest(_ranks(X[rows]), drawn, 2 * sizes[-1] - 1, own)]
+    jumps = []
+    for size in sizes:
+        near, following = unlabeled[:, : size - 1], unlabeled[:, size - 1 : 2 * size - 1]
+        jump = following.mean(axis=1) - near.mean(axis=1)
+        noise = max(jump.std(), 1e-9) / np.sqrt(jump.size)
+        is_sharp = following.mean() >= TIMES * near.mean() and jump.mean() >= SURE * noise
+        # In dense clusters whose rows are labeled one by one, few such sets are nearly all labeled.
+        is_whole = (near.mean(axis=1) <= NEARLY).mean() >= WHOLE
+        if jump.mean() >= JUMP and is_sharp and is_whole:
+            jumps.append(Jump(float(near.mean()), float(following.mean())))
+    return max(jumps, key=lambda jump: jump.next - jump.near, default=None)
+
+
+def _nearest(R: Any, drawn: Any, count: int, groups: Any) -> Any:
+    """For each drawn row the numbers of the nearest other rows, of other groups, nearest first."""
+    from sklearn.neighbors import NearestNeighbors
+
+    group = np.arange(len(R)) if groups is None else groups
+    most = min(len(R), count + np.unique(group, return_counts=True)[1].max())
+    search = NearestNeighbors(n_neighbors=most, algorithm="brute").fit(R)
+    near = search.kneighbors(R[drawn], return_distance=False)
+    is_own = group[near] == group[drawn][:, None]
+    return np.take_along_axis(near, np.argsort(is_own, axis=1, kind="stable")[:, :count], axis=1)
+
+
+def _ranks(X: Any) -> Any:
+    """Each column as ranks of equal spread, so that no column outweighs the others."""
+    ranks = np.zeros(X.shape, np.float32)
+    for j, column in enumerate(np.asarray(X, np.float64).T):
+        known = np.isfinite(column)
+        values = column[known]
+        if not values.size or values.min() == values.max():
+            continue
+        at = np.unique(np.quantile(values, np.linspace(0, 1, KNOTS)))
+        rank = np.interp(values, at, share_below(at, np.sort(values[:: 1 + values.size // 10_000])))
+        ranks[known, j] = (rank - rank.mean()) / max(rank.std(), 1e-9)
+    return ranks
+
+
+def find_groups(columns: Iterable[Column], *, by_name: bool = True) -> tuple[Finding, ...]:
+    """Columns whose name and values say that they name what rows belong to.
+
+    Without `by_name` the name does not count, and values must be words.
+
+    >>> ids = np.repeat(np.arange(30.0), 4)
+    >>> [finding.column for finding in find_groups([Column("patient_id", "number", ids)])]
+    ['patient_id']
+    >>> find_groups([Column("amount", "number", ids)])
+    ()
+    """
+    findings = (_group_finding(column, by_name) for column in columns)
+    return tuple(finding for finding in findings if finding is not None)
+
+
+def _group_finding(column: Column, by_name: bool) -> Finding | None:
+    words = re.sub(r"([a-z])([A-Z])", r"\1_\2", column.name).lower()
+    if by_name and not GROUP_NAME.match(words):
+        return None
+    if column.kind != "string" and not (by_name and column.is_whole):
+        return None
+    _, counts = np.unique(column.values[~column.missing], return_counts=True)
+    mean = counts.mean() if counts.size else 0.0
+    if counts.size < FEWEST_VALUES or mean > LARGEST_MEAN or (counts > 1).mean() < 1 / 2:
+        return None
+    sentence = (
+        f'"{column.name}" looks like the name of what rows belong to: {counts.size:,} values, '
+        f"{mean:.1f} rows each on average. If rows of one value belong together, say so: "
+        f'--group {column.name} (group="{column.name}").'
+    )
+    return Finding("group", column.name, float(counts.size), sentence)
+
+
+def labels_are_shared(column: Column, is_p: Mask, is_u: Mask) -> bool:
+    """Whether rows of one value are labeled together, or not at all, far more often than others.
+
+    >>> ids, is_p = np.repeat(np.arange(30.0), 4), np.arange(120) < 40
+    >>> labels_are_shared(Column("patient_id", "number", ids), is_p, ~is_p)
+    True
+    """
+    _, codes = np.unique(column.values[~column.missing], return_inverse=True)
+    p, u = (np.bincount(codes, side[~column.missing]) for side in (is_p, is_u))
+    others = p @ (p + u - 1)
+    return bool(others > 0 and p @ u / others * TIMES <= is_u.sum() / (is_p | is_u).sum())

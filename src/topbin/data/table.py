@@ -2,7 +2,8 @@
 
 A path, a pattern, a list of files, an address, a database, a query or a frame is opened once.
 Columns and types are known, and compared, before any row is used; rows then come in batches, from
-one file after another, or part by part on an engine.
+one file after another, or part by part on an engine. Vectors may be beside a table: in a file or an
+array with one vector per row, in the order of the rows.
 """
 
 import os
@@ -10,20 +11,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
-from topbin.data.batch import Batch, FramePart, Names, Part, join, not_a_table, tidy_frame
-from topbin.data.find import TEXT, Format, SourceLike, find_files, format_of, is_address
-from topbin.data.formats import (
-    database,
-    delimited,
-    excel,
-    json_files,
-    npy,
-    parquet,
-    postgres,
-    text_files,
+from topbin.data import vectors
+from topbin.data.batch import (
+    Batch,
+    FramePart,
+    Names,
+    Part,
+    add_columns,
+    join,
+    no_rows,
+    not_a_table,
+    tidy_frame,
 )
+from topbin.data.formats import database, delimited, duck, parquet, text_files
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
 from topbin.data.formats.written import TEXT as AS_TEXT
 from topbin.data.formats.written import (
@@ -34,16 +39,17 @@ from topbin.data.formats.written import (
     settle_decimals,
     settle_orders,
 )
+from topbin.data.paths import TEXT, Format, SourceLike, find_files, format_of, is_address
 from topbin.data.schema import ONE_TEXT, Kind, Types, check_columns, kinds_of, merge_types
+from topbin.data.vectors import EMBEDDING, check_vectors, stack_vectors
 
 FORMATS: tuple[Format, ...] = (
     *delimited.FORMATS,
     *parquet.FORMATS,
-    *json_files.FORMATS,
+    *duck.FORMATS,
     *database.FORMATS,
-    *excel.FORMATS,
     *text_files.FORMATS,
-    *npy.FORMATS,
+    *vectors.FORMATS,
 )
 PART_ROWS = 1 << 20  # a part is also what is done again after a failure, so not too many
 SHOWN = 5
@@ -119,7 +125,7 @@ class Table:
                 placed.append(replace(part, first=first, size=size))
                 first += size
         if not placed:
-            raise InputError("TB001", f"{self.name} has columns but no rows.")
+            raise no_rows(self.name)
         return placed
 
     def batches(self, columns: Names = None, rows: int | None = None) -> Iterator[Batch]:
@@ -146,7 +152,7 @@ class Table:
         """All rows at once; TB001 if there are none."""
         batches = list(self.batches(columns))
         if not batches:
-            raise InputError("TB001", f"{self.name} has columns but no rows.")
+            raise no_rows(self.name)
         return replace(join(batches), name=self.name)
 
     def joined(self) -> Joined | None:
@@ -259,7 +265,8 @@ def leave_out_shared(known: Table, table: Table) -> tuple[Table, int]:
 
     TB139 if there are no others.
     """
-    taken = {os.path.realpath(place) for each in _folders(known) for place in each.places}
+    folders = [file for file in known.files if isinstance(file, text_files.TextFolder)]
+    taken = {os.path.realpath(place) for folder in folders for place in folder.places}
     others, shared = [], 0
     for file in table.files:
         less = file.without(taken) if isinstance(file, text_files.TextFolder) else file
@@ -280,10 +287,6 @@ def all_shared(known: str, rest: str) -> InputError:
     )
 
 
-def _folders(table: Table) -> list[text_files.TextFolder]:
-    return [file for file in table.files if isinstance(file, text_files.TextFolder)]
-
-
 def skipped(bad: Iterable[str]) -> list[str]:
     """A sentence about the files that were left out, if any were.
 
@@ -291,9 +294,8 @@ def skipped(bad: Iterable[str]) -> list[str]:
     ['2 files skipped because they cannot be read: a.parquet, b.parquet']
     """
     names = list(bad)
-    files, they = (f"{len(names):,} files", "they") if names[1:] else ("1 file", "it")
-    note = f"{files} skipped because {they} cannot be read: {listed(names)}"
-    return [note] if names else []
+    files, they = counted(len(names), "file"), "they" if names[1:] else "it"
+    return [f"{files} skipped because {they} cannot be read: {listed(names)}"] if names else []
 
 
 def listed(names: Iterable[str]) -> str:
@@ -313,7 +315,8 @@ def _opened(
     with connect(map(os.path.abspath, paths)) as connection:
         files, bad = _open_files(connection, paths, sql, skip_bad)
     files = [file.read_folders() for file in files] if partitions else files
-    return Table(_listed(paths), {}, tuple(files), bad)
+    more = f" and {len(paths) - 1:,} more" if paths[1:] else ""
+    return Table(f'"{paths[0]}"{more}', {}, tuple(files), bad)
 
 
 def _agreed(
@@ -324,21 +327,17 @@ def _agreed(
     orders = settle_orders(_dates(files, needed), dates)
     numbers = list(_numbers(files, needed))
     marks = settle_decimals(numbers, decimal)
-    settled: Any = {"dates": orders, "decimals": marks}
-    settled["decimal_lines"] = decimal_lines(numbers, marks, decimal)
-    agreed, texts = [], _number_texts(files, decimal)
+    lines = decimal_lines(numbers, marks, decimal)
+    settled: Any = {"dates": orders, "decimals": marks, "decimal_lines": lines}
+    # Columns that a file has as text because some cells hold more than a number.
+    texts = frozenset(column for file in files for column in file.number_texts)
+    texts = frozenset() if decimal == AS_TEXT else texts
+    agreed = []
     for table in tables:
         read = tuple(file.read_written(orders | marks).read_texts(texts) for file in table.files)
         types = merge_types([(file.name, file.types) for file in read], needed)
         agreed.append(replace(table, files=read, **settled).read_as(types))
     return agreed
-
-
-def _number_texts(files: Iterable[Part], decimal: Given) -> frozenset[str]:
-    """Columns that a file has as text because some cells hold more than a number."""
-    if decimal == AS_TEXT:
-        return frozenset()
-    return frozenset(column for file in files for column in file.number_texts)
 
 
 def _written(files: Iterable[Part], needed: Names) -> Iterator[Place]:
@@ -379,23 +378,14 @@ def _paths(source: SourceLike) -> list[str]:
                 f'"{part}" is a web address; topbin reads local files, and parquet files behind '
                 "s3://, gs:// and hdfs://. Download it first.",
             )
-        paths += _behind(str(part)) if is_address(part) else find_files(part, FORMATS)
+        if database.is_server(part):
+            database.refuse_password(part)
+            paths.append(part)
+        else:
+            paths += parquet.find_behind(part) if is_address(part) else find_files(part, FORMATS)
     if not paths:
         raise InputError("TB101", "no file is named; pass the path of a table.")
     return paths
-
-
-def _behind(address: str) -> Iterable[str]:
-    if not postgres.is_server(address):
-        return parquet.find_behind(address)
-    postgres.refuse_password(address)
-    return [address]
-
-
-def _listed(paths: Sequence[str]) -> str:
-    """How messages call these files."""
-    more = len(paths) - 1
-    return f'"{paths[0]}"' + (f" and {more:,} more" if more else "")
 
 
 def _open_files(
@@ -417,17 +407,16 @@ def _open_files(
 
 
 def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> Part:
-    is_server = postgres.is_server(path)
+    is_server = database.is_server(path)
     if is_address(path) and not is_server:
         return parquet.open_address(connection, path)
-    format_ = postgres.SERVER if is_server else format_of(path, FORMATS)
+    format_ = database.SERVER if is_server else format_of(path, FORMATS)
     if format_.is_database and not (alone or format_.may_be_many):
         raise InputError("TB102", f'"{path}" is a database; name one database and no other file.')
     query = {"sql": sql} if format_.is_database else {}
-    # The whole path, because a worker is in another folder.
+    place = path if is_server else os.path.abspath(path)  # because a worker is in another folder
     try:
         with duck_errors(lambda words: f'"{path}" cannot be read: {words}'):
-            place = path if is_server else os.path.abspath(path)
             part: Part = format_.open(connection, place, f'"{path}"', **query)
     except InputError as error:
         if error.code == "TB102" and path.lower().endswith(TEXT) and os.path.isfile(path):
@@ -443,3 +432,64 @@ def _query(table: Table, sql: str) -> Table:
         raise InputError("TB113", f"{table.name}: a query reads files on the disk only.")
     part = replace(one, query=sql).described()
     return replace(table, types=part.types, files=(part,))
+
+
+def open_vectors(given: Any, rows: int) -> Any:
+    """The matrix of an array, an .npy file, or a table with one column of vectors or only numbers.
+
+    TB142 if it has more or fewer than so many rows.
+
+    >>> open_vectors(np.eye(2), rows=2).shape
+    (2, 2)
+    """
+    if not isinstance(given, str | os.PathLike):
+        return check_vectors(np.asarray(given), "the array of embeddings", rows)
+    batch = read_table(given)
+    vectors = [column for column, kind in batch.kinds.items() if kind == "vector"]
+    others = [column for column, kind in batch.kinds.items() if kind != "number"]
+    if len(vectors) == 1:
+        matrix = stack_vectors(batch.frame[vectors[0]], vectors[0])
+    elif vectors or others:
+        names = ", ".join(f'"{column}"' for column in (vectors or others)[:5])
+        raise InputError(
+            "TB142",
+            f"{batch.name} must have one column of vectors, or numbers only; it has "
+            f"{'the columns of vectors' if vectors else 'columns that are neither:'} {names}.",
+        )
+    else:
+        matrix = batch.frame.to_numpy(np.float64)
+    return check_vectors(matrix, batch.name, rows)
+
+
+def as_column(given: Any) -> Any:
+    """A matrix of floats as a frame with one column of vectors; anything else stays as it is.
+
+    >>> as_column(np.eye(2)).columns.tolist(), as_column("table.csv")
+    (['embedding'], 'table.csv')
+    """
+    if not isinstance(given, np.ndarray) or given.ndim != 2 or given.dtype.kind != "f":
+        return given
+    return pd.DataFrame({EMBEDDING: list(check_vectors(given, "the array"))})
+
+
+def _attach(batch: Batch, vectors: Any) -> Batch:
+    """The same rows with their vectors, as a column that is called "embedding"."""
+    if EMBEDDING in batch.kinds:
+        message = f'{batch.name} has a column "{EMBEDDING}" already, and embeddings are given too.'
+        raise InputError("TB115", f"{message} Rename the column, or leave out one of them.")
+    rows = pd.Series(list(vectors), dtype=object, index=batch.frame.index)
+    frame = add_columns(batch.frame, {EMBEDDING: rows})
+    return replace(batch, data=frame, kinds={**batch.kinds, EMBEDDING: "vector"})
+
+
+def attach_whole(batch: Batch, given: Any) -> Batch:
+    """All rows of a table with their vectors; TB142 if there are more or fewer."""
+    return _attach(batch, open_vectors(given, batch.rows))
+
+
+def attached(table: Table, given: Any) -> Iterator[Batch]:
+    """The rows of a table in batches, with their vectors if these are given."""
+    vectors = None if given is None else open_vectors(given, table.rows)
+    for batch in table.batches():
+        own = slice(batch.first, batch.first + batch.rows)
+        yield batch if vectors is None else _attach(batch, vectors[own])

@@ -34,15 +34,11 @@ def learn_words(column: Column) -> dict[str, Any]:
     """The terms of a text column and the weight of each, as fields of a `Feature`.
 
     >>> from topbin.data.columns import as_columns
-    >>> found = learn_words(as_columns({"note": ["late claim", "late bill"]})["note"])
-    >>> found["terms"], [round(weight, 2) for weight in found["idf"]]
+    >>> learned = learn_words(as_columns({"note": ["late claim", "late bill"]})["note"])
+    >>> learned["terms"], [round(weight, 2) for weight in learned["idf"]]
     (('late',), [1.0])
     """
-    if column.kind != "string":
-        raise InputError(
-            "TB108",
-            f'"{column.name}" holds {CONTENT[column.kind]}, not text; leave out {option("text")}.',
-        )
+    check_is_text(column)
     texts = column.strings
     many = texts.size >= MANY_TEXTS
     pairs: dict[str, Any] = {"ngram_range": (1, 2)} if many else {}
@@ -58,6 +54,15 @@ def learn_words(column: Column) -> dict[str, Any]:
             "TB108", f'"{column.name}" has no words to read; leave out {option("text")}.'
         )
     return {"terms": words[0], "idf": words[1], "letters": letters[0], "letters_idf": letters[1]}
+
+
+def check_is_text(column: Column) -> None:
+    """Raise TB108 if a column is to be read as text and holds something else."""
+    if column.kind != "string":
+        raise InputError(
+            "TB108",
+            f'"{column.name}" holds {CONTENT[column.kind]}, not text; leave out {option("text")}.',
+        )
 
 
 def letters_of(word: str) -> list[str]:
@@ -80,40 +85,36 @@ def reads_letters(column: Column) -> bool:
     return bool(lengths.sum() <= LETTERS_WITHIN and np.median(lengths) <= SHORT_TEXT)
 
 
-def word_matrix(
-    column: Column, terms: Sequence[str], idf: Sequence[float], letters: bool = False
-) -> Any:
-    """The weights of known terms in each text; each row has length 1, or 0 if it has none."""
-    vectorizer = _vectorizer(vocabulary=list(terms), **_how(terms, letters))
-    vectorizer.idf_ = np.array(idf)
-    return csr_array(vectorizer.transform(column.strings))
-
-
 def text_matrix(feature: Any, column: Column) -> Any:
-    """What a text column becomes: its words, and its letters if they were learned."""
-    parts = [word_matrix(column, feature.terms, feature.idf)] if feature.terms else []
-    if feature.letters:
-        parts.append(word_matrix(column, feature.letters, feature.letters_idf, letters=True))
+    """What a text column becomes: its words, and its letters if they were learned.
+
+    Each has the weights of known terms in each text, of length 1, or 0 if the text has none.
+    """
+    # Earlier versions stored single words only.
+    pairs = {"ngram_range": (1, 2)} if any(" " in term for term in feature.terms) else {}
+    learned = (
+        (feature.terms, feature.idf, pairs),
+        (feature.letters, feature.letters_idf, LETTERS),
+    )
+    parts = []
+    for terms, idf, options in learned:
+        if terms:
+            vectorizer = _vectorizer(vocabulary=list(terms), **options)
+            vectorizer.idf_ = np.array(idf)
+            parts.append(csr_array(vectorizer.transform(column.strings)))
     return hstack(parts, format="csr") if len(parts) > 1 else parts[0]
 
 
-def _how(terms: Sequence[str], letters: bool) -> dict[str, Any]:
-    """How these terms are found in a text: earlier versions stored single words only."""
-    if letters:
-        return LETTERS
-    return {"ngram_range": (1, 2)} if any(" " in term for term in terms) else {}
-
-
-def _vectorizer(**how: Any) -> Any:
+def _vectorizer(**options: Any) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return TfidfVectorizer(sublinear_tf=True, **how)
+    return TfidfVectorizer(sublinear_tf=True, **options)
 
 
-def _learned(texts: NDArray[np.object_], least: Sequence[int], most: int, **how: Any) -> Terms:
+def _learned(texts: NDArray[np.object_], least: Sequence[int], most: int, **options: Any) -> Terms:
     """Terms that are in at least so many texts, and their weights; fewer if none are."""
     for min_df in least:
-        vectorizer = _vectorizer(min_df=min_df, max_features=most, **how)
+        vectorizer = _vectorizer(min_df=min_df, max_features=most, **options)
         with suppress(ValueError):  # no term is in that many texts
             vectorizer.fit(texts)
             terms = vectorizer.get_feature_names_out().tolist()

@@ -1,20 +1,27 @@
 """Vectors, one per row, such as the embeddings of texts or images: read, checked, put together.
 
 A column of vectors is one feature with many numbers. All its vectors have the same length; a row
-without one is missing. Files of NumPy are read without pickle, and stay on the disk. Models read
-long vectors by their principal components.
+without one is missing. Files of NumPy, .npy, hold one vector per row, in one column that is called
+"embedding"; they are read without pickle, and stay on the disk. Models read long vectors by their
+principal components.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from topbin.core.checks import Floats
 from topbin.core.errors import InputError
 from topbin.core.hashing import row_keys
+from topbin.data.batch import Part
+from topbin.data.formats.duck import Duck
+from topbin.data.paths import Format
+from topbin.data.schema import Types
 
 EMBEDDING = "embedding"  # the column that a file or array of vectors becomes
 NUMBERS = "biuf"  # NumPy's letters for numbers
@@ -23,39 +30,26 @@ NUMBERS = "biuf"  # NumPy's letters for numbers
 WIDE, COMPONENTS, LEARNED_FROM = 128, 64, 20_000
 
 
-def is_vector(value: Any) -> bool:
-    """Whether a value of a frame is a vector: a list, tuple or array of numbers.
-
-    >>> is_vector([0.5, 1.0]), is_vector(["a"]), is_vector("ab")
-    (True, False, False)
-    """
-    if not isinstance(value, list | tuple | np.ndarray) or len(value) == 0:
-        return False
-    found = np.asarray(value)
-    return found.ndim == 1 and found.dtype.kind == "f"
-
-
-def stack_vectors(values: Iterable[Any], name: str, size: int | None = None) -> Floats:
+def stack_vectors(values: Iterable[Any], name: str) -> Floats:
     """The vectors of a column as rows of a matrix, NaN where there is none; TB142 if they differ.
 
     >>> stack_vectors([[1.0, 2.0], None], "v")
     array([[ 1.,  2.],
            [nan, nan]])
     """
-    vectors = [None if value is None else np.asarray(value, np.float64) for value in values]
-    lengths = [vector.size for vector in vectors if vector is not None]
-    size = size or (lengths[0] if lengths else 0)
-    if bad := [k for k, vector in enumerate(vectors) if vector is not None and vector.size != size]:
-        found = vectors[bad[0]]
-        raise InputError(
-            "TB142",
-            f'column "{name}" has vectors of different lengths: {size:,} numbers, and '
-            f"{0 if found is None else found.size:,} in row {bad[0] + 1:,}. Make all vectors with "
-            "the same model.",
-        )
+    rows = [None if value is None else np.asarray(value, np.float64) for value in values]
+    vectors = {row: vector for row, vector in enumerate(rows) if vector is not None}
+    size = next((vector.size for vector in vectors.values()), 0)
+    for row, vector in vectors.items():
+        if vector.size != size:
+            raise InputError(
+                "TB142",
+                f'column "{name}" has vectors of different lengths: {size:,} numbers, and '
+                f"{vector.size:,} in row {row + 1:,}. Make all vectors with the same model.",
+            )
     nothing = np.full(size, np.nan)
-    matrix = np.array([nothing if v is None else v for v in vectors]).reshape(-1, size)
-    here = [k for k, vector in enumerate(vectors) if vector is not None]
+    matrix = np.array([nothing if v is None else v for v in rows]).reshape(-1, size)
+    here = list(vectors)
     refuse_bad_numbers(matrix[here], f'column "{name}"', here)
     return matrix
 
@@ -119,3 +113,30 @@ def project(vectors: NDArray[Any], mean: Floats, axes: Floats) -> Floats:
     step = max(1, (1 << 22) // max(1, mean.size))
     parts = [(vectors[i : i + step] - mean) @ axes.T for i in range(0, len(vectors), step)]
     return np.concatenate([np.zeros((0, len(axes))), *parts])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VectorFile(Part):
+    """The vectors of a file; `groups` are the first row and the end of a run of them."""
+
+    def cut(self, rows: int) -> Sequence[Part]:
+        """Runs of rows."""
+        starts = range(0, self.count(), rows)
+        runs = [(start, min(start + rows, self.count())) for start in starts]
+        return [replace(self, size=end - start, groups=(start, end)) for start, end in runs]
+
+    def read(self, types: Types, rows: int) -> Iterator[Any]:
+        """Frames of at most so many rows, whose vectors are views of the file."""
+        array = load_npy(self.path, self.name)
+        first, end = self.groups or (0, self.count())
+        for start in range(first, end, rows):
+            here = list(array[start : min(start + rows, end)])
+            yield pd.DataFrame({name: pd.Series(here, dtype=object) for name in types})
+
+
+def _open(connection: Duck, path: str, name: str) -> VectorFile:
+    array = load_npy(path, name)
+    return VectorFile(path=path, name=name, types={EMBEDDING: "FLOAT[]"}, size=array.shape[0])
+
+
+FORMATS = (Format("npy", (".npy",), _open, mark=(0, b"\x93NUMPY")),)

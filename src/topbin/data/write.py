@@ -21,7 +21,7 @@ import pandas as pd
 from topbin.core.atomic import PART, PathLike, new_file, remove, remove_stale
 from topbin.core.errors import FileError, InputError
 from topbin.core.optional import require
-from topbin.data.formats import postgres
+from topbin.data.formats import database
 from topbin.data.formats.duck import connect, literal
 
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
@@ -46,12 +46,12 @@ def write_table(
     a PostgreSQL table makes a table there, in one transaction. Memory does not grow with the number
     of frames.
     """
-    if postgres.is_server(path):
+    if database.is_server(path):
         with TemporaryDirectory(prefix="topbin-") as folder:
             staged = Path(folder) / "rows.parquet"
-            postgres.refuse_password(str(path))
+            database.refuse_password(str(path))
             written = write_table(staged, rows)
-            postgres.fill_table(str(path), staged, force=force)
+            database.fill_table(str(path), staged, force=force)
         return written
     target = Path(path)
     ending = target.suffix.lower()
@@ -162,10 +162,9 @@ def _write_staged(part: Path, frames: Iterable[pd.DataFrame], options: str) -> i
                 connection.rows(f"copy (select * from frame) to {piece} (format parquet)")
                 rows += len(frame)
             pieces = literal(escape(str(stage)) + "/*.parquet")
-            how = "union_by_name=true, hive_partitioning=false"
             whole = stage / "whole"
-            rows_in = f"(select * from read_parquet({pieces}, {how}))"
-            connection.rows(f"copy {rows_in} to {literal(str(whole))} ({options})")
+            read = f"read_parquet({pieces}, union_by_name=true, hive_partitioning=false)"
+            connection.rows(f"copy (from {read}) to {literal(str(whole))} ({options})")
             whole.replace(part)
     except duckdb.Error as error:
         words = str(error).partition("\n")[0]

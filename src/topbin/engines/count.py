@@ -27,7 +27,7 @@ from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.tails import Tails
 from topbin.data.batch import Part
-from topbin.data.find import SourceLike
+from topbin.data.paths import SourceLike
 from topbin.data.table import Table, listed, open_table, skipped
 from topbin.engines.engine import Engine, advising_to_skip, total, total_of
 from topbin.mpe.estimate import add_alarms, estimate_alpha

@@ -15,8 +15,7 @@ from topbin.core.estimate import Alarm
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch
 from topbin.data.columns import Columns, read_column
-from topbin.data.findings import Finding
-from topbin.data.near_copies import find_groups, find_jump, labels_are_shared
+from topbin.data.findings import Finding, find_groups, find_jump, labels_are_shared
 from topbin.data.schema import CONTENT
 from topbin.learn.crossfit import Plan
 from topbin.learn.folds import Together, read_together

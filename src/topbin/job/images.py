@@ -20,21 +20,20 @@ from topbin.core.labels import Labels
 from topbin.core.optional import require
 from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import Batch
-from topbin.data.encoders.given import GivenEncoder
+from topbin.data.encoders import GivenEncoder
 from topbin.data.encoders.images import (
     DESCRIPTION,
+    LITE,
     NONE,
     ImageEncoder,
     is_image_encoder,
     load_model,
 )
-from topbin.data.encoders.lite import LITE
 from topbin.data.features import Features
-from topbin.data.find import is_address
 from topbin.data.findings import Finding, find_shared
+from topbin.data.images import Images
 from topbin.data.images.cache import ADVICE, REFUSE, bad_sentences, decode_files, refuse_bad
-from topbin.data.images.files import find_images, is_image_name, names_images, paths_from
-from topbin.data.images.rows import Images
+from topbin.data.paths import find_images, is_address, is_image_name, names_images, paths_from
 from topbin.data.schema import CONTENT, nearest
 from topbin.data.table import Table, all_shared, open_table
 from topbin.job.sampling import LabeledTable, PathColumn, Taken, open_labeled, refuse_both

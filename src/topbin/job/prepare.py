@@ -18,12 +18,12 @@ from topbin.core.labels import Labels
 from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import Batch
 from topbin.data.columns import Columns, with_vectors
-from topbin.data.embeddings import as_column, attach_whole
-from topbin.data.encoders.given import GivenEncoder
+from topbin.data.encoders import GivenEncoder
 from topbin.data.features import LINEAR, Dropped, Feature, Features, Floats, fit_features
 from topbin.data.findings import Finding, find_in_columns, odd_cells, overlap
-from topbin.data.images.rows import Images
+from topbin.data.images import Images
 from topbin.data.schema import check_columns, quoted
+from topbin.data.table import as_column, attach_whole
 from topbin.engines.engine import Engine, Local
 from topbin.job.by_group import read_groups
 from topbin.job.grouping import (

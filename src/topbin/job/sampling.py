@@ -20,12 +20,12 @@ from topbin.core.hashing import mix
 from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
 from topbin.core.options import Read, Rows
 from topbin.data.batch import Batch, Part, Places, join
-from topbin.data.encoders.given import GivenEncoder
+from topbin.data.encoders import GivenEncoder
 from topbin.data.encoders.images import ImageEncoder
 from topbin.data.findings import Finding, find_in_files, find_shared
+from topbin.data.images import Images
 from topbin.data.images.cache import ABOUT, write_store
-from topbin.data.images.files import paths_from
-from topbin.data.images.rows import Images
+from topbin.data.paths import paths_from
 from topbin.data.table import Table, leave_out_shared, open_pair, open_table
 from topbin.engines.engine import Engine, total
 from topbin.learn.open_set import ReadClasses, read_classes

@@ -20,10 +20,9 @@ from topbin.core.optional import require
 from topbin.core.options import Read
 from topbin.data.batch import Batch, Part
 from topbin.data.features import Features
-from topbin.data.find import SourceLike
 from topbin.data.formats.parquet import stamp
 from topbin.data.images.cache import REFUSE
-from topbin.data.images.files import names_images
+from topbin.data.paths import SourceLike, names_images
 from topbin.data.schema import Types, kinds_of
 from topbin.data.table import Table, open_table, skipped
 from topbin.engines.engine import Engine, Outcome, advising_to_skip, total_of

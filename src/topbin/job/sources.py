@@ -15,7 +15,7 @@ from typing import Any
 
 from topbin.core.errors import NEXT, InputError, option
 from topbin.core.options import Request
-from topbin.data.find import TEXT, find_files, is_remote
+from topbin.data.paths import TEXT, find_files, is_remote
 from topbin.data.table import FORMATS
 from topbin.store.answer import DataRead, FileSum, NamedBy
 from topbin.store.runs import SETTINGS, damaged, read_asked

@@ -22,7 +22,7 @@ from topbin.core.errors import InputError
 from topbin.core.labels import Mask
 from topbin.core.optional import require
 from topbin.data.features import BESIDE_TEXT
-from topbin.data.images.rows import Images
+from topbin.data.images import Images
 from topbin.learn.crossfit import Plan
 from topbin.learn.risk import Learner
 

@@ -27,7 +27,7 @@ from topbin.core.errors import InputError
 from topbin.core.labels import Labels, read_labels
 from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.data.batch import as_pandas
-from topbin.data.images.rows import Images
+from topbin.data.images import Images
 from topbin.learn import fitting
 from topbin.learn.crossfit import Plan, Progress, RunOptions
 from topbin.learn.defaults import NetPlan, preset_plan

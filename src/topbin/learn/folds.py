@@ -22,7 +22,7 @@ from topbin.core.formatting import counted
 from topbin.core.hashing import Bits, row_keys, splitmix64
 from topbin.core.labels import Mask
 from topbin.data.batch import row_hashes
-from topbin.data.images.rows import Images
+from topbin.data.images import Images
 
 Split = tuple[RowNumbers, RowNumbers]  # to train on, and held out
 

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Floats
-from topbin.data.images.rows import Images
+from topbin.data.images import Images
 from topbin.learn import fitting
 from topbin.learn.backends.distributed import ALONE, Team, find_team
 from topbin.learn.backends.torch import TorchBackend, kind_of, threads, torch_backend

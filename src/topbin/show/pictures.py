@@ -16,9 +16,9 @@ import numpy as np
 
 from topbin.core.atomic import check_regular
 from topbin.core.optional import require
+from topbin.data.images import Images
 from topbin.data.images.cache import open_stored
 from topbin.data.images.decode import BadImage, decode_content, quiet_pillow, read_bytes
-from topbin.data.images.rows import Images
 from topbin.store.runs import IMAGES
 
 SIDE = 128  # pixels, in the report

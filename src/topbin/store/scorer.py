@@ -21,11 +21,10 @@ from topbin.core.errors import InputError, option
 from topbin.core.options import Read
 from topbin.data.batch import Batch, add_columns, as_pandas
 from topbin.data.columns import Columns, with_vectors
-from topbin.data.embeddings import as_column, attach_whole
-from topbin.data.encoders.given import PYTHON, GivenEncoder, given_again
-from topbin.data.encoders.images import ImageEncoder, fitted_encoder
+from topbin.data.encoders import PYTHON, GivenEncoder, fitted, given_again
+from topbin.data.encoders.images import ImageEncoder
 from topbin.data.features import Feature, Features
-from topbin.data.find import is_remote
+from topbin.data.images import Images
 from topbin.data.images.cache import (
     ADVICE,
     LEAVE_OUT,
@@ -34,10 +33,9 @@ from topbin.data.images.cache import (
     decode_files,
     refuse_bad,
 )
-from topbin.data.images.files import find_images, names_images, paths_from
-from topbin.data.images.rows import Images
+from topbin.data.paths import find_images, is_remote, names_images, paths_from
 from topbin.data.schema import quoted
-from topbin.data.table import open_table
+from topbin.data.table import as_column, attach_whole, open_table
 from topbin.learn.explain import (
     Explanation,
     KnownPositives,
@@ -196,7 +194,7 @@ class Scorer:
         if image.encoder.startswith(PYTHON):
             encoder = given_again(image.encoder, self.function)
         else:
-            encoder = fitted_encoder(image.encoder, image.digest)
+            encoder = fitted(ImageEncoder, image.encoder, image.digest)
         vectors = encoder.vectors(images, paths)
         return self.encoder.encode(self._columns(batch, {image.name: vectors}))
 

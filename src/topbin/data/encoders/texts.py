@@ -18,7 +18,7 @@ import numpy as np
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.data.encoders.kept import BLOCK, Vectors, vectors_of
+from topbin.data.encoders import BLOCK, Vectors, vectors_of
 
 BATCH = 32  # texts that the encoder reads at once
 LONGEST = 256  # tokens, unless the folder says otherwise
@@ -50,19 +50,16 @@ class Encoder:
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """One vector per text; those that were encoded before come from the disk."""
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
-        with _bar(len(texts)) as tell:
-            return vectors_of(self.digest, keys, self._encode(texts), tell)
-
-    def _encode(self, texts: Sequence[str]) -> Callable[[list[int]], Vectors]:
-        """A function that encodes some of the texts, and loads the encoder when it is called."""
-        loaded: list[_Loaded] = []
 
         def encode(places: list[int]) -> Vectors:
-            if not loaded:
-                loaded.append(_Loaded(self.folder))
-            return loaded[0].encode([texts[place] for place in places])
+            return self._loaded.encode([texts[place] for place in places])
 
-        return encode
+        with _bar(len(texts)) as tell:
+            return vectors_of(self.digest, keys, encode, tell)
+
+    @cached_property
+    def _loaded(self) -> "_Loaded":
+        return _Loaded(self.folder)
 
 
 class _Loaded:
@@ -98,12 +95,12 @@ class _Loaded:
             hidden = self.model(**tokens).last_hidden_state
         mask = tokens["attention_mask"].unsqueeze(-1).to(hidden.dtype)
         if self.pooling.get("pooling_mode_cls_token"):
-            found = hidden[:, 0]
+            vectors = hidden[:, 0]
         else:  # the mean over tokens; padding does not count
-            found = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1)
+            vectors = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1)
         if self.normalized:
-            found = self.torch.nn.functional.normalize(found, dim=1)
-        return np.asarray(found.float().numpy(), np.float32)
+            vectors = self.torch.nn.functional.normalize(vectors, dim=1)
+        return np.asarray(vectors.float().numpy(), np.float32)
 
 
 def _steps(root: Path) -> tuple[dict[str, Any], bool]:
@@ -114,7 +111,9 @@ def _steps(root: Path) -> tuple[dict[str, Any], bool]:
     listed = _json(root / "modules.json")
     if listed is None:
         return _read(root / POOLING), any(p.name.endswith("_Normalize") for p in root.iterdir())
-    steps = [str(one.get("type", "")).rpartition(".")[2] for one in _records(listed, root)]
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise InputError("TB143", f'"{root / "modules.json"}" is not a list of steps.')
+    steps = [str(one.get("type", "")).rpartition(".")[2] for one in listed]
     if strange := [step for step in steps if step not in KNOWN_STEPS]:
         raise InputError(
             "TB143",
@@ -122,12 +121,6 @@ def _steps(root: Path) -> tuple[dict[str, Any], bool]:
             "understood. Encode the texts yourself, and give the vectors with embeddings.",
         )
     return _read(root / POOLING), "Normalize" in steps
-
-
-def _records(listed: Any, root: Path) -> list[dict[str, Any]]:
-    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise InputError("TB143", f'"{root / "modules.json"}" is not a list of steps.')
-    return listed
 
 
 def _check_folder(folder: Path) -> None:
@@ -162,8 +155,8 @@ def _json(path: Path) -> Any:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    found = _json(path)
-    return found if isinstance(found, dict) else {}
+    content = _json(path)
+    return content if isinstance(content, dict) else {}
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""One file per kind of source; what those that DuckDB reads share; dates and numbers in text."""
+"""How each kind of source is read, what DuckDB does for it, and dates and numbers in text."""

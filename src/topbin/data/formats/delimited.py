@@ -3,15 +3,22 @@
 DuckDB parses. This module gives it the dialect instead of letting it guess (a guess silently turns
 a ragged file into one column of text), settles the type of every column over the whole file in
 constant memory, and says in one sentence what is wrong with a file that fails.
+
+A file that is not UTF-8 is read from a copy that is. Windows-1252 is assumed only if no letter of
+the file is UTF-8; otherwise the file is damaged. The copy is in a private folder of this process,
+which makes it again if the file changes.
 """
 
 import codecs
 import csv
 import io
+import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
+from threading import Lock
 from typing import IO
 
 import duckdb
@@ -19,7 +26,6 @@ import duckdb
 from topbin.core.cells import NO_VALUE
 from topbin.core.errors import InputError
 from topbin.core.formatting import counted
-from topbin.data.find import Format, open_bytes
 from topbin.data.formats.duck import (
     INFINITE,
     Duck,
@@ -29,7 +35,6 @@ from topbin.data.formats.duck import (
     literal,
     path_literal,
 )
-from topbin.data.formats.encodings import UTF_8, how_read, narrow_encoding, utf8_copy, wide_encoding
 from topbin.data.formats.written import (
     MARKS,
     SPACES,
@@ -40,6 +45,7 @@ from topbin.data.formats.written import (
     pattern,
     separators,
 )
+from topbin.data.paths import Format, open_bytes, own_folder
 from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
@@ -48,6 +54,13 @@ FIRST_ROWS = 200  # enough to see that most columns are no numbers with commas
 HEAD_BYTES = 1 << 24
 DELIMITERS = ",;\t|"
 ISO_DATE = "%Y-%m-%d"
+UTF_8, UTF_16, WINDOWS = "utf-8", "utf-16", "cp1252"
+CALLED = {WINDOWS: "Windows-1252", UTF_16: "UTF-16", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
+BLOCK = 1 << 20
+LOST = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python keeps them
+LETTER = re.compile(r"[^\x00-\x7f\udc80-\udcff]")
+WORD = re.compile(r"\w*[^\x00-\x7f]\w*")
+COPYING = Lock()
 # A leading zero marks a code (a postcode, an account), not a number.
 NO_CODE = "(not starts_with({c}, '0') or {c} = '0' or starts_with({c}, '0.'))"
 FITS = {
@@ -89,9 +102,16 @@ class Delimited(DuckPart):
 
     @property
     def encoding_note(self) -> str:
-        """What to say about a file that is not UTF-8."""
-        is_usual = self.encoding == UTF_8
-        return "" if is_usual else how_read(self.path, self.name, self.encoding)
+        """What to say about a file that is not UTF-8, with a word of it where that may be wrong."""
+        if self.encoding == UTF_8:
+            return ""
+        note = f"{self.name} is not UTF-8 text; it was read as {CALLED[self.encoding]}"
+        if self.encoding != WINDOWS:
+            return f"{note}."
+        with open(self.file, encoding=UTF_8) as handle:
+            matches = (match for line in handle if (match := WORD.search(line)))
+            word = next((match[0] for match in matches), "")
+        return f'{note}, such as "{word}". If that looks wrong, save the file as UTF-8.'
 
     def read_written(self, ways: Mapping[str, str]) -> "Delimited":
         """The same rows, with text read as dates and numbers in the ways of its columns."""
@@ -99,6 +119,11 @@ class Delimited(DuckPart):
         fitting = {c: way for c, way in known.items() if way in self.written[c].ways}
         types = self.types | {c: self.written[c].type_of(way) for c, way in fitting.items()}
         return replace(self, own={c: types[c] for c in self.own}, types=types, ways=fitting)
+
+    @property
+    def as_text(self) -> str:
+        """The SQL that parses its columns as text."""
+        return replace(self, types=dict.fromkeys(self.types, "VARCHAR")).source
 
     @property
     def source(self) -> str:
@@ -221,12 +246,11 @@ def _sniff(connection: Duck, path: str, delimiter: str) -> Types:
 
 def _settle(connection: Duck, file: Delimited) -> Delimited:
     """One pass over the text: does every value fit the type that the sample suggested?"""
-    text = replace(file, types=dict.fromkeys(file.types, "VARCHAR")).source
     whole = _has_few_lines(file)
-    seen = _samples(connection, text, file.types)
+    seen = _samples(connection, file)
     forms = {column: formats_of(sample) for column, sample in seen.items() if sample}
     types = file.types | {column: "BLANK" for column, sample in seen.items() if sample is None}
-    types |= {column: "DATE" for column, found in forms.items() if found}
+    types |= {column: "DATE" for column, orders in forms.items() if orders}
     doubtful = {
         column: WIDER.get(kind, (kind,))
         for column, kind in types.items()
@@ -238,7 +262,9 @@ def _settle(connection: Duck, file: Delimited) -> Delimited:
         for test in ("{c} is not null", *(FITS.get(kind, "true") for kind in kinds),
                      *(_written_as(form) for form in forms.get(column, {}).values()))
     ]  # fmt: skip
-    counts = iter(connection.rows(f"select {', '.join(['count(*)', *checks])} from {text}")[0])
+    counts = iter(
+        connection.rows(f"select {', '.join(['count(*)', *checks])} from {file.as_text}")[0]
+    )
     rows, dated = int(next(counts)), {}
     for column, kinds in doubtful.items():
         filled = next(counts)
@@ -250,14 +276,15 @@ def _settle(connection: Duck, file: Delimited) -> Delimited:
     return replace(file, own=types, types=types, size=rows, written=dated)
 
 
-def _samples(connection: Duck, text: str, types: Types) -> dict[str, str | None]:
+def _samples(connection: Duck, file: Delimited) -> dict[str, str | None]:
     """A value of each column that may be text or dates; None if the first rows have none."""
-    unsure = [column for column, kind in types.items() if kind in ("VARCHAR", "DATE", "TIMESTAMP")]
+    unsure = [c for c, kind in file.types.items() if kind in ("VARCHAR", "DATE", "TIMESTAMP")]
     if not unsure:
         return {}
     values = ", ".join(f"any_value({identifier(column)})" for column in unsure)
-    (found,) = connection.rows(f"select {values} from (select * from {text} limit {SAMPLE_ROWS})")
-    return dict(zip(unsure, found, strict=True))
+    first = f"(select * from {file.as_text} limit {SAMPLE_ROWS})"
+    (row,) = connection.rows(f"select {values} from {first}")
+    return dict(zip(unsure, row, strict=True))
 
 
 def _numbered(connection: Duck, file: Delimited) -> tuple[dict[str, Written], frozenset[str]]:
@@ -269,26 +296,23 @@ def _numbered(connection: Duck, file: Delimited) -> tuple[dict[str, Written], fr
     asked = [c for c in asked if c not in file.written]
     if not asked:
         return {}, frozenset()
-    text = replace(file, types=dict.fromkeys(file.types, "VARCHAR")).source
     names = ", ".join(identifier(c) for c in asked)
-    rows = connection.rows(f"select {names} from {text} limit {FIRST_ROWS}")
+    rows = connection.rows(f"select {names} from {file.as_text} limit {FIRST_ROWS}")
     first = {c: [row[i] for row in rows if row[i] is not None] for i, c in enumerate(asked)}
-    found, unsure = {}, []
+    written, unsure = {}, []
     for c, seen in first.items():
         plain, marks = file.types[c] == "DOUBLE", marks_of(seen)
         pointed = next((value for value in seen if "." in value), "")
         if plain and pointed and "," not in marks:
-            found[c] = Written(pointed, {".": "DOUBLE"}, plain=True)
+            written[c] = Written(pointed, {".": "DOUBLE"}, plain=True)
         elif marks and (pointed or not plain):
             unsure.append(c)
-    found |= _checked(connection, file, text, unsure)
-    texts = (c for c in asked if file.types[c] == "VARCHAR" and c not in found)
-    return found, frozenset(c for c in texts if look_numeric(first[c]))
+    written |= _checked(connection, file, unsure)
+    texts = (c for c in asked if file.types[c] == "VARCHAR" and c not in written)
+    return written, frozenset(c for c in texts if look_numeric(first[c]))
 
 
-def _checked(
-    connection: Duck, file: Delimited, text: str, columns: Sequence[str]
-) -> dict[str, Written]:
+def _checked(connection: Duck, file: Delimited, columns: Sequence[str]) -> dict[str, Written]:
     """The marks that all values of these columns fit, from one pass."""
     if not columns:
         return {}
@@ -299,8 +323,8 @@ def _checked(
         tests = [f"{c} is not null", *fits, *(f"not contains({c}, '{mark}')" for mark in MARKS)]
         asked.append(f"any_value({c}) filter (regexp_matches({c}, {signs}))")
         asked += [f"count(*) filter ({test})" for test in tests]
-    (values,) = connection.rows(f"select {', '.join(asked)} from {text}")
-    found = {}
+    (values,) = connection.rows(f"select {', '.join(asked)} from {file.as_text}")
+    written = {}
     for i, c in enumerate(columns):
         sample, filled, *counts = values[6 * i : 6 * i + 6]
         marks = {
@@ -309,8 +333,8 @@ def _checked(
             if fit == filled
         }
         if sample is not None and marks:
-            found[c] = Written(sample, marks, file.types[c] == "DOUBLE", file.delimiter)
-    return found
+            written[c] = Written(sample, marks, file.types[c] == "DOUBLE", file.delimiter)
+    return written
 
 
 def _value(column: str, written: Written, way: str) -> str:
@@ -391,6 +415,57 @@ def _mixed_line_ends(handle: IO[bytes]) -> str:
     if windows and unix:
         return f"{windows:,} lines end in CR LF and {unix:,} in LF. Convert it, e.g. with dos2unix."
     return ""
+
+
+def wide_encoding(head: bytes) -> str | None:
+    """The encoding of a file that begins so, if it has two bytes per letter.
+
+    >>> wide_encoding("a,b".encode("utf-16")), wide_encoding(b"a\\0,\\0b\\0"), wide_encoding(b"a,b")
+    ('utf-16', 'utf-16-le', None)
+    """
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return UTF_16
+    even, odd = (head[start::2] for start in (0, 1))
+    if 0 not in even and 2 * odd.count(0) > len(odd):
+        return "utf-16-le"
+    return "utf-16-be" if 0 not in odd and 2 * even.count(0) > len(even) else None
+
+
+def narrow_encoding(path: str, name: str) -> str | None:
+    """Windows-1252, if a file is no UTF-8 and can be that; None otherwise."""
+    decoder = codecs.getincrementaldecoder(UTF_8)("surrogateescape")
+    lost: set[str] = set()
+    with open_bytes(path, name) as handle:
+        while block := handle.read(BLOCK):
+            text = decoder.decode(block)
+            lost |= {*LOST.findall(text)}
+            if LETTER.search(text):
+                return None
+    if not lost or decoder.getstate()[0]:  # all is UTF-8, or was until it was cut off
+        return None
+    try:
+        bytes(ord(sign) - 0xDC00 for sign in lost).decode(WINDOWS)
+    except UnicodeDecodeError:
+        return None
+    return WINDOWS
+
+
+def utf8_copy(path: str, encoding: str) -> str:
+    """The path of a copy of the file in UTF-8."""
+    state = os.stat(path)
+    with COPYING:  # several threads may ask for one file
+        return _copy(path, encoding, state.st_mtime_ns, state.st_size)
+
+
+@cache
+def _copy(path: str, encoding: str, *_stamp: int) -> str:
+    target = own_folder() / f"{_copy.cache_info().currsize}.csv"
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with open_bytes(path, path) as handle, target.open("w", encoding=UTF_8, newline="") as copy:
+        while block := handle.read(BLOCK):
+            copy.write(decoder.decode(block))
+        copy.write(decoder.decode(b"", final=True))
+    return str(target)
 
 
 FORMATS = (

@@ -1,7 +1,8 @@
 """DuckDB, which reads csv, json and parquet files, its own databases, and queries over them.
 
 A connection reaches the user's own files and nothing else, and its settings are locked before any
-SQL runs: neither a query nor a view in a received database can read or write another file.
+SQL runs: neither a query nor a view in a received database can read or write another file. Json
+files, an array of objects or one object per line, need no more than this module.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from glob import escape
 from threading import Lock
 from typing import Any
@@ -19,6 +21,7 @@ import duckdb
 
 from topbin.core.errors import InputError, option
 from topbin.data.batch import Part, tidy_column
+from topbin.data.paths import Format
 from topbin.data.schema import Types, check_names, kind_of, kinds_of
 
 QUERY_SECONDS = 600.0  # for a query of the user, or a view in a database
@@ -288,10 +291,9 @@ class Joined(DuckPart):
 
 def open_relation(connection: Duck, path: str, name: str, relation: str) -> DuckPart:
     """A file that DuckDB reads with this SQL, or TB102 if it cannot."""
-    part = DuckPart(path=path, name=name, relation=relation, own={}, types={})
-    with duck_errors(part.explain):
+    with duck_errors(lambda words: failed(name, "TB102", words)):
         types = connection.describe(relation)
-    return replace(part, own=types, types=types)
+    return DuckPart(path=path, name=name, relation=relation, own=types, types=types)
 
 
 def one_select(sql: str) -> str:
@@ -305,8 +307,8 @@ def one_select(sql: str) -> str:
     """
     kinds = [statement.type for statement in duckdb.extract_statements(sql)]
     if kinds != [duckdb.StatementType.SELECT]:
-        found = ", ".join(kind.name for kind in kinds) or "empty"
-        raise duckdb.Error(f"a query must be one SELECT; this is {found}.")
+        seen = ", ".join(kind.name for kind in kinds) or "empty"
+        raise duckdb.Error(f"a query must be one SELECT; this is {seen}.")
     return sql
 
 
@@ -347,3 +349,26 @@ def _selected(column: str, own: str, wanted: str) -> str:
     if kind == "date":
         return f"case when isfinite({name}) then {name} end as {name}"
     return f"{name}::DOUBLE as {name}" if wanted == "DOUBLE" != own else name
+
+
+def _open_json(connection: Duck, path: str, name: str, layout: str) -> DuckPart:
+    file = f"{path_literal(path)}, format={literal(layout)}, hive_partitioning=false"
+    part = open_relation(connection, path, name, f"read_json({file}, sample_size=-1)")
+    if list(part.own) == ["json"]:
+        raise InputError("TB102", f"{name} does not hold JSON objects, one per row.")
+    dates = [column for column, kind in kinds_of(part.own).items() if kind == "date"]
+    texts = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in dates)
+    for column in dates:  # DuckDB reads "infinity" in one as 1900-01-01
+        test = INFINITE.format(c=identifier(column))
+        query = f"select 1 from read_json({file}, columns={{{texts}}}) where {test} limit 1"
+        if connection.rows(query):
+            raise InputError(
+                "TB102", f'{name} has a date without end in the column "{column}". Leave it blank.'
+            )
+    return replace(part, first_line=1)
+
+
+FORMATS = (
+    Format("json", (".json",), partial(_open_json, layout="auto")),
+    Format("jsonl", (".jsonl", ".ndjson"), partial(_open_json, layout="newline_delimited")),
+)

@@ -18,8 +18,8 @@ from typing import Any
 from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.data.batch import Part
-from topbin.data.find import Format, is_address
 from topbin.data.formats.duck import Duck, DuckPart, open_relation, path_literal
+from topbin.data.paths import Format, is_address
 from topbin.data.schema import Types, check_names
 
 ENDINGS = (".parquet", ".pq")
@@ -70,13 +70,13 @@ def find_behind(address: str) -> Iterator[str]:
     store, root = _store(f"{scheme}://{_without_magic(pattern)}")
     asked = fs.FileSelector(root, recursive=True) if has_magic(pattern) else [root]
     try:
-        found = sorted(info.path for info in store.get_file_info(asked) if info.is_file)
+        paths = sorted(info.path for info in store.get_file_info(asked) if info.is_file)
     except OSError as error:
         raise InputError("TB102", f'"{address}" cannot be reached: {_words(error)}.') from error
-    found = [path for path in found if path == root or PurePosixPath(path).match(pattern)]
-    if not found:
+    paths = [path for path in paths if path == root or PurePosixPath(path).match(pattern)]
+    if not paths:
         raise InputError("TB101", f'there is no file "{address}", or none that fits it.')
-    for path in found:
+    for path in paths:
         if not path.lower().endswith(ENDINGS):
             reason = "is not parquet; only parquet files are read from an address."
             raise InputError("TB102", f'"{path}" {reason}')

@@ -6,7 +6,7 @@ endless. The path names a row and is never a feature. Files are UTF-8, or UTF-16
 
 import codecs
 import os
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from topbin.core.errors import InputError
 from topbin.core.formatting import counted
 from topbin.core.hashing import text_key
 from topbin.data.batch import Part
-from topbin.data.find import TEXT as ENDING
-from topbin.data.find import Format
 from topbin.data.formats.duck import Duck
+from topbin.data.paths import TEXT as ENDING
+from topbin.data.paths import Format
 from topbin.data.schema import Types
 
 FILE, TEXT = "file", "text"
@@ -32,32 +32,31 @@ WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 class TextFolder(Part):
     """The texts of a folder, or some of them; `given` is the folder as the user wrote it.
 
-    `others` is how many files it has that do not end in .txt, and `empty` how many texts are empty.
+    `others` is how many files it has that do not end in .txt.
     """
 
     given: str
     files: tuple[str, ...]
     others: int = 0
-    empty: int = 0
     id_column: str | None = FILE
-
-    def count(self) -> int:
-        """How many files there are."""
-        return len(self.files)
 
     @property
     def places(self) -> list[str]:
         """Where the files are, with the folder before their names."""
         return [os.path.join(self.path, file) for file in self.files]
 
+    @property
+    def empty(self) -> int:
+        """How many texts are empty."""
+        return sum(os.path.isfile(place) and os.path.getsize(place) == 0 for place in self.places)
+
     def without(self, taken: Container[str]) -> "TextFolder":
         """The same folder without files that are in these places; itself if none of them is."""
         both = zip(self.files, self.places, strict=True)
-        kept = [(file, place) for file, place in both if os.path.realpath(place) not in taken]
-        if len(kept) == len(self.files):
+        left = tuple(file for file, place in both if os.path.realpath(place) not in taken)
+        if len(left) == len(self.files):
             return self
-        empty = _empty(place for _, place in kept)
-        return replace(self, files=tuple(f for f, _ in kept), size=len(kept), empty=empty)
+        return replace(self, files=left, size=len(left))
 
     def cut(self, rows: int) -> Sequence[Part]:
         """Runs of files; each knows which files these are, and when they were changed."""
@@ -72,8 +71,9 @@ class TextFolder(Part):
 
     def read(self, types: Types, rows: int) -> Iterator[Any]:
         """Frames of at most so many files."""
-        for start in range(0, len(self.files), min(rows, ROWS_AT_ONCE)):
-            here = self.files[start : start + min(rows, ROWS_AT_ONCE)]
+        step = min(rows, ROWS_AT_ONCE)
+        for start in range(0, len(self.files), step):
+            here = self.files[start : start + step]
             columns = {
                 FILE: lambda files: [os.path.join(self.given, file) for file in files],
                 TEXT: lambda files: [read_text(os.path.join(self.path, file)) for file in files],
@@ -107,24 +107,16 @@ def read_text(path: str) -> str:
 
 def texts_in(folder: str) -> tuple[list[str], int]:
     """The .txt files of a folder, by their path inside it, and how many other files it has."""
-    found: list[str] = []
+    texts: list[str] = []
     others = 0
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             if name.lower().endswith(ENDING):
-                found.append(os.path.relpath(os.path.join(place, name), folder))
+                texts.append(os.path.relpath(os.path.join(place, name), folder))
             else:
                 others += not name.startswith(".")
-    return sorted(found), others
-
-
-def _empty(places: Iterable[str]) -> int:
-    return sum(os.path.isfile(place) and os.path.getsize(place) == 0 for place in places)
-
-
-def _holds(folder: str) -> bool:
-    return bool(texts_in(folder)[0])
+    return sorted(texts), others
 
 
 def _open(connection: Duck, path: str, name: str) -> TextFolder:
@@ -132,11 +124,10 @@ def _open(connection: Duck, path: str, name: str) -> TextFolder:
     given = name.strip('"')
     if others:
         name += f" (without {counted(others, 'other file')})"
-    places = [os.path.join(path, file) for file in files]
-    about: Any = {"given": given, "others": others, "empty": _empty(places)}
     return TextFolder(
-        path=path, name=name, types=TYPES, size=len(files), files=tuple(files), **about
-    )
+        path=path, name=name, types=TYPES, size=len(files), files=tuple(files), given=given,
+        others=others,
+    )  # fmt: skip
 
 
-FORMATS = (Format("texts", (), _open, holds=_holds),)
+FORMATS = (Format("texts", (), _open, holds=lambda folder: bool(texts_in(folder)[0])),)

@@ -310,16 +310,16 @@ def read_cell(text: str, mark: str = ".") -> NumberCell | None:
     >>> read_cell("<5").value < 5 == read_cell("5").value, read_cell("C50"), read_cell("007")
     (True, None, None)
     """
-    found = _cell(mark).fullmatch(text.strip().replace("−", "-"))
-    if found is None:
+    match = _cell(mark).fullmatch(text.strip().replace("−", "-"))
+    if match is None:
         return None
-    digits = (found["number"] or "").translate({ord(sign): None for sign in separators(mark)})
-    value = float(found["plain"] or digits.replace(mark, "."))
-    value = -value if found["sign"] == "-" else value
-    limit = "+" if found["more"] else (found["limit"] or "")[:1]
+    digits = (match["number"] or "").translate({ord(sign): None for sign in separators(mark)})
+    value = float(match["plain"] or digits.replace(mark, "."))
+    value = -value if match["sign"] == "-" else value
+    limit = "+" if match["more"] else (match["limit"] or "")[:1]
     if limit:
         value += (-JUST if limit in "<≤" else JUST) * (abs(value) or 1.0)
-    unit = (found["before"] or found["unit"] or "").rstrip(".").casefold()
+    unit = (match["before"] or match["unit"] or "").rstrip(".").casefold()
     unit = unit[:-1] if len(unit) > 3 and unit.endswith("s") else unit  # years, as in 1 year
     return NumberCell(value, unit, bool(limit))
 

@@ -18,7 +18,7 @@ import shutil
 import tempfile
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -33,6 +33,7 @@ from topbin.core.atomic import new_folder, remove, write_errors, write_text
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
 from topbin.core.options import BadImages
+from topbin.data.images import Images, Progress, images_at_once
 from topbin.data.images.decode import (
     ROW,
     BadImage,
@@ -42,8 +43,7 @@ from topbin.data.images.decode import (
     quiet_pillow,
     read_header,
 )
-from topbin.data.images.files import is_image_name
-from topbin.data.images.rows import Images, images_at_once
+from topbin.data.paths import is_image_name
 from topbin.data.table import listed
 
 ABOUT, PIXELS, ROWS = "about.json", "pixels.npy", "rows.npy"
@@ -58,8 +58,6 @@ USUAL = 64  # the largest size that is chosen without being asked for
 DAMAGED = (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)  # when read
 ADVICE = f"Fix or remove it, or say {option('bad_images', 'leave-out')}."
 
-Told = Callable[[int, int], object]  # how many images are decoded, of how many
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoding:
@@ -70,7 +68,7 @@ class Decoding:
     bad: dict[str, str]
 
 
-class Held:
+class TemporaryFolder:
     """A folder that is removed when nobody holds it any more."""
 
     def __init__(self) -> None:
@@ -85,7 +83,7 @@ def decode_files(
     size: int | None = None,
     folder: Path | None = None,
     threads: int | None = None,
-    tell: Told | None = None,
+    tell: Progress | None = None,
 ) -> Decoding:
     """Decode images into a folder, or into a temporary one; files that cannot be read are `bad`.
 
@@ -100,7 +98,7 @@ def decode_files(
     >>> decode_files([path]).images.shape
     (1, 1, 8, 8)
     """
-    held = None if folder is not None else Held()
+    held = None if folder is not None else TemporaryFolder()
     where = folder or held.folder  # type: ignore[union-attr]
     workers = threads or cores()
     with quiet_pillow():
@@ -185,8 +183,8 @@ class _Store:
     def headers(self) -> list[Header]:
         """What the files that are done say about themselves."""
         done = self.rows[self.rows["done"] == 1]
-        told = done[["width", "height", "grey"]].tolist()
-        return [Header(width, height, bool(grey)) for width, height, grey in told]
+        sizes = done[["width", "height", "grey"]].tolist()
+        return [Header(width, height, bool(grey)) for width, height, grey in sizes]
 
     def images(self, places: Any, owner: Any = None) -> Images:
         """The images at these places."""
@@ -194,7 +192,7 @@ class _Store:
         keys, sums = np.array(self.rows["key"]), np.array(self.rows["sum"])
         return Images(pixels.transpose(0, 3, 1, 2), keys, places, sums, owner)
 
-    def fill(self, paths: Sequence[str], workers: int, tell: Told | None) -> dict[str, str]:
+    def fill(self, paths: Sequence[str], workers: int, tell: Progress | None) -> dict[str, str]:
         """Decode all files that are not done yet; why some cannot be."""
         bad: dict[str, str] = {}
         todo = np.flatnonzero(self.rows["done"] == 0).tolist()
@@ -206,8 +204,8 @@ class _Store:
             start = os.fstat(file.fileno()).st_size - len(paths) * prod(self.shape)
             target = Target(str(self.folder / PIXELS), start, self.shape)
             with closing(decode_chunks(target, chunks, workers)) as answers:
-                found = zip(chunks, answers, strict=True)
-                while some := list(islice(found, AT_ONCE // step)):
+                decoded = zip(chunks, answers, strict=True)
+                while some := list(islice(decoded, AT_ONCE // step)):
                     os.fsync(file.fileno())
                     for chunk, (rows, why) in some:
                         self.rows[[i for i, _ in chunk]] = rows
@@ -255,7 +253,7 @@ def _header(path: str) -> Header | None:
 
 
 def _filled(
-    folder: Path, paths: Sequence[str], shape: tuple[int, ...], workers: int, tell: Told | None
+    folder: Path, paths: Sequence[str], shape: tuple[int, ...], workers: int, tell: Progress | None
 ) -> tuple[_Store, dict[str, str]]:
     """Arrays with all files that can be decoded, and why the others cannot."""
     store = _open(folder, paths, shape)
@@ -299,10 +297,10 @@ def _mapped(folder: Path, n: int, shape: tuple[int, ...], mode: Any = "r+") -> _
 def _stamp(path: str) -> list[Any]:
     """What tells whether a file is still the one that was decoded."""
     try:
-        found = os.stat(path)
+        state = os.stat(path)
     except OSError:
         return [path]  # decoding it will say why
-    return [path, found.st_size, found.st_mtime_ns]
+    return [path, state.st_size, state.st_mtime_ns]
 
 
 def bad_sentences(bad: Mapping[str, str]) -> list[str]:

@@ -31,7 +31,7 @@ import numpy as np
 
 from topbin.core.memory import keep_freed_memory
 from topbin.core.optional import require
-from topbin.data.images.rows import Pixels, pixel_keys
+from topbin.data.images import Pixels, pixel_keys
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
 GREY = {"1", "L", "LA", "I;16", "I;16B", "I;16L"}
@@ -161,13 +161,13 @@ def _plain(image: Any, mode: str) -> Any:
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
     """A regular file of a size; a pipe would make the reader wait for ever."""
-    found = os.stat(path)
-    if not stat.S_ISREG(found.st_mode):
+    state = os.stat(path)
+    if not stat.S_ISREG(state.st_mode):
         raise BadImage("is not a regular file")
-    if found.st_size == 0:
+    if state.st_size == 0:
         raise BadImage("is empty (0 bytes)")
-    if found.st_size > MOST_BYTES:
-        raise BadImage(f"has {found.st_size:,} bytes; {MOST_BYTES:,} is the most")
+    if state.st_size > MOST_BYTES:
+        raise BadImage(f"has {state.st_size:,} bytes; {MOST_BYTES:,} is the most")
     with open(path, "rb", buffering=0) as handle:
         yield handle
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from topbin.core.checks import RowNumbers, Scores, check_count, look_up, refuse_nan
 from topbin.core.errors import InputError
-from topbin.data.images.rows import Images
+from topbin.data.images import Images
 from topbin.learn.backends.distributed import ALONE, Team
 from topbin.learn.folds import n_rows
 from topbin.learn.loop import EpochLoss

@@ -9,7 +9,7 @@ from coded import fails
 
 from topbin.core.errors import InputError
 from topbin.data import open_table, read_table
-from topbin.data.find import find_files, format_of
+from topbin.data.paths import find_files, format_of
 from topbin.data.schema import check_columns, nearest
 from topbin.data.table import FORMATS
 
@@ -87,7 +87,7 @@ def test_a_file_that_may_not_be_opened(folder, monkeypatch):
     def deny(path, mode):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("topbin.data.find.open", deny, raising=False)
+    monkeypatch.setattr("topbin.data.paths.open", deny, raising=False)
     with fails("TB102", "cannot be opened: Permission denied"):
         open_table(folder / "a.csv")
 
