@@ -23,9 +23,9 @@ from topbin.data.batch import Batch
 from topbin.data.features import Features
 from topbin.data.formats.delimited import Delimited
 from topbin.data.table import Table
+from topbin.job.labeled import LabeledTable
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result
-from topbin.job.sampling import LabeledTable
 from topbin.learn.classifiers.base import PUClassifier
 from topbin.learn.crossfit import CrossFit
 from topbin.mpe import METHODS

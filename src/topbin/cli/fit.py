@@ -209,7 +209,7 @@ def _read(
 
     Images are decoded into the folder, so there it comes first.
     """
-    from topbin.job.images import check_folders, has_images
+    from topbin.job.labeled import check_folders, has_images
     from topbin.job.prepare import prepare
     from topbin.job.progress import Event, shown
     from topbin.store.runs import open_run
@@ -229,7 +229,7 @@ def _read(
 def rehearse(show: Any, request: Any, options: dict[str, Any], *, is_timed: bool) -> dict[str, Any]:
     """Read and encode the data as the fit would, say what to expect, and write nothing."""
     from topbin.job.checkup import check_up
-    from topbin.job.fit import foresee
+    from topbin.job.models import foresee
     from topbin.job.prepare import prepare
     from topbin.job.progress import in_words
     from topbin.store.answer import plain
@@ -253,7 +253,8 @@ def rehearse(show: Any, request: Any, options: dict[str, Any], *, is_timed: bool
 
 
 def _run(show: Any, run: Any, data: Any, stages: Any, engine: Any) -> Any:
-    from topbin.job.fit import fit_prepared, steps_of_first
+    from topbin.job.fit import fit_prepared
+    from topbin.job.models import steps_of_first
     from topbin.job.progress import shown
 
     if run.resumed:

@@ -89,8 +89,8 @@ def _spaced(n: int) -> Floats:
 def _independent(data: Prepared) -> tuple[int, int]:
     """How many positives and unlabeled rows there are; of rows that belong together, groups."""
     labels = data.labels
-    if data.kept is None or data.kept.together is None:
+    if data.folds.together is None:
         return labels.n_p, data.n_u
-    groups: Any = data.kept.together.groups
+    groups: Any = data.folds.together.groups
     n_p, n_u = (np.unique(groups[side]).size for side in (labels.is_positive, labels.is_unlabeled))
     return int(n_p), int(n_u)

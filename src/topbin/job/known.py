@@ -41,8 +41,8 @@ def _names(data: Prepared, where: Any) -> list[str]:
 def passage(text: Any) -> str:
     """How a text begins, without tags.
 
-    >>> passage("A gem<br /> of a film. " * 9)[-32:]
-    'of a film. A gem of a film. A g…'
+    >>> passage("A gem<br /> of a film. " * 10)[-32:]
+    ' film. A gem of a film. A gem o…'
     """
     words = " ".join(TAG.sub(" ", str(text or "")).split())
     return words if len(words) <= PASSAGE else f"{words[:PASSAGE]}…"

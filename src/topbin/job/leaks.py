@@ -23,11 +23,11 @@ from topbin.core.labels import Mask
 from topbin.core.shares import share_below
 from topbin.data.features import LINEAR
 from topbin.job.grouping import read_fold_groups
+from topbin.job.models import quick_evidence
 from topbin.job.prepare import Prepared
 from topbin.learn.classifiers.labeling import matrix_columns
-from topbin.learn.crossfit import Chain, RunOptions, crossfit
-from topbin.learn.defaults import FIRST, coarse, default_model
-from topbin.learn.learners import PVU
+from topbin.learn.crossfit import Chain
+from topbin.learn.defaults import coarse, default_model
 from topbin.learn.probabilities import posterior_of
 from topbin.mpe.alarms import soft_leak
 from topbin.mpe.estimate import estimate_alpha
@@ -54,7 +54,7 @@ def find_remedy(
     """
     if data.by_net or issparse(data.X):
         return None
-    if (group := _named(data.alarms, "group-column", "near-copies")) and data.kept is None:
+    if (group := _named(data.alarms, "group-column", "near-copies")) and not data.folds.sentence:
         return _by_group(data, group[0], model)
     leaks = _named(data.alarms, "leak")
     if leaks:
@@ -123,11 +123,11 @@ def _dropped(columns: tuple[str, ...], found: AlphaEstimate) -> Remedy:
 
 
 def _by_group(data: Prepared, group: str, model: Any) -> Remedy | None:
-    kept = read_fold_groups(data.table, data.label, group, None)
-    if kept is None or kept.together is None:
+    folds = read_fold_groups(data.table, data.label, group, None)
+    if folds.together is None:
         return None
     own = (group,) if group in data.encoder.columns else ()
-    found = _refitted(replace(data, kept=kept), own, model)
+    found = _refitted(replace(data, folds=folds), own, model)
     return None if found is None else Remedy(kind="group", columns=(group,), estimate=found)
 
 
@@ -150,16 +150,9 @@ def _crossfitted(
     X = data.X[rows][:, own] if alone else np.delete(data.X[rows], own, axis=1)
     if not X.shape[1]:
         return None
-    is_p, plan, held = data.labels.is_positive[rows], FIRST, {}
-    if data.kept is not None:
-        plan, held = data.kept.plan(FIRST, data.labels), data.kept.at(rows).arrays
     model = model or default_model(X)
-    fit = crossfit(
-        model, coarse(X, model), is_p, PVU, plan=plan, seed=data.request.certainty.seed,
-        sample_weight=None if data.weight is None else data.weight[rows],
-        new_rows=False, run=RunOptions(n_jobs=data.request.budget.threads), **held,
-    )  # fmt: skip
-    return fit.evidence(is_p)
+    weight = None if data.weight is None else data.weight[rows]
+    return quick_evidence(data, rows, coarse(X, model), model, weight=weight)
 
 
 def _suspects(data: Prepared, chains: Sequence[Chain]) -> list[str]:

@@ -7,6 +7,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -26,18 +27,27 @@ from topbin.evaluate.candidates import ListPrecision, list_precision, what_to_ex
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.threshold import out_of_reach
 from topbin.evaluate.verdict import RUN, Verdict, verdict_of
-from topbin.job.by_group import by_column
+from topbin.job.grouping import by_column
 from topbin.job.known import known_positives
-from topbin.job.labeling import labeling_found
 from topbin.job.leaks import alarms_of
 from topbin.job.prepare import Prepared
-from topbin.job.score_rest import Best
+from topbin.job.sampling import Best
 from topbin.learn.crossfit import Chain
 from topbin.learn.explain import Explanation, explain_held_out, why_columns
 from topbin.learn.labeling.scar import ScarTest
+from topbin.learn.labeling.subtypes import Subtypes
 from topbin.learn.nearest import KnownPositives, Neighbors
 from topbin.learn.probabilities import fit_probabilities
-from topbin.store.answer import Answer, Candidates, Case, Importance, ModelName, Remedy
+from topbin.store.answer import (
+    Answer,
+    Candidates,
+    Case,
+    Importance,
+    LabelingFound,
+    ModelName,
+    Remedy,
+    plain,
+)
 from topbin.store.models import versions_of
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
@@ -66,7 +76,7 @@ class Result:
     stopped: str | None = None
     best: Best | None = None
     chains: tuple[Chain, ...] = ()
-    labeling: Any = None  # `Subtypes`, a `Propensity` or `Classes`, if it was asked for
+    labeling: Any = None  # `Subtypes`, a `Propensity` or what is said of classes, if asked for
     gamma: Sensitivity | None = None
     random_labels: ScarTest | None = None
     remedy: Remedy | None = None
@@ -83,7 +93,7 @@ class Result:
         more = alarms_of(self.remedy, self.data.alarms)
         if not hasattr(self.classifier, "labeling_"):  # with it, labels need not be random
             tested = self.labeling or self.random_labels
-            more += () if tested is None else tested.alarms()
+            more += tested.alarms() if isinstance(tested, Subtypes | ScarTest) else ()
         return self.data.with_alarms(self.classifier.estimate_, self.methods, more)
 
     @cached_property
@@ -365,7 +375,7 @@ class Result:
             agreement=self.agreement(),
             model=ModelName(type(self.classifier).__name__),
             importance=self._columns_that_matter(),
-            labeling=labeling_found(self.labeling),
+            labeling=self._labeling_found(),
             random_labels=self.random_labels,
             history=tuple(record(epoch) for epoch in self.classifier.history_),
             sensitivity=self.sensitivity(),
@@ -378,6 +388,17 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain Python values."""
         return self.answer.to_dict()
+
+    def _labeling_found(self) -> LabelingFound | None:
+        """What is said about labeling; nothing if nobody asked."""
+        if self.labeling is None or isinstance(self.labeling, LabelingFound):
+            return self.labeling
+        # The notes of an estimate already say what a propensity has to say.
+        has_lines = isinstance(self.labeling, Subtypes)
+        lines = self.labeling.summary().splitlines() if has_lines else []
+        kind = type(self.labeling).__name__.lower()
+        plain_values = plain({"kind": kind, "lines": lines, **self.labeling.to_dict()})
+        return msgspec.convert(plain_values, LabelingFound)
 
     def _columns_that_matter(self) -> tuple[Importance, ...]:
         """The first columns; none if the model cannot be explained."""

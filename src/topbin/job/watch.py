@@ -37,13 +37,13 @@ from topbin.core.figures import counted
 from topbin.core.labels import Mask, means_positive, spells
 from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import Batch, Part
-from topbin.data.table import open_table
 from topbin.engines.count import Sums
 from topbin.engines.engine import engine_of, total
 from topbin.evaluate.parts import UNITS, Seen, Whole, worth_of
 from topbin.evaluate.watch import A_YEAR, Period, Watched, follow
 from topbin.job.grouping import moments
 from topbin.job.result import Result
+from topbin.job.score import open_new
 from topbin.job.sources import file_sums, paths_of
 from topbin.learn.probabilities import posterior_of
 from topbin.show.watch import watch_page
@@ -397,7 +397,10 @@ def _added(counting: Counting, whole: Whole, source: Any, read: Read, engine: An
     if again := set(sums) & set(state.files):
         told = f"{len(again):,} of {counted(len(sums), 'file')} had been added before"
         raise InputError("TB161", f"{told}. Nothing was added now. {AGAIN}")
-    parts = _parts(counting.scorer, source, state.time, read)
+    counting.scorer.refuse_images(source if isinstance(source, str | list | tuple) else "")
+    encoder = counting.scorer.encoder
+    needed = [*dict.fromkeys([*encoder.columns, state.time])]
+    parts = open_new(encoder, source, read, needed).placed_parts()
     if not state.periods:
         state = _with_cuts(counting, next(parts[0].batches(rows=FIRST_ROWS)))
     # Parts are counted at the same time, and then each by one thread.
@@ -425,16 +428,6 @@ def _refuse_late(state: WatchState, parts: Mapping[str, Period]) -> None:
             f"{state.periods[-1].start}, which are recorded already: {', '.join(late[:3])}{more}. "
             f"Nothing was added. {AGAIN}",
         )
-
-
-def _parts(scorer: Scorer, source: Any, time: str, read: Read) -> list[Part]:
-    scorer.refuse_images(source if isinstance(source, str | list | tuple) else "")
-    encoder = scorer.encoder
-    table = open_table(
-        source, needed=[*dict.fromkeys([*encoder.columns, time])], partitions=read.partitions,
-        dates=encoder.orders(read.dates), decimal=encoder.marks(read.decimal),
-    )  # fmt: skip
-    return table.placed_parts()
 
 
 def _counts(values: Floats, cuts: Floats) -> tuple[int, ...]:

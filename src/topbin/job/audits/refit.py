@@ -193,9 +193,9 @@ def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, li
 
 def _folds(data: Prepared, is_p: Any, kept: Any) -> Any:
     """Rows to train on and rows held out, groups as a whole."""
-    if data.kept is None or data.kept.together is None:
+    if data.folds.together is None:
         return KFold(FOLDS, shuffle=True, random_state=0).split(is_p)
-    return folds_of(is_p, FOLDS, 0, together=data.kept.together.at(kept))
+    return folds_of(is_p, FOLDS, 0, together=data.folds.together.at(kept))
 
 
 def _write(

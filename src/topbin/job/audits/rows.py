@@ -28,9 +28,10 @@ from topbin.evaluate.candidates import list_precision
 from topbin.evaluate.measure import Floats
 from topbin.job.audits.answers import WAIT, AuditState, Draw
 from topbin.job.files import CANDIDATES, MODEL, numbered, read_numbered, sum_of, unlabeled_rows
+from topbin.job.labeled import open_labeled
 from topbin.job.prepare import Prepared, prepare
 from topbin.job.result import candidates_of, highest, in_front
-from topbin.job.sampling import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
+from topbin.job.sampling import AUDITING, SAMPLING, count_labels, pick, split_sample
 from topbin.job.sources import changed, read_again
 from topbin.store.answer import Answer, Candidates, DataRead
 from topbin.store.models import load, reading
