@@ -14,12 +14,6 @@ from topbin.cli.verb import PASSED, SEED, Verb, json_option, option, screen, wri
 ANSWER = "is_positive"
 COMMANDLINE = ParameterSource.COMMANDLINE
 WIDTH_ONLY = -1.0  # --plan without a number
-DRAWN = {
-    "stratified": ", equally many from each group of similar scores",
-    "weighted": ", with more of those that look like the rarer class",
-    "top": " of the top bin",
-    "recall": " from both sides of the candidates' threshold",
-}
 
 
 @click.command(cls=Verb)
@@ -137,7 +131,7 @@ def audit(run: Path, as_json: bool, **asked: Any) -> None:
 
 
 def _add_proxies(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
-    from topbin.job.audits.proxies import add_proxies
+    from topbin.job.audits.rows import add_proxies
 
     gain = add_proxies(run, asked["proxy"], again=named_again(asked))
     show.print(f"proxies         {gain}", soft_wrap=True)
@@ -173,7 +167,7 @@ def _refit(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
 
 def _read_back(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
     from topbin.job.audits.audit import read_audit
-    from topbin.job.result import audit_lines
+    from topbin.show.summary import audit_lines
     from topbin.store.runs import read_result
 
     judged = read_audit(run, asked["labels"], force=asked["force"], recall=asked["recall"])
@@ -188,7 +182,7 @@ def _read_back(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
 
 
 def _draw(show: Any, run: Path, asked: Mapping[str, Any]) -> Mapping[str, str | int]:
-    from topbin.job.audits.audit import draw_audit, question
+    from topbin.job.audits.audit import KINDS, draw_audit, question
     from topbin.store.runs import read_result
 
     tool = asked["tool"]
@@ -197,8 +191,8 @@ def _draw(show: Any, run: Path, asked: Mapping[str, Any]) -> Mapping[str, str | 
     how = {name: asked[name] for name in ("stratified", "seed", "force", "tool")}
     again = named_again(asked)
     drawn = draw_audit(run, asked["n"], path, where=where, again=again, **how)
-    told = DRAWN.get(drawn.kind if where == "anywhere" else where, "")
-    show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{told}", soft_wrap=True)
+    kind = KINDS[drawn.kind if where == "anywhere" else where][1]
+    show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{kind}", soft_wrap=True)
     todo = f"fill in {ANSWER} (yes, no, or ? where you are unsure), then:"
     if tool is not None:
         todo = "import it, label, export all tasks as JSON to the same name, then:"

@@ -97,7 +97,7 @@ def fit(
         show.print("dry run         nothing was written")
         return write_json(told) if as_json else None
     is_new = _work(show, output, request, options, force=force, resume=resume)
-    from topbin.job.result import summarize
+    from topbin.show.summary import summarize
     from topbin.store.runs import SCHEMA, read_result
 
     found = read_result(output)
@@ -118,7 +118,7 @@ def request_of(source: tuple[str, ...], config: Path | None, options: dict[str, 
     """What is asked for; what no table could fulfil is refused while nothing is written."""
     from topbin.core.options import read_request
     from topbin.job.prepare import refuse_same
-    from topbin.job.sources import refuse_addresses
+    from topbin.store.sources import refuse_addresses
 
     asked = {} if config is None else _read_config(config, has_sql=options["sql"] is not None)
     own = given(options)
@@ -183,8 +183,7 @@ def _check_named(rows: Any) -> None:
 
 def _work(show: Any, output: Path, request: Any, options: dict[str, Any], **how: bool) -> bool:
     """Do the job in its run folder; False if the run was complete, and is left as it is."""
-    from topbin.job.checkpoints import close_stages, finished, open_stages
-    from topbin.job.files import write_files
+    from topbin.job.files import close_stages, finished, open_stages, write_files
     from topbin.store.runs import check_room
 
     if not how["resume"]:
@@ -228,7 +227,7 @@ def _read(
 
 def rehearse(show: Any, request: Any, options: dict[str, Any], *, is_timed: bool) -> dict[str, Any]:
     """Read and encode the data as the fit would, say what to expect, and write nothing."""
-    from topbin.job.checkup import check_up
+    from topbin.job.doubts import check_up
     from topbin.job.models import foresee
     from topbin.job.prepare import prepare
     from topbin.job.progress import in_words

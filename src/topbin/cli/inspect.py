@@ -20,12 +20,13 @@ def inspect(folder: Path, as_json: bool) -> None:
       topbin inspect run1
       topbin inspect run1/model --json
     """  # fmt: skip
+    from topbin.show.summary import run_lines
     from topbin.store.models import inspect_model
     from topbin.store.runs import RESULT, SCHEMA, SETTINGS, read_result
 
     if any(os.path.exists(folder / name) for name in (RESULT, SETTINGS)):
         found = read_result(folder)
-        told, lines = {"schema": SCHEMA, **found.to_dict()}, _run_lines(found)
+        told, lines = {"schema": SCHEMA, **found.to_dict()}, run_lines(found)
     else:
         told = inspect_model(folder)
         lines = _model_lines(told)
@@ -33,24 +34,6 @@ def inspect(folder: Path, as_json: bool) -> None:
         return write_json(told)
     for line in lines:
         screen().print(line)
-
-
-def _run_lines(found: Any) -> list[str]:
-    """A run in the words of its screen."""
-    from topbin.job.result import audit_lines
-
-    data, listed = found.data, found.candidates
-    lines = [
-        f"data            {', '.join(data.source)}: {data.rows:,} rows, {data.hash}",
-        f"labels          {data.label_note}",
-        found.estimate_told(),
-        f"agreement       {found.agreement}",
-        f"candidates      {listed.rows:,} rows in {listed.file}",
-    ]
-    lines += audit_lines(found)
-    lines += [f"stopped early   {found.stopped}"] if found.stopped else []
-    model = f"{found.model.name}, preset {found.preset}, seed {found.seed}"
-    return [*lines, f"model           {model}, topbin {found.topbin}"]
 
 
 def _model_lines(found: Mapping[str, Any]) -> list[str]:

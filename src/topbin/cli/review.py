@@ -79,7 +79,7 @@ def review(
 
 def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
     """What was answered, and what to do next; the result of an audit that is complete."""
-    from topbin.job.result import audit_lines
+    from topbin.show.summary import audit_lines
     from topbin.store.runs import read_result
 
     told, given = rows.progress(), rows.given

@@ -20,7 +20,7 @@ from topbin.core.options import Budget, Certainty, Labeling, Listing, Preset, Re
 from topbin.engines.engine import Engine, engine_of
 from topbin.engines.local import Local
 from topbin.evaluate.sensitivity import asked_sensitivity
-from topbin.job.leaks import find_remedy
+from topbin.job.doubts import find_remedy
 from topbin.job.models import Choice, choose_model, make_classifiers
 from topbin.job.prepare import Prepared, prepare
 from topbin.job.progress import Event, Forecast, shown

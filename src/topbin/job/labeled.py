@@ -45,9 +45,9 @@ from topbin.data.images.files import find_images, names_images, paths_from
 from topbin.data.images.rows import Images
 from topbin.data.schema import CONTENT
 from topbin.data.table import Table, all_shared, leave_out_shared, open_pair, open_table
-from topbin.job.sources import paths_of
 from topbin.learn.open_set import ReadClasses, read_classes
 from topbin.store.runs import IMAGES
+from topbin.store.sources import paths_of
 
 UNCOUNTED = LabelValues({}, None, None, "")
 NEED_LABELS = (

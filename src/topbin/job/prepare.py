@@ -46,10 +46,10 @@ from topbin.job.labeled import (
     refuse_both,
 )
 from topbin.job.sampling import Rest, count_labels, draw
-from topbin.job.sources import file_sums, paths_of
 from topbin.learn.open_set import ReadClasses
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 from topbin.store.answer import DataRead, ImageColumn, Sampled
+from topbin.store.sources import file_sums, paths_of
 
 LEAST = 3  # rows of a kind: to learn from, to choose by, and held out
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need

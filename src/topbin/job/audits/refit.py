@@ -27,8 +27,7 @@ from topbin.job.audits.answers import WAIT, add_answers, read_state, understood
 from topbin.job.audits.rows import check_unchanged, refuse_classes
 from topbin.job.files import CANDIDATES, MODEL, sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared, prepare
-from topbin.job.result import in_front
-from topbin.job.sources import read_again
+from topbin.job.result import ranked
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.classifiers.elkan_noto import fit_weighted
 from topbin.learn.classifiers.fitting import TrainingTable
@@ -40,6 +39,7 @@ from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save
 from topbin.store.runs import ROWS, open_run, read_asked, read_result, write_result
 from topbin.store.scorer import after_audit
+from topbin.store.sources import read_again
 
 REFIT = "refit"
 FOLDS = 5
@@ -204,13 +204,12 @@ def _write(
     """A run folder inside the run: model, candidates, and the estimates of the run itself."""
     listed = unlabeled_rows(data).iloc[order].reset_index(drop=True)
     numbers = listed.pop("row")
-    shown = {"rank": np.arange(1, order.size + 1), "row": numbers,
-             "probability": probability[order].round(4)}  # fmt: skip
+    frame = ranked(listed, numbers, probability[order].round(4), None)
     scores_p, scores_u = model.evidence_.scores
     threshold = float(scores_u[order[-1]])
     with open_run(folder / REFIT, read_asked(folder), force=True) as made:
         save(model, made.folder / MODEL, encoder=data.encoder, force=True)
-        write_table(made.folder / CANDIDATES, in_front(listed, shown), force=True)
+        write_table(made.folder / CANDIDATES, frame, force=True)
         listed = Candidates(
             rows=order.size, threshold=threshold, precision=None, precision_low=None,
             recall=recall(scores_p, threshold=threshold).value,

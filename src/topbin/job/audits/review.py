@@ -24,6 +24,7 @@ from topbin.core.estimate import AlphaEstimate
 from topbin.core.options import Request
 from topbin.data.formats.text_files import FILE, TEXT
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
+from topbin.evaluate.audit.scored import ANYWHERE
 from topbin.job.audits.answers import (
     ANSWERS,
     WAIT,
@@ -34,7 +35,7 @@ from topbin.job.audits.answers import (
     write_answers,
 )
 from topbin.job.audits.audit import Audit, judge_audit
-from topbin.job.audits.rows import ANYWHERE, refuse_classes
+from topbin.job.audits.rows import refuse_classes
 from topbin.job.files import CANDIDATES, read_numbered
 from topbin.show.pictures import LARGE, Pictures, open_pictures
 from topbin.store.answer import Answer, DataRead
