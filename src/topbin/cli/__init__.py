@@ -21,6 +21,7 @@ VERBS = {
     "inspect": "What a run or a model folder holds.",
     "completion": "A script that lets your shell complete the command.",
 }
+ELSEWHERE = {"doctor": "fit"}  # verbs that share a module
 EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a threshold that you set was exceeded, an "
     "audit contradicts the estimate, or a watch raises an alarm."
@@ -38,7 +39,8 @@ class Verbs(click.Group):
         """Import the verb's module and return the command of the same name."""
         if cmd_name not in VERBS:
             return None
-        found = getattr(import_module(f"topbin.cli.{cmd_name}"), cmd_name)
+        module = ELSEWHERE.get(cmd_name, cmd_name)
+        found = getattr(import_module(f"topbin.cli.{module}"), cmd_name)
         assert isinstance(found, click.Command)
         return found
 

@@ -5,8 +5,18 @@ from typing import Any
 
 import click
 
-from topbin.cli.options import engine_options, given, open_engine, request_options
-from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
+from topbin.cli.verb import (
+    PASSED,
+    Verb,
+    engine_options,
+    given,
+    json_option,
+    open_engine,
+    option,
+    request_options,
+    screen,
+    write_json,
+)
 from topbin.core.defaults import DEFAULT_METHOD
 from topbin.core.figures import visible
 

@@ -8,8 +8,17 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from topbin.cli.options import again_options, named_again
-from topbin.cli.verb import PASSED, SEED, Verb, json_option, option, screen, write_json
+from topbin.cli.verb import (
+    PASSED,
+    SEED,
+    Verb,
+    again_options,
+    json_option,
+    named_again,
+    option,
+    screen,
+    write_json,
+)
 
 ANSWER = "is_positive"
 COMMANDLINE = ParameterSource.COMMANDLINE

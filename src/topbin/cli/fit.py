@@ -1,21 +1,38 @@
-"""`topbin fit`: from a table to how many, which rows, and a page to show others."""
+"""`topbin fit`: from a table to how many, which rows, and a page to show others.
+
+`topbin doctor` reads the table in the same way, and stops before any fit.
+"""
 
 import shlex
 import tomllib
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 
-from topbin.cli.options import engine_options, given, open_engine, request_options
-from topbin.cli.verb import PASSED, Verb, json_option, option, output_option, screen, write_json
+from topbin.cli.verb import (
+    PASSED,
+    Verb,
+    engine_options,
+    given,
+    json_option,
+    open_engine,
+    option,
+    output_option,
+    request_options,
+    screen,
+    write_json,
+)
 from topbin.core.errors import InputError
 from topbin.core.errors import option as named
 from topbin.core.figures import counted, figure
 from topbin.core.memory import keep_freed_memory
+from topbin.core.options import options
 from topbin.engines.engine import ENGINES
 
+ASKED = [each for each in options() if each.place in ("rows", "read")]
 RULE = "name a table and its --label, or --positives and --unlabeled"
 SHOWN = 3  # names of files in a message
 
@@ -72,7 +89,7 @@ def fit(
     as_json: bool,
     max_alpha: float | None,
     dry_run: bool,
-    **options: Any,
+    **asked: Any,
 ) -> None:
     """How many of the unlabeled rows are positive, and which ones?
 
@@ -85,7 +102,7 @@ def fit(
     """  # fmt: skip
     keep_freed_memory()
     show = screen(as_json, quiet)
-    request = request_of(source, config, options)
+    request = request_of(source, config, asked)
     if max_alpha is not None and request.labeling.labeled_by:
         raise InputError(
             "TB126",
@@ -93,10 +110,10 @@ def fit(
             "one out.",
         )
     if dry_run:
-        told = rehearse(show, request, options, is_timed=True)
+        told = rehearse(show, request, asked, is_timed=True)
         show.print("dry run         nothing was written")
         return write_json(told) if as_json else None
-    is_new = _work(show, output, request, options, force=force, resume=resume)
+    is_new = _work(show, output, request, asked, force=force, resume=resume)
     from topbin.show.summary import summarize
     from topbin.store.runs import SCHEMA, read_result
 
@@ -114,14 +131,35 @@ def fit(
         raise SystemExit(PASSED)
 
 
-def request_of(source: tuple[str, ...], config: Path | None, options: dict[str, Any]) -> Any:
+@click.command(cls=Verb)
+@click.argument("source", nargs=-1, type=click.Path())
+@request_options(*(each.name for each in ASKED if each.usual))
+@request_options(*(each.name for each in ASKED if not each.usual), "confidence", is_usual=False)
+@json_option
+def doctor(source: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+    """What is wrong with a table, before any fit?
+
+    Labels, columns that are not read, columns that leak the label, rows that belong together,
+    copies, and how wide the interval will be. Nothing is fitted and nothing is written.
+
+    \b
+      topbin doctor claims.parquet --label is_fraud --id claim_id
+      topbin doctor --positives known.csv --unlabeled rest.csv
+    """  # fmt: skip
+    show = screen(as_json)
+    told = rehearse(show, request_of(source, None, asked), {"engine": None}, is_timed=False)
+    if as_json:
+        write_json(told)
+
+
+def request_of(source: tuple[str, ...], config: Path | None, values: Mapping[str, Any]) -> Any:
     """What is asked for; what no table could fulfil is refused while nothing is written."""
     from topbin.core.options import read_request
     from topbin.job.prepare import refuse_same
     from topbin.store.sources import refuse_addresses
 
-    asked = {} if config is None else _read_config(config, has_sql=options["sql"] is not None)
-    own = given(options)
+    asked = {} if config is None else _read_config(config, has_sql=values["sql"] is not None)
+    own = given(values)
     if source:
         own["source"] = list(source)
     if own.get("classes") and own.get("unlabeled") and "source" in own:
@@ -140,7 +178,7 @@ def request_of(source: tuple[str, ...], config: Path | None, options: dict[str, 
     return request
 
 
-def _read_config(path: Path, *, has_sql: bool) -> dict[str, Any]:
+def _read_config(path: Path, *, has_sql: bool) -> Mapping[str, Any]:
     """The settings of a file; a query in it is not run, unless it is given again."""
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -181,14 +219,14 @@ def _check_named(rows: Any) -> None:
     raise click.UsageError(f"{RULE}; {seen}")
 
 
-def _work(show: Any, output: Path, request: Any, options: dict[str, Any], **how: bool) -> bool:
+def _work(show: Any, output: Path, request: Any, values: Mapping[str, Any], **how: bool) -> bool:
     """Do the job in its run folder; False if the run was complete, and is left as it is."""
     from topbin.job.files import close_stages, finished, open_stages, write_files
     from topbin.store.runs import check_room
 
     if not how["resume"]:
         check_room(output, force=how["force"])  # before a pass over large files
-    with open_engine(options, request) as engine, ExitStack() as held:
+    with open_engine(values, request) as engine, ExitStack() as held:
         data, run = _read(show, output, request, engine, held, how)
         if finished(run, data):
             show.print("kept            everything: the run was complete")
@@ -225,7 +263,9 @@ def _read(
     return data, run or held.enter_context(open_run(output, request, **how))
 
 
-def rehearse(show: Any, request: Any, options: dict[str, Any], *, is_timed: bool) -> dict[str, Any]:
+def rehearse(
+    show: Any, request: Any, values: Mapping[str, Any], *, is_timed: bool
+) -> Mapping[str, Any]:
     """Read and encode the data as the fit would, say what to expect, and write nothing."""
     from topbin.job.doubts import check_up
     from topbin.job.models import foresee
@@ -233,7 +273,7 @@ def rehearse(show: Any, request: Any, options: dict[str, Any], *, is_timed: bool
     from topbin.job.progress import in_words
     from topbin.store.answer import plain
 
-    with open_engine(options, request) as engine:
+    with open_engine(values, request) as engine:
         data = prepare(request, engine=engine)
     rows = f"{counted(data.labels.n_p, 'positive')}, {data.n_u:,} unlabeled"
     size = " × ".join(f"{n:,}" for n in data.X.shape)

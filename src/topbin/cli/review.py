@@ -8,8 +8,16 @@ from typing import Any
 
 import click
 
-from topbin.cli.options import again_options, named_again
-from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
+from topbin.cli.verb import (
+    PASSED,
+    Verb,
+    again_options,
+    json_option,
+    named_again,
+    option,
+    screen,
+    write_json,
+)
 
 
 @click.command(cls=Verb)
