@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from topbin.cli.verb import TITLES
+from topbin.cli.options import TITLES
 from topbin.core.options import Option, options, schema
 from topbin.store.answer import answer_schema
 

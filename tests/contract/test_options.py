@@ -13,7 +13,8 @@ from asked import asked
 from click.testing import CliRunner
 from coded import fails
 
-from topbin.cli.verb import Verb, given, request_options
+from topbin.cli.options import given, request_options
+from topbin.cli.verb import Verb
 from topbin.core import InputError
 from topbin.core.options import PLACES, Preset, Read, opt, options, read_request, schema, settle
 from topbin.data.formats.written import ISO, ORDERS

@@ -21,7 +21,8 @@ VERBS = {
     "inspect": "What a run or a model folder holds.",
     "completion": "A script that lets your shell complete the command.",
 }
-ELSEWHERE = {"doctor": "fit"}  # verbs that share a module
+# Verbs that share a module.
+ELSEWHERE = {"doctor": "fit", "inspect": "runs", "report": "runs", "export": "runs"}
 EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a threshold that you set was exceeded, an "
     "audit contradicts the estimate, or a watch raises an alarm."

@@ -5,18 +5,8 @@ from typing import Any
 
 import click
 
-from topbin.cli.verb import (
-    PASSED,
-    Verb,
-    engine_options,
-    given,
-    json_option,
-    open_engine,
-    option,
-    request_options,
-    screen,
-    write_json,
-)
+from topbin.cli.options import engine_options, given, open_engine, request_options
+from topbin.cli.verb import PASSED, Verb, flag, json_option, option, screen, write_json
 from topbin.core.defaults import DEFAULT_METHOD
 from topbin.core.figures import visible
 
@@ -39,20 +29,8 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
     callback=one_column,
     help="One estimate per value of this column.",
 )
-@option(
-    "--drop-nan",
-    group="Data",
-    is_flag=True,
-    is_usual=False,
-    help="Leave out rows without a finite score.",
-)
-@option(
-    "--skip-bad",
-    group="Data",
-    is_flag=True,
-    is_usual=False,
-    help="Leave out files that cannot be read.",
-)
+@flag("--drop-nan", "Data", "Leave out rows without a finite score.", is_usual=False)
+@flag("--skip-bad", "Data", "Leave out files that cannot be read.", is_usual=False)
 @request_options("label", "positive")
 @request_options(
     "negative",

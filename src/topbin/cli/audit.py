@@ -8,17 +8,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from topbin.cli.verb import (
-    PASSED,
-    SEED,
-    Verb,
-    again_options,
-    json_option,
-    named_again,
-    option,
-    screen,
-    write_json,
-)
+from topbin.cli.options import again_options, named_again
+from topbin.cli.verb import PASSED, SEED, Verb, flag, json_option, option, screen, write_json
 
 ANSWER = "is_positive"
 COMMANDLINE = ParameterSource.COMMANDLINE
@@ -36,12 +27,11 @@ WIDTH_ONLY = -1.0  # --plan without a number
     type=click.Choice(["anywhere", "top"]),
     help="Among all unlabeled rows, or among those with the highest scores.",
 )
-@option(
+@flag(
     "--stratified",
-    group="Draw",
+    "Draw",
+    "Draw equally many rows from each group of similar scores.",
     is_usual=False,
-    is_flag=True,
-    help="Draw equally many rows from each group of similar scores.",
 )
 @option(
     "--seed",
@@ -56,12 +46,11 @@ WIDTH_ONLY = -1.0  # --plan without a number
     type=click.Path(path_type=Path),
     help="The file with the answers filled in.",
 )
-@option(
+@flag(
     "--refit",
-    group="Read back",
+    "Read back",
+    "Train with the answers; other rows than drawn ones may be answered too.",
     is_usual=False,
-    is_flag=True,
-    help="Train with the answers; other rows than drawn ones may be answered too.",
 )
 @option(
     "--plan",
@@ -103,7 +92,7 @@ WIDTH_ONLY = -1.0  # --plan without a number
     type=click.Choice(["label-studio", "argilla"]),
     help="Write a file that this labeling tool imports; --labels reads its export.",
 )
-@option("--force", group="Output", is_flag=True, help="Replace that file, or earlier answers.")
+@flag("--force", "Output", "Replace that file, or earlier answers.")
 @json_option
 def audit(run: Path, as_json: bool, **asked: Any) -> None:
     """Sharpen the estimate by labeling a random sample of the unlabeled rows.

@@ -12,16 +12,14 @@ from typing import Any
 
 import click
 
+from topbin.cli.options import engine_options, given, open_engine, request_options
 from topbin.cli.verb import (
     PASSED,
     Verb,
-    engine_options,
-    given,
+    flag,
     json_option,
-    open_engine,
     option,
     output_option,
-    request_options,
     screen,
     write_json,
 )
@@ -56,28 +54,15 @@ SHOWN = 3  # names of files in a message
     is_usual=False,
     help="Options from a file, such as run.toml of a run; those given here count more.",
 )
-@option(
-    "--force",
-    group="Output",
-    is_flag=True,
-    is_usual=False,
-    help="Start over in an existing run folder.",
-)
-@option(
-    "--resume",
-    group="Output",
-    is_flag=True,
-    is_usual=False,
-    help="Continue a run that was stopped.",
-)
-@option(
+@flag("--force", "Output", "Start over in an existing run folder.", is_usual=False)
+@flag("--resume", "Output", "Continue a run that was stopped.", is_usual=False)
+@flag(
     "--dry-run",
-    group="Output",
-    is_flag=True,
+    "Output",
+    "Only say how the data is read, and how long the fit takes.",
     is_usual=False,
-    help="Only say how the data is read, and how long the fit takes.",
 )
-@option("--quiet", group="Output", is_flag=True, is_usual=False, help="Say nothing but errors.")
+@flag("--quiet", "Output", "Say nothing but errors.", is_usual=False)
 @json_option
 def fit(
     source: tuple[str, ...],

@@ -8,16 +8,8 @@ from typing import Any
 
 import click
 
-from topbin.cli.verb import (
-    PASSED,
-    Verb,
-    again_options,
-    json_option,
-    named_again,
-    option,
-    screen,
-    write_json,
-)
+from topbin.cli.options import again_options, named_again
+from topbin.cli.verb import PASSED, Verb, flag, json_option, option, screen, write_json
 
 
 @click.command(cls=Verb)
@@ -31,15 +23,14 @@ from topbin.cli.verb import (
     type=click.Choice(["anywhere", "top"]),
     help="Among all unlabeled rows, or among those with the highest scores.",
 )
-@option(
+@flag(
     "--candidates",
-    group="Rows",
-    is_flag=True,
-    help="The rows of candidates.csv instead, best first: for the model, not for α.",
+    "Rows",
+    "The rows of candidates.csv instead, best first: for the model, not for α.",
 )
 @option("--question", group="Page", help="What to ask about a row; kept for the next time.")
 @option("--port", group="Page", default=0, type=click.IntRange(0, 65535), help="0: any free one.")
-@option("--no-browser", group="Page", is_flag=True, help="Only print the address.")
+@flag("--no-browser", "Page", "Only print the address.")
 @json_option
 def review(
     run: Path,

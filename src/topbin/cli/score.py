@@ -6,18 +6,8 @@ from typing import Any
 
 import click
 
-from topbin.cli.verb import (
-    Verb,
-    engine_options,
-    given,
-    json_option,
-    open_engine,
-    option,
-    output_option,
-    request_options,
-    screen,
-    write_json,
-)
+from topbin.cli.options import engine_options, given, open_engine, request_options
+from topbin.cli.verb import Verb, flag, json_option, output_option, screen, write_json
 from topbin.core.figures import counted
 from topbin.core.memory import keep_freed_memory
 
@@ -29,15 +19,9 @@ from topbin.core.memory import keep_freed_memory
     "File: .csv, .tsv, .parquet or .jsonl; a PostgreSQL table; with --engine, a folder.",
     type=click.Path(),
 )
-@option("--force", group="Output", is_flag=True, help="Replace the output.")
+@flag("--force", "Output", "Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
-@option(
-    "--skip-bad",
-    group="Engine",
-    is_flag=True,
-    is_usual=False,
-    help="Leave out files that cannot be read.",
-)
+@flag("--skip-bad", "Engine", "Leave out files that cannot be read.", is_usual=False)
 @request_options(
     "embeddings",
     "encoder",
@@ -48,7 +32,7 @@ from topbin.core.memory import keep_freed_memory
     "partitions",
     is_usual=False,
 )
-@option("--why", group="Output", is_flag=True, help="Three columns more: what moved each score.")
+@flag("--why", "Output", "Three columns more: what moved each score.")
 @json_option
 def score(
     run: Path, source: tuple[str, ...], output: str, force: bool, as_json: bool, **options: Any

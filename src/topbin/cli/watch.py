@@ -5,19 +5,8 @@ from typing import Any
 
 import click
 
-from topbin.cli.verb import (
-    PASSED,
-    Verb,
-    engine_options,
-    given,
-    json_option,
-    open_engine,
-    option,
-    output_option,
-    request_options,
-    screen,
-    write_json,
-)
+from topbin.cli.options import engine_options, given, open_engine, request_options
+from topbin.cli.verb import PASSED, Verb, json_option, option, output_option, screen, write_json
 from topbin.core.defaults import CONFIDENCE, RISK
 from topbin.core.memory import keep_freed_memory
 

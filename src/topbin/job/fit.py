@@ -138,17 +138,17 @@ def fit(
     asked = request.budget
     with engine_of(asked.engine) as engine:
         with _listeners(asked.on_event, asked.verbose) as heard:
-            data = prepare(request, engine=engine, tell=_decoding(heard))
+            data = prepare(request, engine=engine, tell=_teller(heard))
         with _listeners(asked.on_event, asked.verbose) as heard:
             return fit_prepared(data, engine=engine, memory=asked.memory, heard=heard)
 
 
-def _decoding(heard: Sequence[Callable[[Event], object]]) -> Callable[[str, int, int], None]:
-    """A function that tells everybody how many images are decoded, or encoded."""
+def _teller(heard: Sequence[Callable[[Event], object]]) -> Callable[..., None]:
+    """A function that tells everybody of a stage and how far it is."""
 
-    def tell(stage: str, done: int, total: int) -> None:
+    def tell(stage: str, done: int = 0, total: int = 0, **more: Any) -> None:
         for each in heard:
-            each(Event(stage, done, total))
+            each(Event(stage, done, total, **more))
 
     return tell
 
@@ -176,12 +176,9 @@ def fit_prepared(
     heard: Sequence[Callable[[Event], object]] = (),
 ) -> Result:
     """Do what was asked for with rows that are read: the first estimate, then the careful one."""
+    tell = _teller(heard)
 
-    def tell(stage: str, done: int = 0, total: int = 0, **more: Any) -> None:
-        for each in heard:
-            each(Event(stage, done, total, **more))
-
-    def told(step: Progress) -> None:
+    def refining(step: Progress) -> None:
         done, total = step.done, step.total
         tell("refine", done, total, seconds_left=forecast.after_step(done, total))
 
@@ -193,7 +190,7 @@ def fit_prepared(
     choice = choose_model(data, memory)
     model = None if choice is None else choice.model
     two = make_classifiers(data, model, memory)
-    two.careful.set_params(time_limit=data.request.budget.time_limit, on_event=told)
+    two.careful.set_params(time_limit=data.request.budget.time_limit, on_event=refining)
     kept = sum(name.startswith(TEDN.name) for name in memory)
     forecast = Forecast(monotonic(), two.steps * kept)
     first = two.quick.fit(data.X, y, data.weight, **data.folds.arrays)
@@ -261,14 +258,8 @@ def _methods(fitted: TEDnClassifier) -> tuple[AlphaEstimate, ...]:
     found, own = compared_estimates(fitted.evidence_), fitted.estimate_
     if own.method in {other.method for other in found}:
         return found
-    plain: Any = {
-        "interval": None,
-        "upper_bound": None,
-        "confidence": None,
-        "alarms": (),
-        "notes": (),
-    }
-    return (*found, replace(own, **plain))
+    own = replace(own, interval=None, upper_bound=None, confidence=None, alarms=(), notes=())
+    return (*found, own)
 
 
 def _counted(
@@ -277,11 +268,7 @@ def _counted(
     """The result of a sampled fit, after the rows outside the sample are scored and counted."""
     data, asked = result.data, result.request.listing
     most = max(asked.candidates or 0, LISTED, 10 * LISTED if asked.min_precision else 0)
-    assert data.rest is not None  # of a source that was read whole, nothing is left to count
-    counted = count_rest(
-        engine, data.rest, data.table, data.labels.is_positive, data.encoder, found,
-        careful.method, most,
-    )  # fmt: skip
+    counted = count_rest(engine, data, found, careful.method, most)
     # The tails are of all rows and the scores of some, so no method may read both.
     tails = counted.evidence.tails
     estimate = estimate_alpha(tails, method=careful.method, confidence=careful.confidence)

@@ -212,12 +212,11 @@ class Prepared:
     @cached_property
     def about(self) -> DataRead:
         """What an answer says about the data."""
-        folds, rest, own, image = self.folds, self.rest, self.image, None
-        if own is not None:
-            channels, height, width = own.images.row_shape
-            shape = channels, height, width
-            image = ImageColumn(column=own.name, shape=shape, root=own.root or None)
-        sample = None
+        folds, rest, image, sample = self.folds, self.rest, None, None
+        if self.image is not None:
+            name, root = self.image.name, self.image.root or None
+            channels, height, width = self.image.images.row_shape
+            image = ImageColumn(column=name, shape=(channels, height, width), root=root)
         if rest is not None:
             sample = Sampled(rows=self.labels.n_u, of=self.n_u, seed=rest.seed)
         return DataRead(
@@ -364,19 +363,17 @@ def _features(
     text = [] if by is None and is_read else list(request.read.text)
     others = set(opened.table.decimals.values())
     decimal = request.read.decimal or (others.pop() if len(others) == 1 else None)
-    how: Any = {"exclude": left, "text": text, "encoder": reader, "decimal": decimal}
-    features = fit_features(shown, **how).by_name()
+    features = fit_features(shown, exclude=left, text=text, encoder=reader, decimal=decimal)
+    features, about = features.by_name(), dict[str, Any]()  # of columns read to vectors before
     if image is not None and by is not None:
-        about: Any = {"encoder": by.given, "digest": by.digest, "shape": image.images.row_shape}
-        own = (replace(f, **about) if f.name == image.name else f for f in features.features)
-        features = replace(features, features=tuple(own))
+        shape = image.images.row_shape
+        about[image.name] = {"encoder": by.given, "digest": by.digest, "shape": shape}
     elif is_read:
-        name, texts = GivenEncoder(given).given, request.read.text
-        own = (replace(f, encoder=name) if f.name in texts else f for f in features.features)
-        features = replace(features, features=tuple(own))
+        about = {name: {"encoder": GivenEncoder(given).given} for name in request.read.text}
+    own = tuple(replace(f, **about.get(f.name, {})) for f in features.features)
     orders = {c: order for c, order in opened.table.dates.items() if c in features.columns}
     marks = {c: mark for c, mark in opened.table.decimals.items() if c in features.columns}
-    return replace(features, dates=orders, decimals=marks)
+    return replace(features, features=own, dates=orders, decimals=marks)
 
 
 def _by_function(columns: Columns, read: Read, *, in_memory: bool) -> Columns:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from math import sqrt
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
@@ -35,6 +35,9 @@ from topbin.learn.backends.sklearn import mean_score
 from topbin.learn.crossfit import Chain, CrossFit
 from topbin.mpe.registry import cost_of_thinning
 from topbin.mpe.thinning import thin
+
+if TYPE_CHECKING:
+    from topbin.job.prepare import Prepared
 
 SAMPLING, AUDITING = 0, -1  # streams of hashes that decide which rows are drawn
 FOLDS = 1  # the first stream of hashes that assigns folds, one for each repeat
@@ -294,27 +297,19 @@ class Everything:
 
 
 def count_rest(
-    engine: Engine,
-    rest: Rest,
-    table: Batch,
-    is_p: Mask,
-    encoder: Features,
-    fit: CrossFit,
-    method: str,
-    most: int,
+    engine: Engine, data: "Prepared", fit: CrossFit, method: str, most: int
 ) -> Everything:
-    """Score and count all rows outside the sample by the models of a cross-fit of the sample.
-
-    `table` is the sample, `is_p` its positives, and `most` how many of the best rows are wanted.
-    """
+    """Score and count all rows outside the sample by the models of a cross-fit of the sample."""
+    rest, is_p = data.rest, data.labels.is_positive
+    assert rest is not None  # a source that was read whole has no other rows
     folds = Folds.of(fit.folds, is_p, rest.seed)
     scores = folds.held_out(fit.folds, is_p)
     full = Tails.of_positives(scores[is_p])
-    shared = Sweep(rest.source.roles, encoder, folds, thin(full), rest.places, most)
+    shared = Sweep(rest.source.roles, data.encoder, folds, thin(full), rest.places, most)
     swept: RestCounts = total(engine, _sweep, rest.source.parts, shared)
-    tails = swept.tails(shared.cuts, rest.source.values.n_u - rest.places.size)
+    tails = swept.tails(shared.cuts, data.n_u - rest.places.size)
     best = Best(shared.score(rest.columns), rest.columns, most)
-    best += Best(scores[~is_p], table.take(~is_p), most)
+    best += Best(scores[~is_p], data.table.take(~is_p), most)
     return Everything(
         Evidence(scores[is_p], scores[~is_p], counted=tails),
         best if swept.best is None else best + swept.best,

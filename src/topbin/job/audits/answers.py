@@ -35,6 +35,7 @@ DRAWN, ANSWERS = "audit.json", "answers.jsonl"
 WAIT = 60.0  # seconds for another audit of the same run to end
 MOST_ROW = 2**63 - 1
 LONGEST = 300  # letters of a question
+NO_ANSWER = "no audited row has an answer yet; label some rows first."
 Place = Annotated[int, Meta(ge=0, le=MOST_ROW)]
 Places = Annotated[tuple[Place, ...], Meta(min_length=1)]
 
@@ -225,11 +226,10 @@ def write_answers(
 ) -> int:
     """Append what is new, for a process that holds the lock and knows the answers so far."""
     new = {row: said for row, said in given.items() if _is_news(before.get(row), said)}
-    lines: list[dict[str, Any]] = []
+    lines: list[Mapping[str, object]] = []
     for row, said in new.items():
-        lines.append({"data": data, "row": row, "answer": said})
-        if _contradicts(before.get(row), said):
-            lines[-1]["corrects"] = True
+        corrects = {"corrects": True} if _contradicts(before.get(row), said) else {}
+        lines.append({"data": data, "row": row, "answer": said, **corrects})
     _append(folder, *lines)
     return len(new)
 
@@ -280,12 +280,17 @@ def ask_in_words(folder: Path, question: str) -> None:
         write_drawn(folder, replace(read_drawn(folder), question=question.strip()))
 
 
-def _check_drawn(folder: Path, given: Mapping[int, str], state: AuditState) -> None:
-    drawn = {row for one in state.draws for row in one.row}
-    if not drawn:
+def check_any_drawn(folder: Path, state: AuditState) -> None:
+    """TB114 if no audit was drawn."""
+    if not state.draws:
         raise InputError(
             "TB114", f'"{folder}" has no audit; draw one first: topbin audit RUN --n 100'
         )
+
+
+def _check_drawn(folder: Path, given: Mapping[int, str], state: AuditState) -> None:
+    check_any_drawn(folder, state)
+    drawn = {row for one in state.draws for row in one.row}
     foreign = [row for row in given if row not in drawn]
     if foreign:
         raise InputError(

@@ -43,6 +43,7 @@ from topbin.job.audits.answers import (
     Draw,
     add_answers,
     add_look,
+    check_any_drawn,
     read_drawn,
     read_state,
     record_answers,
@@ -289,15 +290,12 @@ def read_audit(
     if recall is not None:
         check_fraction(recall, "recall")  # before an answer is saved
     with lock(folder, wait=WAIT):
-        draws = read_state(folder).draws
-        if not draws:
-            raise InputError(
-                "TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100'
-            )
+        state = read_state(folder)
+        check_any_drawn(folder, state)
         said = read_export(answers)
         if said is None:
             frame = _read_filled(answers)
-            stored = _draw_of(frame["row"].tolist(), draws, answers)
+            stored = _draw_of(frame["row"].tolist(), state.draws, answers)
             said = frame.set_index("row")[ANSWER].loc[list(stored.row)].to_dict()
         given = dict(zip(said, read_answers(said.values()), strict=True))
         add_answers(folder, given, force=force)
@@ -435,7 +433,7 @@ def judged_state(
     if result.data.group:
         found = [replace(one, assumes=f"{one.assumes}; {OF_THESE_ROWS}") for one in found]
     if not found:
-        raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
+        raise InputError("TB001", stored_answers.NO_ANSWER)
     found.sort(key=lambda one: one.n_positive + one.n_negative < ENOUGH)
     bound, threshold = None, result.candidates.threshold
     asks_recall = recall is not None or drawn[RECALL].sample.n

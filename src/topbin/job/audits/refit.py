@@ -23,10 +23,10 @@ from topbin.core.options import Request
 from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
 from topbin.evaluate.threshold import recall
-from topbin.job.audits.answers import WAIT, add_answers, read_state, understood
-from topbin.job.audits.rows import check_unchanged, refuse_classes
+from topbin.job.audits.answers import NO_ANSWER, WAIT, add_answers, read_state, understood
+from topbin.job.audits.rows import prepared_again, refuse_classes
 from topbin.job.files import CANDIDATES, MODEL, sum_of, unlabeled_rows
-from topbin.job.prepare import Prepared, prepare
+from topbin.job.prepare import Prepared
 from topbin.job.result import ranked
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.classifiers.elkan_noto import fit_weighted
@@ -39,7 +39,6 @@ from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save
 from topbin.store.runs import ROWS, open_run, read_asked, read_result, write_result
 from topbin.store.scorer import after_audit
-from topbin.store.sources import read_again
 
 REFIT = "refit"
 FOLDS = 5
@@ -92,7 +91,7 @@ def refit_audit(
         told = {row: said for row, said in {**state.known, **state.answers, **new}.items()
                 if said in (POSITIVE, NEGATIVE)}  # fmt: skip
         if not told:
-            raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
+            raise InputError("TB001", NO_ANSWER)
         data = _read_again(folder, result, again)
         model = load(folder / MODEL)
         with reading(folder / MODEL):
@@ -164,9 +163,7 @@ def _read_again(folder: Path, result: Answer, again: Request) -> Prepared:
             "the run was fitted on a frame, so no file has its known positives to train with. Fit "
             "the frame again with the answers in its label column.",
         )
-    data = prepare(read_again(folder, result.data, again))
-    check_unchanged(data.hash, result.data)
-    return data
+    return prepared_again(folder, result.data, again)
 
 
 def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, list[Any]]:

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from topbin.core.atomic import lock
 from topbin.core.defaults import RANGE_ONLY
 from topbin.core.errors import InputError
-from topbin.core.estimate import AlphaEstimate
+from topbin.core.estimate import AlphaEstimate, Interval
 from topbin.core.options import Request
 from topbin.data.formats.text_files import FILE, TEXT
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
@@ -48,6 +48,43 @@ Cells = list[tuple[str, str]]
 AWAY = 30.0  # seconds without a sign of life after which a page no longer holds its row
 
 
+class Cell(TypedDict):
+    """A column of a row, as text; `picture` is that of a known positive that the row resembles."""
+
+    name: str
+    text: str
+    picture: NotRequired[str | None]
+
+
+class RowToLabel(TypedDict):
+    """A row as the page shows it: its columns, why it is a candidate, and its answer so far."""
+
+    row: int
+    cells: list[Cell]
+    why: list[Cell]
+    near: list[Cell]
+    answer: str | None
+    pictures: list[str]
+
+
+class Before(TypedDict):
+    """The estimate of a run as its headline gives it: a point, a bound, or a range alone."""
+
+    alpha: float | None
+    sign: str
+    interval: Interval | None
+
+
+class JudgedAudit(TypedDict):
+    """What an audit says once all of its rows have an answer."""
+
+    alpha: float
+    interval: Interval
+    before: Before
+    sentence: str
+    verdict: str
+
+
 @dataclass(slots=True, eq=False)
 class Review:
     """Rows to label, by number in the order to label them; `open_review` makes one.
@@ -69,7 +106,7 @@ class Review:
     _held: dict[str, tuple[int, float]] = field(default_factory=dict)
     _mutex: Any = field(default_factory=RLock)
 
-    def next_row(self, page: str) -> dict[str, Any] | None:
+    def next_row(self, page: str) -> RowToLabel | None:
         """A row without an answer that no other open page holds, if there is one; None at the end.
 
         Where every open row is held by somebody, two people get the same one.
@@ -83,20 +120,21 @@ class Review:
             self._held[page] = row, time.monotonic()
             return self.row(row)
 
-    def row(self, number: int) -> dict[str, Any]:
+    def row(self, number: int) -> RowToLabel:
         """A row with its columns, why it is a candidate, and its answer so far."""
-        cells = [{"name": name, "text": text} for name, text in self._cells(number)]
+        cells: list[Cell] = [{"name": name, "text": text} for name, text in self._cells(number)]
         why, near = (
             [one for one in cells if self.draw is None and ours.fullmatch(one["name"])]
             for ours in (WHY, NEAR)
         )
-        cells = [one for one in cells if one not in (*why, *near)]
-        found = {"row": number, "cells": cells, "why": [one for one in why if one["text"]]}
-        found["near"] = [
-            {**one, "picture": self._small(one["text"])} for one in near if one["text"]
-        ]
-        found["answer"] = self._answers().get(number)
-        return {**found, "pictures": self._pictures(number)}
+        return {
+            "row": number,
+            "cells": [one for one in cells if one not in (*why, *near)],
+            "why": [one for one in why if one["text"]],
+            "near": [{**one, "picture": self._small(one["text"])} for one in near if one["text"]],
+            "answer": self._answers().get(number),
+            "pictures": self._pictures(number),
+        }
 
     def _small(self, path: str) -> str | None:
         return None if self.pictures is None else self.pictures.of(path)
@@ -140,23 +178,23 @@ class Review:
         done = {kind: said[kind] for kind in (POSITIVE, NEGATIVE, UNSURE)}
         return {"total": len(self.rows), "done": sum(done.values()), **done}
 
-    def judged(self) -> dict[str, Any] | None:
+    def judged(self) -> JudgedAudit | None:
         """The result of the audit, if it counts all answers and no row is left."""
         state = self._read()
         is_known = self.draw is not None and state.looks and not state.is_new and not self._left()
         result = read_result(self.folder) if is_known else self.result
         if not is_known or result.audit is None:
             return None
-        found, shown = result.audit, result.audited or result.audit
-        told = {
+        shown = result.audited or result.audit
+        return {
             "alpha": shown.alpha,
             "interval": shown.interval,
             "before": estimate_before(result.estimate),
+            "sentence": result.audit.sentence,
+            "verdict": str(result.verdict or result.audit.verdict),
         }
-        more = {"sentence": found.sentence, "verdict": str(result.verdict or found.verdict)}
-        return {**told, **more}
 
-    def judge(self) -> dict[str, Any] | None:
+    def judge(self) -> JudgedAudit | None:
         """Estimate α with all rows of the draw answered, for result.json and the report.
 
         Only then, because people know what they have answered: whoever stops where it looks good
@@ -266,7 +304,7 @@ def _drawn_texts(frame: Any) -> dict[int, Cells]:
     return _texts(frame["row"], frame.iloc[:, 2:-1])
 
 
-def estimate_before(estimate: AlphaEstimate) -> dict[str, Any]:
+def estimate_before(estimate: AlphaEstimate) -> Before:
     """The estimate of the run, as its headline gives it: a point, a bound, or a range alone."""
     most, has_point = estimate.leading_bound, estimate.worth_p >= RANGE_ONLY
     alpha = estimate.alpha if most is None else most
