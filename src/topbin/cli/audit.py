@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from topbin.cli.options import again_options, named_again
+from topbin.cli.options import again_options, named_again, where_option
 from topbin.cli.verb import PASSED, SEED, Verb, flag, json_option, option, screen, write_json
 
 ANSWER = "is_positive"
@@ -20,13 +20,7 @@ WIDTH_ONLY = -1.0  # --plan without a number
 @click.argument("run", type=click.Path(path_type=Path))
 @again_options
 @option("--n", group="Draw", default=100, help="Rows to draw.")
-@option(
-    "--where",
-    group="Draw",
-    default="anywhere",
-    type=click.Choice(["anywhere", "top"]),
-    help="Among all unlabeled rows, or among those with the highest scores.",
-)
+@where_option("Draw")
 @flag(
     "--stratified",
     "Draw",
@@ -132,7 +126,7 @@ def _add_proxies(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
     from topbin.job.audits.rows import add_proxies
 
     gain = add_proxies(run, asked["proxy"], again=named_again(asked))
-    show.print(f"proxies         {gain}", soft_wrap=True)
+    show.print(f"proxies         {gain}")
     return gain
 
 
@@ -141,15 +135,15 @@ def _plan(show: Any, run: Path, plan: float, width: float | None) -> Any:
 
     if plan != WIDTH_ONLY:
         planned = plan_audit(run, plan)
-        show.print(str(planned), soft_wrap=True)
+        show.print(str(planned))
         return {"n": planned.n}
     if width is None:
         plans = plan_audit_widths(run)
         for each in plans:
-            show.print(str(each), soft_wrap=True)
+            show.print(str(each))
         return {"plans": plans}
     by_width = plan_audit_width(run, width)
-    show.print(str(by_width), soft_wrap=True)
+    show.print(str(by_width))
     return by_width
 
 
@@ -159,7 +153,7 @@ def _refit(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
 
     new = {} if asked["labels"] is None else read_answered(asked["labels"])
     learned = refit_audit(run, new, force=asked["force"], again=named_again(asked))
-    show.print(f"learned         {learned}", soft_wrap=True)
+    show.print(f"learned         {learned}")
     return learned
 
 
@@ -175,7 +169,7 @@ def _read_back(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
     if asked["width"] is not None:
         lines.append(f"width           {_progress(judged, asked['width'])}")
     for line in lines:
-        show.print(line, soft_wrap=True)
+        show.print(line)
     return judged
 
 
@@ -190,16 +184,16 @@ def _draw(show: Any, run: Path, asked: Mapping[str, Any]) -> Mapping[str, str | 
     again = named_again(asked)
     drawn = draw_audit(run, asked["n"], path, where=where, again=again, **how)
     kind = KINDS[drawn.kind if where == "anywhere" else where][1]
-    show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{kind}", soft_wrap=True)
+    show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{kind}")
     todo = f"fill in {ANSWER} (yes, no, or ? where you are unsure), then:"
     if tool is not None:
         todo = "import it, label, export all tasks as JSON to the same name, then:"
     show.print(f"next            {todo}")
     if (means := question(read_result(run))) is not None:
-        show.print(f"meaning         {means}", soft_wrap=True)
+        show.print(f"meaning         {means}")
     more = "" if asked["recall"] is None else f" --recall {asked['recall']:g}"
     command = f"topbin audit {quote(str(run))} --labels {quote(str(path))}{more}"
-    show.print(f"                {command}", soft_wrap=True)
+    show.print(f"                {command}")
     return {"file": str(path), "rows": drawn.n}
 
 

@@ -90,6 +90,17 @@ def again_options(command: Command) -> Command:
     return click.argument("source", nargs=-1, type=click.Path())(command)
 
 
+def where_option(group: str) -> Callable[[Command], Command]:
+    """`--where`: among which rows an audit draws."""
+    return option(
+        "--where",
+        group=group,
+        default="anywhere",
+        type=click.Choice(["anywhere", "top"]),
+        help="Among all unlabeled rows, or among those with the highest scores.",
+    )
+
+
 def named_again(values: Mapping[str, Any]) -> Request:
     """What was named again, as a request."""
     return read_request(given({name: values[name] for name in ("source", *AGAIN)}))

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from topbin.cli.options import again_options, named_again
+from topbin.cli.options import again_options, named_again, where_option
 from topbin.cli.verb import PASSED, Verb, flag, json_option, option, screen, write_json
 
 
@@ -16,13 +16,7 @@ from topbin.cli.verb import PASSED, Verb, flag, json_option, option, screen, wri
 @click.argument("run", type=click.Path(path_type=Path))
 @again_options
 @option("--n", group="Rows", default=100, help="Rows to draw, if no draw is open.")
-@option(
-    "--where",
-    group="Rows",
-    default="anywhere",
-    type=click.Choice(["anywhere", "top"]),
-    help="Among all unlabeled rows, or among those with the highest scores.",
-)
+@where_option("Rows")
 @flag(
     "--candidates",
     "Rows",
@@ -65,8 +59,8 @@ def review(
         app = review_app(rows, token)
         address, told = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
         show.print(f"label           {told['total'] - told['done']:,} of {told['total']:,} rows at")
-        show.print(f"                {address}", soft_wrap=True)
-        show.print(f"question        {rows.question}", soft_wrap=True)
+        show.print(f"                {address}")
+        show.print(f"question        {rows.question}")
         show.print("end             Ctrl-C; every answer is saved at once")
         if as_json:
             write_json({"address": address, **told})
@@ -88,11 +82,11 @@ def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
     if told["done"] < told["total"]:
         kind = f" --where {rows.where}" if rows.where else " --candidates"
         more = "" if rows.where == "anywhere" else kind
-        show.print(f"next            topbin review {quote(str(run))}{more}", soft_wrap=True)
+        show.print(f"next            topbin review {quote(str(run))}{more}")
     elif rows.where is not None:
         rows.judge()
         result = read_result(run)
         for line in audit_lines(result):
-            show.print(line, soft_wrap=True)
+            show.print(line)
         if result.audit is not None and result.audit.has_contradiction:
             raise SystemExit(PASSED)
