@@ -41,15 +41,15 @@ class Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         module = ELSEWHERE.get(cmd_name, cmd_name)
-        found = getattr(import_module(f"topbin.cli.{module}"), cmd_name)
-        assert isinstance(found, click.Command)
-        return found
+        command = getattr(import_module(f"topbin.cli.{module}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The verbs that begin so, without importing them, and the options of the group."""
         fit = (name for name in VERBS if name.startswith(incomplete))
-        found = [CompletionItem(name, help=VERBS[name]) for name in fit]
-        return found + click.Command.shell_complete(self, ctx, incomplete)
+        verbs = [CompletionItem(name, help=VERBS[name]) for name in fit]
+        return verbs + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs without importing them."""

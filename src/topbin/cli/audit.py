@@ -107,18 +107,18 @@ def audit(run: Path, as_json: bool, **asked: Any) -> None:
     is_asked = click.get_current_context().get_parameter_source
     more = any(is_asked(name) is COMMANDLINE for name in ("n", "plan", "labels", "refit"))
     if gain is not None and not more:
-        found: Any = gain
+        result: Any = gain
     elif asked["plan"] is not None:
-        found = _plan(show, run, asked["plan"], asked["width"])
+        result = _plan(show, run, asked["plan"], asked["width"])
     elif asked["refit"]:
-        found = _refit(show, run, asked)
+        result = _refit(show, run, asked)
     elif asked["labels"] is not None:
-        found = _read_back(show, run, asked)
+        result = _read_back(show, run, asked)
     else:
-        found = _draw(show, run, asked)
+        result = _draw(show, run, asked)
     if as_json:
-        write_json(found)
-    if getattr(found, "has_contradiction", False):
+        write_json(result)
+    if getattr(result, "has_contradiction", False):
         raise SystemExit(PASSED)
 
 
@@ -180,9 +180,9 @@ def _draw(show: Any, run: Path, asked: Mapping[str, Any]) -> Mapping[str, str | 
     tool = asked["tool"]
     path = asked["output"] or run / ("audit.csv" if tool is None else f"{tool}.json")
     where = asked["where"] if asked["recall"] is None else "recall"
-    how = {name: asked[name] for name in ("stratified", "seed", "force", "tool")}
+    asked_for = {name: asked[name] for name in ("stratified", "seed", "force", "tool")}
     again = named_again(asked)
-    drawn = draw_audit(run, asked["n"], path, where=where, again=again, **how)
+    drawn = draw_audit(run, asked["n"], path, where=where, again=again, **asked_for)
     kind = KINDS[drawn.kind if where == "anywhere" else where][1]
     show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{kind}")
     todo = f"fill in {ANSWER} (yes, no, or ? where you are unsure), then:"

@@ -95,22 +95,22 @@ def fit(
             "one out.",
         )
     if dry_run:
-        told = rehearse(show, request, asked, is_timed=True)
+        outlook = rehearse(show, request, asked, is_timed=True)
         show.print("dry run         nothing was written")
-        return write_json(told) if as_json else None
+        return write_json(outlook) if as_json else None
     is_new = _work(show, output, request, asked, force=force, resume=resume)
     from topbin.show.summary import summarize
     from topbin.store.runs import SCHEMA, read_result
 
-    found = read_result(output)
-    show.print(summarize(found, run=str(output)))
-    if found.stopped:
-        show.print(f"to go on        {_way_on(found.stopped)}")
-    said = "wrote           " if is_new else "left as it was  "
-    show.print(f"{said}{output}/report.html and {output}/candidates.csv")
+    answer = read_result(output)
+    show.print(summarize(answer, run=str(output)))
+    if answer.stopped:
+        show.print(f"to go on        {_way_on(answer.stopped)}")
+    wrote = "wrote           " if is_new else "left as it was  "
+    show.print(f"{wrote}{output}/report.html and {output}/candidates.csv")
     if as_json:
-        write_json({"schema": SCHEMA, **found.to_dict()})
-    low = ((found.novel or found.estimate).interval or (found.estimate.alpha,))[0]
+        write_json({"schema": SCHEMA, **answer.to_dict()})
+    low = ((answer.novel or answer.estimate).interval or (answer.estimate.alpha,))[0]
     if max_alpha is not None and low > max_alpha:
         show.print(f"threshold       the interval begins at {figure(low)}, above {max_alpha:g}")
         raise SystemExit(PASSED)
@@ -132,9 +132,9 @@ def doctor(source: tuple[str, ...], as_json: bool, **asked: Any) -> None:
       topbin doctor --positives known.csv --unlabeled rest.csv
     """  # fmt: skip
     show = screen(as_json)
-    told = rehearse(show, request_of(source, None, asked), {"engine": None}, is_timed=False)
+    outlook = rehearse(show, request_of(source, None, asked), {"engine": None}, is_timed=False)
     if as_json:
-        write_json(told)
+        write_json(outlook)
 
 
 def request_of(source: tuple[str, ...], config: Path | None, values: Mapping[str, Any]) -> Any:
@@ -193,8 +193,8 @@ def _check_named(rows: Any) -> None:
         return
     seen_options = [f"--{n} {shlex.quote(one)}" for n, value in values.items() for one in value]
     more = [f"and {len(source) - SHOWN:,} more"] if len(source) > SHOWN else []
-    told = " ".join([*map(shlex.quote, source[:SHOWN]), *more, *seen_options])
-    seen = f"seen: {told}" if told else "seen: neither"
+    words = " ".join([*map(shlex.quote, source[:SHOWN]), *more, *seen_options])
+    seen = f"seen: {words}" if words else "seen: neither"
     if len(source) > 1 and positives and not (label or unlabeled):
         seen += ". If these are the unlabeled ones, name a folder, or a pattern in quotes: "
         seen += "--unlabeled 'rest/*.csv'"
@@ -204,15 +204,15 @@ def _check_named(rows: Any) -> None:
     raise click.UsageError(f"{RULE}; {seen}")
 
 
-def _work(show: Any, output: Path, request: Any, values: Mapping[str, Any], **how: bool) -> bool:
+def _work(show: Any, output: Path, request: Any, values: Mapping[str, Any], **room: bool) -> bool:
     """Do the job in its run folder; False if the run was complete, and is left as it is."""
     from topbin.job.files import close_stages, finished, open_stages, write_files
     from topbin.store.runs import check_room
 
-    if not how["resume"]:
-        check_room(output, force=how["force"])  # before a pass over large files
+    if not room["resume"]:
+        check_room(output, force=room["force"])  # before a pass over large files
     with open_engine(values, request) as engine, ExitStack() as held:
-        data, run = _read(show, output, request, engine, held, how)
+        data, run = _read(show, output, request, engine, held, room)
         if finished(run, data):
             show.print("kept            everything: the run was complete")
             close_stages(run)
@@ -225,7 +225,7 @@ def _work(show: Any, output: Path, request: Any, values: Mapping[str, Any], **ho
 
 
 def _read(
-    show: Any, output: Path, request: Any, engine: Any, held: ExitStack, how: Any
+    show: Any, output: Path, request: Any, engine: Any, held: ExitStack, room: Any
 ) -> tuple[Any, Any]:
     """The rows, and the run folder, which is opened when they are known.
 
@@ -238,14 +238,14 @@ def _read(
 
     if has_images(request):
         check_folders(request)
-        run = held.enter_context(open_run(output, request, **how))
+        run = held.enter_context(open_run(output, request, **room))
         with shown(show) as tell:
             data = prepare(request, engine=engine, folder=output, tell=lambda *at: tell(Event(*at)))
     else:
         run, data = None, prepare(request, engine=engine)
     for line in data.lines():  # before any work: labels, columns left out, likely leaks
         show.print(line)
-    return data, run or held.enter_context(open_run(output, request, **how))
+    return data, run or held.enter_context(open_run(output, request, **room))
 
 
 def rehearse(
@@ -265,15 +265,15 @@ def rehearse(
     lines = [*data.lines(), f"rows            {rows}; the models read {size} numbers"]
     for line in lines:
         show.print(line)
-    found = check_up(data)
-    told = {"data": plain(data.about), "read": lines, **plain(found)}
-    for line in found.lines():
+    checkup = check_up(data)
+    outlook = {"data": plain(data.about), "read": lines, **plain(checkup)}
+    for line in checkup.lines():
         show.print(line)
     if is_timed:
-        told["seconds"] = foresee(data)
-        words = f"about {in_words(told['seconds'])}, from one model that was fitted now"
+        outlook["seconds"] = foresee(data)
+        words = f"about {in_words(outlook['seconds'])}, from one model that was fitted now"
         show.print(f"time            {words}")
-    return told
+    return outlook
 
 
 def _run(show: Any, run: Any, data: Any, stages: Any, engine: Any) -> Any:
@@ -282,9 +282,9 @@ def _run(show: Any, run: Any, data: Any, stages: Any, engine: Any) -> Any:
     from topbin.job.progress import shown
 
     if run.resumed:
-        kept = list(stages)
-        run.log({"stage": "resumed", "kept": kept})
-        show.print(_kept_line(kept, steps_of_first(data)))
+        steps = list(stages)
+        run.log({"stage": "resumed", "kept": steps})
+        show.print(_kept_line(steps, steps_of_first(data)))
     with shown(show) as tell_screen:
 
         def tell(event: Any) -> None:

@@ -54,16 +54,17 @@ def review(
     require("starlette", extra="review", caller="topbin review")  # before any row is drawn
     show, token = screen(as_json), secrets.token_urlsafe(24)
     with open_port(port) as taken:
-        how: Any = {"n": n, "where": where, "candidates": candidates, "question": question}
-        rows = open_review(run, **how, again=named_again(named))
+        asked: Any = {"n": n, "where": where, "candidates": candidates, "question": question}
+        rows = open_review(run, **asked, again=named_again(named))
         app = review_app(rows, token)
-        address, told = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
-        show.print(f"label           {told['total'] - told['done']:,} of {told['total']:,} rows at")
+        address, progress = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
+        left = progress["total"] - progress["done"]
+        show.print(f"label           {left:,} of {progress['total']:,} rows at")
         show.print(f"                {address}")
         show.print(f"question        {rows.question}")
         show.print("end             Ctrl-C; every answer is saved at once")
         if as_json:
-            write_json({"address": address, **told})
+            write_json({"address": address, **progress})
         elif not no_browser:
             webbrowser.open(address)
         serve(app, taken)
@@ -75,11 +76,11 @@ def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
     from topbin.show.summary import audit_lines
     from topbin.store.runs import read_result
 
-    told, given = rows.progress(), rows.given
+    progress, given = rows.progress(), rows.given
     parts = f"{given['positive']:,} yes, {given['negative']:,} no, {given['unsure']:,} unsure"
     show.print(f"saved           {given.total():,} answers now ({parts})")
-    show.print(f"in all          {told['done']:,} of {told['total']:,} rows have an answer")
-    if told["done"] < told["total"]:
+    show.print(f"in all          {progress['done']:,} of {progress['total']:,} rows have an answer")
+    if progress["done"] < progress["total"]:
         kind = f" --where {rows.where}" if rows.where else " --candidates"
         more = "" if rows.where == "anywhere" else kind
         show.print(f"next            topbin review {quote(str(run))}{more}")

@@ -27,24 +27,24 @@ def inspect(folder: Path, as_json: bool) -> None:
     from topbin.store.runs import RESULT, SCHEMA, SETTINGS, read_result
 
     if any(os.path.exists(folder / name) for name in (RESULT, SETTINGS)):
-        found = read_result(folder)
-        told, lines = {"schema": SCHEMA, **found.to_dict()}, run_lines(found)
+        answer = read_result(folder)
+        content, lines = {"schema": SCHEMA, **answer.to_dict()}, run_lines(answer)
     else:
-        told = inspect_model(folder)
-        lines = _model_lines(told)
+        content = inspect_model(folder)
+        lines = _model_lines(content)
     if as_json:
-        return write_json(told)
+        return write_json(content)
     for line in lines:
         screen().print(line)
 
 
-def _model_lines(found: Mapping[str, Any]) -> list[str]:
+def _model_lines(model: Mapping[str, Any]) -> list[str]:
     """A model folder: the class, what saved it, and its files."""
-    versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
-    files = ", ".join(f"{name} ({size:,} bytes)" for name, size in found["files"].items())
+    versions = ", ".join(f"{name} {number}" for name, number in model["versions"].items())
+    files = ", ".join(f"{name} ({size:,} bytes)" for name, size in model["files"].items())
     return [
-        f"model           {found['class']}",
-        f"saved by        topbin {found['topbin']} (format {found['format']}), {versions}",
+        f"model           {model['class']}",
+        f"saved by        topbin {model['topbin']} (format {model['format']}), {versions}",
         f"files           {files}",
     ]
 

@@ -56,8 +56,8 @@ def score(
     if options["engine"] is None:
         done = score_table(run, source, output, **shared, why=options["why"], tell=show.print)
         wrote = f"{counted(done.rows, done.row)} into {output}"
-        told: dict[str, Any] = {"rows": done.rows, "output": output}
-        told |= {"notes": list(done.notes)} if done.notes else {}
+        summary: dict[str, Any] = {"rows": done.rows, "output": output}
+        summary |= {"notes": list(done.notes)} if done.notes else {}
     else:
         _check_for_engine(options, output)
         with open_engine(options) as engine:
@@ -65,16 +65,16 @@ def score(
             done = score_files(engine, run, source, output, **shared, skip_bad=skip_bad)
         before = f", {done.before:,} of them from before" if done.before else ""
         wrote = f"{counted(done.rows)} into {counted(done.files, 'file')} in {output}{before}"
-        told = {"rows": done.rows, "files": done.files, "before": done.before, "output": output}
-        told["notes"] = list(done.notes)
+        summary = {"rows": done.rows, "files": done.files, "before": done.before, "output": output}
+        summary["notes"] = list(done.notes)
     for note in done.notes:
         show.print(f"note            {note}")
     show.print(f"scored          {wrote}")
     if doubt is not None:
         show.print(f"note            {doubt}")
-        told["notes"] = [*told.get("notes", ()), doubt]
+        summary["notes"] = [*summary.get("notes", ()), doubt]
     if as_json:
-        write_json(told)
+        write_json(summary)
 
 
 def _check_for_engine(options: Mapping[str, Any], output: str) -> None:

@@ -83,12 +83,14 @@ def check_up(data: Prepared) -> Checkup:
     n_p, n_u = _independent(data)
     level = data.request.certainty.confidence
     evidence = {auc: without_luck(n_p, n_u, auc) for auc in AUCS}
-    found = {auc: estimate_alpha(each, confidence=level) for auc, each in evidence.items()}
-    first = found[AUCS[0]]
+    estimates = {auc: estimate_alpha(each, confidence=level) for auc, each in evidence.items()}
+    first = estimates[AUCS[0]]
     if (n_p, n_u) != (data.labels.n_p, data.n_u):
         first = replace(first, n_p=data.labels.n_p, worth=(n_p, n_u))
     few = few_positives(first, evidence[AUCS[0]].tails)
-    return Checkup((*data.alarms, *few), {auc: _width(each) for auc, each in found.items()}, level)
+    return Checkup(
+        (*data.alarms, *few), {auc: _width(each) for auc, each in estimates.items()}, level
+    )
 
 
 def without_luck(n_p: int, n_u: int, auc: float, alpha: float = ALPHA) -> Evidence:
@@ -141,20 +143,20 @@ def find_remedy(
         return _by_group(data, group[0], model)
     leaks = _named(data.alarms, "leak")
     if leaks:
-        found = _refitted(data, leaks, model)
+        estimate = _refitted(data, leaks, model)
         # If α stays near 0, others leak too, or no column does.
-        if found is None or (found.interval or (0.0, found.alpha))[1] < NOTHING:
+        if estimate is None or (estimate.interval or (0.0, estimate.alpha))[1] < NOTHING:
             return None
-        return _dropped(leaks, found)
+        return _dropped(leaks, estimate)
     for suspect in _suspects(data, chains):
         others = _crossfitted(data, (suspect,), model)
         if others is None:
             continue
-        found = estimate_alpha(others, confidence=data.request.certainty.confidence)
-        if is_higher(first, found) and is_higher(careful, found):
+        estimate = estimate_alpha(others, confidence=data.request.certainty.confidence)
+        if is_higher(first, estimate) and is_higher(careful, estimate):
             own = _crossfitted(data, (suspect,), model, alone=True)
             if own is not None and are_apart(own.scores[1], others.scores[1]):
-                return _dropped((suspect,), found)
+                return _dropped((suspect,), estimate)
     return None
 
 
@@ -201,8 +203,8 @@ def _named(alarms: Sequence[Alarm], *codes: str) -> tuple[str, ...]:
     return tuple(a.column for a in alarms if a.code in codes and a.column is not None)
 
 
-def _dropped(columns: tuple[str, ...], found: AlphaEstimate) -> Remedy:
-    return Remedy(kind="drop", columns=columns, estimate=found)
+def _dropped(columns: tuple[str, ...], estimate: AlphaEstimate) -> Remedy:
+    return Remedy(kind="drop", columns=columns, estimate=estimate)
 
 
 def _by_group(data: Prepared, group: str, model: Any) -> Remedy | None:
@@ -210,17 +212,17 @@ def _by_group(data: Prepared, group: str, model: Any) -> Remedy | None:
     if folds.together is None:
         return None
     own = (group,) if group in data.encoder.columns else ()
-    found = _refitted(replace(data, folds=folds), own, model)
-    return None if found is None else Remedy(kind="group", columns=(group,), estimate=found)
+    estimate = _refitted(replace(data, folds=folds), own, model)
+    return None if estimate is None else Remedy(kind="group", columns=(group,), estimate=estimate)
 
 
 def _refitted(data: Prepared, without: Sequence[str], model: Any) -> AlphaEstimate | None:
     """The quick estimate without some columns; None if no column is left."""
-    found = _crossfitted(data, without, model)
+    evidence = _crossfitted(data, without, model)
     return (
         None
-        if found is None
-        else estimate_alpha(found, confidence=data.request.certainty.confidence)
+        if evidence is None
+        else estimate_alpha(evidence, confidence=data.request.certainty.confidence)
     )
 
 
@@ -274,8 +276,8 @@ def _alpha(chains: Sequence[Chain], X: Sequence[Any], labeled: Mask) -> float:
     for chain, part in zip(chains, X, strict=True):
         own = np.asarray(replace(chain, models=chain.models[:1]).score(part))
         scores.append(share_below(own, np.sort(own)))
-    found = np.concatenate(scores)
-    evidence = Evidence(found[labeled], found[~labeled], crossfitted=True)
+    places = np.concatenate(scores)
+    evidence = Evidence(places[labeled], places[~labeled], crossfitted=True)
     return estimate_alpha(evidence, confidence=None).alpha
 
 

@@ -72,24 +72,24 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     `keep_rows` leaves the unlabeled rows too, if they are in memory, for runs whose settings may
     name no file to read again.
     """
-    folder, found = run.folder, result.answer
+    folder, answer = run.folder, result.answer
     known = result.known
-    frame = result.listed(why=bool(found.importance) or known is not None)
+    frame = result.listed(why=bool(answer.importance) or known is not None)
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     if known is not None:
         write_known(folder, known)
     write_table(folder / CANDIDATES, frame, force=True)
-    listed = replace(found.candidates, sum=sum_of(folder / CANDIDATES))
-    found = replace(found, candidates=listed)
+    listed = replace(answer.candidates, sum=sum_of(folder / CANDIDATES))
+    answer = replace(answer, candidates=listed)
     if result.data.image is not None:
         result.data.image.keep(result.data.table, folder)
     if (keep_rows and result.data.rest is None) or result.data.image is not None:
         write_table(folder / ROWS, unlabeled_rows(result.data), force=True)
     if result.data.rest is None:  # of a sample, only the best rows are kept
         write_table(folder / PROBABILITIES, _all_rows(result), force=True)
-    html = page(found, result.classifier, shown_rows(frame), gallery_of(folder, found, frame))
+    html = page(answer, result.classifier, shown_rows(frame), gallery_of(folder, answer, frame))
     write_text(folder / REPORT, html, force=True)
-    write_result(folder, found)
+    write_result(folder, answer)
 
 
 def _all_rows(result: Result) -> Any:
@@ -101,21 +101,21 @@ def _all_rows(result: Result) -> Any:
     return in_front(pd.DataFrame(own, index=range(rows.rows)), likely)
 
 
-def probabilities_of(folder: Path, found: Answer) -> Any:
+def probabilities_of(folder: Path, answer: Answer) -> Any:
     """The same with an audit that came later; None if the run has no such file."""
     if not os.path.lexists(folder / PROBABILITIES):
         return None
     rows, model = read_stored(folder, PROBABILITIES), load(folder / MODEL)
     with reading(folder):
-        model = after_audit(model, found)
-        likely = _likely(model, found, model.evidence_.scores[1])
+        model = after_audit(model, answer)
+        likely = _likely(model, answer, model.evidence_.scores[1])
         return add_columns(rows, {"probability": likely})
 
 
-def _likely(model: Any, found: Answer, scores: Any) -> Any:
+def _likely(model: Any, answer: Answer, scores: Any) -> Any:
     """How likely rows are what is sought: positive, or of no known class."""
     known = model.probability_map_(scores)
-    return known if found.novel is None else 1 - known
+    return known if answer.novel is None else 1 - known
 
 
 def unlabeled_rows(data: Prepared) -> Any:
@@ -148,22 +148,22 @@ class Relisted:
     text: str | None = None
 
 
-def report_of(folder: Path, found: Answer, after: Relisted | None = None) -> str:
+def report_of(folder: Path, answer: Answer, after: Relisted | None = None) -> str:
     """The page of a run; it says so if candidates.csv is not as the run left it.
 
     `after` are the candidates as they will be, if their file is about to change.
     """
-    rows, known = read_stored(folder, CANDIDATES), found.candidates.sum
+    rows, known = read_stored(folder, CANDIDATES), answer.candidates.sum
     if after is not None and after.text is not None:
         with reading(folder):
             rows = rows.assign(probability=after.likely)
     elif known not in (None, sum_of(folder / CANDIDATES)):
-        data = replace(found.data, findings=(*found.data.findings, CHANGED))
-        found = replace(found, data=data)
+        data = replace(answer.data, findings=(*answer.data.findings, CHANGED))
+        answer = replace(answer, data=data)
     model = load(folder / MODEL)
     with reading(folder):
-        model = after_audit(model, found)
-        return page(found, model, shown_rows(rows), gallery_of(folder, found, rows))
+        model = after_audit(model, answer)
+        return page(answer, model, shown_rows(rows), gallery_of(folder, answer, rows))
 
 
 def relisted(folder: Path, before: Answer, after: Answer) -> Relisted:
@@ -177,7 +177,7 @@ def relisted(folder: Path, before: Answer, after: Answer) -> Relisted:
         rows = _rows_as_written(folder / CANDIDATES, listed.sum)
         if rows is None or not model.evidence_.has_scores:
             return Relisted(listed)
-        was, now = (after_audit(model, found) for found in (before, after))
+        was, now = (after_audit(model, answer) for answer in (before, after))
         scores = _scores_of(rows[1:], was, before)
         best = list_precision(model.evidence_, now.estimate_, scores)
         best = best if before.novel is None else best.of_others
@@ -216,13 +216,13 @@ def _rows_as_written(path: Path, known: str | None) -> list[list[str]] | None:
     return rows if [name.strip('"') for name in rows[0][: len(OURS)]] == [*OURS] else None
 
 
-def _scores_of(rows: Sequence[Sequence[str]], model: Any, found: Answer) -> Any:
+def _scores_of(rows: Sequence[Sequence[str]], model: Any, answer: Answer) -> Any:
     """The scores of the candidates; for rows outside a sample, those that give their probability.
 
     Only the scores of the sample are kept.
     """
-    if found.data.sample is None:
-        step = -1 if found.novel is None else 1
+    if answer.data.sample is None:
+        step = -1 if answer.novel is None else 1
         return np.sort(model.evidence_.scores[1])[::step][: len(rows)]
     likely = model.probability_map_
     return np.interp([float(row[PLACE]) for row in rows], likely(likely.knots), likely.knots)

@@ -191,8 +191,8 @@ def fit_prepared(
     model = None if choice is None else choice.model
     two = make_classifiers(data, model, memory)
     two.careful.set_params(time_limit=data.request.budget.time_limit, on_event=refining)
-    kept = sum(name.startswith(TEDN.name) for name in memory)
-    forecast = Forecast(monotonic(), two.steps * kept)
+    done_before = sum(name.startswith(TEDN.name) for name in memory)
+    forecast = Forecast(monotonic(), two.steps * done_before)
     first = two.quick.fit(data.X, y, data.weight, **data.folds.arrays)
     first.set_params(memory=None)
     if choice is not None:
@@ -225,7 +225,7 @@ def _refined(
     held = {"sample_weight": result.data.weight, **result.data.folds.arrays}
     keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
     try:
-        found = careful.crossfit(X, y, **held, keep_chains=keep)
+        crossfit = careful.crossfit(X, y, **held, keep_chains=keep)
     except KeyboardInterrupt:
         whole = whole_repeats(careful.memory or (), plan, chains)
         if not whole:
@@ -233,21 +233,21 @@ def _refined(
         result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
         fewer = replace(plan, repeats=whole)
         careful.set_params(plan=fewer, time_limit=None, on_event=None)
-        found = careful.crossfit(X, y, **held, keep_chains=keep)
+        crossfit = careful.crossfit(X, y, **held, keep_chains=keep)
     except OutOfTime:
         return replace(result, stopped="time limit after the first estimate")
     if careful.time_limit is not None:
         whole = whole_repeats(careful.memory or (), plan, chains)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
     careful.set_params(memory=None, on_event=None)
-    result = replace(result, chains=found.folds[0])
+    result = replace(result, chains=crossfit.folds[0])
     if rest:
         try:
-            return _counted(result, careful, y, found, engine)
+            return _counted(result, careful, y, crossfit, engine)
         except KeyboardInterrupt:
             stopped = result.stopped or "interrupted before all rows were counted"
             result = replace(result, stopped=stopped)
-    careful.fit_from(found, X, y)
+    careful.fit_from(crossfit, X, y)
     if choice is not None:
         choice.tell(careful)
     return replace(result, classifier=careful, methods=_methods(careful))
@@ -255,25 +255,25 @@ def _refined(
 
 def _methods(fitted: TEDnClassifier) -> tuple[AlphaEstimate, ...]:
     """How each method reads the scores of a fit, that of its own α included."""
-    found, own = compared_estimates(fitted.evidence_), fitted.estimate_
-    if own.method in {other.method for other in found}:
-        return found
+    estimates, own = compared_estimates(fitted.evidence_), fitted.estimate_
+    if own.method in {other.method for other in estimates}:
+        return estimates
     own = replace(own, interval=None, upper_bound=None, confidence=None, alarms=(), notes=())
-    return (*found, own)
+    return (*estimates, own)
 
 
 def _counted(
-    result: Result, careful: TEDnClassifier, y: Any, found: CrossFit, engine: Engine
+    result: Result, careful: TEDnClassifier, y: Any, crossfit: CrossFit, engine: Engine
 ) -> Result:
     """The result of a sampled fit, after the rows outside the sample are scored and counted."""
     data, asked = result.data, result.request.listing
     most = max(asked.candidates or 0, LISTED, 10 * LISTED if asked.min_precision else 0)
-    counted = count_rest(engine, data, found, careful.method, most)
+    counted = count_rest(engine, data, crossfit, careful.method, most)
     # The tails are of all rows and the scores of some, so no method may read both.
     tails = counted.evidence.tails
     estimate = estimate_alpha(tails, method=careful.method, confidence=careful.confidence)
     estimate = replace(estimate, notes=(*estimate.notes, *counted.notes))
-    careful.fit_from(found, data.X, y, estimate=estimate, evidence=counted.evidence)
+    careful.fit_from(crossfit, data.X, y, estimate=estimate, evidence=counted.evidence)
     methods = compared_estimates(Evidence(counted=tails))
     return replace(result, classifier=careful, methods=methods, best=counted.best)
 
@@ -286,15 +286,15 @@ def _labeling(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
     """
     if isinstance(result.classifier, OpenSetClassifier):
         return _classes_found(result.classifier)
-    found = getattr(classifier, "labeling_", None)
+    labeling = getattr(classifier, "labeling_", None)
     subtypes = result.request.labeling.subtypes
-    if found is not None or subtypes is None or result.stopped:
-        return found
-    how: Any = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
-    how |= {"confidence": classifier.confidence, "random_state": classifier.random_state}
-    how |= result.data.folds.arrays
+    if labeling is not None or subtypes is None or result.stopped:
+        return labeling
+    same: Any = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
+    same |= {"confidence": classifier.confidence, "random_state": classifier.random_state}
+    same |= result.data.folds.arrays
     try:
-        return find_subtypes(result.data.X, y, **how)
+        return find_subtypes(result.data.X, y, **same)
     except InputError as error:
         lines = (f"subtypes        could not be read: {error.message}",)
         return LabelingFound(kind="unread", lines=lines, reason=error.message)

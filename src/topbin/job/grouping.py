@@ -98,9 +98,9 @@ def read_fold_groups(
     when = None if time is None else moments(table, time)
     names = None if group is None else _names(table, group)
     together = read_together(names, when, table.rows)
-    said = [] if group is None else [_about_groups(table, group, together)]
-    said += [] if time is None else [f'folds are blocks of time, by "{time}"']
-    return FoldGroups(group, time, together, "; ".join(said))
+    sentences = [] if group is None else [_about_groups(table, group, together)]
+    sentences += [] if time is None else [f'folds are blocks of time, by "{time}"']
+    return FoldGroups(group, time, together, "; ".join(sentences))
 
 
 def refuse_sample(group: str | None, time: str | None) -> None:
@@ -153,12 +153,12 @@ def _about_groups(table: Batch, group: str, together: Together | None) -> str:
     if together is None or together.grouped is None:
         return f'"{group}" is different in every row, so it changes nothing'
     groups = f"{np.unique(together.groups).size:,} groups, {table.rows:,} rows"
-    told = f'"{group}": {groups}; folds keep groups together'
+    sentence = f'"{group}": {groups}; folds keep groups together'
     missing = int(table.frame[group].isna().sum())
     if not missing:
-        return told
+        return sentence
     rows = "row without a value is a group" if missing == 1 else "rows without a value are groups"
-    return f"{told}; {missing:,} {rows} of {'its' if missing == 1 else 'their'} own"
+    return f"{sentence}; {missing:,} {rows} of {'its' if missing == 1 else 'their'} own"
 
 
 def split_copies(X: Any, labels: Labels, folds: FoldGroups) -> tuple[Alarm, ...]:
@@ -173,14 +173,14 @@ def unsaid_groups(
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """Signs that rows belong together although no group was given; `names` may be groups."""
     is_p, is_u = labels.is_positive, labels.is_unlabeled
-    jump, found = find_jump(X, is_p, is_u), find_groups(columns[name] for name in names)
-    if jump is not None and not found:  # "machine" names no group by itself, but near-copies do
-        found = find_groups((columns[name] for name in names), by_name=False)
-    shared = [f for f in found if labels_are_shared(columns[str(f.column)], is_p, is_u)]
-    likely = [str(finding.column) for finding in (*shared, *found)]
+    jump, findings = find_jump(X, is_p, is_u), find_groups(columns[name] for name in names)
+    if jump is not None and not findings:  # "machine" names no group by itself, but near-copies do
+        findings = find_groups((columns[name] for name in names), by_name=False)
+    shared = [f for f in findings if labels_are_shared(columns[str(f.column)], is_p, is_u)]
+    likely = [str(finding.column) for finding in (*shared, *findings)]
     if jump is not None:
-        return found, near_copies(jump.near, jump.next, likely[0] if likely else None)
-    return found, group_column(likely[0]) if shared else ()
+        return findings, near_copies(jump.near, jump.next, likely[0] if likely else None)
+    return findings, group_column(likely[0]) if shared else ()
 
 
 def read_groups(table: Batch, label: str | None, name: str) -> Groups:

@@ -172,19 +172,19 @@ def open_labeled(rows: Rows, read: Read) -> LabeledTable:
 
     Columns are compared before any row is read; then the table of positives is read whole.
     """
-    how: Any = {"dates": read.dates, "decimal": read.decimal, "partitions": read.partitions}
+    written: Any = {"dates": read.dates, "decimal": read.decimal, "partitions": read.partitions}
     if rows.positives is None:
-        table = open_table(rows.main, sql=read.sql, **how)
+        table = open_table(rows.main, sql=read.sql, **written)
         named = str(rows.label)
         return LabeledTable(table.check([named]), named, found=find_in_files(table.files))
-    known, table = open_pair(rows.positives, rows.main, apart=rows.classes, **how)
+    known, table = open_pair(rows.positives, rows.main, apart=rows.classes, **written)
     table, shared = leave_out_shared(known, table)
-    found = (*find_shared(shared, known.name), *find_in_files([*known.files, *table.files]))
+    findings = (*find_shared(shared, known.name), *find_in_files([*known.files, *table.files]))
     batch, classes = known.whole(), None
     if rows.classes is not None:
         classes = read_classes(batch.frame[rows.classes].tolist()).check_labeled()
         batch = batch.select([name for name in batch.kinds if name != rows.classes])
-    return LabeledTable(table, None, batch, found=found, classes=classes)
+    return LabeledTable(table, None, batch, found=findings, classes=classes)
 
 
 def positives_first(values: LabelValues, n_p: int, rows: int) -> Labels:
@@ -323,8 +323,8 @@ def _opened(request: Request) -> tuple[LabeledTable, list[Images]]:
         if not others:
             raise all_shared(_name_of(rows.positives), _name_of(rows.main))
     known, rest = (_table(*each) for each in zip(names, two, strict=True))
-    found = find_shared(shared, known.name)
-    return LabeledTable(rest, None, known.whole(), found=found, row="image"), arrays
+    findings = find_shared(shared, known.name)
+    return LabeledTable(rest, None, known.whole(), found=findings, row="image"), arrays
 
 
 def _table(names: Sequence[str], source: Any, labels: Any = None) -> Table:

@@ -74,8 +74,8 @@ class Choice:
 
     def tell(self, classifier: Any) -> None:
         """Add the note to the estimate of a fitted classifier."""
-        told = classifier.estimate_
-        classifier.estimate_ = replace(told, notes=(*told.notes, self.note))
+        estimate = classifier.estimate_
+        classifier.estimate_ = replace(estimate, notes=(*estimate.notes, self.note))
 
 
 def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | None:

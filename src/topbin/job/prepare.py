@@ -428,10 +428,10 @@ def _notice(
     """
     names = [feature.name for feature in features.features if feature.kind not in LINEAR]
     is_p, is_u = labels.is_positive, labels.is_unlabeled
-    found = find_in_columns((columns[name] for name in names), is_p, is_u)
+    in_columns = find_in_columns((columns[name] for name in names), is_p, is_u)
     keys = row_keys(X)
     twins = equal_keys(keys[is_p], keys[is_u], [X])
-    told = [finding for finding in found if finding.code not in DROPPED_ANYWAY]
+    findings = [finding for finding in in_columns if finding.code not in DROPPED_ANYWAY]
     repeated = twins.repeated
     if repeated and folds.together is not None:
         one = folds.without_copies(keys)
@@ -439,17 +439,19 @@ def _notice(
         repeated = equal_keys(keys_p, keys_u, [X[one]]).repeated
     alarms = (*shared_rows(twins), *repeated_rows(repeated))
     if folds.group is not None:
-        alarms = (*_leaks(told), *alarms, *split_copies(X, labels, folds))
-        return (*told, *overlap(twins)), alarms
+        alarms = (*_leaks(findings), *alarms, *split_copies(X, labels, folds))
+        return (*findings, *overlap(twins)), alarms
     groups, unsaid = unsaid_groups(columns, X, labels, others)
     # A column that names what rows belong to is to be given, not left out.
     named = {alarm.column for alarm in unsaid}
-    told = [finding for finding in told if finding.code != "leak" or finding.column not in named]
-    return (*told, *overlap(twins), *groups), (*_leaks(told), *alarms, *unsaid)
+    findings = [
+        finding for finding in findings if finding.code != "leak" or finding.column not in named
+    ]
+    return (*findings, *overlap(twins), *groups), (*_leaks(findings), *alarms, *unsaid)
 
 
-def _leaks(found: Sequence[Finding]) -> tuple[Alarm, ...]:
-    leaks = (str(finding.column) for finding in found if finding.code == "leak")
+def _leaks(findings: Sequence[Finding]) -> tuple[Alarm, ...]:
+    leaks = (str(finding.column) for finding in findings if finding.code == "leak")
     return tuple(Alarm("leak", LEAK.format(column), "down", column) for column in leaks)
 
 
@@ -493,9 +495,9 @@ def refuse_same(rows: Rows) -> None:
 def _weights(columns: Columns, weight: str) -> Floats:
     """The weights of the rows, or TB012 with the first row that has none, or a bad one."""
     check_columns([weight], list(columns.table.kinds), columns.table.name)
-    found = columns[weight]
-    known = found.kind in ("number", "boolean")
-    values = found.numbers if known else np.full(1, np.nan)
+    column = columns[weight]
+    known = column.kind in ("number", "boolean")
+    values = column.numbers if known else np.full(1, np.nan)
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size or not values.any():
         rule = f'the weights in "{weight}" must be numbers from 0 on, and not all 0'

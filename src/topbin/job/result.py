@@ -116,8 +116,8 @@ class Result:
     @property
     def evidence(self) -> Evidence:
         """What α was read from: tails, and the held-out scores of the rows in memory."""
-        found: Evidence = self.classifier.evidence_
-        return found
+        evidence: Evidence = self.classifier.evidence_
+        return evidence
 
     @property
     def pi(self) -> float:
@@ -208,8 +208,10 @@ class Result:
             return table.take(unlabeled[order]), unlabeled[order]
         listed, places = self.best.rows.take(slice(rows)), table.places[unlabeled]
         order = np.argsort(places)
-        found = order[np.searchsorted(places, listed.places, sorter=order).clip(max=order.size - 1)]
-        return listed, np.where(places[found] == listed.places, unlabeled[found], -1)
+        nearest = order[
+            np.searchsorted(places, listed.places, sorter=order).clip(max=order.size - 1)
+        ]
+        return listed, np.where(places[nearest] == listed.places, unlabeled[nearest], -1)
 
     @cached_property
     def known(self) -> KnownPositives | None:
@@ -288,8 +290,8 @@ class Result:
         first = listed.take(slice(EXPLAINED)), where[:EXPLAINED]
         texts = why_columns(lambda: self._explained(*first), self._nearest(*first))
         blank = [""] * (rows - EXPLAINED)
-        said = {unused(name, frame.columns): [*told, *blank] for name, told in texts.items()}
-        return add_columns(frame, said)
+        reasons = {unused(name, frame.columns): [*cells, *blank] for name, cells in texts.items()}
+        return add_columns(frame, reasons)
 
     def by(self, column: str) -> ByGroup:
         """α of each group of a column of the rows, and against the rest; nothing is fitted again.
@@ -405,12 +407,12 @@ class Result:
     def _columns_that_matter(self) -> tuple[Importance, ...]:
         """The first columns; none if the model cannot be explained."""
         try:
-            found = self.importance()
+            importance = self.importance()
         except InputError as error:
             if error.code != "TB013":
                 raise
             return ()
-        first = list(found.items())[:SHOWN_COLUMNS]
+        first = list(importance.items())[:SHOWN_COLUMNS]
         return tuple(Importance(column=name, mean=mean) for name, mean in first)
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:

@@ -127,10 +127,10 @@ def pick(engine: Engine, source: LabeledTable, *asked: tuple[int, int, int]) -> 
     """
     n_u, known = source.values.n_u, source.known
     limits = [(seed, stream, _highest_hash(rows, n_u)) for seed, stream, rows in asked]
-    found = total(engine, _pick, source.parts, (source.roles, limits)).batches
-    positives = found[0] if known is None else replace(known, picked=np.full(known.rows, -1))
+    picked = total(engine, _pick, source.parts, (source.roles, limits)).batches
+    positives = picked[0] if known is None else replace(known, picked=np.full(known.rows, -1))
     draws = []
-    for batch, (seed, stream, rows) in zip(found[1:], asked, strict=True):
+    for batch, (seed, stream, rows) in zip(picked[1:], asked, strict=True):
         order = np.lexsort((batch.places, mix(batch.places, seed, stream)))
         draws.append(batch.take(order[:rows]))
     return positives, *draws
@@ -247,8 +247,8 @@ class RestCounts:
     best: Best | None
 
     def __add__(self, other: "RestCounts") -> "RestCounts":
-        found = [one.best for one in (self, other) if one.best is not None]
-        best = reduce(add, found) if found else None
+        bests = [one.best for one in (self, other) if one.best is not None]
+        best = reduce(add, bests) if bests else None
         return RestCounts(self.above + other.above, self.n_u + other.n_u, best)
 
     def tails(self, cuts: Tails, n_u: int) -> Tails:
@@ -276,10 +276,10 @@ class Sweep:
         is_u[self.sampled[slice(*here)] - batch.first] = False
         if not is_u.any():
             return RestCounts(np.zeros(self.cuts.cuts.size, np.int64), 0, None)
-        kept = batch.take(is_u)
-        scores = self.score(kept)
-        best = Best(scores, kept, self.most).cut()
-        return RestCounts(self.cuts.count(scores).above_u, kept.rows, best)
+        others = batch.take(is_u)
+        scores = self.score(others)
+        best = Best(scores, others, self.most).cut()
+        return RestCounts(self.cuts.count(scores).above_u, others.rows, best)
 
     def score(self, rows: Batch) -> Floats:
         """The scores of rows that did not train the models."""

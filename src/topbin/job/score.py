@@ -189,19 +189,26 @@ class Job:
         """Where the scores of a part belong."""
         marks = getattr(part, "marks", {})  # numbers with commas, which an option may read
         root = () if self.image_root is None else (self.image_root,)
-        told = (self.key, part.path, *stamp(part.path), part.groups, *sorted(marks.items()), *root)
+        made_of = (
+            self.key,
+            part.path,
+            *stamp(part.path),
+            part.groups,
+            *sorted(marks.items()),
+            *root,
+        )
         name = f"{Path(part.path).stem}-{(part.groups or (0,))[0]:05d}"
-        return self.folder / f"{name}-{_hash(repr(told))[:12]}.parquet"
+        return self.folder / f"{name}-{_hash(repr(made_of))[:12]}.parquet"
 
     def score(self, batch: Batch, types: Types, path: str) -> tuple[Any, ColumnCoverage]:
         """The batch as Arrow rows with two columns more, and what its columns told the model."""
         arrow = require("pyarrow", extra="dask", caller="topbin score --engine")
         root = self.image_root or os.path.dirname(path)
         rated = self.scorer.rate(batch, bad_images=REFUSE, root=root)
-        found = batch.to_arrow(types)
+        rows = batch.to_arrow(types)
         for name, values in rated.columns.items():
-            found = found.append_column(name, arrow.array(values))
-        return found, rated.coverage
+            rows = rows.append_column(name, arrow.array(values))
+        return rows, rated.coverage
 
 
 def score_files(
@@ -239,11 +246,11 @@ def score_files(
         with advising_to_skip(skip_bad):
             bad = _settle(done, targets, skip_bad) | table.bad.keys()
         write_text(job.folder / DONE, "", force=True)
-    kept = [part for part in parts if part.path not in bad]
-    rows = sum(part.count() for part in kept)
+    scored = [part for part in parts if part.path not in bad]
+    rows = sum(part.count() for part in scored)
     notes = (*skipped(bad), *table.date_lines, *table.decimal_lines)
     doubts = () if done.value is None else done.value.doubts()
-    return Scored(rows, len(kept), len(parts) - len(todo), (*notes, *doubts))
+    return Scored(rows, len(scored), len(parts) - len(todo), (*notes, *doubts))
 
 
 def _opened(source: SourceLike, encoder: Features, read: Read, skip_bad: bool) -> Table:
@@ -265,19 +272,19 @@ def write_part(job: Job, part: Part) -> ColumnCoverage:
     target = job.target(part)
     if target.exists():
         return ColumnCoverage(part.count())  # by a worker that was given up on but finished later
-    writer, told = None, ColumnCoverage(0)
+    writer, coverage = None, ColumnCoverage(0)
     parquet = require("pyarrow.parquet", extra="dask", caller="topbin score --engine")
     with new_file(target, force=True) as half:
         try:
             for batch in part.batches():
                 scored, new = job.score(batch, part.types, part.path)
-                told += new
+                coverage += new
                 writer = writer or parquet.ParquetWriter(half, scored.schema)
                 writer.write_batch(scored)
         finally:
             if writer is not None:
                 writer.close()
-    return told
+    return coverage
 
 
 def _key(run: Path) -> str:

@@ -119,8 +119,8 @@ class Watch:
 
     def lines(self) -> list[str]:
         """The new periods as text."""
-        told = [one.sentence for one in self.periods if one.start in self.new]
-        return [*told, *(f"note: {note}" for note in self.notes), self.assumes]
+        sentences = [one.sentence for one in self.periods if one.start in self.new]
+        return [*sentences, *(f"note: {note}" for note in self.notes), self.assumes]
 
     def summary(self) -> str:
         """The new periods as text."""
@@ -259,18 +259,18 @@ def read_state(folder: Path, asked: WatchState, whole: Whole) -> WatchState:
         return asked
     remove_parts(folder)
     try:
-        found = msgspec.json.decode(read_file(folder / STATE, MOST), type=WatchState)
+        state = msgspec.json.decode(read_file(folder / STATE, MOST), type=WatchState)
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise InputError("TB161", f'"{folder / STATE}" cannot be read: {error}.') from error
     for name in ("schema", "run", "time", "every", "risk", "confidence"):
-        was, now = getattr(found, name), getattr(asked, name)
+        was, now = getattr(state, name), getattr(asked, name)
         if was != now:
             seen = "another run, or this one before an audit"
             seen = seen if name == "run" else f"{name} {was!r}, not {now!r}"
             raise InputError("TB161", f'"{folder}" watches {seen}. Choose another folder.')
-    if not _is_sound(found, whole.cuts.size + 1):
+    if not _is_sound(state, whole.cuts.size + 1):
         raise InputError("TB161", f'"{folder / STATE}" contradicts itself; it is damaged.')
-    return found
+    return state
 
 
 def _is_sound(state: WatchState, bins: int) -> bool:
@@ -391,8 +391,8 @@ def _added(counting: Counting, whole: Whole, source: Any, read: Read, engine: An
     state = counting.state
     sums = tuple(one.sum for one in file_sums(Request(rows=Rows(source=source))) if one.sum)
     if again := set(sums) & set(state.files):
-        told = f"{len(again):,} of {counted(len(sums), 'file')} had been added before"
-        raise InputError("TB161", f"{told}. Nothing was added now. {AGAIN}")
+        words = f"{len(again):,} of {counted(len(sums), 'file')} had been added before"
+        raise InputError("TB161", f"{words}. Nothing was added now. {AGAIN}")
     counting.scorer.refuse_images(source if isinstance(source, str | list | tuple) else "")
     encoder = counting.scorer.encoder
     needed = [*dict.fromkeys([*encoder.columns, state.time])]
@@ -401,16 +401,16 @@ def _added(counting: Counting, whole: Whole, source: Any, read: Read, engine: An
         state = _with_cuts(counting, next(parts[0].batches(rows=FIRST_ROWS)))
     # Parts are counted at the same time, and then each by one thread.
     with engine_of(engine) as opened, threadpool_limits(1 if len(parts) > 1 else None):
-        found: Counts = total(opened, _count, parts, replace(counting, state=state))
+        counts: Counts = total(opened, _count, parts, replace(counting, state=state))
     every = Every(state.every)
-    new = sorted(found.periods.values(), key=lambda one: every.number(one.start))
+    new = sorted(counts.periods.values(), key=lambda one: every.number(one.start))
     _refuse_late(state, every, new)
     periods = every.filled((*state.periods, *new))
     state = replace(state, periods=periods, files=(*state.files, *sums))
-    about = "about " if found.hashes.halved else ""
-    note = f"copies of rows: {about}{found.hashes.copies:,}; each of them counts"
-    notes = (note,) if found.hashes.copies else ()
-    return Watch(state, whole, frozenset(found.periods), notes)
+    about = "about " if counts.hashes.halved else ""
+    note = f"copies of rows: {about}{counts.hashes.copies:,}; each of them counts"
+    notes = (note,) if counts.hashes.copies else ()
+    return Watch(state, whole, frozenset(counts.periods), notes)
 
 
 def _refuse_late(state: WatchState, every: Every, new: Sequence[Period]) -> None:
@@ -456,13 +456,13 @@ def _with_cuts(counting: Counting, batch: Batch) -> WatchState:
         return state
     low = rated.columns[PROBABILITY] < counting.low
     X = np.asarray(rated.X, np.float64)[low if low.any() else slice(None)]
-    found = replace(state, columns=tuple(own))
-    X = X[:, _watched(counting.scorer, found)]
+    watched = replace(state, columns=tuple(own))
+    X = X[:, _watched(counting.scorer, watched)]
     cuts = tuple(
         tuple(map(float, np.unique(np.quantile(x[~np.isnan(x)], QUARTERS))))
         if (~np.isnan(x)).any() else () for x in X.T
     )  # fmt: skip
-    return replace(found, cuts=cuts)
+    return replace(watched, cuts=cuts)
 
 
 def _starts(batch: Batch, state: WatchState) -> Any:

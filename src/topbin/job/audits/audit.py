@@ -259,11 +259,11 @@ def _draw(
     return sample, frame
 
 
-def question(found: Answer) -> str | None:
+def question(answer: Answer) -> str | None:
     """What an answer means, if not that a row is positive or is not."""
-    if found.labeling is None or found.novel is None:
+    if answer.labeling is None or answer.novel is None:
         return None
-    names = [str(one.label) for one in found.labeling.shares]
+    names = [str(one.label) for one in answer.labeling.shares]
     more = f" or {len(names) - SHOWN:,} others" if len(names) > SHOWN else ""
     classes = f"{', '.join(names[:SHOWN])}{more}"
     return f"yes: the row is of a known class ({classes}); no: it is of none of them"
@@ -311,8 +311,8 @@ def read_answered(answers: str | Path) -> dict[int, Any]:
     if len(twice) or frame["row"].dtype.kind not in "iu" or frame["row"].isna().any():
         what = f"row {twice.iloc[0]} twice" if len(twice) else "rows that are no numbers"
         raise InputError("TB117", f'"{answers}" has {what}; keep each row once, by its number.')
-    found: dict[int, Any] = frame.set_index("row")[ANSWER].to_dict()
-    return found
+    by_row: dict[int, Any] = frame.set_index("row")[ANSWER].to_dict()
+    return by_row
 
 
 def _read_filled(answers: str | Path) -> Any:
@@ -390,8 +390,8 @@ class _Judged:
 def _files(folder: Path) -> tuple[Any, ...]:
     """Which versions of the files that a judgement depends on are in the folder."""
     names = RESULT, CANDIDATES, stored_answers.DRAWN, stored_answers.ANSWERS
-    found = (os.stat(folder / name) for name in names if os.path.exists(folder / name))
-    return tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
+    stats = (os.stat(folder / name) for name in names if os.path.exists(folder / name))
+    return tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in stats)
 
 
 def _reconciled(folder: Path, judged: AuditResult) -> Reconciled | None:
@@ -410,7 +410,7 @@ def judged_state(
     """What the answers of a state say, and the number of this look; nothing is written."""
     estimate, n_u = result.estimate, result.data.n_u
     level, look = estimate.confidence or CONFIDENCE, max(1, len(state.looks) + state.is_new)
-    scored, found = read_scores(folder, result), []
+    scored, judged = read_scores(folder, result), []
     drawn = {where: pooled(folder, state, where, scored, n_u) for where in WHERE}
     for where in (ANYWHERE, RECALL, TOP):
         sample, said, top = drawn[where].sample, drawn[where].answers, drawn[where].top
@@ -418,9 +418,9 @@ def judged_state(
             continue
         more: Any = {"confidence": level, "look": look, "within": _seen(state, where, look)}
         if where == TOP and top is not None:
-            found.append(judge_top(top.in_groups(estimate), said, estimate, **more))
+            judged.append(judge_top(top.in_groups(estimate), said, estimate, **more))
         elif where == RECALL:
-            found.append(replace(judge(sample, said, estimate, **more), kind=RECALL))
+            judged.append(replace(judge(sample, said, estimate, **more), kind=RECALL))
         else:
             f_u = None if scored is None else scored.f_u
             names, proxies = read_proxies(folder, n_u)
@@ -429,22 +429,22 @@ def judged_state(
             labels = None
             if scored is not None and result.novel is None:
                 labels = scored.compare(drawn[where])
-            found.append(replace(one, kind=kind_of(state), labels=labels, proxies=names))
+            judged.append(replace(one, kind=kind_of(state), labels=labels, proxies=names))
     if result.data.group:
-        found = [replace(one, assumes=f"{one.assumes}; {OF_THESE_ROWS}") for one in found]
-    if not found:
+        judged = [replace(one, assumes=f"{one.assumes}; {OF_THESE_ROWS}") for one in judged]
+    if not judged:
         raise InputError("TB001", stored_answers.NO_ANSWER)
-    found.sort(key=lambda one: one.n_positive + one.n_negative < ENOUGH)
+    judged.sort(key=lambda one: one.n_positive + one.n_negative < ENOUGH)
     bound, threshold = None, result.candidates.threshold
     asks_recall = recall is not None or drawn[RECALL].sample.n
     if scored is not None and threshold is not None and asks_recall:
         both_draws = drawn[ANYWHERE], drawn[RECALL]
         bound = scored.recall(both_draws, threshold, confidence=level, look=look, goal=recall)
-    first = found[0]
+    first = judged[0]
     # A sharp audit may exclude the median of a wide posterior, and both are right.
-    alone = any(one.excludes == "interval" for one in found)
+    alone = any(one.excludes == "interval" for one in judged)
     both = update(estimate, first.alpha, first.interval, first.confidence, alone=alone)
-    return replace(first, others=tuple(found[1:]), recall=bound, together=both), look
+    return replace(first, others=tuple(judged[1:]), recall=bound, together=both), look
 
 
 def _seen(state: AuditState, where: str, look: int) -> tuple[float, float]:

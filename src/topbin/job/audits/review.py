@@ -145,8 +145,8 @@ class Review:
             return []
         image = self.result.data.image
         paths = [text for name, text in self._cells(number) if image and name == image.column]
-        found = (self.pictures.of(path, LARGE) for path in paths)
-        return [address for address in found if address is not None]
+        addresses = (self.pictures.of(path, LARGE) for path in paths)
+        return [address for address in addresses if address is not None]
 
     def save(self, row: int, answer: str, *, seen: str | None = None) -> str | None:
         """Save an answer at once. If another one is there that the person has not seen, return it.
@@ -200,11 +200,12 @@ class Review:
         Only then, because people know what they have answered: whoever stops where it looks good
         gets an interval that is too narrow.
         """
-        told = self.progress()
-        if self.draw is None or told["done"] < told["total"]:
+        progress = self.progress()
+        done, total = progress["done"], progress["total"]
+        if self.draw is None or done < total:
             raise InputError(
                 "TB117",
-                f"{told['done']:,} of {told['total']:,} rows have an answer; the audit is judged "
+                f"{done:,} of {total:,} rows have an answer; the audit is judged "
                 "when all rows of the draw have one (? counts as one).",
             )
         if self.judged() is None:
@@ -290,12 +291,12 @@ def open_review(
     state = audits.state
     alike = [one for one in state.draws if one.where == where]
     begun = next((one for one in reversed(alike) if state.open_rows(one)), None)
-    how: Any = {"where": where, "stratified": stratified}
+    which: Any = {"where": where, "stratified": stratified}
     if begun is not None:
         n, stratified = len(begun.row), len(begun.sizes) > 1 and not begun.expected
-        how = {"where": where, "stratified": where == ANYWHERE and stratified}
-    frame = audits.draw(n, **how, seed=None if begun is None else begun.seed)
-    draw = partial(audits.draw, n, **how)
+        which = {"where": where, "stratified": where == ANYWHERE and stratified}
+    frame = audits.draw(n, **which, seed=None if begun is None else begun.seed)
+    draw = partial(audits.draw, n, **which)
     return Review(folder, where, _drawn_texts(frame), result, draw, **known)
 
 
@@ -349,7 +350,7 @@ def _text(value: Any) -> str:
 
 def _stamp(folder: Path) -> Any:
     try:
-        found = os.stat(folder / ANSWERS)
+        about = os.stat(folder / ANSWERS)
     except FileNotFoundError:
         return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return about.st_ino, about.st_size, about.st_mtime_ns

@@ -93,9 +93,9 @@ class DrawRequest:
         )
 
 
-def refuse_classes(found: Answer, what: str) -> None:
+def refuse_classes(answer: Answer, what: str) -> None:
     """TB126 for something that a run with known classes does not have."""
-    if found.data.classes is not None:
+    if answer.data.classes is not None:
         raise InputError(
             "TB126",
             f"{what} is about positives, and this run tells known classes apart. Audit random rows "
@@ -105,16 +105,16 @@ def refuse_classes(found: Answer, what: str) -> None:
 
 
 def draw_from_rows(
-    folder: Path, found: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
+    folder: Path, answer: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
-    frame = read_unlabeled(folder, found.data, asked.again)
+    frame = read_unlabeled(folder, answer.data, asked.again)
     if again is not None:
         sample, top = again.sample, again.bin
     else:
         sample, top = scores_of(folder).draw(
             asked.n, asked.where, seed=asked.seed or 0, stratified=asked.stratified, taken=taken,
-            threshold=float(found.candidates.threshold or 0.0),
+            threshold=float(answer.candidates.threshold or 0.0),
         )  # fmt: skip
     if sample.rows.max() >= len(frame):
         raise damaged(folder / MODEL, "it has scored other rows than the run has")
@@ -122,13 +122,13 @@ def draw_from_rows(
 
 
 def draw_from_files(
-    folder: Path, found: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
+    folder: Path, answer: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
 
     The pass also draws the sample of the run again, which shows whether the files have changed.
     """
-    told, drawn_from = found.data, found.data.sample
+    data, drawn_from = answer.data, answer.data.sample
     assert drawn_from is not None  # as the caller knows
     if asked.stratified or asked.where != ANYWHERE:
         raise InputError(
@@ -137,24 +137,24 @@ def draw_from_files(
             f"{option('stratified')} and without {option('where')}.",
         )
     seed = asked.seed or 0
-    sample = draw(told.n_u - len(taken), asked.n, seed=seed)
-    request, rows, engine = read_again(folder, told, asked.again), drawn_from.rows, Local()
+    sample = draw(data.n_u - len(taken), asked.n, seed=seed)
+    request, rows, engine = read_again(folder, data, asked.again), drawn_from.rows, Local()
     named = request.rows
     table = open_labeled(named, request.read)
     counted = count_labels(engine, table, named.positive, named.negative)
     first = drawn_from.seed, SAMPLING, 2 * rows
     # As many more as earlier draws have, in case all of these come first.
-    wanted = min(told.n_u, asked.n + len(taken))
+    wanted = min(data.n_u, asked.n + len(taken))
     positives, both, drawn = pick(engine, counted, first, (seed, AUDITING, wanted))
-    check_unchanged(split_sample(positives, both, rows).table.hash(), told)
+    check_unchanged(split_sample(positives, both, rows).table.hash(), data)
     drawn = drawn.take(np.flatnonzero(~np.isin(drawn.places, taken))[: asked.n])
-    sample = replace(sample, rows=drawn.places, sizes=(told.n_u,))
-    return sample, numbered(drawn, told.label), None
+    sample = replace(sample, rows=drawn.places, sizes=(data.n_u,))
+    return sample, numbered(drawn, data.label), None
 
 
-def read_scores(folder: Path, found: Answer) -> Scored | None:
+def read_scores(folder: Path, answer: Answer) -> Scored | None:
     """The scores and probabilities of a run; None for one on a sample, which scored some rows."""
-    return scores_of(folder) if found.data.sample is None else None
+    return scores_of(folder) if answer.data.sample is None else None
 
 
 def scores_of(folder: Path) -> Scored:
@@ -167,7 +167,7 @@ def scores_of(folder: Path) -> Scored:
         return Scored(scores_p, scores_u, f_p, f_u, evidence.groups_p, evidence.groups_u)
 
 
-def read_unlabeled(folder: Path, told: DataRead, again: Request) -> Any:
+def read_unlabeled(folder: Path, data: DataRead, again: Request) -> Any:
     """All unlabeled rows with their numbers."""
     if os.path.lexists(folder / ROWS):
         if again.rows.main is not None:
@@ -177,9 +177,9 @@ def read_unlabeled(folder: Path, told: DataRead, again: Request) -> Any:
                 f"their file with {option('labels')}.",
             )
         return read_numbered(folder, ROWS)
-    if told.image is not None:
+    if data.image is not None:
         raise damaged(folder / ROWS, "the rows of a run on images are not there")
-    return unlabeled_rows(prepared_again(folder, told, again))
+    return unlabeled_rows(prepared_again(folder, data, again))
 
 
 def prepared_again(folder: Path, told: DataRead, again: Request) -> Prepared:
@@ -189,10 +189,10 @@ def prepared_again(folder: Path, told: DataRead, again: Request) -> Prepared:
     return data
 
 
-def check_unchanged(found: str, told: DataRead) -> None:
+def check_unchanged(hash_now: str, data: DataRead) -> None:
     """Refuse rows that are not those of the run."""
-    if found != told.hash:
-        raise changed(told.source)
+    if hash_now != data.hash:
+        raise changed(data.source)
 
 
 def kind_of(state: AuditState) -> str:
@@ -248,25 +248,25 @@ def list_rows(run: str | Path, n: int, *, again: Request = Request()) -> Candida
     """
     folder, n = Path(run), check_count(n, "n")
     with lock(folder, wait=WAIT):
-        found = read_result(folder)
-        if found.data.sample is not None:
+        answer = read_result(folder)
+        if answer.data.sample is not None:
             raise InputError(
                 "TB117",
                 "the run was fitted on a sample, and only its best rows were kept. To list others, "
                 "score the files: topbin score RUN FILES -o scored.parquet",
             )
-        frame, listed = _listed(folder, found, n, again)
+        frame, listed = _listed(folder, answer, n, again)
         write_table(folder / CANDIDATES, frame, force=True)
         listed = replace(listed, sum=sum_of(folder / CANDIDATES))
-        write_result(folder, replace(found, candidates=listed))
+        write_result(folder, replace(answer, candidates=listed))
     return listed
 
 
-def _listed(folder: Path, found: Answer, n: int, again: Request) -> tuple[Any, Candidates]:
-    rows, before = read_unlabeled(folder, found.data, again), read_numbered(folder, CANDIDATES)
+def _listed(folder: Path, answer: Answer, n: int, again: Request) -> tuple[Any, Candidates]:
+    rows, before = read_unlabeled(folder, answer.data, again), read_numbered(folder, CANDIDATES)
     model = load(folder / MODEL)
     with reading(folder):
-        model = after_audit(model, found)
+        model = after_audit(model, answer)
         scores = model.evidence_.scores[1]
         order = np.argsort(-scores, kind="stable")[:n]
         best = list_precision(model.evidence_, model.estimate_, scores[order])
@@ -275,9 +275,11 @@ def _listed(folder: Path, found: Answer, n: int, again: Request) -> tuple[Any, C
         ours = [name for name in before if REASONS.fullmatch(name) and name not in frame]
         reasons = before.set_index("row")[ours].reindex(frame["row"])
     estimate, size, why = model.estimate_, order.size, highest(order.size)
-    listed = candidates_of(estimate, best, scores[order], size, found.data.n_u, why, estimate.alpha)
+    listed = candidates_of(
+        estimate, best, scores[order], size, answer.data.n_u, why, estimate.alpha
+    )
     numbers = frame.pop("row").to_numpy()
-    frame = ranked(frame, numbers, likely, found.data.id)
+    frame = ranked(frame, numbers, likely, answer.data.id)
     return add_columns(frame, {name: reasons[name].to_numpy() for name in reasons}), listed
 
 
@@ -299,9 +301,9 @@ class ProxyGain:
         names = ", ".join(f'"{name}"' for name in self.proxies)
         if self.width is None:
             return f"{names} will sharpen the audits of this run, as far as the answers agree"
-        found = ", ".join(f"{100 * share:.0f} %" for share in self.finds)
+        shares = ", ".join(f"{100 * share:.0f} %" for share in self.finds)
         return (
-            f"{names} find {found} of the known positives. If they find as many of the others, "
+            f"{names} find {shares} of the known positives. If they find as many of the others, "
             f"{self.labels:,} labels give an interval {self.width:.3f} wide instead of "
             f"{self.without:.3f}; if not, it is wider, and still right"
         )
@@ -316,15 +318,15 @@ def add_proxies(
     `again` as in `draw_audit`.
     """
     folder = Path(run)
-    found, names = read_result(folder), tuple(dict.fromkeys(columns))
-    refuse_classes(found, option("proxy"))
-    if found.data.sample is not None:
+    answer, names = read_result(folder), tuple(dict.fromkeys(columns))
+    refuse_classes(answer, option("proxy"))
+    if answer.data.sample is not None:
         raise InputError("TB117", "the run was fitted on a sample, so its audits have no proxies.")
     known = None
     if os.path.lexists(folder / ROWS):
-        frame = read_unlabeled(folder, found.data, again)
+        frame = read_unlabeled(folder, answer.data, again)
     else:
-        data = prepared_again(folder, found.data, again)
+        data = prepared_again(folder, answer.data, again)
         frame, known = unlabeled_rows(data), data.table.frame[data.labels.is_positive]
     check_columns(names, list(frame), f'"{folder}"')
     values = pd.DataFrame({name: _proxy(frame[name], name) for name in names})
@@ -333,8 +335,8 @@ def add_proxies(
         finds = tuple(float(_proxy(known[name], name).mean()) for name in names)
     with lock(folder, wait=WAIT):
         write_table(folder / PROXIES, values, force=True)
-    estimate, scored = found.audited or found.estimate, scores_of(folder)
-    alpha, n_u = float(estimate.alpha), found.data.n_u
+    estimate, scored = answer.audited or answer.estimate, scores_of(folder)
+    alpha, n_u = float(estimate.alpha), answer.data.n_u
     sharper = sharpened(scored.f_u, values.to_numpy(), finds, alpha) if finds else None
     labels = min(LABELS, n_u)
     width, without = (
