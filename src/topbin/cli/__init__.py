@@ -1,4 +1,4 @@
-"""The `topbin` command: one file per verb, each loaded only when it is called."""
+"""The `topbin` command: verbs, whose files are loaded only when one of them is called."""
 
 from importlib import import_module
 

@@ -159,7 +159,7 @@ def audit(
     its query, embeddings and encoder. That is needed if the folder cannot vouch for them: see
     TB151 in the list of codes.
 
-    >>> import tempfile, pandas as pd, topbin as tb
+    >>> import tempfile, numpy as np, pandas as pd, topbin as tb
     >>> rng = np.random.default_rng(0)
     >>> x = np.r_[rng.normal(5, 1, 150), rng.normal(0, 1, 150)]
     >>> frame = pd.DataFrame({"x": x, "known": np.arange(300) < 100})
