@@ -290,11 +290,12 @@ def _labeling(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
     subtypes = result.request.labeling.subtypes
     if labeling is not None or subtypes is None or result.stopped:
         return labeling
-    same: Any = {"positive": 1, "negative": classifier.negative, "n_jobs": classifier.n_jobs}
-    same |= {"confidence": classifier.confidence, "random_state": classifier.random_state}
-    same |= result.data.folds.arrays
     try:
-        return find_subtypes(result.data.X, y, **same)
+        return find_subtypes(
+            result.data.X, y, positive=1, negative=classifier.negative, n_jobs=classifier.n_jobs,
+            confidence=classifier.confidence, random_state=classifier.random_state,
+            **result.data.folds.arrays,
+        )  # fmt: skip
     except InputError as error:
         lines = (f"subtypes        could not be read: {error.message}",)
         return LabelingFound(kind="unread", lines=lines, reason=error.message)

@@ -198,9 +198,10 @@ def read_groups(table: Batch, label: str | None, name: str) -> Groups:
         )
     column = read_column(table.select([name]), name)
     missing = column.missing
-    codes, names, notes = _valued(column)
-    if missing.any():
-        codes, names = np.where(missing, len(names), codes), (*names, WITHOUT)
+    valued, names, notes = _valued(column)
+    codes = np.full(missing.size, len(names), np.intp)
+    codes[~missing] = valued
+    names = (*names, WITHOUT) if missing.any() else names
     if len(names) > MOST_GROUPS:
         raise InputError(
             "TB160",
@@ -211,7 +212,7 @@ def read_groups(table: Batch, label: str | None, name: str) -> Groups:
         raise InputError(
             "TB160", f'"{name}" has the same value in all rows, so there is nothing to compare.'
         )
-    return Groups(name, names, np.asarray(codes, np.intp), notes)
+    return Groups(name, names, codes, notes)
 
 
 def _valued(column: Column) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
@@ -220,14 +221,14 @@ def _valued(column: Column) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
     if column.kind == "string":
         texts = np.array(column.texts, object)[column.places[~missing]]
         names, codes = np.unique(texts.astype(str), return_inverse=True)
-        return _spread(codes, missing), tuple(map(shortened, names)), ()
+        return codes, tuple(map(shortened, names)), ()
     used, codes = np.unique(values[~missing], return_inverse=True)
     if column.kind == "boolean":
-        return _spread(codes, missing), tuple("yes" if v else "no" for v in used), ()
+        return codes, tuple("yes" if v else "no" for v in used), ()
     if column.kind == "number" and used.size <= MOST_NUMBERS:
-        return _spread(codes, missing), tuple(_shown(v, "number") for v in used), ()
+        return codes, tuple(_shown(v, "number") for v in used), ()
     if not used.size:
-        return _spread(codes, missing), (), ()
+        return codes, (), ()
     cuts = np.unique(np.quantile(values[~missing], np.arange(1, QUANTILES) / QUANTILES))
     cuts = cuts[cuts < used[-1]]  # no group is empty
     codes = np.searchsorted(cuts, values[~missing])
@@ -235,14 +236,7 @@ def _valued(column: Column) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
     ranges = [f"{low} to {high}" for low, high in itertools.pairwise(ends)]
     ranges[1:] = [f"above {one}" for one in ranges[1:]]
     note = f"cut into {counted(len(ranges), 'group')} with about as many rows"
-    return _spread(codes, missing), tuple(ranges), (note,)
-
-
-def _spread(codes: Any, missing: Any) -> Any:
-    """Codes of the rows with a value as codes of all rows."""
-    spread = np.zeros(missing.size, np.intp)
-    spread[~missing] = codes
-    return spread
+    return codes, tuple(ranges), (note,)
 
 
 def _shown(value: float, kind: str) -> str:

@@ -7,6 +7,7 @@ process loses nothing and two people at once lose nothing either. The last answe
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -266,6 +267,16 @@ def read_drawn(folder: Path) -> Drawn:
 def write_drawn(folder: Path, drawn: Drawn) -> None:
     """Replace the draws of a run and its question; the caller holds the lock."""
     write_text(folder / DRAWN, to_json(plain(drawn)), force=True)
+
+
+def file_versions(folder: Path, *names: str) -> tuple[tuple[int, int, int], ...]:
+    """What changes whenever one of these files of a folder does; nothing for those not there."""
+    versions = []
+    for name in names:
+        with suppress(FileNotFoundError):
+            about = os.stat(folder / name)
+            versions.append((about.st_ino, about.st_size, about.st_mtime_ns))
+    return tuple(versions)
 
 
 def ask_in_words(folder: Path, question: str) -> None:

@@ -44,6 +44,7 @@ from topbin.job.audits.answers import (
     add_answers,
     add_look,
     check_any_drawn,
+    file_versions,
     read_drawn,
     read_state,
     record_answers,
@@ -69,6 +70,7 @@ from topbin.store.runs import PROBABILITIES, RESULT, read_result, write_result
 
 ABOUT = "about this file"
 WAIT = stored_answers.WAIT
+JUDGED_FROM = RESULT, CANDIDATES, stored_answers.DRAWN, stored_answers.ANSWERS  # files
 SHOWN = 12  # known classes, in a question
 TRIES = 2  # to judge while others label, before they have to wait
 ENOUGH = 30  # answers with which the audit that assumes least leads
@@ -337,7 +339,7 @@ def judge_audit(run: str | Path, *, recall: float | None = None) -> AuditResult:
     for _ in range(TRIES):
         ready = _Judged.of(folder, recall)
         with lock(folder, wait=WAIT):
-            if ready.files == _files(folder):
+            if ready.files == file_versions(folder, *JUDGED_FROM):
                 return ready.written(folder)
     with lock(folder, wait=WAIT):
         return _Judged.of(folder, recall).written(folder)
@@ -357,7 +359,7 @@ class _Judged:
 
     @classmethod
     def of(cls, folder: Path, recall: float | None) -> "_Judged":
-        files = _files(folder)
+        files = file_versions(folder, *JUDGED_FROM)
         result, state = read_result(folder), read_state(folder)
         judged, look = judged_state(folder, result, state, recall)
         audited = replace(result, audit=judged)
@@ -385,13 +387,6 @@ class _Judged:
         if self.is_look:
             add_look(folder, self.result.data.hash, self.audit.kind, self.audit.interval)
         return self.audit
-
-
-def _files(folder: Path) -> tuple[Any, ...]:
-    """Which versions of the files that a judgement depends on are in the folder."""
-    names = RESULT, CANDIDATES, stored_answers.DRAWN, stored_answers.ANSWERS
-    stats = (os.stat(folder / name) for name in names if os.path.exists(folder / name))
-    return tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in stats)
 
 
 def _reconciled(folder: Path, judged: AuditResult) -> Reconciled | None:

@@ -6,7 +6,6 @@ gave meanwhile is shown instead of replaced. While people answer the rows of an 
 neither scores nor α, so that nobody stops where it looks good.
 """
 
-import os
 import re
 import time
 from collections import Counter
@@ -30,6 +29,7 @@ from topbin.job.audits.answers import (
     WAIT,
     AuditState,
     ask_in_words,
+    file_versions,
     read_drawn,
     read_state,
     write_answers,
@@ -241,8 +241,8 @@ class Review:
     def _read(self) -> AuditState:
         """The state as it is on the disk, read again only if another process has added to it."""
         with self._mutex:
-            if self._stamp is None or self._stamp != _stamp(self.folder):
-                self._stamp = _stamp(self.folder)
+            if self._stamp is None or self._stamp != file_versions(self.folder, ANSWERS):
+                self._stamp = file_versions(self.folder, ANSWERS)
                 self._state = read_state(self.folder)
             return self._state
 
@@ -253,7 +253,7 @@ class Review:
             self._state = replace(state, known={**state.known, row: said})
         else:
             self._state = replace(state, answers={**state.answers, row: said})
-        self._stamp = _stamp(self.folder)
+        self._stamp = file_versions(self.folder, ANSWERS)
 
 
 def open_review(
@@ -346,11 +346,3 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     return str(value).removesuffix(" 00:00:00")
-
-
-def _stamp(folder: Path) -> Any:
-    try:
-        about = os.stat(folder / ANSWERS)
-    except FileNotFoundError:
-        return ()
-    return about.st_ino, about.st_size, about.st_mtime_ns
