@@ -77,8 +77,8 @@ class Roles:
 class LabeledTable:
     """A table and its label column, or a table of unlabeled rows and the known positives.
 
-    `parts` and `values` (what the labels mean) are there once the labels are counted. `found` is
-    what to know about the files.
+    `parts` and `values` (what the labels mean) are there once the labels are counted. `findings`
+    are what to know about the files.
     """
 
     table: Table
@@ -86,7 +86,7 @@ class LabeledTable:
     known: Batch | None = None
     parts: Sequence[Part] = ()
     values: LabelValues = UNCOUNTED
-    found: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     row: str = "row"  # how people call one
     classes: ReadClasses | None = None
 
@@ -176,7 +176,7 @@ def open_labeled(rows: Rows, read: Read) -> LabeledTable:
     if rows.positives is None:
         table = open_table(rows.main, sql=read.sql, **written)
         named = str(rows.label)
-        return LabeledTable(table.check([named]), named, found=find_in_files(table.files))
+        return LabeledTable(table.check([named]), named, findings=find_in_files(table.files))
     known, table = open_pair(rows.positives, rows.main, apart=rows.classes, **written)
     table, shared = leave_out_shared(known, table)
     findings = (*find_shared(shared, known.name), *find_in_files([*known.files, *table.files]))
@@ -184,7 +184,7 @@ def open_labeled(rows: Rows, read: Read) -> LabeledTable:
     if rows.classes is not None:
         classes = read_classes(batch.frame[rows.classes].tolist()).check_labeled()
         batch = batch.select([name for name in batch.kinds if name != rows.classes])
-    return LabeledTable(table, None, batch, found=findings, classes=classes)
+    return LabeledTable(table, None, batch, findings=findings, classes=classes)
 
 
 def positives_first(values: LabelValues, n_p: int, rows: int) -> Labels:
@@ -283,7 +283,7 @@ def read_images(
         _refuse_for_nets(request)
     sentences = zip(Counter(bad.values()).values(), bad_sentences(bad), strict=True)  # by reason
     left = (Finding("bad-images", None, number, words) for number, words in sentences)
-    opened = replace(opened, found=(*opened.found, *left))
+    opened = replace(opened, findings=(*opened.findings, *left))
     column = PathColumn(name, images, paths, root, encoder)
     return Taken(opened, table.take(readable), labels, column)
 
@@ -324,7 +324,7 @@ def _opened(request: Request) -> tuple[LabeledTable, list[Images]]:
             raise all_shared(_name_of(rows.positives), _name_of(rows.main))
     known, rest = (_table(*each) for each in zip(names, two, strict=True))
     findings = find_shared(shared, known.name)
-    return LabeledTable(rest, None, known.whole(), found=findings, row="image"), arrays
+    return LabeledTable(rest, None, known.whole(), findings=findings, row="image"), arrays
 
 
 def _table(names: Sequence[str], source: Any, labels: Any = None) -> Table:

@@ -310,7 +310,7 @@ def _encoded(
     columns = columns.with_read(f.read(columns[f.name]) for f in odd)
     others = [name for name in table.kinds if name not in (label, id, *read.text)]
     findings, alarms = _notice(columns, X, labels, features, others, folds)
-    findings = (*opened.found, *noticed, *findings)
+    findings = (*opened.findings, *noticed, *findings)
     known = opened.classes
     return Prepared(
         table, labels, features, X, findings, request, label, id, alarms, rest,
@@ -330,7 +330,7 @@ def _for_net(taken: Taken, image: PathColumn, request: Request) -> Prepared:
     alarms = *shared_rows(twins), *repeated_rows(twins.repeated)
     return Prepared(
         table, labels, Features((feature,), dropped), image.images,
-        (*opened.found, *overlap(twins)), request, opened.label, request.rows.id, alarms,
+        (*opened.findings, *overlap(twins)), request, opened.label, request.rows.id, alarms,
         image=image,
     )  # fmt: skip
 
