@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 from text import draw, reviews
 
 from topbin.core.options import Certainty, Request, Rows
-from topbin.job.model_choice import choose_model
+from topbin.job.models import choose_model
 from topbin.job.prepare import prepare
 from topbin.learn.defaults import text_models
 from topbin_bench.tasks import cifar, mnist, uci

@@ -25,10 +25,10 @@ from forge import forge
 from stored import forge_result
 
 import topbin as tb
-from topbin.cli.inspect import _run_lines
 from topbin.core.errors import TopbinError
 from topbin.job import files
 from topbin.job.audits.audit import draw_audit, plan_audit, read_audit
+from topbin.show.summary import run_lines
 from topbin.store.models import load_encoder, reading
 from topbin.store.runs import read_asked, read_events, read_result
 
@@ -212,7 +212,7 @@ def result_json(folder, rng):
         forge_result(folder, result)
     except UnicodeEncodeError:
         (folder / "result.json").write_bytes(as_json(result))
-    _run_lines(read_result(folder))
+    run_lines(read_result(folder))
     plan_audit(folder, 0.1)
 
 

@@ -10,10 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stored import result_of
 
-from topbin.data.write import write_table
+from topbin.data.write import in_front, write_table
 from topbin.job import files
 from topbin.job.audits.audit import draw_audit, read_audit
-from topbin.job.result import in_front
 
 OURS = ["row", "rank", "probability", "is_positive", "about this file", "row of the table"]
 odd = st.sampled_from(

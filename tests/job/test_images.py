@@ -32,7 +32,7 @@ from topbin.job.score import score_files
 from topbin.learn import Plan
 from topbin.show.pictures import open_pictures
 
-job = import_module("topbin.job.fit")
+job = import_module("topbin.job.models")
 TINY = Plan(outer=2, inner=1, repeats=1, warm=1, rounds=1)
 FIRST = replace(TINY, rounds=0)
 
@@ -140,7 +140,7 @@ def test_many_bad_images_in_a_row_are_left_out_and_told_once(made, tmp_path, mon
         (given / f"a{i}.png").write_bytes(b"no image")
     for i, path in enumerate(good):
         (given / f"b{i}.png").write_bytes(path.read_bytes())
-    monkeypatch.setattr("topbin.job.images.SCORED_AT_ONCE", 2)
+    monkeypatch.setattr("topbin.job.score.SCORED_AT_ONCE", 2)
     said = command("score", root / "run", given, "-o", tmp_path / "s.csv")
     assert said.count("left out") == 1
     assert "5 files left out because each is not an image" in said
@@ -332,8 +332,8 @@ import os, sys
 from importlib import import_module
 from topbin.cli import main
 from topbin.learn import Plan
-from topbin.learn.net_fitting import NetScorer
-job = import_module("topbin.job.fit")
+from topbin.learn.backends.net_scorer import NetScorer
+job = import_module("topbin.job.models")
 job.NET_FIRST = Plan(outer=2, inner=1, repeats=1, warm=1, rounds=0)
 job.NET_PRESETS["good"] = Plan(outer=2, inner=1, repeats=1, warm=1, rounds=1)
 job.net_plan = lambda plan, rows: plan

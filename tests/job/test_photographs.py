@@ -188,7 +188,7 @@ def test_a_table_of_numbers_texts_and_images(tmp_path):
 
 def test_grey_images_are_for_nets_and_colours_for_the_encoder(tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr("topbin.job.images.load_model", lambda encoder: seen.append(encoder.given))
+    monkeypatch.setattr("topbin.job.labeled.load_model", lambda encoder: seen.append(encoder.given))
     monkeypatch.setattr(encoders, "lite_folder", lambda: tiny_encoder(tmp_path))
     from asked import asked
 

@@ -23,9 +23,9 @@ from topbin.data.batch import Batch
 from topbin.data.features import Features
 from topbin.data.formats.delimited import Delimited
 from topbin.data.table import Table
+from topbin.job.labeled import LabeledTable
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result
-from topbin.job.sampling import LabeledTable
 from topbin.learn.crossfit import CrossFit
 from topbin.learn.estimator import PUClassifier
 from topbin.mpe import METHODS
@@ -41,7 +41,8 @@ CROSSED = {
     "cli/fit",
     "job/prepare", "job/sampling",
     "data/table", "data/formats/delimited", "data/batch", "data/features",
-    "job/fit", "learn/classifiers", "learn/estimator", "learn/fitting", "learn/crossfit",
+    "job/fit", "learn/classifiers/faces", "learn/classifiers/base", "learn/classifiers/estimator",
+    "learn/classifiers/fitting", "learn/crossfit",
     "mpe/estimate", "mpe/registry", "mpe/overlap",
     "job/result", "evaluate/measure", "job/files", "show/page",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The `topbin` command: one file per verb, each loaded only when it is called."""
+"""The `topbin` command: verbs, whose files are loaded only when one of them is called."""
 
 from importlib import import_module
 
@@ -21,6 +21,8 @@ VERBS = {
     "inspect": "What a run or a model folder holds.",
     "completion": "A script that lets your shell complete the command.",
 }
+# Verbs that share a module.
+ELSEWHERE = {"doctor": "fit", "inspect": "runs", "report": "runs", "export": "runs"}
 EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a threshold that you set was exceeded, an "
     "audit contradicts the estimate, or a watch raises an alarm."
@@ -38,15 +40,16 @@ class Verbs(click.Group):
         """Import the verb's module and return the command of the same name."""
         if cmd_name not in VERBS:
             return None
-        found = getattr(import_module(f"topbin.cli.{cmd_name}"), cmd_name)
-        assert isinstance(found, click.Command)
-        return found
+        module = ELSEWHERE.get(cmd_name, cmd_name)
+        command = getattr(import_module(f"topbin.cli.{module}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The verbs that begin so, without importing them, and the options of the group."""
         fit = (name for name in VERBS if name.startswith(incomplete))
-        found = [CompletionItem(name, help=VERBS[name]) for name in fit]
-        return found + click.Command.shell_complete(self, ctx, incomplete)
+        verbs = [CompletionItem(name, help=VERBS[name]) for name in fit]
+        return verbs + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs without importing them."""

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from topbin.cli.options import engine_options, given, open_engine, request_options
-from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
+from topbin.cli.verb import PASSED, Verb, flag, json_option, option, screen, write_json
 from topbin.core.formatting import visible
 from topbin.core.options import DEFAULT_METHOD
 
@@ -29,20 +29,8 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
     callback=one_column,
     help="One estimate per value of this column.",
 )
-@option(
-    "--drop-nan",
-    group="Data",
-    is_flag=True,
-    is_usual=False,
-    help="Leave out rows without a finite score.",
-)
-@option(
-    "--skip-bad",
-    group="Data",
-    is_flag=True,
-    is_usual=False,
-    help="Leave out files that cannot be read.",
-)
+@flag("--drop-nan", "Data", "Leave out rows without a finite score.", is_usual=False)
+@flag("--skip-bad", "Data", "Leave out files that cannot be read.", is_usual=False)
 @request_options("label", "positive")
 @request_options(
     "negative",
@@ -91,23 +79,23 @@ def alpha(
     from topbin.evaluate.sensitivity import asked_sensitivity
 
     show = screen(as_json)
-    counted, found = _count(files, options, method, request)
+    counted, estimates = _count(files, options, method, request)
     selective = None
     show.print(f"labels          {counted.labels.note}")
     for note in counted.notes:
         show.print(f"note            {note}")
     if options["by"] is None:
-        show.print(found[None].summary())
-        level = found[None].confidence
+        show.print(estimates[None].summary())
+        level = estimates[None].confidence
         selective = asked_sensitivity(counted.tails[None], request.labeling, level)
         if selective is not None:
             show.print("\n".join(selective.lines()))
     else:
-        show.print(_table(options["by"], found), soft_wrap=False)
+        show.print(_table(options["by"], estimates), soft_wrap=False)
     if as_json:
         more = {} if selective is None else {"gamma": selective}
-        write_json({**_plain(counted, found), **more})
-    over = [e for e in found.values() if max_alpha is not None and e.interval[0] > max_alpha]
+        write_json({**_plain(counted, estimates), **more})
+    over = [e for e in estimates.values() if max_alpha is not None and e.interval[0] > max_alpha]
     if over:
         of = "the interval" if options["by"] is None else f"the interval of {len(over):,} groups"
         show.print(f"threshold       {of} begins above {max_alpha:g}")
@@ -155,14 +143,14 @@ def _count(
         return counted, {None: bin_scores(engine, counted).estimate(method, confidence)}
 
 
-def _table(by: str, found: dict[Any, Any]) -> Any:
+def _table(by: str, estimates: dict[Any, Any]) -> Any:
     from rich.table import Table
 
     from topbin.core.estimate import RANGE_ONLY
 
     columns = "α", "interval", "bound", "unlabeled", "positives", "alarms"
     table = Table(visible(by), *columns, box=None)
-    for group, e in found.items():
+    for group, e in estimates.items():
         low, high = e.interval
         point = "a range only" if e.worth_p < RANGE_ONLY else f"{e.alpha:.3f}"
         table.add_row(
@@ -176,10 +164,10 @@ def _name(group: Any) -> str:
     return "blank" if group is None else str(group)
 
 
-def _plain(counted: Any, found: Mapping[Any, Any]) -> Mapping[str, Any]:
+def _plain(counted: Any, estimates: Mapping[Any, Any]) -> Mapping[str, Any]:
     shared = {"labels": counted.labels.note, "notes": list(counted.notes)}
     if counted.columns.by is None:
-        estimate = found[None].to_dict()
+        estimate = estimates[None].to_dict()
         return {**estimate, **shared, "notes": [*estimate["notes"], *counted.notes]}
-    groups = [{"group": _name(group), **e.to_dict()} for group, e in found.items()]
+    groups = [{"group": _name(group), **e.to_dict()} for group, e in estimates.items()]
     return {"by": counted.columns.by, **shared, "groups": groups}

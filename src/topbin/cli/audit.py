@@ -8,37 +8,24 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from topbin.cli.options import again_options, named_again
-from topbin.cli.verb import PASSED, SEED, Verb, json_option, option, screen, write_json
+from topbin.cli.options import again_options, named_again, where_option
+from topbin.cli.verb import PASSED, SEED, Verb, flag, json_option, option, screen, write_json
 
 ANSWER = "is_positive"
 COMMANDLINE = ParameterSource.COMMANDLINE
 WIDTH_ONLY = -1.0  # --plan without a number
-DRAWN = {
-    "stratified": ", equally many from each group of similar scores",
-    "weighted": ", with more of those that look like the rarer class",
-    "top": " of the top bin",
-    "recall": " from both sides of the candidates' threshold",
-}
 
 
 @click.command(cls=Verb)
 @click.argument("run", type=click.Path(path_type=Path))
 @again_options
 @option("--n", group="Draw", default=100, help="Rows to draw.")
-@option(
-    "--where",
-    group="Draw",
-    default="anywhere",
-    type=click.Choice(["anywhere", "top"]),
-    help="Among all unlabeled rows, or among those with the highest scores.",
-)
-@option(
+@where_option("Draw")
+@flag(
     "--stratified",
-    group="Draw",
+    "Draw",
+    "Draw equally many rows from each group of similar scores.",
     is_usual=False,
-    is_flag=True,
-    help="Draw equally many rows from each group of similar scores.",
 )
 @option(
     "--seed",
@@ -53,12 +40,11 @@ DRAWN = {
     type=click.Path(path_type=Path),
     help="The file with the answers filled in.",
 )
-@option(
+@flag(
     "--refit",
-    group="Read back",
+    "Read back",
+    "Train with the answers; other rows than drawn ones may be answered too.",
     is_usual=False,
-    is_flag=True,
-    help="Train with the answers; other rows than drawn ones may be answered too.",
 )
 @option(
     "--plan",
@@ -100,7 +86,7 @@ DRAWN = {
     type=click.Choice(["label-studio", "argilla"]),
     help="Write a file that this labeling tool imports; --labels reads its export.",
 )
-@option("--force", group="Output", is_flag=True, help="Replace that file, or earlier answers.")
+@flag("--force", "Output", "Replace that file, or earlier answers.")
 @json_option
 def audit(run: Path, as_json: bool, **asked: Any) -> None:
     """Sharpen the estimate by labeling a random sample of the unlabeled rows.
@@ -121,26 +107,26 @@ def audit(run: Path, as_json: bool, **asked: Any) -> None:
     is_asked = click.get_current_context().get_parameter_source
     more = any(is_asked(name) is COMMANDLINE for name in ("n", "plan", "labels", "refit"))
     if gain is not None and not more:
-        found: Any = gain
+        result: Any = gain
     elif asked["plan"] is not None:
-        found = _plan(show, run, asked["plan"], asked["width"])
+        result = _plan(show, run, asked["plan"], asked["width"])
     elif asked["refit"]:
-        found = _refit(show, run, asked)
+        result = _refit(show, run, asked)
     elif asked["labels"] is not None:
-        found = _read_back(show, run, asked)
+        result = _read_back(show, run, asked)
     else:
-        found = _draw(show, run, asked)
+        result = _draw(show, run, asked)
     if as_json:
-        write_json(found)
-    if getattr(found, "has_contradiction", False):
+        write_json(result)
+    if getattr(result, "has_contradiction", False):
         raise SystemExit(PASSED)
 
 
 def _add_proxies(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
-    from topbin.job.audits.proxies import add_proxies
+    from topbin.job.audits.rows import add_proxies
 
     gain = add_proxies(run, asked["proxy"], again=named_again(asked))
-    show.print(f"proxies         {gain}", soft_wrap=True)
+    show.print(f"proxies         {gain}")
     return gain
 
 
@@ -149,15 +135,15 @@ def _plan(show: Any, run: Path, plan: float, width: float | None) -> Any:
 
     if plan != WIDTH_ONLY:
         planned = plan_audit(run, plan)
-        show.print(str(planned), soft_wrap=True)
+        show.print(str(planned))
         return {"n": planned.n}
     if width is None:
         plans = plan_audit_widths(run)
         for each in plans:
-            show.print(str(each), soft_wrap=True)
+            show.print(str(each))
         return {"plans": plans}
     by_width = plan_audit_width(run, width)
-    show.print(str(by_width), soft_wrap=True)
+    show.print(str(by_width))
     return by_width
 
 
@@ -167,13 +153,13 @@ def _refit(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
 
     new = {} if asked["labels"] is None else read_answered(asked["labels"])
     learned = refit_audit(run, new, force=asked["force"], again=named_again(asked))
-    show.print(f"learned         {learned}", soft_wrap=True)
+    show.print(f"learned         {learned}")
     return learned
 
 
 def _read_back(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
     from topbin.job.audits.audit import read_audit
-    from topbin.job.result import audit_lines
+    from topbin.show.summary import audit_lines
     from topbin.store.runs import read_result
 
     judged = read_audit(run, asked["labels"], force=asked["force"], recall=asked["recall"])
@@ -183,31 +169,31 @@ def _read_back(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
     if asked["width"] is not None:
         lines.append(f"width           {_progress(judged, asked['width'])}")
     for line in lines:
-        show.print(line, soft_wrap=True)
+        show.print(line)
     return judged
 
 
 def _draw(show: Any, run: Path, asked: Mapping[str, Any]) -> Mapping[str, str | int]:
-    from topbin.job.audits.audit import draw_audit, question
+    from topbin.job.audits.audit import KINDS, draw_audit, question
     from topbin.store.runs import read_result
 
     tool = asked["tool"]
     path = asked["output"] or run / ("audit.csv" if tool is None else f"{tool}.json")
     where = asked["where"] if asked["recall"] is None else "recall"
-    how = {name: asked[name] for name in ("stratified", "seed", "force", "tool")}
+    asked_for = {name: asked[name] for name in ("stratified", "seed", "force", "tool")}
     again = named_again(asked)
-    drawn = draw_audit(run, asked["n"], path, where=where, again=again, **how)
-    told = DRAWN.get(drawn.kind if where == "anywhere" else where, "")
-    show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{told}", soft_wrap=True)
+    drawn = draw_audit(run, asked["n"], path, where=where, again=again, **asked_for)
+    kind = KINDS[drawn.kind if where == "anywhere" else where][1]
+    show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{kind}")
     todo = f"fill in {ANSWER} (yes, no, or ? where you are unsure), then:"
     if tool is not None:
         todo = "import it, label, export all tasks as JSON to the same name, then:"
     show.print(f"next            {todo}")
     if (means := question(read_result(run))) is not None:
-        show.print(f"meaning         {means}", soft_wrap=True)
+        show.print(f"meaning         {means}")
     more = "" if asked["recall"] is None else f" --recall {asked['recall']:g}"
     command = f"topbin audit {quote(str(run))} --labels {quote(str(path))}{more}"
-    show.print(f"                {command}", soft_wrap=True)
+    show.print(f"                {command}")
     return {"file": str(path), "rows": drawn.n}
 
 

@@ -63,17 +63,17 @@ def demo(data: str, output: Path, seed: int, as_json: bool) -> None:
       topbin demo
       topbin demo --data digits --seed 7 --json
     """
-    told = DATA[data]
-    frame, truth = hide_labels(seed, told)
+    chosen = DATA[data]
+    frame, truth = hide_labels(seed, chosen)
     show = screen(as_json)
-    rest = f"{len(frame) - told.labeled:,} unlabeled"
-    show.print(f"{told.what}: {told.labeled} known to be {told.are}, {rest}.", style="bold")
-    label = told.label
+    rest = f"{len(frame) - chosen.labeled:,} unlabeled"
+    show.print(f"{chosen.what}: {chosen.labeled} known to be {chosen.are}, {rest}.", style="bold")
+    label = chosen.label
     rows = every_method(frame.drop(columns=label).to_numpy(), frame[label].to_numpy())
     show.print(as_table(rows, truth), soft_wrap=False)
     result = fit(frame, label, seed=seed)
     show.print(result.summary())
-    show.print(f"truth           {truth:.3f} of the unlabeled are {told.are}")
+    show.print(f"truth           {truth:.3f} of the unlabeled are {chosen.are}")
     # The run folder first: it refuses a folder of files that are not a run's.
     for path in [result.save(output, force=True) / "report.html", *draw(result.classifier, output)]:
         show.print(f"wrote           {path}")
@@ -85,16 +85,16 @@ def demo(data: str, output: Path, seed: int, as_json: bool) -> None:
         write_json({"truth": truth, "methods": told_all, "estimate": result.estimate.to_dict()})
 
 
-def hide_labels(seed: int, told: Bundled = DATA["cancer"]) -> tuple[Any, float]:
+def hide_labels(seed: int, chosen: Bundled = DATA["cancer"]) -> tuple[Any, float]:
     """A table in which some positives are marked, and the share hidden among the rest."""
     from sklearn import datasets
 
-    frame = getattr(datasets, told.load)(as_frame=True).frame
-    positive = frame.pop("target").to_numpy() == told.positive
+    frame = getattr(datasets, chosen.load)(as_frame=True).frame
+    positive = frame.pop("target").to_numpy() == chosen.positive
     drawn = np.random.default_rng(seed)
-    known = drawn.choice(np.flatnonzero(positive), told.labeled, replace=False)
-    frame[told.label] = np.isin(np.arange(len(frame)), known).astype(int)
-    return frame, float(np.mean(positive[frame[told.label] == 0]))
+    known = drawn.choice(np.flatnonzero(positive), chosen.labeled, replace=False)
+    frame[chosen.label] = np.isin(np.arange(len(frame)), known).astype(int)
+    return frame, float(np.mean(positive[frame[chosen.label] == 0]))
 
 
 def every_method(X: NDArray[Any], s: NDArray[Any]) -> list[Timed]:
@@ -104,11 +104,11 @@ def every_method(X: NDArray[Any], s: NDArray[Any]) -> list[Timed]:
     for name, method in METHODS.items():
         start = perf_counter()
         if method.needs == "features":
-            found = AlphaEstimator(name).fit(X, s).estimate_
+            estimate = AlphaEstimator(name).fit(X, s).estimate_
         else:
             scored = ranked if method.needs == "tails" else probable
-            found = estimate_alpha(scored.evidence_, method=name)
-        rows.append((found, round(perf_counter() - start, 3)))
+            estimate = estimate_alpha(scored.evidence_, method=name)
+        rows.append((estimate, round(perf_counter() - start, 3)))
     return rows
 
 

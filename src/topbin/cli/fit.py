@@ -1,7 +1,11 @@
-"""`topbin fit`: from a table to how many, which rows, and a page to show others."""
+"""`topbin fit`: from a table to how many, which rows, and a page to show others.
+
+`topbin doctor` reads the table in the same way, and stops before any fit.
+"""
 
 import shlex
 import tomllib
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -9,13 +13,24 @@ from typing import Any
 import click
 
 from topbin.cli.options import engine_options, given, open_engine, request_options
-from topbin.cli.verb import PASSED, Verb, json_option, option, output_option, screen, write_json
+from topbin.cli.verb import (
+    PASSED,
+    Verb,
+    flag,
+    json_option,
+    option,
+    output_option,
+    screen,
+    write_json,
+)
 from topbin.core.errors import InputError
 from topbin.core.errors import option as named
 from topbin.core.formatting import counted, figure
 from topbin.core.memory import keep_freed_memory
+from topbin.core.options import options
 from topbin.engines.engine import ENGINES
 
+ASKED = [each for each in options() if each.place in ("rows", "read")]
 RULE = "name a table and its --label, or --positives and --unlabeled"
 SHOWN = 3  # names of files in a message
 
@@ -39,28 +54,15 @@ SHOWN = 3  # names of files in a message
     is_usual=False,
     help="Options from a file, such as run.toml of a run; those given here count more.",
 )
-@option(
-    "--force",
-    group="Output",
-    is_flag=True,
-    is_usual=False,
-    help="Start over in an existing run folder.",
-)
-@option(
-    "--resume",
-    group="Output",
-    is_flag=True,
-    is_usual=False,
-    help="Continue a run that was stopped.",
-)
-@option(
+@flag("--force", "Output", "Start over in an existing run folder.", is_usual=False)
+@flag("--resume", "Output", "Continue a run that was stopped.", is_usual=False)
+@flag(
     "--dry-run",
-    group="Output",
-    is_flag=True,
+    "Output",
+    "Only say how the data is read, and how long the fit takes.",
     is_usual=False,
-    help="Only say how the data is read, and how long the fit takes.",
 )
-@option("--quiet", group="Output", is_flag=True, is_usual=False, help="Say nothing but errors.")
+@flag("--quiet", "Output", "Say nothing but errors.", is_usual=False)
 @json_option
 def fit(
     source: tuple[str, ...],
@@ -72,7 +74,7 @@ def fit(
     as_json: bool,
     max_alpha: float | None,
     dry_run: bool,
-    **options: Any,
+    **asked: Any,
 ) -> None:
     """How many of the unlabeled rows are positive, and which ones?
 
@@ -85,7 +87,7 @@ def fit(
     """  # fmt: skip
     keep_freed_memory()
     show = screen(as_json, quiet)
-    request = request_of(source, config, options)
+    request = request_of(source, config, asked)
     if max_alpha is not None and request.labeling.labeled_by:
         raise InputError(
             "TB126",
@@ -93,35 +95,56 @@ def fit(
             "one out.",
         )
     if dry_run:
-        told = rehearse(show, request, options, is_timed=True)
+        outlook = rehearse(show, request, asked, is_timed=True)
         show.print("dry run         nothing was written")
-        return write_json(told) if as_json else None
-    is_new = _work(show, output, request, options, force=force, resume=resume)
-    from topbin.job.result import summarize
+        return write_json(outlook) if as_json else None
+    is_new = _work(show, output, request, asked, force=force, resume=resume)
+    from topbin.show.summary import summarize
     from topbin.store.runs import SCHEMA, read_result
 
-    found = read_result(output)
-    show.print(summarize(found, run=str(output)))
-    if found.stopped:
-        show.print(f"to go on        {_way_on(found.stopped)}")
-    said = "wrote           " if is_new else "left as it was  "
-    show.print(f"{said}{output}/report.html and {output}/candidates.csv")
+    answer = read_result(output)
+    show.print(summarize(answer, run=str(output)))
+    if answer.stopped:
+        show.print(f"to go on        {_way_on(answer.stopped)}")
+    wrote = "wrote           " if is_new else "left as it was  "
+    show.print(f"{wrote}{output}/report.html and {output}/candidates.csv")
     if as_json:
-        write_json({"schema": SCHEMA, **found.to_dict()})
-    low = ((found.novel or found.estimate).interval or (found.estimate.alpha,))[0]
+        write_json({"schema": SCHEMA, **answer.to_dict()})
+    low = ((answer.novel or answer.estimate).interval or (answer.estimate.alpha,))[0]
     if max_alpha is not None and low > max_alpha:
         show.print(f"threshold       the interval begins at {figure(low)}, above {max_alpha:g}")
         raise SystemExit(PASSED)
 
 
-def request_of(source: tuple[str, ...], config: Path | None, options: dict[str, Any]) -> Any:
+@click.command(cls=Verb)
+@click.argument("source", nargs=-1, type=click.Path())
+@request_options(*(each.name for each in ASKED if each.usual))
+@request_options(*(each.name for each in ASKED if not each.usual), "confidence", is_usual=False)
+@json_option
+def doctor(source: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+    """What is wrong with a table, before any fit?
+
+    Labels, columns that are not read, columns that leak the label, rows that belong together,
+    copies, and how wide the interval will be. Nothing is fitted and nothing is written.
+
+    \b
+      topbin doctor claims.parquet --label is_fraud --id claim_id
+      topbin doctor --positives known.csv --unlabeled rest.csv
+    """  # fmt: skip
+    show = screen(as_json)
+    outlook = rehearse(show, request_of(source, None, asked), {"engine": None}, is_timed=False)
+    if as_json:
+        write_json(outlook)
+
+
+def request_of(source: tuple[str, ...], config: Path | None, values: Mapping[str, Any]) -> Any:
     """What is asked for; what no table could fulfil is refused while nothing is written."""
     from topbin.core.options import read_request
     from topbin.job.prepare import refuse_same
-    from topbin.job.sources import refuse_addresses
+    from topbin.store.sources import refuse_addresses
 
-    asked = {} if config is None else _read_config(config, has_sql=options["sql"] is not None)
-    own = given(options)
+    asked = {} if config is None else _read_config(config, has_sql=values["sql"] is not None)
+    own = given(values)
     if source:
         own["source"] = list(source)
     if own.get("classes") and own.get("unlabeled") and "source" in own:
@@ -140,7 +163,7 @@ def request_of(source: tuple[str, ...], config: Path | None, options: dict[str, 
     return request
 
 
-def _read_config(path: Path, *, has_sql: bool) -> dict[str, Any]:
+def _read_config(path: Path, *, has_sql: bool) -> Mapping[str, Any]:
     """The settings of a file; a query in it is not run, unless it is given again."""
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -170,8 +193,8 @@ def _check_named(rows: Any) -> None:
         return
     seen_options = [f"--{n} {shlex.quote(one)}" for n, value in values.items() for one in value]
     more = [f"and {len(source) - SHOWN:,} more"] if len(source) > SHOWN else []
-    told = " ".join([*map(shlex.quote, source[:SHOWN]), *more, *seen_options])
-    seen = f"seen: {told}" if told else "seen: neither"
+    words = " ".join([*map(shlex.quote, source[:SHOWN]), *more, *seen_options])
+    seen = f"seen: {words}" if words else "seen: neither"
     if len(source) > 1 and positives and not (label or unlabeled):
         seen += ". If these are the unlabeled ones, name a folder, or a pattern in quotes: "
         seen += "--unlabeled 'rest/*.csv'"
@@ -181,16 +204,15 @@ def _check_named(rows: Any) -> None:
     raise click.UsageError(f"{RULE}; {seen}")
 
 
-def _work(show: Any, output: Path, request: Any, options: dict[str, Any], **how: bool) -> bool:
+def _work(show: Any, output: Path, request: Any, values: Mapping[str, Any], **room: bool) -> bool:
     """Do the job in its run folder; False if the run was complete, and is left as it is."""
-    from topbin.job.checkpoints import close_stages, finished, open_stages
-    from topbin.job.files import write_files
+    from topbin.job.files import close_stages, finished, open_stages, write_files
     from topbin.store.runs import check_room
 
-    if not how["resume"]:
-        check_room(output, force=how["force"])  # before a pass over large files
-    with open_engine(options, request) as engine, ExitStack() as held:
-        data, run = _read(show, output, request, engine, held, how)
+    if not room["resume"]:
+        check_room(output, force=room["force"])  # before a pass over large files
+    with open_engine(values, request) as engine, ExitStack() as held:
+        data, run = _read(show, output, request, engine, held, room)
         if finished(run, data):
             show.print("kept            everything: the run was complete")
             close_stages(run)
@@ -203,63 +225,66 @@ def _work(show: Any, output: Path, request: Any, options: dict[str, Any], **how:
 
 
 def _read(
-    show: Any, output: Path, request: Any, engine: Any, held: ExitStack, how: Any
+    show: Any, output: Path, request: Any, engine: Any, held: ExitStack, room: Any
 ) -> tuple[Any, Any]:
     """The rows, and the run folder, which is opened when they are known.
 
     Images are decoded into the folder, so there it comes first.
     """
-    from topbin.job.images import check_folders, has_images
+    from topbin.job.labeled import check_folders, has_images
     from topbin.job.prepare import prepare
     from topbin.job.progress import Event, shown
     from topbin.store.runs import open_run
 
     if has_images(request):
         check_folders(request)
-        run = held.enter_context(open_run(output, request, **how))
+        run = held.enter_context(open_run(output, request, **room))
         with shown(show) as tell:
             data = prepare(request, engine=engine, folder=output, tell=lambda *at: tell(Event(*at)))
     else:
         run, data = None, prepare(request, engine=engine)
     for line in data.lines():  # before any work: labels, columns left out, likely leaks
         show.print(line)
-    return data, run or held.enter_context(open_run(output, request, **how))
+    return data, run or held.enter_context(open_run(output, request, **room))
 
 
-def rehearse(show: Any, request: Any, options: dict[str, Any], *, is_timed: bool) -> dict[str, Any]:
+def rehearse(
+    show: Any, request: Any, values: Mapping[str, Any], *, is_timed: bool
+) -> Mapping[str, Any]:
     """Read and encode the data as the fit would, say what to expect, and write nothing."""
-    from topbin.job.checkup import check_up
-    from topbin.job.fit import foresee
+    from topbin.job.doubts import check_up
+    from topbin.job.models import foresee
     from topbin.job.prepare import prepare
     from topbin.job.progress import in_words
     from topbin.store.answer import plain
 
-    with open_engine(options, request) as engine:
+    with open_engine(values, request) as engine:
         data = prepare(request, engine=engine)
     rows = f"{counted(data.labels.n_p, 'positive')}, {data.n_u:,} unlabeled"
     size = " × ".join(f"{n:,}" for n in data.X.shape)
     lines = [*data.lines(), f"rows            {rows}; the models read {size} numbers"]
     for line in lines:
         show.print(line)
-    found = check_up(data)
-    told = {"data": plain(data.about), "read": lines, **plain(found)}
-    for line in found.lines():
+    checkup = check_up(data)
+    outlook = {"data": plain(data.about), "read": lines, **plain(checkup)}
+    for line in checkup.lines():
         show.print(line)
     if is_timed:
-        told["seconds"] = foresee(data)
-        words = f"about {in_words(told['seconds'])}, from one model that was fitted now"
+        outlook["seconds"] = foresee(data)
+        words = f"about {in_words(outlook['seconds'])}, from one model that was fitted now"
         show.print(f"time            {words}")
-    return told
+    return outlook
 
 
 def _run(show: Any, run: Any, data: Any, stages: Any, engine: Any) -> Any:
-    from topbin.job.fit import fit_prepared, steps_of_first
+    from topbin.job.fit import fit_prepared
+    from topbin.job.models import steps_of_first
     from topbin.job.progress import shown
 
     if run.resumed:
-        kept = list(stages)
-        run.log({"stage": "resumed", "kept": kept})
-        show.print(_kept_line(kept, steps_of_first(data)))
+        steps = list(stages)
+        run.log({"stage": "resumed", "kept": steps})
+        show.print(_kept_line(steps, steps_of_first(data)))
     with shown(show) as tell_screen:
 
         def tell(event: Any) -> None:

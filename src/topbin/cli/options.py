@@ -63,7 +63,7 @@ def given(values: Mapping[str, Any], place: str | None = None) -> dict[str, Any]
     {'drop': ['a', 'b', 'c'], 'seed': 3, 'engine': 'dask'}
     """
     known = {each.name: each for each in options()}
-    found = {
+    chosen = {
         name: value
         for name, value in values.items()
         if name in known
@@ -71,10 +71,10 @@ def given(values: Mapping[str, Any], place: str | None = None) -> dict[str, Any]
         and value != ()
         and place in (None, known[name].place)
     }
-    for name, value in found.items():
+    for name, value in chosen.items():
         if known[name].kind == Names:
-            found[name] = list(value) if known[name].any else _split(value)
-    return found
+            chosen[name] = list(value) if known[name].any else _split(value)
+    return chosen
 
 
 def _split(values: tuple[str, ...]) -> list[str]:
@@ -88,6 +88,17 @@ def again_options(command: Command) -> Command:
     named = (name for name in AGAIN if name != "sql")
     command = request_options(*named, is_usual=False)(command)
     return click.argument("source", nargs=-1, type=click.Path())(command)
+
+
+def where_option(group: str) -> Callable[[Command], Command]:
+    """`--where`: among which rows an audit draws."""
+    return option(
+        "--where",
+        group=group,
+        default="anywhere",
+        type=click.Choice(["anywhere", "top"]),
+        help="Among all unlabeled rows, or among those with the highest scores.",
+    )
 
 
 def named_again(values: Mapping[str, Any]) -> Request:

@@ -8,30 +8,23 @@ from typing import Any
 
 import click
 
-from topbin.cli.options import again_options, named_again
-from topbin.cli.verb import PASSED, Verb, json_option, option, screen, write_json
+from topbin.cli.options import again_options, named_again, where_option
+from topbin.cli.verb import PASSED, Verb, flag, json_option, option, screen, write_json
 
 
 @click.command(cls=Verb)
 @click.argument("run", type=click.Path(path_type=Path))
 @again_options
 @option("--n", group="Rows", default=100, help="Rows to draw, if no draw is open.")
-@option(
-    "--where",
-    group="Rows",
-    default="anywhere",
-    type=click.Choice(["anywhere", "top"]),
-    help="Among all unlabeled rows, or among those with the highest scores.",
-)
-@option(
+@where_option("Rows")
+@flag(
     "--candidates",
-    group="Rows",
-    is_flag=True,
-    help="The rows of candidates.csv instead, best first: for the model, not for α.",
+    "Rows",
+    "The rows of candidates.csv instead, best first: for the model, not for α.",
 )
 @option("--question", group="Page", help="What to ask about a row; kept for the next time.")
 @option("--port", group="Page", default=0, type=click.IntRange(0, 65535), help="0: any free one.")
-@option("--no-browser", group="Page", is_flag=True, help="Only print the address.")
+@flag("--no-browser", "Page", "Only print the address.")
 @json_option
 def review(
     run: Path,
@@ -61,16 +54,17 @@ def review(
     require("starlette", extra="review", caller="topbin review")  # before any row is drawn
     show, token = screen(as_json), secrets.token_urlsafe(24)
     with open_port(port) as taken:
-        how: Any = {"n": n, "where": where, "candidates": candidates, "question": question}
-        rows = open_review(run, **how, again=named_again(named))
+        asked: Any = {"n": n, "where": where, "candidates": candidates, "question": question}
+        rows = open_review(run, **asked, again=named_again(named))
         app = review_app(rows, token)
-        address, told = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
-        show.print(f"label           {told['total'] - told['done']:,} of {told['total']:,} rows at")
-        show.print(f"                {address}", soft_wrap=True)
-        show.print(f"question        {rows.question}", soft_wrap=True)
+        address, progress = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
+        left = progress["total"] - progress["done"]
+        show.print(f"label           {left:,} of {progress['total']:,} rows at")
+        show.print(f"                {address}")
+        show.print(f"question        {rows.question}")
         show.print("end             Ctrl-C; every answer is saved at once")
         if as_json:
-            write_json({"address": address, **told})
+            write_json({"address": address, **progress})
         elif not no_browser:
             webbrowser.open(address)
         serve(app, taken)
@@ -79,21 +73,21 @@ def review(
 
 def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
     """What was answered, and what to do next; the result of an audit that is complete."""
-    from topbin.job.result import audit_lines
+    from topbin.show.summary import audit_lines
     from topbin.store.runs import read_result
 
-    told, given = rows.progress(), rows.given
+    progress, given = rows.progress(), rows.given
     parts = f"{given['positive']:,} yes, {given['negative']:,} no, {given['unsure']:,} unsure"
     show.print(f"saved           {given.total():,} answers now ({parts})")
-    show.print(f"in all          {told['done']:,} of {told['total']:,} rows have an answer")
-    if told["done"] < told["total"]:
+    show.print(f"in all          {progress['done']:,} of {progress['total']:,} rows have an answer")
+    if progress["done"] < progress["total"]:
         kind = f" --where {rows.where}" if rows.where else " --candidates"
         more = "" if rows.where == "anywhere" else kind
-        show.print(f"next            topbin review {quote(str(run))}{more}", soft_wrap=True)
+        show.print(f"next            topbin review {quote(str(run))}{more}")
     elif rows.where is not None:
         rows.judge()
         result = read_result(run)
         for line in audit_lines(result):
-            show.print(line, soft_wrap=True)
+            show.print(line)
         if result.audit is not None and result.audit.has_contradiction:
             raise SystemExit(PASSED)

@@ -42,6 +42,13 @@ def option(*names: str, group: str, **settings: Any) -> Callable[[Command], Comm
     return click.option(*names, cls=Grouped, group=group, show_default=True, **settings)
 
 
+def flag(
+    name: str, group: str, about: str, *, is_usual: bool = True
+) -> Callable[[Command], Command]:
+    """An option without a value."""
+    return option(name, group=group, is_flag=True, is_usual=is_usual, help=about)
+
+
 json_option = option(
     "--json", "as_json", group="Output", is_flag=True, help="Only JSON on standard output."
 )

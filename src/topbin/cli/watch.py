@@ -47,9 +47,9 @@ def watch(run: Path, source: tuple[str, ...], output: Path, as_json: bool, **opt
     from topbin.store.answer import plain
 
     show, read = screen(as_json), Read(**given(options, "read"))
-    how = {name: options[name] for name in ("time", "every", "risk", "confidence")}
+    asked = {name: options[name] for name in ("time", "every", "risk", "confidence")}
     with open_engine(options) as engine:
-        done = watch_rows(run, list(source), output=output, read=read, engine=engine, **how)
+        done = watch_rows(run, list(source), output=output, read=read, engine=engine, **asked)
     for line in done.lines():
         show.print(line)
     show.print(f"wrote           {output}/watch.html and {output}/periods.jsonl")

@@ -6,7 +6,7 @@ file (OWASP, "CSV injection"); such text gets an apostrophe in front. Numbers st
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from glob import escape
 from itertools import chain
@@ -21,6 +21,7 @@ import pandas as pd
 from topbin.core.atomic import PART, PathLike, new_file, remove, remove_stale
 from topbin.core.errors import FileError, InputError
 from topbin.core.optional import require
+from topbin.data.batch import add_columns
 from topbin.data.formats import database
 from topbin.data.formats.duck import connect, literal
 
@@ -85,6 +86,33 @@ def name_in_files(name: str) -> str:
     True
     """
     return str(escape_cell(str(name))).strip().casefold()
+
+
+def in_front(frame: Any, columns: Mapping[str, Any]) -> Any:
+    """The frame with these columns first; its own columns of the same name get another.
+
+    Names that a reader of files takes for the same, such as "Row" and "row", count as the same.
+
+    >>> import pandas as pd
+    >>> list(in_front(pd.DataFrame({"Row": [7], "x": [1]}), {"row": [1]}))
+    ['row', 'Row of the table', 'x']
+    """
+    taken = {name_in_files(name) for name in columns}
+    names = []
+    for own in map(str, frame.columns):
+        own = own.translate(PICTURES)
+        name = own if name_in_files(own) not in taken else unused(f"{own} of the table", taken)
+        names.append(name)
+        taken.add(name_in_files(name))
+    return add_columns(frame.set_axis(names, axis=1), columns, first=True)
+
+
+def unused(name: str, taken: Iterable[str]) -> str:
+    """A name for a new column, with an underscore for each time it is taken."""
+    known = {name_in_files(one) for one in taken}
+    while name_in_files(name) in known:
+        name += "_"
+    return name
 
 
 def _started(rows: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:

@@ -1,9 +1,17 @@
-"""What a job leaves in its run folder, and what later verbs read back from it."""
+"""What a job leaves in its run folder, and what later verbs read back from it.
+
+Finished steps stay there too, so that `--resume` does not do them twice. A step is a model folder
+(`topbin.store.models`: no pickle, checksums, written whole or not at all). Steps are kept under a
+name made from all that determines them: the rows, the settings, the versions. Steps made of
+anything else are removed.
+"""
 
 import hashlib
+import json
 import os
+import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,30 +19,42 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from topbin.core.atomic import check_regular, read_file, write_text
+import topbin
+from topbin.core.atomic import (
+    check_regular,
+    read_file,
+    remove,
+    remove_parts,
+    write_errors,
+    write_text,
+)
 from topbin.core.errors import InputError
-from topbin.core.formatting import percent
 from topbin.data.batch import Batch, add_columns
 from topbin.data.findings import Finding
 from topbin.data.table import read_table
-from topbin.data.write import write_table
+from topbin.data.write import in_front, write_table
 from topbin.evaluate.candidates import list_precision
-from topbin.job.known import TAG
 from topbin.job.prepare import Prepared
-from topbin.job.result import Result, in_front
+from topbin.job.result import Result, packages
+from topbin.show.candidates import gallery_of, shown_rows
 from topbin.show.page import page
-from topbin.show.pictures import SMALL, Picture, open_pictures
 from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save
-from topbin.store.runs import PROBABILITIES, ROWS, RunFolder, damaged, read_result, write_result
+from topbin.store.runs import (
+    MAY_CHANGE,
+    PROBABILITIES,
+    RESULT,
+    ROWS,
+    STAGES,
+    RunFolder,
+    damaged,
+    read_result,
+    write_result,
+)
 from topbin.store.scorer import MODEL as MODEL
 from topbin.store.scorer import after_audit, write_known
 
 CANDIDATES, REPORT = "candidates.csv", "report.html"
-SHOWN = 25
-LONG, EXCERPT = 60, 140  # letters of a text, and of the part that the report shows
-FOR = re.compile(r"= … (.+) … \(\+")  # a reason that speaks for the row
-WHY = "reason_", "nearest_"  # how the columns begin that say something about a candidate
 OURS = ("rank", "row", "probability")  # the first columns of candidates.csv
 PLACE = OURS.index("probability")
 LINE = re.compile(r'(?:[^"\n]++|"[^"]*+")*+\n')  # of a csv file; a quoted cell may have line ends
@@ -52,24 +72,24 @@ def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> N
     `keep_rows` leaves the unlabeled rows too, if they are in memory, for runs whose settings may
     name no file to read again.
     """
-    folder, found = run.folder, result.answer
+    folder, answer = run.folder, result.answer
     known = result.known
-    frame = result.listed(why=bool(found.importance) or known is not None)
+    frame = result.listed(why=bool(answer.importance) or known is not None)
     save(result.classifier, folder / MODEL, encoder=result.data.encoder, force=True)
     if known is not None:
         write_known(folder, known)
     write_table(folder / CANDIDATES, frame, force=True)
-    listed = replace(found.candidates, sum=sum_of(folder / CANDIDATES))
-    found = replace(found, candidates=listed)
+    listed = replace(answer.candidates, sum=sum_of(folder / CANDIDATES))
+    answer = replace(answer, candidates=listed)
     if result.data.image is not None:
         result.data.image.keep(result.data.table, folder)
     if (keep_rows and result.data.rest is None) or result.data.image is not None:
         write_table(folder / ROWS, unlabeled_rows(result.data), force=True)
     if result.data.rest is None:  # of a sample, only the best rows are kept
         write_table(folder / PROBABILITIES, _all_rows(result), force=True)
-    html = page(found, result.classifier, _shown(frame), pictures_of(folder, found, frame))
+    html = page(answer, result.classifier, shown_rows(frame), gallery_of(folder, answer, frame))
     write_text(folder / REPORT, html, force=True)
-    write_result(folder, found)
+    write_result(folder, answer)
 
 
 def _all_rows(result: Result) -> Any:
@@ -81,21 +101,21 @@ def _all_rows(result: Result) -> Any:
     return in_front(pd.DataFrame(own, index=range(rows.rows)), likely)
 
 
-def probabilities_of(folder: Path, found: Answer) -> Any:
+def probabilities_of(folder: Path, answer: Answer) -> Any:
     """The same with an audit that came later; None if the run has no such file."""
     if not os.path.lexists(folder / PROBABILITIES):
         return None
     rows, model = read_stored(folder, PROBABILITIES), load(folder / MODEL)
     with reading(folder):
-        model = after_audit(model, found)
-        likely = _likely(model, found, model.evidence_.scores[1])
+        model = after_audit(model, answer)
+        likely = _likely(model, answer, model.evidence_.scores[1])
         return add_columns(rows, {"probability": likely})
 
 
-def _likely(model: Any, found: Answer, scores: Any) -> Any:
+def _likely(model: Any, answer: Answer, scores: Any) -> Any:
     """How likely rows are what is sought: positive, or of no known class."""
     known = model.probability_map_(scores)
-    return known if found.novel is None else 1 - known
+    return known if answer.novel is None else 1 - known
 
 
 def unlabeled_rows(data: Prepared) -> Any:
@@ -128,22 +148,22 @@ class Relisted:
     text: str | None = None
 
 
-def report_of(folder: Path, found: Answer, after: Relisted | None = None) -> str:
+def report_of(folder: Path, answer: Answer, after: Relisted | None = None) -> str:
     """The page of a run; it says so if candidates.csv is not as the run left it.
 
     `after` are the candidates as they will be, if their file is about to change.
     """
-    rows, known = read_stored(folder, CANDIDATES), found.candidates.sum
+    rows, known = read_stored(folder, CANDIDATES), answer.candidates.sum
     if after is not None and after.text is not None:
         with reading(folder):
             rows = rows.assign(probability=after.likely)
     elif known not in (None, sum_of(folder / CANDIDATES)):
-        data = replace(found.data, findings=(*found.data.findings, CHANGED))
-        found = replace(found, data=data)
+        data = replace(answer.data, findings=(*answer.data.findings, CHANGED))
+        answer = replace(answer, data=data)
     model = load(folder / MODEL)
     with reading(folder):
-        model = after_audit(model, found)
-        return page(found, model, _shown(rows), pictures_of(folder, found, rows))
+        model = after_audit(model, answer)
+        return page(answer, model, shown_rows(rows), gallery_of(folder, answer, rows))
 
 
 def relisted(folder: Path, before: Answer, after: Answer) -> Relisted:
@@ -157,7 +177,7 @@ def relisted(folder: Path, before: Answer, after: Answer) -> Relisted:
         rows = _rows_as_written(folder / CANDIDATES, listed.sum)
         if rows is None or not model.evidence_.has_scores:
             return Relisted(listed)
-        was, now = (after_audit(model, found) for found in (before, after))
+        was, now = (after_audit(model, answer) for answer in (before, after))
         scores = _scores_of(rows[1:], was, before)
         best = list_precision(model.evidence_, now.estimate_, scores)
         best = best if before.novel is None else best.of_others
@@ -196,35 +216,16 @@ def _rows_as_written(path: Path, known: str | None) -> list[list[str]] | None:
     return rows if [name.strip('"') for name in rows[0][: len(OURS)]] == [*OURS] else None
 
 
-def _scores_of(rows: Sequence[Sequence[str]], model: Any, found: Answer) -> Any:
+def _scores_of(rows: Sequence[Sequence[str]], model: Any, answer: Answer) -> Any:
     """The scores of the candidates; for rows outside a sample, those that give their probability.
 
     Only the scores of the sample are kept.
     """
-    if found.data.sample is None:
-        step = -1 if found.novel is None else 1
+    if answer.data.sample is None:
+        step = -1 if answer.novel is None else 1
         return np.sort(model.evidence_.scores[1])[::step][: len(rows)]
     likely = model.probability_map_
     return np.interp([float(row[PLACE]) for row in rows], likely(likely.knots), likely.knots)
-
-
-def pictures_of(folder: Path, found: Answer, rows: Any) -> list[Picture]:
-    """Small pictures of the first candidates, if the rows of the run are images."""
-    image = found.data.image
-    if image is None or image.column not in rows:
-        return []
-    pictures, column = open_pictures(folder, image.root or ""), image.column
-    first = rows.head(SHOWN)
-    near = [name for name in rows.columns if str(name).startswith("nearest_")]
-    beside = [[str(path) for path in one if path] for one in first[near].fillna("").to_numpy()]
-    told = zip(first["rank"], first["probability"], first[column], beside, strict=True)
-    return [
-        Picture(
-            f"{rank} · {percent(likely)} %", str(path), pictures.of(str(path)),
-            tuple(Picture("", one, pictures.of(one, SMALL)) for one in like),
-        )
-        for rank, likely, path, like in told
-    ]  # fmt: skip
 
 
 def read_stored(folder: Path, name: str) -> Any:
@@ -251,48 +252,72 @@ def sum_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _shown(frame: Any) -> list[dict[str, str]]:
-    """The first rows and columns as people read them, and the reasons."""
-    why = [name for name in frame.columns if str(name).startswith(WHY)]
-    own = [name for name in frame.columns[:12] if name not in why]
-    rows = frame[[*own, *why]].head(SHOWN).astype(object)
-    rows = rows.where(rows.notna(), "")
-    texts = [name for name in own if rows[name].map(lambda value: len(str(value))).max() > LONG]
-    first = [*own[:3], *texts, *(name for name in own[3:4] if name not in texts)]
-    order = [*first, *why, *(name for name in own if name not in first)]
-    records = rows[order].to_dict("records")
-    return [
-        {str(key): _cell(v, [row[w] for w in why]) for key, v in row.items()} for row in records
-    ]
+class SavedSteps(MutableMapping[str, Any]):
+    """Steps by name, on the disk; one that cannot be read counts as not done."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return load(self.folder / name)
+        except InputError as error:
+            raise KeyError(name) from error
+
+    def __setitem__(self, name: str, step: Any) -> None:
+        save(step, self.folder / name, force=True)
+
+    def __delitem__(self, name: str) -> None:
+        remove(self.folder / name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of all steps, without reading them."""
+        return iter(sorted(path.name for path in self.folder.glob("[!.]*")))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
-def _cell(value: Any, reasons: Sequence[str]) -> str:
-    """A value as people read it; of a long text, the part around the word that speaks for the row.
-
-    >>> rain = "It rained. " * 20
-    >>> _cell(f"{rain}A gem<br /> of a film. {rain}", ["text = … gem … (+1.2)"])
-    '… It rained. ...It rained. A gem of a film. It rained...It rained. …'
-    """
-    if isinstance(value, float):
-        return f"{value:g}"
-    text = " ".join(str(value).split())
-    if len(text) <= LONG:
-        return text
-    text = " ".join(TAG.sub(" ", text).split())
-    words = [found[1] for reason in reasons if (found := FOR.search(str(reason)))]
-    places = [text.lower().find(f" {word}") for word in words]
-    middle = next((place for place in places if place >= 0), 0)
-    start = max(0, min(middle - EXCERPT // 2, len(text) - EXCERPT))
-    return _cut(text, start, start + EXCERPT)
+def open_stages(run: RunFolder, data: Prepared) -> SavedSteps:
+    """The steps of this very job; steps of other rows, settings or versions are removed."""
+    stages = SavedSteps(run.folder / STAGES / key_of(data))
+    with write_errors(run.folder):
+        for other in stages.folder.parent.glob("*"):
+            if other != stages.folder:
+                remove(other)
+        remove_parts(stages.folder)
+    return stages
 
 
-def _cut(text: str, start: int, end: int) -> str:
-    """The part of a text from start to end, cut at spaces, unless a word is as long as that."""
-    if start > 0:
-        space = text.find(" ", start - 1, end)
-        start = start if space < 0 else space + 1
-    if end < len(text):
-        space = text.rfind(" ", start, end + 1)
-        end = end if space <= start else space
-    before, after = "… " * (start > 0), " …" * (end < len(text))
-    return f"{before}{text[start:end].strip()}{after}"
+def close_stages(run: RunFolder) -> None:
+    """Remove all steps, when result.json has made them needless."""
+    with write_errors(run.folder):
+        remove(run.folder / STAGES)
+
+
+def key_of(data: Prepared) -> str:
+    """A name for all that determines a step."""
+    asked = data.request.settings()
+    fixed = {key: value for key, value in asked.items() if key not in MAY_CHANGE}
+    made_of = {
+        "rows": data.hash,
+        "settings": fixed,
+        "topbin": topbin.__version__,
+        "python": platform.python_version(),
+        "packages": packages(data),
+    }
+    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def finished(run: RunFolder, data: Prepared) -> Answer | None:
+    """What a resumed run found, if it is complete and was made of the same; else None."""
+    if not run.resumed or not (run.folder / RESULT).exists():
+        return None
+    stored = read_result(run.folder)
+    same = (
+        stored.stopped is None
+        and stored.topbin == topbin.__version__
+        and stored.versions == packages(data)
+        and stored.data.hash == data.hash
+    )
+    return stored if same else None

@@ -5,8 +5,7 @@ In memory simply means that the sample is everything: then nothing is left to co
 
 from collections.abc import Callable, Container, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from importlib import import_module
+from dataclasses import replace
 from time import monotonic
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ import numpy as np
 from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
+from topbin.core.formatting import percent
 from topbin.core.options import (
     CONFIDENCE,
     Budget,
@@ -28,27 +28,21 @@ from topbin.core.options import (
 )
 from topbin.engines.engine import Engine, Local, engine_of
 from topbin.evaluate.sensitivity import asked_sensitivity
-from topbin.job.labeling import classifier_for, labeling_of, tested_labels
-from topbin.job.leaks import find_remedy
-from topbin.job.model_choice import Choice, choose_model
+from topbin.job.doubts import find_remedy
+from topbin.job.models import Choice, choose_model, make_classifiers
 from topbin.job.prepare import Prepared, prepare
-from topbin.job.progress import Event, Forecast, shown, work_of
+from topbin.job.progress import Event, Forecast, shown
 from topbin.job.result import Result
-from topbin.job.score_rest import count_rest
-from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
+from topbin.job.sampling import count_rest
+from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.crossfit import CrossFit, OutOfTime, Plan, Progress, chain_name
-from topbin.learn.defaults import (
-    FIRST,
-    NET_FIRST,
-    NET_PRESETS,
-    PRESETS,
-    default_model,
-    net_plan,
-    plan_for,
-)
-from topbin.learn.estimator import PUClassifier
+from topbin.learn.labeling.scar import ScarTest
+from topbin.learn.labeling.subtypes import random_labels_test
+from topbin.learn.labeling.subtypes import subtypes as find_subtypes
 from topbin.learn.learners import TEDN
+from topbin.learn.open_set import OpenSetClassifier
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
+from topbin.store.answer import LabelingFound
 
 LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards
 
@@ -153,17 +147,17 @@ def fit(
     asked = request.budget
     with engine_of(asked.engine) as engine:
         with _listeners(asked.on_event, asked.verbose) as heard:
-            data = prepare(request, engine=engine, tell=_decoding(heard))
+            data = prepare(request, engine=engine, tell=_teller(heard))
         with _listeners(asked.on_event, asked.verbose) as heard:
             return fit_prepared(data, engine=engine, memory=asked.memory, heard=heard)
 
 
-def _decoding(heard: Sequence[Callable[[Event], object]]) -> Callable[[str, int, int], None]:
-    """A function that tells everybody how many images are decoded, or encoded."""
+def _teller(heard: Sequence[Callable[[Event], object]]) -> Callable[..., None]:
+    """A function that tells everybody of a stage and how far it is."""
 
-    def tell(stage: str, done: int, total: int) -> None:
+    def tell(stage: str, done: int = 0, total: int = 0, **more: Any) -> None:
         for each in heard:
-            each(Event(stage, done, total))
+            each(Event(stage, done, total, **more))
 
     return tell
 
@@ -191,12 +185,9 @@ def fit_prepared(
     heard: Sequence[Callable[[Event], object]] = (),
 ) -> Result:
     """Do what was asked for with rows that are read: the first estimate, then the careful one."""
+    tell = _teller(heard)
 
-    def tell(stage: str, done: int = 0, total: int = 0, **more: Any) -> None:
-        for each in heard:
-            each(Event(stage, done, total, **more))
-
-    def told(step: Progress) -> None:
+    def refining(step: Progress) -> None:
         done, total = step.done, step.total
         tell("refine", done, total, seconds_left=forecast.after_step(done, total))
 
@@ -205,14 +196,13 @@ def fit_prepared(
         tell("sampled", data.labels.n_u, data.n_u)
     y = data.labels.is_positive.astype(int) - data.labels.is_negative
     memory = {} if memory is None else memory
-    choice = _choice(data, memory)
+    choice = choose_model(data, memory)
     model = None if choice is None else choice.model
-    two = _classifiers(data, model, memory)
-    two.careful.set_params(time_limit=data.request.budget.time_limit, on_event=told)
-    kept = sum(name.startswith(TEDN.name) for name in memory)
-    forecast = Forecast(monotonic(), two.steps * kept)
-    held = {} if data.kept is None else data.kept.arrays
-    first = two.quick.fit(data.X, y, data.weight, **held)
+    two = make_classifiers(data, model, memory)
+    two.careful.set_params(time_limit=data.request.budget.time_limit, on_event=refining)
+    done_before = sum(name.startswith(TEDN.name) for name in memory)
+    forecast = Forecast(monotonic(), two.steps * done_before)
+    first = two.quick.fit(data.X, y, data.weight, **data.folds.arrays)
     first.set_params(memory=None)
     if choice is not None:
         choice.tell(first)
@@ -223,104 +213,16 @@ def fit_prepared(
     result = _refined(result, two.careful, known, engine or Local(), choice)
     result = replace(
         result,
-        labeling=labeling_of(result, two.careful, y),
+        labeling=_labeling(result, two.careful, y),
         gamma=asked_sensitivity(result, data.request.labeling),
         remedy=find_remedy(
             data, first.estimate_, result.classifier.estimate_, result.chains, model
         ),
     )
     if result.remedy is None and not result.stopped:  # a leak makes labels look biased too
-        result = replace(result, random_labels=tested_labels(data, first))
+        result = replace(result, random_labels=_tested_labels(data, first))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
-
-
-def _choice(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | None:
-    """The model for text or vectors; other ways of labeling take the default one."""
-    asked = data.request.labeling
-    if asked.subtypes == "correct" or asked.labeled_by or data.classes is not None:
-        return None
-    return choose_model(data, memory)
-
-
-@dataclass(frozen=True, slots=True)
-class _Classifiers:
-    """The quick classifier, the careful one, and plans that are worth as much work as each.
-
-    `steps` is how many events the careful one sends for each of its chains.
-    """
-
-    quick: PUClassifier
-    careful: TEDnClassifier
-    work: tuple[Plan, Plan]
-    steps: int = 1
-
-
-def _classifiers(data: Prepared, model: Any, memory: MutableMapping[str, Any]) -> _Classifiers:
-    """Both classifiers, with the default model for these rows unless one was chosen."""
-    (quick, plan), asked = _plans(data), data.request
-
-    def over(classifier: Callable[..., Any], plan: Plan) -> Any:
-        return classifier(
-            plan=plan, estimator=model, memory=memory, confidence=asked.certainty.confidence,
-            positive=1, negative=-1 if data.labels.is_negative.any() else None,
-            random_state=asked.certainty.seed, n_jobs=asked.budget.threads,
-        )  # fmt: skip
-
-    careful = over(classifier_for(data, asked.labeling), plan)
-    by_epoch = data.by_net and asked.budget.threads in (None, 1)
-    steps = plan.warm + plan.rounds if by_epoch else 1
-    return _Classifiers(over(PvUClassifier, quick), careful, _work(data), steps)
-
-
-def _plans(data: Prepared) -> tuple[Plan, Plan]:
-    """The plans of the first estimate and of the careful one."""
-    preset = data.request.budget.preset
-    if data.by_net:
-        rows = len(data.X)
-        return net_plan(NET_FIRST, rows), net_plan(NET_PRESETS[preset], rows)
-    quick, plan = FIRST, plan_for(TEDN, data.X, PRESETS[preset])
-    if data.kept is None:
-        return quick, plan
-    return data.kept.plan(quick, data.labels), data.kept.plan(plan, data.labels)
-
-
-def _work(data: Prepared) -> tuple[Plan, Plan]:
-    """Plans that are worth as much work as both estimates: of nets none is for new rows."""
-    quick, plan = _plans(data)
-    if data.by_net:
-        import_module("topbin.learn.net_fitting")  # now, because forecasts time what follows
-        quick, plan = (replace(each, outer=each.outer - 1) for each in (quick, plan))
-    return quick, plan
-
-
-def steps_of_first(data: Prepared) -> int:
-    """How many steps the first estimate has; for tables one of them is for new rows."""
-    return NET_FIRST.outer if data.by_net else FIRST.outer + 1
-
-
-def foresee(data: Prepared) -> float:
-    """Seconds that the fit of these rows will take, from the time that one model takes now.
-
-    What is not training (encoding, counting, writing) is not in it; a cross-fit fits one model
-    more per repeat, for new rows. Of a net it is an epoch on some of the rows.
-    """
-    data.check_enough()
-    X, is_p, (quick, plan) = data.X, data.labels.is_positive, _work(data)
-    classifier_for(data, data.request.labeling)  # which refuses columns that explain nothing
-    model, share = default_model(X), 1.0
-    if data.by_net:
-        some = np.union1d(np.arange(0, len(X), max(1, len(X) // 500)), np.flatnonzero(is_p)[:10])
-        X, is_p, share = X[some], is_p[some], some.size / len(X)
-        model.set_params(warm=1)
-        model.fit(X[:64], is_p[:64].astype(int))  # the first also loads what it runs on
-    began = monotonic()
-    model.fit(X, is_p.astype(int))
-    more = 1.0
-    if not data.by_net:  # an epoch of a net is followed by the next one, and scores no row
-        model.predict_proba(X)
-        more += 1 / plan.outer
-    return (monotonic() - began) / share * (work_of(quick) + work_of(plan) * more)
 
 
 def _refined(
@@ -329,11 +231,10 @@ def _refined(
     """The result with the careful classifier; an interrupt leaves as much of it as is whole."""
     X, plan, rest = result.data.X, careful.plan, result.data.rest is not None
     chains = plan.outer + (not result.data.by_net)  # nets of folds score new images together
-    held = {} if result.data.kept is None else result.data.kept.arrays
-    held = {"sample_weight": result.data.weight, **held}
+    held = {"sample_weight": result.data.weight, **result.data.folds.arrays}
     keep: bool | Literal["first"] = rest or "first"  # the first repeat's models explain rows
     try:
-        found = careful.crossfit(X, y, **held, keep_chains=keep)
+        crossfit = careful.crossfit(X, y, **held, keep_chains=keep)
     except KeyboardInterrupt:
         whole = whole_repeats(careful.memory or (), plan, chains)
         if not whole:
@@ -341,21 +242,21 @@ def _refined(
         result = replace(result, stopped=f"interrupted after {whole} of {plan.repeats} repeats")
         fewer = replace(plan, repeats=whole)
         careful.set_params(plan=fewer, time_limit=None, on_event=None)
-        found = careful.crossfit(X, y, **held, keep_chains=keep)
+        crossfit = careful.crossfit(X, y, **held, keep_chains=keep)
     except OutOfTime:
         return replace(result, stopped="time limit after the first estimate")
     if careful.time_limit is not None:
         whole = whole_repeats(careful.memory or (), plan, chains)
         result = replace(result, stopped=out_of_time(whole, plan.repeats))
     careful.set_params(memory=None, on_event=None)
-    result = replace(result, chains=found.folds[0])
+    result = replace(result, chains=crossfit.folds[0])
     if rest:
         try:
-            return _counted(result, careful, y, found, engine)
+            return _counted(result, careful, y, crossfit, engine)
         except KeyboardInterrupt:
             stopped = result.stopped or "interrupted before all rows were counted"
             result = replace(result, stopped=stopped)
-    careful.fit_from(found, X, y)
+    careful.fit_from(crossfit, X, y)
     if choice is not None:
         choice.tell(careful)
     return replace(result, classifier=careful, methods=_methods(careful))
@@ -363,33 +264,77 @@ def _refined(
 
 def _methods(fitted: TEDnClassifier) -> tuple[AlphaEstimate, ...]:
     """How each method reads the scores of a fit, that of its own α included."""
-    found, own = compared_estimates(fitted.evidence_), fitted.estimate_
-    if own.method in {other.method for other in found}:
-        return found
-    plain: Any = {
-        "interval": None,
-        "upper_bound": None,
-        "confidence": None,
-        "alarms": (),
-        "notes": (),
-    }
-    return (*found, replace(own, **plain))
+    estimates, own = compared_estimates(fitted.evidence_), fitted.estimate_
+    if own.method in {other.method for other in estimates}:
+        return estimates
+    own = replace(own, interval=None, upper_bound=None, confidence=None, alarms=(), notes=())
+    return (*estimates, own)
 
 
 def _counted(
-    result: Result, careful: TEDnClassifier, y: Any, found: CrossFit, engine: Engine
+    result: Result, careful: TEDnClassifier, y: Any, crossfit: CrossFit, engine: Engine
 ) -> Result:
     """The result of a sampled fit, after the rows outside the sample are scored and counted."""
     data, asked = result.data, result.request.listing
     most = max(asked.candidates or 0, LISTED, 10 * LISTED if asked.min_precision else 0)
-    counted = count_rest(engine, data, found, careful.method, most)
+    counted = count_rest(engine, data, crossfit, careful.method, most)
     # The tails are of all rows and the scores of some, so no method may read both.
     tails = counted.evidence.tails
     estimate = estimate_alpha(tails, method=careful.method, confidence=careful.confidence)
     estimate = replace(estimate, notes=(*estimate.notes, *counted.notes))
-    careful.fit_from(found, data.X, y, estimate=estimate, evidence=counted.evidence)
+    careful.fit_from(crossfit, data.X, y, estimate=estimate, evidence=counted.evidence)
     methods = compared_estimates(Evidence(counted=tails))
     return replace(result, classifier=careful, methods=methods, best=counted.best)
+
+
+def _labeling(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
+    """What was found about labeling: by the classifier, or apart from it if it was asked for.
+
+    A result that was stopped early is not kept waiting, and one that is finished is not thrown away
+    if the subtypes cannot be read.
+    """
+    if isinstance(result.classifier, OpenSetClassifier):
+        return _classes_found(result.classifier)
+    labeling = getattr(classifier, "labeling_", None)
+    subtypes = result.request.labeling.subtypes
+    if labeling is not None or subtypes is None or result.stopped:
+        return labeling
+    try:
+        return find_subtypes(
+            result.data.X, y, positive=1, negative=classifier.negative, n_jobs=classifier.n_jobs,
+            confidence=classifier.confidence, random_state=classifier.random_state,
+            **result.data.folds.arrays,
+        )  # fmt: skip
+    except InputError as error:
+        lines = (f"subtypes        could not be read: {error.message}",)
+        return LabelingFound(kind="unread", lines=lines, reason=error.message)
+
+
+def _classes_found(fitted: OpenSetClassifier) -> LabelingFound:
+    """The shares of the known classes among the unlabeled rows, and of rows that belong to none."""
+    novel = fitted.novel_
+    lines = [f"novel           {novel}"]
+    if novel.at_least:
+        lines.append(f"at least        {percent(novel.at_least)} %, for any overlap")
+    lines += [f"class           {one}" for one in fitted.shares_]
+    shares = tuple(replace(one, label=str(one.label)) for one in fitted.shares_)
+    return LabelingFound(kind="classes", lines=tuple(lines), shares=shares, novel=novel)
+
+
+def _tested_labels(data: Prepared, first: Any) -> ScarTest | None:
+    """Whether labels look random, by the scores of the quick classifier; None: not tested.
+
+    Rows in groups, images, and labels that need not be random are not tested.
+    """
+    asked = data.request.labeling
+    is_together = data.folds.together is not None
+    not_random = data.classes is not None or asked.subtypes or asked.labeled_by
+    if not_random or is_together or data.by_net:
+        return None
+    rows = np.flatnonzero(~data.labels.is_negative)
+    is_p, scores = data.labels.is_positive[rows], np.empty(rows.size)
+    scores[is_p], scores[~is_p] = first.evidence_.scores
+    return random_labels_test(data.X[rows], is_p, scores, seed=data.request.certainty.seed)
 
 
 def whole_repeats(memory: Container[str], plan: Plan, chains: int) -> int:

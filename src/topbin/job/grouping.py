@@ -1,8 +1,9 @@
-"""Columns that say which rows belong together, and when: `group` and `time` of a job.
+"""Columns that name groups: those that folds keep together (`group`, `time`), and those of `by`.
 
-Without them, `unsaid_groups` looks for signs that rows belong together all the same.
+Without `group`, `unsaid_groups` looks for signs that rows belong together all the same.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,15 +13,24 @@ import pandas as pd
 
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm
+from topbin.core.formatting import counted
 from topbin.core.labels import Labels
 from topbin.data.batch import Batch
-from topbin.data.columns import Columns, read_column
+from topbin.data.columns import Column, Columns, read_column
 from topbin.data.findings import Finding, find_groups, find_jump, labels_are_shared
-from topbin.data.schema import CONTENT
-from topbin.learn.crossfit import Plan
+from topbin.data.schema import CONTENT, check_columns, shortened
+from topbin.evaluate.parts import ByGroup, Groups, Whole, by_group
+from topbin.learn.crossfit import Plan, blind_scores
 from topbin.learn.folds import Together, read_together
+from topbin.learn.labeling.propensity import matrix_columns
 from topbin.mpe.alarms import group_column, near_copies
 
+MOST_GROUPS, MOST_NUMBERS, QUANTILES = 50, 10, 4
+WITHOUT = "(no value)"  # the group of rows that have none
+SEEN = (
+    'the models also read "{}", and their scores may depend on it beyond the share of positives; '
+    "fit again without it as a feature to be sure"
+)
 TIMES = ("date", "number")
 IN_MEMORY = (
     "{} needs all rows in memory, and this job would train on a sample: rows of a group would be "
@@ -31,12 +41,12 @@ IN_MEMORY = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldGroups:
-    """What folds keep together, the columns that say it, and a sentence about it."""
+    """What folds keep together, the columns that say it, and a sentence about it; or nothing."""
 
-    group: str | None
-    time: str | None
-    together: Together | None
-    sentence: str
+    group: str | None = None
+    time: str | None = None
+    together: Together | None = None
+    sentence: str | None = None
 
     @property
     def arrays(self) -> dict[str, Any]:
@@ -69,12 +79,15 @@ class FoldGroups:
         return replace(plan, outer=max(2, min(plan.outer, fewest)), repeats=repeats)
 
 
+NO_GROUPS = FoldGroups()
+
+
 def read_fold_groups(
     table: Batch, label: str | None, group: str | None, time: str | None
-) -> FoldGroups | None:
-    """The columns `group` and `time` of a table; None if neither is named."""
+) -> FoldGroups:
+    """The columns `group` and `time` of a table, if any is named."""
     if group is None and time is None:
-        return None
+        return NO_GROUPS
     for name, code in ((group, "TB120"), (time, "TB121")):
         if name is not None and name == label:
             what = "group" if code == "TB120" else "time"
@@ -83,9 +96,9 @@ def read_fold_groups(
     when = None if time is None else moments(table, time)
     names = None if group is None else _names(table, group)
     together = read_together(names, when, table.rows)
-    said = [] if group is None else [_about_groups(table, group, together)]
-    said += [] if time is None else [f'folds are blocks of time, by "{time}"']
-    return FoldGroups(group, time, together, "; ".join(said))
+    sentences = [] if group is None else [_about_groups(table, group, together)]
+    sentences += [] if time is None else [f'folds are blocks of time, by "{time}"']
+    return FoldGroups(group, time, together, "; ".join(sentences))
 
 
 def refuse_sample(group: str | None, time: str | None) -> None:
@@ -138,19 +151,19 @@ def _about_groups(table: Batch, group: str, together: Together | None) -> str:
     if together is None or together.grouped is None:
         return f'"{group}" is different in every row, so it changes nothing'
     groups = f"{np.unique(together.groups).size:,} groups, {table.rows:,} rows"
-    told = f'"{group}": {groups}; folds keep groups together'
+    sentence = f'"{group}": {groups}; folds keep groups together'
     missing = int(table.frame[group].isna().sum())
     if not missing:
-        return told
+        return sentence
     rows = "row without a value is a group" if missing == 1 else "rows without a value are groups"
-    return f"{told}; {missing:,} {rows} of {'its' if missing == 1 else 'their'} own"
+    return f"{sentence}; {missing:,} {rows} of {'its' if missing == 1 else 'their'} own"
 
 
-def split_copies(X: Any, labels: Labels, kept: FoldGroups) -> tuple[Alarm, ...]:
+def split_copies(X: Any, labels: Labels, folds: FoldGroups) -> tuple[Alarm, ...]:
     """Signs that rows of different groups belong together: the group may be the wrong column."""
-    groups = None if kept.together is None else kept.together.groups
+    groups = None if folds.together is None else folds.together.groups
     jump = find_jump(X, labels.is_positive, labels.is_unlabeled, groups)
-    return () if jump is None else near_copies(jump.near, jump.next, given=kept.group)
+    return () if jump is None else near_copies(jump.near, jump.next, given=folds.group)
 
 
 def unsaid_groups(
@@ -158,11 +171,101 @@ def unsaid_groups(
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """Signs that rows belong together although no group was given; `names` may be groups."""
     is_p, is_u = labels.is_positive, labels.is_unlabeled
-    jump, found = find_jump(X, is_p, is_u), find_groups(columns[name] for name in names)
-    if jump is not None and not found:  # "machine" names no group by itself, but near-copies do
-        found = find_groups((columns[name] for name in names), by_name=False)
-    shared = [f for f in found if labels_are_shared(columns[str(f.column)], is_p, is_u)]
-    likely = [str(finding.column) for finding in (*shared, *found)]
+    jump, findings = find_jump(X, is_p, is_u), find_groups(columns[name] for name in names)
+    if jump is not None and not findings:  # "machine" names no group by itself, but near-copies do
+        findings = find_groups((columns[name] for name in names), by_name=False)
+    shared = [f for f in findings if labels_are_shared(columns[str(f.column)], is_p, is_u)]
+    likely = [str(finding.column) for finding in (*shared, *findings)]
     if jump is not None:
-        return found, near_copies(jump.near, jump.next, likely[0] if likely else None)
-    return found, group_column(likely[0]) if shared else ()
+        return findings, near_copies(jump.near, jump.next, likely[0] if likely else None)
+    return findings, group_column(likely[0]) if shared else ()
+
+
+def read_groups(table: Batch, label: str | None, name: str) -> Groups:
+    """The groups of a column; TB160 if it has none.
+
+    Text and yes/no values are groups as they are, and so are up to ten different numbers; more
+    numbers, and dates, are cut into quarters of the rows. Rows without a value are a group.
+    """
+    check_columns([name], list(table.kinds), table.name)
+    if name == label:
+        raise InputError("TB160", f'"{name}" is the label itself, which makes no groups.')
+    if table.kinds[name] in ("vector", "blank", "other"):
+        raise InputError(
+            "TB160", f'"{name}" holds {CONTENT[table.kinds[name]]}, which make no groups.'
+        )
+    column = read_column(table.select([name]), name)
+    missing = column.missing
+    valued, names, notes = _valued(column)
+    codes = np.full(missing.size, len(names), np.intp)
+    codes[~missing] = valued
+    names = (*names, WITHOUT) if missing.any() else names
+    if len(names) > MOST_GROUPS:
+        raise InputError(
+            "TB160",
+            f'"{name}" has {len(names):,} different values, and {option("by")} takes columns with '
+            f"at most {MOST_GROUPS}. Join values into larger groups in a column of its own.",
+        )
+    if len(names) < 2:
+        raise InputError(
+            "TB160", f'"{name}" has the same value in all rows, so there is nothing to compare.'
+        )
+    return Groups(name, names, codes, notes)
+
+
+def _valued(column: Column) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
+    """The code of each row with a value, the names of the groups, and how they were made."""
+    values, missing = column.numbers, column.missing
+    if column.kind == "string":
+        texts = np.array(column.texts, object)[column.places[~missing]]
+        names, codes = np.unique(texts.astype(str), return_inverse=True)
+        return codes, tuple(map(shortened, names)), ()
+    used, codes = np.unique(values[~missing], return_inverse=True)
+    if column.kind == "boolean":
+        return codes, tuple("yes" if v else "no" for v in used), ()
+    if column.kind == "number" and used.size <= MOST_NUMBERS:
+        return codes, tuple(_shown(v, "number") for v in used), ()
+    if not used.size:
+        return codes, (), ()
+    cuts = np.unique(np.quantile(values[~missing], np.arange(1, QUANTILES) / QUANTILES))
+    cuts = cuts[cuts < used[-1]]  # no group is empty
+    codes = np.searchsorted(cuts, values[~missing])
+    ends = [_shown(end, column.kind) for end in (used[0], *cuts, used[-1])]
+    ranges = [f"{low} to {high}" for low, high in itertools.pairwise(ends)]
+    ranges[1:] = [f"above {one}" for one in ranges[1:]]
+    note = f"cut into {counted(len(ranges), 'group')} with about as many rows"
+    return codes, tuple(ranges), (note,)
+
+
+def _shown(value: float, kind: str) -> str:
+    return f"{value:.10g}" if kind == "number" else str(pd.Timestamp(int(value), unit="us").date())
+
+
+def by_column(result: Any, name: str) -> ByGroup:
+    """α of each group of a column, by the models of a fit; nothing is fitted again."""
+    data, estimate = result.data, result.estimate
+    if estimate.posterior is None:
+        raise InputError(
+            "TB126", f"{option('by')} needs an interval of α, and this estimate has none."
+        )
+    groups = read_groups(data.table, data.label, name)
+    rows = np.flatnonzero(~data.labels.is_negative)  # that took part
+    is_p, scores, notes = data.labels.is_positive[rows], None, []
+    if data.rest is not None:
+        notes.append(f"groups are compared by the {is_p.size - is_p.sum():,} sampled rows")
+    if name in data.encoder.columns:
+        scores = _blind(result, name, rows, is_p)
+        notes += [SEEN.format(name)] if scores is None else []
+    whole = Whole.of(result.evidence, estimate, scores)
+    own = Groups(name, groups.names, groups.codes[rows], groups.notes)
+    return by_group(whole, own, is_p, estimate.confidence, notes)
+
+
+def _blind(result: Any, name: str, rows: Any, is_p: Any) -> Any:
+    """Scores that do not depend on a feature; None if the models cannot give them."""
+    data = result.data
+    if not result.chains or data.by_net:
+        return None
+    columns = matrix_columns(data.encoder, [name])
+    z = blind_scores(result.chains, data.X[rows], columns, data.request.certainty.seed)
+    return z[is_p], z[~is_p]

@@ -25,31 +25,30 @@ from topbin.data.images import Images
 from topbin.data.schema import check_columns, quoted
 from topbin.data.table import as_column, attach_whole
 from topbin.engines.engine import Engine, Local
-from topbin.job.by_group import read_groups
 from topbin.job.grouping import (
+    NO_GROUPS,
     FoldGroups,
     read_fold_groups,
+    read_groups,
     refuse_sample,
     split_copies,
     unsaid_groups,
 )
-from topbin.job.images import has_images, read_images
-from topbin.job.sampling import (
+from topbin.job.labeled import (
     LabeledTable,
     PathColumn,
-    Rest,
     Taken,
-    count_labels,
-    draw,
+    has_images,
     open_labeled,
     positives_first,
-    read_whole,
+    read_images,
     refuse_both,
 )
-from topbin.job.sources import file_sums, paths_of
+from topbin.job.sampling import Rest, count_labels, draw
 from topbin.learn.open_set import ReadClasses
 from topbin.mpe.alarms import methods_disagree, repeated_rows, shared_rows
 from topbin.store.answer import DataRead, ImageColumn, Sampled
+from topbin.store.sources import file_sums, paths_of
 
 LEAST = 3  # rows of a kind: to learn from, to choose by, and held out
 WORTH = 4  # times the sample: fewer rows fit in memory as well as two samples and what they need
@@ -69,10 +68,10 @@ class Prepared:
 
     `request` is what was asked for. `alarms` are reasons to doubt any estimate from these rows.
     `rest` is None if they are all rows. `dates` and `decimals` say how dates and numbers were read.
-    `weight` are the weights of the rows in training, if they have any, and `kept` is what folds
-    keep together. `image` is the column of images, if there is one; if they have no encoder, a net
-    reads them, and X are its images. `classes` are the known classes of the labeled rows, if these
-    are more than positive.
+    `weight` are the weights of the rows in training, if they have any, and `folds` what folds keep
+    together. `image` is the column of images, if there is one; if they have no encoder, a net reads
+    them, and X are its images. `classes` are the known classes of the labeled rows, if these are
+    more than positive.
     """
 
     table: Batch
@@ -88,7 +87,7 @@ class Prepared:
     dates: Sequence[str] = ()
     decimals: Sequence[str] = ()
     weight: Floats | None = None
-    kept: FoldGroups | None = None
+    folds: FoldGroups = NO_GROUPS
     image: PathColumn | None = None
     classes: ReadClasses | None = None
 
@@ -172,7 +171,7 @@ class Prepared:
             *(f"dates           {line}" for line in self.dates),
             *(f"numbers         {line}" for line in self.decimals),
             *([] if self.weight is None else [f"weights         {WEIGHTS}"]),
-            *(() if self.kept is None else (f"together        {self.kept.sentence}",)),
+            *([f"together        {self.folds.sentence}"] if self.folds.sentence else []),
             *(f"left out        {column.reason}" for column in self.encoder.dropped),
             *(f"noticed         {finding}" for finding in self.findings),
         ]
@@ -212,12 +211,11 @@ class Prepared:
     @cached_property
     def about(self) -> DataRead:
         """What an answer says about the data."""
-        kept, rest, own, image = self.kept, self.rest, self.image, None
-        if own is not None:
-            channels, height, width = own.images.row_shape
-            shape = channels, height, width
-            image = ImageColumn(column=own.name, shape=shape, root=own.root or None)
-        sample = None
+        folds, rest, image, sample = self.folds, self.rest, None, None
+        if self.image is not None:
+            name, root = self.image.name, self.image.root or None
+            channels, height, width = self.image.images.row_shape
+            image = ImageColumn(column=name, shape=(channels, height, width), root=root)
         if rest is not None:
             sample = Sampled(rows=self.labels.n_u, of=self.n_u, seed=rest.seed)
         return DataRead(
@@ -236,9 +234,9 @@ class Prepared:
             dropped=self.encoder.dropped,
             findings=self.findings,
             image=image,
-            group=None if kept is None else kept.group,
-            time=None if kept is None else kept.time,
-            together=None if kept is None else kept.sentence,
+            group=folds.group,
+            time=folds.time,
+            together=folds.sentence,
             weight=self.request.read.weight,
             sample=sample,
             files=() if image else file_sums(self.request),
@@ -261,9 +259,12 @@ def prepare(
     rows, read = request.rows, request.read
     refuse_same(rows)
     if has_images(request):
-        taken = read_images(request, folder, None if tell is None else partial(tell, "decode"))
+        decode = None if tell is None else partial(tell, "decode")
+        taken = read_images(request, folder, decode)
+        if taken.image is not None and taken.image.encoder is None:
+            return _for_net(taken, taken.image, request)
         encode = None if tell is None else partial(tell, "encode")
-        return encoded(taken, request, encode) if taken.encoder else _for_net(taken, request)
+        return _encoded(taken, request, tell=encode)
     _check_label(rows)
     rows = replace(rows, source=as_column(rows.main), unlabeled=None,
                    positives=as_column(rows.positives))  # fmt: skip
@@ -271,24 +272,27 @@ def prepare(
     table, labels, rest = _taken(opened, request, engine or Local())
     if read.embeddings is not None:
         table = _with_vectors(table, request)
-    return encoded(Taken(table, labels, rows.label, rest, opened, opened.found), request)
+    return _encoded(Taken(opened, table, labels), request, rest)
 
 
-def encoded(
-    taken: Taken, request: Request, tell: Callable[[int, int], object] | None = None
+def _encoded(
+    taken: Taken,
+    request: Request,
+    rest: Rest | None = None,
+    tell: Callable[[int, int], object] | None = None,
 ) -> Prepared:
     """Rows as what models read, with what was noticed about them."""
-    rows, read, opened, table = request.rows, request.read, taken.opened, taken.table
-    labels, label, rest, image = taken.labels, taken.label, taken.rest, taken.image
-    id = rows.id or (None if opened is None else opened.table.id_column)
+    opened, table, labels, image = taken.opened, taken.table, taken.labels, taken.image
+    rows, read, label = request.rows, request.read, opened.label
+    id = rows.id or opened.table.id_column
     if id is not None:
         _check_id(table, labels, label, id)
-    kept = read_fold_groups(table, label, rows.group, read.time)
+    folds = read_fold_groups(table, label, rows.group, read.time)
     for name in rows.by:
         read_groups(table, label, name)  # which refuses what makes no groups, before any work
     columns = Columns(table)
-    if image is not None and taken.encoder is not None:
-        vectors = taken.encoder.vectors(image.images, image.paths, tell)
+    if image is not None and image.encoder is not None:
+        vectors = image.encoder.vectors(image.images, image.paths, tell)
         columns = with_vectors(table, {image.name: vectors})
     elif callable(read.encoder):
         columns = _by_function(columns, read, in_memory=rest is None)
@@ -298,36 +302,35 @@ def encoded(
     # For a sample, categories and words are learned from other rows. A category that comes from a
     # row of the sample would be known there and new everywhere else, and a model would notice.
     shown = columns if rest is None else rest.columns
-    features = _features(shown, taken, left, request)
+    features = _features(shown, opened, image, left, request)
     X = features.encode(columns)
     odd = [f for f in features.features if f.mark and table.kinds[f.name] == "string"]
     noticed = tuple(odd_cells(columns[f.name], f.mark, in_doubt=not read.decimal) for f in odd)
     columns = columns.with_read(f.read(columns[f.name]) for f in odd)
     others = [name for name in table.kinds if name not in (label, id, *read.text)]
-    findings, alarms = _notice(columns, X, labels, features, others, kept)
-    findings = (*taken.found, *noticed, *findings)
-    known = None if opened is None else opened.classes
+    findings, alarms = _notice(columns, X, labels, features, others, folds)
+    findings = (*opened.findings, *noticed, *findings)
+    known = opened.classes
     return Prepared(
         table, labels, features, X, findings, request, label, id, alarms, rest,
-        () if opened is None else opened.table.date_lines,
-        () if opened is None else opened.table.decimal_lines, weights, kept, image,
+        opened.table.date_lines, opened.table.decimal_lines, weights, folds, image,
         None if known is None else known.with_unlabeled(labels.n_u),
     )  # fmt: skip
 
 
-def _for_net(taken: Taken, request: Request) -> Prepared:
+def _for_net(taken: Taken, image: PathColumn, request: Request) -> Prepared:
     """Pixels as they are; a net reads nothing else."""
-    image, rows, labels = taken.image, taken.table, taken.labels
-    assert image is not None
-    own = (image.name, taken.label, request.rows.id)
-    dropped = tuple(Dropped(n, NOT_READ.format(n)) for n in rows.kinds if n not in own)
+    opened, table, labels = taken.opened, taken.table, taken.labels
+    own = (image.name, opened.label, request.rows.id)
+    dropped = tuple(Dropped(n, NOT_READ.format(n)) for n in table.kinds if n not in own)
     feature = Feature(name=image.name, kind="image", shape=image.images.row_shape)
     keys = image.images.row_keys
     twins = equal_keys(keys[labels.is_positive], keys[labels.is_unlabeled], [keys[:, None]])
     alarms = *shared_rows(twins), *repeated_rows(twins.repeated)
     return Prepared(
-        rows, labels, Features((feature,), dropped), image.images, (*taken.found, *overlap(twins)),
-        request, taken.label, request.rows.id, alarms, image=image,
+        table, labels, Features((feature,), dropped), image.images,
+        (*opened.findings, *overlap(twins)), request, opened.label, request.rows.id, alarms,
+        image=image,
     )  # fmt: skip
 
 
@@ -341,32 +344,35 @@ def _taken(
         if counted.values.n_u > WORTH * sample:
             refuse_sample(rows.group, request.read.time)
             return _draw(engine, counted, sample, request.certainty.seed)
-    return *read_whole(opened, rows.positive, rows.negative), None
+    table = opened.whole()
+    return table, opened.labels(table, rows), None
 
 
-def _features(shown: Columns | Batch, taken: Taken, left: list[str], request: Request) -> Features:
+def _features(
+    shown: Columns | Batch,
+    opened: LabeledTable,
+    image: PathColumn | None,
+    left: list[str],
+    request: Request,
+) -> Features:
     """The encoder, fitted, with how dates and numbers of its columns are written."""
-    given, opened, image, by = request.read.encoder, taken.opened, taken.image, taken.encoder
+    given, by = request.read.encoder, None if image is None else image.encoder
     is_read = by is not None or callable(given)  # to vectors, before this
     reader = None if given is None or is_read else os.path.abspath(given)
     text = [] if by is None and is_read else list(request.read.text)
-    others = set() if opened is None else set(opened.table.decimals.values())
+    others = set(opened.table.decimals.values())
     decimal = request.read.decimal or (others.pop() if len(others) == 1 else None)
-    how: Any = {"exclude": left, "text": text, "encoder": reader, "decimal": decimal}
-    features = fit_features(shown, **how).by_name()
+    features = fit_features(shown, exclude=left, text=text, encoder=reader, decimal=decimal)
+    features, about = features.by_name(), dict[str, Any]()  # of columns read to vectors before
     if image is not None and by is not None:
-        about: Any = {"encoder": by.given, "digest": by.digest, "shape": image.images.row_shape}
-        own = (replace(f, **about) if f.name == image.name else f for f in features.features)
-        features = replace(features, features=tuple(own))
+        shape = image.images.row_shape
+        about[image.name] = {"encoder": by.given, "digest": by.digest, "shape": shape}
     elif is_read:
-        name, texts = GivenEncoder(given).given, request.read.text
-        own = (replace(f, encoder=name) if f.name in texts else f for f in features.features)
-        features = replace(features, features=tuple(own))
-    if opened is None:
-        return features
+        about = {name: {"encoder": GivenEncoder(given).given} for name in request.read.text}
+    own = tuple(replace(f, **about.get(f.name, {})) for f in features.features)
     orders = {c: order for c, order in opened.table.dates.items() if c in features.columns}
     marks = {c: mark for c, mark in opened.table.decimals.items() if c in features.columns}
-    return replace(features, dates=orders, decimals=marks)
+    return replace(features, features=own, dates=orders, decimals=marks)
 
 
 def _by_function(columns: Columns, read: Read, *, in_memory: bool) -> Columns:
@@ -411,7 +417,7 @@ def _notice(
     labels: Labels,
     features: Features,
     others: Sequence[str],
-    kept: FoldGroups | None = None,
+    folds: FoldGroups,
 ) -> tuple[tuple[Finding, ...], tuple[Alarm, ...]]:
     """What to know about a table before any model sees it, and the alarms that follow from it.
 
@@ -421,28 +427,30 @@ def _notice(
     """
     names = [feature.name for feature in features.features if feature.kind not in LINEAR]
     is_p, is_u = labels.is_positive, labels.is_unlabeled
-    found = find_in_columns((columns[name] for name in names), is_p, is_u)
+    in_columns = find_in_columns((columns[name] for name in names), is_p, is_u)
     keys = row_keys(X)
     twins = equal_keys(keys[is_p], keys[is_u], [X])
-    told = [finding for finding in found if finding.code not in DROPPED_ANYWAY]
+    findings = [finding for finding in in_columns if finding.code not in DROPPED_ANYWAY]
     repeated = twins.repeated
-    if repeated and kept is not None and kept.together is not None:
-        one = kept.without_copies(keys)
+    if repeated and folds.together is not None:
+        one = folds.without_copies(keys)
         keys_p, keys_u = keys[one[is_p[one]]], keys[one[is_u[one]]]
         repeated = equal_keys(keys_p, keys_u, [X[one]]).repeated
     alarms = (*shared_rows(twins), *repeated_rows(repeated))
-    if kept is not None and kept.group is not None:
-        alarms = (*_leaks(told), *alarms, *split_copies(X, labels, kept))
-        return (*told, *overlap(twins)), alarms
+    if folds.group is not None:
+        alarms = (*_leaks(findings), *alarms, *split_copies(X, labels, folds))
+        return (*findings, *overlap(twins)), alarms
     groups, unsaid = unsaid_groups(columns, X, labels, others)
     # A column that names what rows belong to is to be given, not left out.
     named = {alarm.column for alarm in unsaid}
-    told = [finding for finding in told if finding.code != "leak" or finding.column not in named]
-    return (*told, *overlap(twins), *groups), (*_leaks(told), *alarms, *unsaid)
+    findings = [
+        finding for finding in findings if finding.code != "leak" or finding.column not in named
+    ]
+    return (*findings, *overlap(twins), *groups), (*_leaks(findings), *alarms, *unsaid)
 
 
-def _leaks(found: Sequence[Finding]) -> tuple[Alarm, ...]:
-    leaks = (str(finding.column) for finding in found if finding.code == "leak")
+def _leaks(findings: Sequence[Finding]) -> tuple[Alarm, ...]:
+    leaks = (str(finding.column) for finding in findings if finding.code == "leak")
     return tuple(Alarm("leak", LEAK.format(column), "down", column) for column in leaks)
 
 
@@ -486,9 +494,9 @@ def refuse_same(rows: Rows) -> None:
 def _weights(columns: Columns, weight: str) -> Floats:
     """The weights of the rows, or TB012 with the first row that has none, or a bad one."""
     check_columns([weight], list(columns.table.kinds), columns.table.name)
-    found = columns[weight]
-    known = found.kind in ("number", "boolean")
-    values = found.numbers if known else np.full(1, np.nan)
+    column = columns[weight]
+    known = column.kind in ("number", "boolean")
+    values = column.numbers if known else np.full(1, np.nan)
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size or not values.any():
         rule = f'the weights in "{weight}" must be numbers from 0 on, and not all 0'

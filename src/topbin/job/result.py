@@ -1,36 +1,33 @@
 """What a job found: how many, how sure, which rows; as words, a table, a picture, files."""
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
 import topbin
 from topbin.core.checks import Floats, RowNumbers, Scores, check_count, check_fraction
 from topbin.core.errors import InputError
-from topbin.core.estimate import RANGE_ONLY, AlphaEstimate
+from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
 from topbin.core.formatting import counted, figure
 from topbin.core.options import Request
 from topbin.data.batch import Batch, add_columns
-from topbin.data.write import PICTURES, name_in_files
-from topbin.evaluate.audit.judging import WITH_SCORES
-from topbin.evaluate.candidates import ListPrecision, list_precision, what_to_expect
+from topbin.data.write import in_front, unused
+from topbin.evaluate.candidates import ListPrecision, list_precision
 from topbin.evaluate.metrics import out_of_reach
 from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
-from topbin.evaluate.verdict import RUN, Verdict, verdict_of
-from topbin.job.by_group import by_column
-from topbin.job.known import known_positives
-from topbin.job.labeling import labeling_found
-from topbin.job.leaks import alarms_of
+from topbin.evaluate.verdict import Verdict, verdict_of
+from topbin.job.doubts import alarms_of
+from topbin.job.grouping import by_column
 from topbin.job.prepare import Prepared
-from topbin.job.score_rest import Best
+from topbin.job.sampling import Best
 from topbin.learn.crossfit import Chain
 from topbin.learn.explain import (
     Explanation,
@@ -40,15 +37,20 @@ from topbin.learn.explain import (
     why_columns,
 )
 from topbin.learn.labeling.scar import ScarTest
+from topbin.learn.labeling.subtypes import Subtypes
 from topbin.learn.probabilities import fit_probabilities
+from topbin.show.candidates import passage
+from topbin.show.summary import summarize
 from topbin.store.answer import (
     Answer,
     Candidates,
     Case,
     EpochRecord,
     Importance,
+    LabelingFound,
     ModelName,
     Remedy,
+    plain,
 )
 from topbin.store.models import versions_of
 
@@ -78,7 +80,7 @@ class Result:
     stopped: str | None = None
     best: Best | None = None
     chains: tuple[Chain, ...] = ()
-    labeling: Any = None  # `Subtypes`, a `Propensity` or `Classes`, if it was asked for
+    labeling: Any = None  # `Subtypes`, a `Propensity` or what is said of classes, if asked for
     gamma: Sensitivity | None = None
     random_labels: ScarTest | None = None
     remedy: Remedy | None = None
@@ -95,7 +97,7 @@ class Result:
         more = alarms_of(self.remedy, self.data.alarms)
         if not hasattr(self.classifier, "labeling_"):  # with it, labels need not be random
             tested = self.labeling or self.random_labels
-            more += () if tested is None else tested.alarms()
+            more += tested.alarms() if isinstance(tested, Subtypes | ScarTest) else ()
         return self.data.with_alarms(self.classifier.estimate_, self.methods, more)
 
     @cached_property
@@ -120,8 +122,8 @@ class Result:
     @property
     def evidence(self) -> Evidence:
         """What α was read from: tails, and the held-out scores of the rows in memory."""
-        found: Evidence = self.classifier.evidence_
-        return found
+        evidence: Evidence = self.classifier.evidence_
+        return evidence
 
     @property
     def pi(self) -> float:
@@ -212,13 +214,22 @@ class Result:
             return table.take(unlabeled[order]), unlabeled[order]
         listed, places = self.best.rows.take(slice(rows)), table.places[unlabeled]
         order = np.argsort(places)
-        found = order[np.searchsorted(places, listed.places, sorter=order).clip(max=order.size - 1)]
-        return listed, np.where(places[found] == listed.places, unlabeled[found], -1)
+        nearest = order[
+            np.searchsorted(places, listed.places, sorter=order).clip(max=order.size - 1)
+        ]
+        return listed, np.where(places[nearest] == listed.places, unlabeled[nearest], -1)
 
     @cached_property
     def known(self) -> KnownPositives | None:
-        """Known positives that rows are compared with; None if models read no vectors."""
-        return known_positives(self.data)
+        """Known positives that rows are compared with, by name; None if models read no vectors.
+
+        Nor if labels are known classes.
+        """
+        data, where = self.data, np.flatnonzero(self.data.labels.is_positive)
+        if data.classes is not None or not data.encoder.vector_columns:
+            return None
+        vectors = data.encoder.vectors(data.X[where])
+        return KnownPositives.of(_names(data, where), vectors, data.request.certainty.seed)
 
     def _nearest(self, rows: Batch, where: RowNumbers) -> Neighbors:
         if self.known is None:
@@ -278,18 +289,15 @@ class Result:
         rows = self.picked(n, min_precision=min_precision).rows
         listed, where = self._listed(rows)
         frame = listed.readable.drop(columns=[self.data.label or ""], errors="ignore")
-        if self.data.id is not None:
-            frame = frame[[self.data.id, *(name for name in frame if name != self.data.id)]]
         likely = self._likely(self._ranked()[0][:rows]).round(4)
-        ours = {"rank": np.arange(1, rows + 1), "row": listed.places + 1, "probability": likely}
-        frame = in_front(frame, ours)
+        frame = ranked(frame, listed.places + 1, likely, self.data.id)
         if not why:
             return frame
         first = listed.take(slice(EXPLAINED)), where[:EXPLAINED]
         texts = why_columns(lambda: self._explained(*first), self._nearest(*first))
         blank = [""] * (rows - EXPLAINED)
-        said = {unused(name, frame.columns): [*told, *blank] for name, told in texts.items()}
-        return add_columns(frame, said)
+        reasons = {unused(name, frame.columns): [*cells, *blank] for name, cells in texts.items()}
+        return add_columns(frame, reasons)
 
     def by(self, column: str) -> ByGroup:
         """α of each group of a column of the rows, and against the rest; nothing is fitted again.
@@ -375,7 +383,7 @@ class Result:
             agreement=self.agreement(),
             model=ModelName(type(self.classifier).__name__),
             importance=self._columns_that_matter(),
-            labeling=labeling_found(self.labeling),
+            labeling=self._labeling_found(),
             random_labels=self.random_labels,
             history=tuple(map(EpochRecord.of, self.classifier.history_)),
             sensitivity=self.sensitivity(),
@@ -389,15 +397,26 @@ class Result:
         """The answer as plain Python values."""
         return self.answer.to_dict()
 
+    def _labeling_found(self) -> LabelingFound | None:
+        """What is said about labeling; nothing if nobody asked."""
+        if self.labeling is None or isinstance(self.labeling, LabelingFound):
+            return self.labeling
+        # The notes of an estimate already say what a propensity has to say.
+        has_lines = isinstance(self.labeling, Subtypes)
+        lines = self.labeling.summary().splitlines() if has_lines else []
+        kind = type(self.labeling).__name__.lower()
+        plain_values = plain({"kind": kind, "lines": lines, **self.labeling.to_dict()})
+        return msgspec.convert(plain_values, LabelingFound)
+
     def _columns_that_matter(self) -> tuple[Importance, ...]:
         """The first columns; none if the model cannot be explained."""
         try:
-            found = self.importance()
+            importance = self.importance()
         except InputError as error:
             if error.code != "TB013":
                 raise
             return ()
-        first = list(found.items())[:SHOWN_COLUMNS]
+        first = list(importance.items())[:SHOWN_COLUMNS]
         return tuple(Importance(column=name, mean=mean) for name, mean in first)
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
@@ -456,87 +475,32 @@ def candidates_of(
     )  # fmt: skip
 
 
-def summarize(found: Answer, read: Sequence[str] = (), run: str = RUN) -> str:
-    """An answer as text; `read` are lines about how the data was read, `run` is its folder."""
-    estimate, listed = found.estimate, found.candidates
-    lines = [f"stopped early   {found.stopped}; best so far:"] if found.stopped else []
-    lines += [] if found.verdict is None else found.verdict.lines(run)
-    lines += audit_lines(found)
-    lines += [] if found.remedy is None else [f"remedy          {found.remedy.sentence}"]
-    lines += [found.estimate_told(), f"agreement       {found.agreement}", *read]
-    if found.labeling is not None:
-        lines += found.labeling.lines if found.novel is None else []
-    elif found.random_labels is not None and not found.random_labels.says_nothing:
-        lines.append(f"random labels?  {found.random_labels.sentence}")
-    for one in found.by:
-        lines += one.lines()
-    ends = listed.precision, listed.precision_low, listed.precision_high
-    told = f"{listed.why}; {what_to_expect(estimate, *ends, found.listed)}"
-    lines.append(f"candidates      {counted(listed.rows)}: {told}")
-    if estimate.worth_p >= RANGE_ONLY and estimate.interval is not None:
-        cases = (f"{c.case} {figure(c.alpha)}: {counted(c.rows)}" for c in found.sensitivity)
-        lines.append("what if         " + "; ".join(cases))
-    lines += [] if found.gamma is None else found.gamma.lines()
-    return "\n".join(lines)
-
-
-def audit_lines(found: Answer) -> list[str]:
-    """α with the audit and without it, and what each needs; nothing if there was no audit."""
-    told, first = found.audit, found.estimate
-    if told is None:
-        return []
-    n_u, level = found.data.n_u, f"{100 * told.confidence:g} %"
-    both = told.together or told  # older runs have only what the audit says alone
-    is_both = told.together is not None and not told.together.alone
-    lines = [] if found.novel is None else [f"novel           {found.novel}"]
-    lines += [
-        f"with the audit  α = {figure(both.alpha)} of the {n_u:,} unlabeled "
-        f"{found.in_words('are positive')} (about {counted(round(both.alpha * n_u))})",
-        f"{level} interval   {_ends(both.interval)}   {WITH_SCORES if is_both else told.assumes}",
-    ]
-    lines += [f"audit alone     {_ends(told.interval)}   {told.assumes}"] if is_both else []
-    ends = "" if first.interval is None else f"; {_ends(first.interval)}"
-    lines.append(f"without it      {first.in_short}{ends}   {first.interval_assumes}")
-    lines.append(f"audit           {found.in_words(told.sentence)}")
-    names = ", ".join(f'"{name}"' for name in told.proxies)
-    lines += [f"proxies         {names}, as far as the answers agree with them"] if names else []
-    lines += [f"labels          {told.labels}"] if told.labels else []
-    lines += [f"if selective    {told.gamma.sentence}"] if told.gamma else []
-    lines += [f"recall          {told.recall.sentence}"] if told.recall else []
-    return lines + [f"also            {other.sentence}" for other in told.others]
-
-
-def _ends(interval: Sequence[float]) -> str:
-    return "{} to {}".format(*map(figure, interval))
-
-
-def in_front(frame: Any, columns: Mapping[str, Any]) -> Any:
-    """The frame with these columns first; its own columns of the same name get another.
-
-    Names that a reader of files takes for the same, such as "Row" and "row", count as the same.
-
-    >>> import pandas as pd
-    >>> list(in_front(pd.DataFrame({"Row": [7], "x": [1]}), {"row": [1]}))
-    ['row', 'Row of the table', 'x']
-    """
-    taken = {name_in_files(name) for name in columns}
-    names = []
-    for own in map(str, frame.columns):
-        own = own.translate(PICTURES)
-        name = own if name_in_files(own) not in taken else unused(f"{own} of the table", taken)
-        names.append(name)
-        taken.add(name_in_files(name))
-    return add_columns(frame.set_axis(names, axis=1), columns, first=True)
-
-
-def unused(name: str, taken: Iterable[str]) -> str:
-    """A name for a new column, with an underscore for each time it is taken."""
-    known = {name_in_files(one) for one in taken}
-    while name_in_files(name) in known:
-        name += "_"
-    return name
+def ranked(frame: Any, numbers: Any, likely: Any, id: str | None) -> Any:
+    """Rows as candidates.csv has them: rank, number, probability and id before the others."""
+    if id in frame:
+        frame = frame[[id, *(name for name in frame if name != id)]]
+    return in_front(
+        frame, {"rank": np.arange(1, len(frame) + 1), "row": numbers, "probability": likely}
+    )
 
 
 def packages(data: Prepared) -> dict[str, str]:
     """The versions of what takes part in a job with these rows."""
     return versions_of((*PACKAGES, *(IMAGE_PACKAGES if data.image is not None else ())))
+
+
+def _names(data: Prepared, where: Any) -> list[str]:
+    """How people find each row: the path of its image, its id or its number, and how it begins."""
+    rows = data.table.take(where)
+    if data.image is not None:
+        return [str(path) for path in rows.frame[data.image.name]]
+    if data.id is not None:
+        names = [str(one) for one in rows.frame[data.id]]
+    elif data.label is None:  # in a source of their own
+        names = [f"known positive {i + 1}" for i in range(rows.rows)]
+    else:
+        names = [f"row {place + 1}" for place in rows.places]
+    texts = [f.name for f in data.encoder.features if f.kind == "text" or f.encoder]
+    if not texts:
+        return names
+    return [f"{n}: {passage(text)}" for n, text in zip(names, rows.frame[texts[0]], strict=True)]

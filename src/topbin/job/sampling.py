@@ -1,106 +1,47 @@
-"""The rows to learn from: all of a table, or its known positives and a random sample of the rest.
+"""A random sample of the rows to learn from, and one pass over all others with its models.
 
 A row is sampled if the hash of its place among all rows is one of the smallest, which is a simple
 random sample (bottom-k sampling; Cohen & Kaplan, PODC 2007) that one pass finds and that does not
 depend on the engine or on how the files are cut into parts.
+
+The rows that trained the models are left out of the tails. Each other row is scored by the models
+of one fold, chosen by a hash of the row's place, just as a known positive is scored by the models
+of the fold that held it out. So models that never saw them score all positives, known or not.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import sqrt
-from pathlib import Path
-from typing import Any
+from operator import add
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import expit
 
-from topbin.core.errors import InputError, option
-from topbin.core.formatting import counted
+from topbin.core.binomial import share_below
+from topbin.core.checks import Floats
+from topbin.core.errors import InputError
+from topbin.core.evidence import Evidence
 from topbin.core.hashing import mix
-from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
-from topbin.core.options import Read, Rows
+from topbin.core.labels import Mask
+from topbin.core.tails import Counts, Tails
 from topbin.data.batch import Batch, Part, Places, join
-from topbin.data.encoders import GivenEncoder
-from topbin.data.encoders.images import ImageEncoder
-from topbin.data.findings import Finding, find_in_files, find_shared
-from topbin.data.images import Images
-from topbin.data.images.cache import ABOUT, write_store
-from topbin.data.paths import paths_from
-from topbin.data.table import Table, leave_out_shared, open_pair, open_table
+from topbin.data.features import Features
 from topbin.engines.engine import Engine, total
-from topbin.learn.open_set import ReadClasses, read_classes
-from topbin.store.runs import IMAGES
+from topbin.job.labeled import LabeledTable, Roles
+from topbin.learn.backends.sklearn import mean_score
+from topbin.learn.crossfit import Chain, CrossFit
+from topbin.mpe.registry import cost_of_thinning
+from topbin.mpe.thinning import thin
+
+if TYPE_CHECKING:
+    from topbin.job.prepare import Prepared
 
 SAMPLING, AUDITING = 0, -1  # streams of hashes that decide which rows are drawn
-UNCOUNTED = LabelValues({}, None, None, "")
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """Which rows are positive and which unlabeled; without a label column, all are unlabeled."""
-
-    label: str | None
-    values: LabelValues
-
-    def of(self, batch: Batch) -> tuple[Mask, Mask]:
-        """The positive and the unlabeled rows of a batch."""
-        if self.label is None:
-            return np.zeros(batch.rows, bool), np.ones(batch.rows, bool)
-        coded = batch.coded(self.label)
-        return self.values.is_positive(coded), self.values.is_unlabeled(coded)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LabeledTable:
-    """A table and its label column, or a table of unlabeled rows and the known positives.
-
-    `parts` and `values` (what the labels mean) are there once the labels are counted. `found` is
-    what to know about the files.
-    """
-
-    table: Table
-    label: str | None
-    known: Batch | None = None
-    parts: Sequence[Part] = ()
-    values: LabelValues = UNCOUNTED
-    found: tuple[Finding, ...] = ()
-    row: str = "row"  # how people call one
-    classes: ReadClasses | None = None
-
-    @property
-    def roles(self) -> Roles:
-        """Which rows are positive and which unlabeled."""
-        return Roles(self.label, self.values)
-
-    def resolve(self, counts: Any, positive: Any, negative: Any) -> LabelValues:
-        """What the values of the label column mean, from the number of rows that have each."""
-        if self.known is None:
-            named = f'column "{self.label}"'
-            return resolve_labels(counts, positive=positive, negative=negative, name=named)
-        n_p, n_u = counts[True], counts[False]
-        note = (
-            f"{counted(n_p, 'known positive')} in {self.known.name}, "
-            f"{counted(n_u, f'unlabeled {self.row}')} in {self.table.name}"
-        )
-        if self.classes is not None:
-            k = len(self.classes.values)
-            note += f"; positive means: of one of {k:,} known classes"
-        return LabelValues(counts, True, None, note)
-
-    def whole(self) -> Batch:
-        """All rows; of two tables, the known positives first."""
-        batch = self.table.whole()
-        if self.known is None:
-            return batch
-        return replace(join([self.known, batch]), name=f"{self.known.name} with {batch.name}")
-
-    def labels(self, batch: Batch, n_p: int, positive: Any = None, negative: Any = None) -> Labels:
-        """The labels of some of all rows; of two tables, the first `n_p` are known positives."""
-        if self.known is not None:
-            values = self.resolve({True: n_p, False: batch.rows - n_p}, None, None)
-            return positives_first(values, n_p, batch.rows)
-        coded = batch.coded(str(self.label))
-        return self.resolve(coded.counts(), positive, negative).read(coded)
+FOLDS = 1  # the first stream of hashes that assigns folds, one for each repeat
+Chains = Sequence[Sequence[Chain]]  # for each repeat, one per fold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,43 +65,6 @@ class Rest:
             f"trained on {drawn // 2:,} of {n_u:,} unlabeled rows, drawn at random "
             f"(seed {self.seed}); α is of {which}"
         )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PathColumn:
-    """A column of images, of which each row has one: names, pixels for people, and their files.
-
-    `root` is the folder that paths in a table are relative to. `paths` is None for an array.
-    """
-
-    name: str
-    images: Images
-    paths: Sequence[str] | None = None
-    root: str | None = None
-
-    def keep(self, table: Batch, run: Path) -> None:
-        """Leave the pixels in a run folder, if they are not there already."""
-        if not (run / IMAGES / ABOUT).exists():
-            names = paths_from(table.frame[self.name], self.name, self.root)
-            write_store(run / IMAGES, self.images, names)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Taken:
-    """Rows that are in memory, with their labels, before anything is learned from them.
-
-    `opened` is the table that they come from, if they come from one, and `encoder` makes vectors
-    of the images.
-    """
-
-    table: Batch
-    labels: Labels
-    label: str | None
-    rest: Rest | None = None
-    opened: LabeledTable | None = None
-    found: tuple[Finding, ...] = ()
-    image: PathColumn | None = None
-    encoder: ImageEncoder | GivenEncoder | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,51 +94,6 @@ class Batches:
 
     def __add__(self, other: "Batches") -> "Batches":
         return Batches(tuple(join(two) for two in zip(self.batches, other.batches, strict=True)))
-
-
-def refuse_both(rows: Rows) -> None:
-    """TB008 for a label beside known positives."""
-    if rows.positives is not None and rows.label is not None:
-        raise InputError(
-            "TB008",
-            f"{option('label')} and {option('positives')} cannot both be given; leave one out.",
-        )
-
-
-def open_labeled(rows: Rows, read: Read) -> LabeledTable:
-    """Open a table with a label column, or one of positives beside one of unlabeled rows.
-
-    Columns are compared before any row is read; then the table of positives is read whole.
-    """
-    how: Any = {"dates": read.dates, "decimal": read.decimal, "partitions": read.partitions}
-    if rows.positives is None:
-        table = open_table(rows.main, sql=read.sql, **how)
-        named = str(rows.label)
-        return LabeledTable(table.check([named]), named, found=find_in_files(table.files))
-    known, table = open_pair(rows.positives, rows.main, apart=rows.classes, **how)
-    table, shared = leave_out_shared(known, table)
-    found = (*find_shared(shared, known.name), *find_in_files([*known.files, *table.files]))
-    batch, classes = known.whole(), None
-    if rows.classes is not None:
-        classes = read_classes(batch.frame[rows.classes].tolist()).check_labeled()
-        batch = batch.select([name for name in batch.kinds if name != rows.classes])
-    return LabeledTable(table, None, batch, found=found, classes=classes)
-
-
-def read_whole(
-    source: LabeledTable, positive: Any = None, negative: Any = None
-) -> tuple[Batch, Labels]:
-    """All rows and their labels."""
-    batch = source.whole()
-    n_p = 0 if source.known is None else source.known.rows
-    return batch, source.labels(batch, n_p, positive, negative)
-
-
-def positives_first(values: LabelValues, n_p: int, rows: int) -> Labels:
-    """The labels of rows of which the first ones are positive and all others unlabeled."""
-    is_positive = np.arange(rows) < n_p
-    nobody = np.zeros(rows, bool)
-    return Labels(is_positive, nobody, values.positive, values.unlabeled, values.note)
 
 
 def count_labels(
@@ -268,10 +127,10 @@ def pick(engine: Engine, source: LabeledTable, *asked: tuple[int, int, int]) -> 
     """
     n_u, known = source.values.n_u, source.known
     limits = [(seed, stream, _highest_hash(rows, n_u)) for seed, stream, rows in asked]
-    found = total(engine, _pick, source.parts, (source.roles, limits)).batches
-    positives = found[0] if known is None else replace(known, picked=np.full(known.rows, -1))
+    picked = total(engine, _pick, source.parts, (source.roles, limits)).batches
+    positives = picked[0] if known is None else replace(known, picked=np.full(known.rows, -1))
     draws = []
-    for batch, (seed, stream, rows) in zip(found[1:], asked, strict=True):
+    for batch, (seed, stream, rows) in zip(picked[1:], asked, strict=True):
         order = np.lexsort((batch.places, mix(batch.places, seed, stream)))
         draws.append(batch.take(order[:rows]))
     return positives, *draws
@@ -298,3 +157,165 @@ def _pick(given: tuple[Roles, list[tuple[int, int, Any]]], part: Part) -> Batche
         drawn = [is_u & (mix(batch.places, seed, k) <= below) for seed, k, below in limits]
         held.append([batch.take(mask) for mask in (is_p, *drawn)])
     return Batches(tuple(join(batches) for batches in zip(*held, strict=True)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """The models of a chain, and how they score the sampled rows that it held out, ascending."""
+
+    models: tuple[Any, ...]
+    known: Floats
+
+    def place(self, z: Floats, *, own: bool = False) -> Floats:
+        """The rank of z among held-out scores, from 0 to 1; between two of them z keeps its order.
+
+        Known positives are not among them, so a positive's place does not depend on whether it is
+        known. With `own`, z are the scores of these rows, and each is compared with the others.
+
+        >>> Fold((), np.array([1.0, 2.0])).place(np.array([0.0, 1.5, 9.0])).round(2)
+        array([0.17, 0.61, 1.  ])
+        """
+        size = self.known.size
+        below = share_below(z, self.known) * size
+        if own:
+            below = (below - 0.5) * size / max(1, size - 1)
+        return np.asarray((below + expit(z)) / (size + 1), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folds:
+    """For each repeat its folds; a row's score is the mean place over repeats."""
+
+    repeats: tuple[tuple[Fold, ...], ...]
+    seed: int
+
+    @classmethod
+    def of(cls, chains: Chains, is_positive: Mask, seed: int) -> "Folds":
+        """The folds of these chains, each of which held some rows out."""
+
+        def fold(chain: Chain) -> Fold:
+            return Fold(chain.models, np.sort(chain.mean_scores[~is_positive[chain.held_out]]))
+
+        return cls(tuple(tuple(map(fold, repeat)) for repeat in chains), seed)
+
+    def scores(self, X: Any, places: Places) -> Floats:
+        """Scores of rows that no model saw; in each repeat by the fold that the place names."""
+        total = np.zeros(places.size)
+        for repeat, folds in enumerate(self.repeats):
+            fold = mix(places, self.seed, FOLDS + repeat) % np.uint64(len(folds))
+            for k, own in enumerate(folds):
+                rows = np.flatnonzero(fold == k)
+                if rows.size:
+                    total[rows] += own.place(mean_score(own.models, X[rows]))
+        return total / len(self.repeats)
+
+    def held_out(self, chains: Chains, is_positive: Mask) -> Floats:
+        """Scores of the rows that took part, each by the folds that held it out."""
+        total = np.zeros(is_positive.size)
+        for repeat, folds in zip(chains, self.repeats, strict=True):
+            for chain, fold in zip(repeat, folds, strict=True):
+                z, side = chain.mean_scores, is_positive[chain.held_out]
+                total[chain.held_out[side]] += fold.place(z[side])
+                total[chain.held_out[~side]] += fold.place(z[~side], own=True)
+        return total / len(self.repeats)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Best:
+    """The rows with the highest scores, best first; of equal ones those that come first."""
+
+    scores: Floats
+    rows: Batch
+    most: int
+
+    def __add__(self, other: "Best") -> "Best":
+        rows = join([self.rows, other.rows])
+        return Best(np.append(self.scores, other.scores), rows, self.most).cut()
+
+    def cut(self) -> "Best":
+        """Sorted, and no more than wanted."""
+        order = np.lexsort((self.rows.places, -self.scores))[: self.most]
+        return Best(self.scores[order], self.rows.take(order), self.most)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RestCounts:
+    """Unlabeled rows above each cut, how many there are, and the best of them; parts add."""
+
+    above: Counts
+    n_u: int
+    best: Best | None
+
+    def __add__(self, other: "RestCounts") -> "RestCounts":
+        bests = [one.best for one in (self, other) if one.best is not None]
+        best = reduce(add, bests) if bests else None
+        return RestCounts(self.above + other.above, self.n_u + other.n_u, best)
+
+    def tails(self, cuts: Tails, n_u: int) -> Tails:
+        """The tails of all n_u rows; TB102 if another number of rows was counted."""
+        if self.n_u != n_u:
+            raise InputError("TB102", "the files changed while they were read. Fit them again.")
+        return replace(cuts, above_u=self.above, n_u=n_u)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sweep:
+    """What every part needs; it is sent to each worker once."""
+
+    roles: Roles
+    encoder: Features
+    folds: Folds
+    cuts: Tails
+    sampled: Places
+    most: int
+
+    def over(self, batch: Batch) -> RestCounts:
+        """Score the unlabeled rows of a batch that did not train the models."""
+        _, is_u = self.roles.of(batch)
+        here = np.searchsorted(self.sampled, [batch.first, batch.first + batch.rows])
+        is_u[self.sampled[slice(*here)] - batch.first] = False
+        if not is_u.any():
+            return RestCounts(np.zeros(self.cuts.cuts.size, np.int64), 0, None)
+        others = batch.take(is_u)
+        scores = self.score(others)
+        best = Best(scores, others, self.most).cut()
+        return RestCounts(self.cuts.count(scores).above_u, others.rows, best)
+
+    def score(self, rows: Batch) -> Floats:
+        """The scores of rows that did not train the models."""
+        X = self.encoder.encode(rows.select(self.encoder.columns))
+        return self.folds.scores(X, rows.places)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Everything:
+    """What all rows give: their tails beside the scores of the sample, the best rows, and notes."""
+
+    evidence: Evidence
+    best: Best
+    notes: tuple[str, ...]
+
+
+def count_rest(
+    engine: Engine, data: "Prepared", fit: CrossFit, method: str, most: int
+) -> Everything:
+    """Score and count all rows outside the sample by the models of a cross-fit of the sample."""
+    rest, is_p = data.rest, data.labels.is_positive
+    assert rest is not None  # a source that was read whole has no other rows
+    folds = Folds.of(fit.folds, is_p, rest.seed)
+    scores = folds.held_out(fit.folds, is_p)
+    full = Tails.of_positives(scores[is_p])
+    shared = Sweep(rest.source.roles, data.encoder, folds, thin(full), rest.places, most)
+    swept: RestCounts = total(engine, _sweep, rest.source.parts, shared)
+    tails = swept.tails(shared.cuts, data.n_u - rest.places.size)
+    best = Best(shared.score(rest.columns), rest.columns, most)
+    best += Best(scores[~is_p], data.table.take(~is_p), most)
+    return Everything(
+        Evidence(scores[is_p], scores[~is_p], counted=tails),
+        best if swept.best is None else best + swept.best,
+        (*cost_of_thinning(tails, full.cuts.size, method), rest.note(is_counted=True)),
+    )
+
+
+def _sweep(shared: Sweep, part: Part) -> RestCounts:
+    return reduce(add, (shared.over(batch) for batch in part.batches()))

@@ -7,12 +7,11 @@ watch.json names is ever opened.
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,23 +35,24 @@ from topbin.core.formatting import counted
 from topbin.core.labels import Mask, means_positive, spells
 from topbin.core.options import CONFIDENCE, RISK, Read, Request, Rows
 from topbin.data.batch import Batch, Part
-from topbin.data.table import open_table
 from topbin.engines.count import Sums
 from topbin.engines.engine import engine_of, total
 from topbin.evaluate.parts import UNITS, Seen, Whole, worth_of
-from topbin.evaluate.watch import A_YEAR, Period, Watched, follow
+from topbin.evaluate.periods import Every
+from topbin.evaluate.watch import Period, Watched, follow
 from topbin.job.grouping import moments
 from topbin.job.result import Result
-from topbin.job.sources import file_sums, paths_of
+from topbin.job.score import open_new
 from topbin.learn.probabilities import posterior_of
 from topbin.show.page import watch_page
 from topbin.store.answer import plain
 from topbin.store.runs import MOST, RESULT, read_asked, read_result
 from topbin.store.scorer import PROBABILITY, Rated, Scorer, fitted_rows, read_scorer
+from topbin.store.sources import file_sums, paths_of
 
 STATE, LINES, PAGE = "watch.json", "periods.jsonl", "watch.html"
 SCHEMA = "topbin-watch-1"
-MOST_PERIODS, MOST_COLUMNS, A_YEAR_OF_NUMBERS = 5_000, 300, 52
+MOST_COLUMNS = 300
 FIRST_ROWS = 20_000  # which cut the columns into quarters
 MOST_HASHES = 1 << 22  # of rows, in which copies are counted
 LARGEST = np.uint64(2**64 - 1)
@@ -98,7 +98,7 @@ class Watch:
         """What is said about each period, in order of time."""
         state = self.state
         return follow(
-            self.whole, state.periods, per_year=A_YEAR.get(state.every, A_YEAR_OF_NUMBERS),
+            self.whole, state.periods, per_year=Every(state.every).per_year,
             columns=state.columns, risk=state.risk, confidence=state.confidence,
         )  # fmt: skip
 
@@ -118,8 +118,8 @@ class Watch:
 
     def lines(self) -> list[str]:
         """The new periods as text."""
-        told = [one.sentence for one in self.periods if one.start in self.new]
-        return [*told, *(f"note: {note}" for note in self.notes), self.assumes]
+        sentences = [one.sentence for one in self.periods if one.start in self.new]
+        return [*sentences, *(f"note: {note}" for note in self.notes), self.assumes]
 
     def summary(self) -> str:
         """The new periods as text."""
@@ -181,7 +181,7 @@ def watch(
         run=key, time=time, every=str(every), risk=check_fraction(risk, "risk"),
         confidence=check_fraction(confidence, "confidence"),
     )  # fmt: skip
-    _width(asked.every)
+    Every(asked.every)  # which refuses what is no length
     if scorer.encoder.image is not None or not scorer.model.evidence_.has_scores:
         raise InputError("TB161", "topbin watch reads runs of tables, and this is another kind.")
     whole = _whole(scorer.model)
@@ -258,31 +258,27 @@ def read_state(folder: Path, asked: WatchState, whole: Whole) -> WatchState:
         return asked
     remove_parts(folder)
     try:
-        found = msgspec.json.decode(read_file(folder / STATE, MOST), type=WatchState)
+        state = msgspec.json.decode(read_file(folder / STATE, MOST), type=WatchState)
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise InputError("TB161", f'"{folder / STATE}" cannot be read: {error}.') from error
     for name in ("schema", "run", "time", "every", "risk", "confidence"):
-        was, now = getattr(found, name), getattr(asked, name)
+        was, now = getattr(state, name), getattr(asked, name)
         if was != now:
             seen = "another run, or this one before an audit"
             seen = seen if name == "run" else f"{name} {was!r}, not {now!r}"
             raise InputError("TB161", f'"{folder}" watches {seen}. Choose another folder.')
-    if not _is_sound(found, whole.cuts.size + 1):
+    if not _is_sound(state, whole.cuts.size + 1):
         raise InputError("TB161", f'"{folder / STATE}" contradicts itself; it is damaged.')
-    return found
+    return state
 
 
 def _is_sound(state: WatchState, bins: int) -> bool:
     """Whether periods follow one another, and their counts are of the same bins and columns."""
     width, columns = len(QUARTERS) + 2, len(state.columns)
-    starts = [one.start for one in state.periods]
-    if len(starts) > MOST_PERIODS + 1 or not all(_is_start(one, state.every) for one in starts):
-        return False
-    step = _width(state.every)
     return (
-        len(state.cuts) == columns
+        Every(state.every).follow_one_another([one.start for one in state.periods])
+        and len(state.cuts) == columns
         and all(len(one) <= len(QUARTERS) and sorted(one) == [*one] for one in state.cuts)
-        and all(_next(a, state.every, step) == b for a, b in pairwise(starts))
         and all(one.total <= UNITS * one.rows and len(one.bins) == bins for one in state.periods)
         and all(sum(one.bins) == one.rows >= one.known + one.negative for one in state.periods)
         and all({len(c) for c in one.columns} <= {width} for one in state.periods)
@@ -394,46 +390,40 @@ def _added(counting: Counting, whole: Whole, source: Any, read: Read, engine: An
     state = counting.state
     sums = tuple(one.sum for one in file_sums(Request(rows=Rows(source=source))) if one.sum)
     if again := set(sums) & set(state.files):
-        told = f"{len(again):,} of {counted(len(sums), 'file')} had been added before"
-        raise InputError("TB161", f"{told}. Nothing was added now. {AGAIN}")
-    parts = _parts(counting.scorer, source, state.time, read)
+        words = f"{len(again):,} of {counted(len(sums), 'file')} had been added before"
+        raise InputError("TB161", f"{words}. Nothing was added now. {AGAIN}")
+    counting.scorer.refuse_images(source if isinstance(source, str | list | tuple) else "")
+    encoder = counting.scorer.encoder
+    needed = [*dict.fromkeys([*encoder.columns, state.time])]
+    parts = open_new(encoder, source, read, needed).placed_parts()
     if not state.periods:
         state = _with_cuts(counting, next(parts[0].batches(rows=FIRST_ROWS)))
     # Parts are counted at the same time, and then each by one thread.
     with engine_of(engine) as opened, threadpool_limits(1 if len(parts) > 1 else None):
-        found: Counts = total(opened, _count, parts, replace(counting, state=state))
-    _refuse_late(state, found.periods)
-    new = sorted(found.periods.values(), key=lambda one: _order(one.start))
-    periods = _filled((*state.periods, *new), state)
+        counts: Counts = total(opened, _count, parts, replace(counting, state=state))
+    every = Every(state.every)
+    new = sorted(counts.periods.values(), key=lambda one: every.number(one.start))
+    _refuse_late(state, every, new)
+    periods = every.filled((*state.periods, *new))
     state = replace(state, periods=periods, files=(*state.files, *sums))
-    about = "about " if found.hashes.halved else ""
-    note = f"copies of rows: {about}{found.hashes.copies:,}; each of them counts"
-    notes = (note,) if found.hashes.copies else ()
-    return Watch(state, whole, frozenset(found.periods), notes)
+    about = "about " if counts.hashes.halved else ""
+    note = f"copies of rows: {about}{counts.hashes.copies:,}; each of them counts"
+    notes = (note,) if counts.hashes.copies else ()
+    return Watch(state, whole, frozenset(counts.periods), notes)
 
 
-def _refuse_late(state: WatchState, parts: Mapping[str, Period]) -> None:
+def _refuse_late(state: WatchState, every: Every, new: Sequence[Period]) -> None:
     """TB161 for rows of periods that are recorded, or before them."""
-    last = max((_order(one.start) for one in state.periods), default=-np.inf)
-    late = sorted((start for start in parts if _order(start) <= last), key=_order)
+    last = max((every.number(one.start) for one in state.periods), default=-np.inf)
+    late = [one for one in new if every.number(one.start) <= last]
     if late:
         more = f" and {len(late) - 3:,} more" if len(late) > 3 else ""
         raise InputError(
             "TB161",
-            f"{counted(sum(parts[start].rows for start in late))} are of periods up to "
-            f"{state.periods[-1].start}, which are recorded already: {', '.join(late[:3])}{more}. "
-            f"Nothing was added. {AGAIN}",
+            f"{counted(sum(one.rows for one in late))} are of periods up to "
+            f"{state.periods[-1].start}, which are recorded already: "
+            f"{', '.join(one.start for one in late[:3])}{more}. Nothing was added. {AGAIN}",
         )
-
-
-def _parts(scorer: Scorer, source: Any, time: str, read: Read) -> list[Part]:
-    scorer.refuse_images(source if isinstance(source, str | list | tuple) else "")
-    encoder = scorer.encoder
-    table = open_table(
-        source, needed=[*dict.fromkeys([*encoder.columns, time])], partitions=read.partitions,
-        dates=encoder.orders(read.dates), decimal=encoder.marks(read.decimal),
-    )  # fmt: skip
-    return table.placed_parts()
 
 
 def _counts(values: Floats, cuts: Floats) -> tuple[int, ...]:
@@ -465,35 +455,18 @@ def _with_cuts(counting: Counting, batch: Batch) -> WatchState:
         return state
     low = rated.columns[PROBABILITY] < counting.low
     X = np.asarray(rated.X, np.float64)[low if low.any() else slice(None)]
-    found = replace(state, columns=tuple(own))
-    X = X[:, _watched(counting.scorer, found)]
+    watched = replace(state, columns=tuple(own))
+    X = X[:, _watched(counting.scorer, watched)]
     cuts = tuple(
         tuple(map(float, np.unique(np.quantile(x[~np.isnan(x)], QUARTERS))))
         if (~np.isnan(x)).any() else () for x in X.T
     )  # fmt: skip
-    return replace(found, cuts=cuts)
-
-
-def _width(every: str) -> float | None:
-    """How wide a period of numbers is; None for day, week and month."""
-    if every in A_YEAR:
-        return None
-    try:
-        width = float(every)
-    except ValueError:
-        width = np.nan
-    if not 0 < width < np.inf:
-        raise InputError(
-            "TB008",
-            f"{option('every')} must be day, week or month, or for a column of numbers how wide a "
-            f"period is; got {every!r}.",
-        )
-    return width
+    return replace(watched, cuts=cuts)
 
 
 def _starts(batch: Batch, state: WatchState) -> Any:
     """The start of each row's period, as text."""
-    when, width = moments(batch.select([state.time]), state.time), _width(state.every)
+    when, every = moments(batch.select([state.time]), state.time), Every(state.every)
     is_date = np.issubdtype(when.dtype, np.datetime64)
     if (gone := np.flatnonzero(np.isnan(when))).size:
         raise InputError(
@@ -501,64 +474,10 @@ def _starts(batch: Batch, state: WatchState) -> Any:
             f'"{state.time}" has no value in row {batch.first + gone[0] + 1:,} of {batch.name}, so '
             "it belongs to no period. Fill it in, or leave the row out.",
         )
-    if is_date == (width is not None):
+    if is_date != every.is_of_dates:
         held = "dates: give day, week or month" if is_date else "numbers: give a number"
         raise InputError("TB008", f'{option("every")} does not fit: "{state.time}" holds {held}.')
-    if width is not None:
-        return np.array([f"{value:.12g}" for value in np.floor(when / width) * width], object)
-    return _day_of(when.astype("datetime64[D]"), state.every).astype(str).astype(object)
-
-
-def _order(start: str) -> float:
-    """Where a period is in time."""
-    return float(np.datetime64(start, "D").astype(np.int64)) if "-" in start[1:] else float(start)
-
-
-def _is_start(start: str, every: str) -> bool:
-    """Whether a period can begin here."""
-    width = _width(every)
-    try:
-        if width is not None:
-            return abs(float(start)) < 2**53 and f"{float(start):.12g}" == start
-        return str(_day_of(np.array([start], "datetime64[D]"), every)[0]) == start
-    except (ValueError, OverflowError):
-        return False
-
-
-def _day_of(days: Any, every: str) -> Any:
-    """The first day of the period that each day is in."""
-    if every == "week":  # from Monday; day 0, 1970-01-01, was a Thursday
-        return days - (days.astype(np.int64) + 3) % 7
-    return days.astype("datetime64[M]").astype("datetime64[D]") if every == "month" else days
-
-
-def _filled(periods: Sequence[Period], state: WatchState) -> tuple[Period, ...]:
-    """The periods with those between them that have no rows."""
-    if not periods:
-        return ()
-    found, width = [periods[0]], _width(state.every)
-    empty = Period("", 0, 0, (0,) * len(periods[0].bins),
-                   tuple((0,) * len(one) for one in periods[0].columns))  # fmt: skip
-    for period in periods[1:]:
-        while (start := _next(found[-1].start, state.every, width)) != period.start:
-            if len(found) > MOST_PERIODS or _order(start) > _order(period.start):
-                raise InputError(
-                    "TB161",
-                    f"from {periods[0].start} to {period.start} there are more than "
-                    f"{MOST_PERIODS:,} periods. Choose a wider one with {option('every')}.",
-                )
-            found.append(replace(empty, start=start))
-        found.append(period)
-    return tuple(found)
-
-
-def _next(start: str, every: str, width: float | None) -> str:
-    if width is not None:
-        return f"{(round(float(start) / width) + 1) * width:.12g}"
-    day = np.datetime64(start, "D")
-    if every == "month":
-        return str((day.astype("datetime64[M]") + 1).astype("datetime64[D]"))
-    return str(day + (7 if every == "week" else 1))
+    return every.starts(when)
 
 
 def _json(state: WatchState) -> str:

@@ -7,6 +7,7 @@ process loses nothing and two people at once lose nothing either. The last answe
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -35,6 +36,7 @@ DRAWN, ANSWERS = "audit.json", "answers.jsonl"
 WAIT = 60.0  # seconds for another audit of the same run to end
 MOST_ROW = 2**63 - 1
 LONGEST = 300  # letters of a question
+NO_ANSWER = "no audited row has an answer yet; label some rows first."
 Place = Annotated[int, Meta(ge=0, le=MOST_ROW)]
 Places = Annotated[tuple[Place, ...], Meta(min_length=1)]
 
@@ -225,11 +227,10 @@ def write_answers(
 ) -> int:
     """Append what is new, for a process that holds the lock and knows the answers so far."""
     new = {row: said for row, said in given.items() if _is_news(before.get(row), said)}
-    lines: list[dict[str, Any]] = []
+    lines: list[Mapping[str, object]] = []
     for row, said in new.items():
-        lines.append({"data": data, "row": row, "answer": said})
-        if _contradicts(before.get(row), said):
-            lines[-1]["corrects"] = True
+        corrects = {"corrects": True} if _contradicts(before.get(row), said) else {}
+        lines.append({"data": data, "row": row, "answer": said, **corrects})
     _append(folder, *lines)
     return len(new)
 
@@ -268,6 +269,16 @@ def write_drawn(folder: Path, drawn: Drawn) -> None:
     write_text(folder / DRAWN, to_json(plain(drawn)), force=True)
 
 
+def file_versions(folder: Path, *names: str) -> tuple[tuple[int, int, int], ...]:
+    """What changes whenever one of these files of a folder does; nothing for those not there."""
+    versions = []
+    for name in names:
+        with suppress(FileNotFoundError):
+            about = os.stat(folder / name)
+            versions.append((about.st_ino, about.st_size, about.st_mtime_ns))
+    return tuple(versions)
+
+
 def ask_in_words(folder: Path, question: str) -> None:
     """Keep what people are to be asked about a row from now on."""
     if not question.strip() or len(question) > LONGEST:
@@ -280,12 +291,17 @@ def ask_in_words(folder: Path, question: str) -> None:
         write_drawn(folder, replace(read_drawn(folder), question=question.strip()))
 
 
-def _check_drawn(folder: Path, given: Mapping[int, str], state: AuditState) -> None:
-    drawn = {row for one in state.draws for row in one.row}
-    if not drawn:
+def check_any_drawn(folder: Path, state: AuditState) -> None:
+    """TB114 if no audit was drawn."""
+    if not state.draws:
         raise InputError(
             "TB114", f'"{folder}" has no audit; draw one first: topbin audit RUN --n 100'
         )
+
+
+def _check_drawn(folder: Path, given: Mapping[int, str], state: AuditState) -> None:
+    check_any_drawn(folder, state)
+    drawn = {row for one in state.draws for row in one.row}
     foreign = [row for row in given if row not in drawn]
     if foreign:
         raise InputError(

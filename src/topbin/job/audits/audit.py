@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from topbin.core.atomic import lock, refuse_existing, write_text
@@ -16,27 +15,25 @@ from topbin.core.errors import InputError, option
 from topbin.core.formatting import sentence
 from topbin.core.options import CONFIDENCE, Read, Request, Rows
 from topbin.data.batch import add_columns
+from topbin.data.label_tools import ANSWER, read_export, tasks_of
 from topbin.data.table import read_table
-from topbin.data.write import write_table
+from topbin.data.write import in_front, unused, write_table
 from topbin.evaluate.audit import (
     NEGATIVE,
     POSITIVE,
     AuditPlan,
     AuditResult,
     AuditSample,
-    RecallBound,
     TopBin,
     WidthPlan,
-    compare_labels,
     judge,
     judge_top,
     plan_either_way,
     plan_width,
     read_answers,
-    recall_bound,
 )
 from topbin.evaluate.audit.judging import update
-from topbin.evaluate.audit.limits import risk_of_look
+from topbin.evaluate.audit.scored import ANYWHERE, RECALL, TOP, WHERE
 from topbin.evaluate.sensitivity import Reconciled, reconcile
 from topbin.evaluate.verdict import verdict_of
 from topbin.job.audits import answers as stored_answers
@@ -45,46 +42,53 @@ from topbin.job.audits.answers import (
     Draw,
     add_answers,
     add_look,
+    check_any_drawn,
+    file_versions,
     read_drawn,
     read_state,
     record_answers,
     write_drawn,
 )
-from topbin.job.audits.label_tools import ANSWER, read_export, tasks_of
-from topbin.job.audits.proxies import ProxyGain, add_proxies, read_proxies
 from topbin.job.audits.rows import (
-    ANYWHERE,
-    RECALL,
-    TOP,
-    WHERE,
     DrawRequest,
-    Pooled,
-    Scored,
+    ProxyGain,
+    add_proxies,
     draw_from_files,
     draw_from_rows,
-    kept,
     kind_of,
     pooled,
+    read_proxies,
     read_scores,
     refuse_classes,
 )
 from topbin.job.files import CANDIDATES, MODEL, REPORT, probabilities_of, relisted, report_of
-from topbin.job.result import Result, in_front, unused
+from topbin.job.result import Result
 from topbin.store.answer import Answer
 from topbin.store.models import load
 from topbin.store.runs import PROBABILITIES, RESULT, read_result, write_result
 
 ABOUT = "about this file"
 WAIT = stored_answers.WAIT
+JUDGED_FROM = RESULT, CANDIDATES, stored_answers.DRAWN, stored_answers.ANSWERS  # files
 SHOWN = 12  # known classes, in a question
 TRIES = 2  # to judge while others label, before they have to wait
 ENOUGH = 30  # answers with which the audit that assumes least leads
-HOW = {
-    "simple": "Random rows, drawn without a look at the score.",
-    "stratified": "Random rows, equally many from each group of similar scores, in random order.",
-    "weighted": "Random rows, with more of those that look like the rarer class, in random order.",
-    TOP: "Random rows of the top bin, in random order.",
-    RECALL: "Random rows from both sides of the threshold, in random order.",
+# Kinds of draws: what the file says about its rows, and what the screen adds to "random rows".
+KINDS = {
+    "simple": ("Random rows, drawn without a look at the score.", ""),
+    "stratified": (
+        "Random rows, equally many from each group of similar scores, in random order.",
+        ", equally many from each group of similar scores",
+    ),
+    "weighted": (
+        "Random rows, with more of those that look like the rarer class, in random order.",
+        ", with more of those that look like the rarer class",
+    ),
+    TOP: ("Random rows of the top bin, in random order.", " of the top bin"),
+    RECALL: (
+        "Random rows from both sides of the threshold, in random order.",
+        " from both sides of the candidates' threshold",
+    ),
 }
 RANDOM = ("simple", "stratified", "weighted")  # ways to draw from all unlabeled rows
 ROWS_NOT_GROUPS = " Rows were drawn, not groups: judge each by itself."
@@ -156,7 +160,7 @@ def audit(
     its query, embeddings and encoder. That is needed if the folder cannot vouch for them: see
     TB151 in the list of codes.
 
-    >>> import tempfile, pandas as pd, topbin as tb
+    >>> import tempfile, numpy as np, pandas as pd, topbin as tb
     >>> rng = np.random.default_rng(0)
     >>> x = np.r_[rng.normal(5, 1, 150), rng.normal(0, 1, 150)]
     >>> frame = pd.DataFrame({"x": x, "known": np.arange(300) < 100})
@@ -237,10 +241,10 @@ def _draw(
         rows = frame.pop("row").tolist()
         tasks = None if tool is None else tasks_of(frame, rows, tool)
         frame = in_front(frame, {"row": rows, ANSWER: ""})
-        how = HOW[sample.kind if where == ANYWHERE else where]
-        how += ROWS_NOT_GROUPS if result.data.group else ""
-        how += "" if (means := question(result)) is None else f" {sentence(means)}."
-        about_file = [f"{how} {NOTE}"] + [""] * (sample.n - 1)
+        words = KINDS[sample.kind if where == ANYWHERE else where][0]
+        words += ROWS_NOT_GROUPS if result.data.group else ""
+        words += "" if (means := question(result)) is None else f" {sentence(means)}."
+        about_file = [f"{words} {NOTE}"] + [""] * (sample.n - 1)
         frame = add_columns(frame, {unused(ABOUT, frame): about_file})
         about = {"row": tuple(rows), "data": result.data.hash, "n": wanted.n, "where": where}
         drawn = Draw.of(sample, **about, bin=top)
@@ -256,11 +260,11 @@ def _draw(
     return sample, frame
 
 
-def question(found: Answer) -> str | None:
+def question(answer: Answer) -> str | None:
     """What an answer means, if not that a row is positive or is not."""
-    if found.labeling is None or found.novel is None:
+    if answer.labeling is None or answer.novel is None:
         return None
-    names = [str(one.label) for one in found.labeling.shares]
+    names = [str(one.label) for one in answer.labeling.shares]
     more = f" or {len(names) - SHOWN:,} others" if len(names) > SHOWN else ""
     classes = f"{', '.join(names[:SHOWN])}{more}"
     return f"yes: the row is of a known class ({classes}); no: it is of none of them"
@@ -287,15 +291,12 @@ def read_audit(
     if recall is not None:
         check_fraction(recall, "recall")  # before an answer is saved
     with lock(folder, wait=WAIT):
-        draws = read_state(folder).draws
-        if not draws:
-            raise InputError(
-                "TB114", f'"{run}" has no audit; draw one first: topbin audit RUN --n 100'
-            )
+        state = read_state(folder)
+        check_any_drawn(folder, state)
         said = read_export(answers)
         if said is None:
             frame = _read_filled(answers)
-            stored = _draw_of(frame["row"].tolist(), draws, answers)
+            stored = _draw_of(frame["row"].tolist(), state.draws, answers)
             said = frame.set_index("row")[ANSWER].loc[list(stored.row)].to_dict()
         given = dict(zip(said, read_answers(said.values()), strict=True))
         add_answers(folder, given, force=force)
@@ -311,8 +312,8 @@ def read_answered(answers: str | Path) -> dict[int, Any]:
     if len(twice) or frame["row"].dtype.kind not in "iu" or frame["row"].isna().any():
         what = f"row {twice.iloc[0]} twice" if len(twice) else "rows that are no numbers"
         raise InputError("TB117", f'"{answers}" has {what}; keep each row once, by its number.')
-    found: dict[int, Any] = frame.set_index("row")[ANSWER].to_dict()
-    return found
+    by_row: dict[int, Any] = frame.set_index("row")[ANSWER].to_dict()
+    return by_row
 
 
 def _read_filled(answers: str | Path) -> Any:
@@ -337,7 +338,7 @@ def judge_audit(run: str | Path, *, recall: float | None = None) -> AuditResult:
     for _ in range(TRIES):
         ready = _Judged.of(folder, recall)
         with lock(folder, wait=WAIT):
-            if ready.files == _files(folder):
+            if ready.files == file_versions(folder, *JUDGED_FROM):
                 return ready.written(folder)
     with lock(folder, wait=WAIT):
         return _Judged.of(folder, recall).written(folder)
@@ -357,7 +358,7 @@ class _Judged:
 
     @classmethod
     def of(cls, folder: Path, recall: float | None) -> "_Judged":
-        files = _files(folder)
+        files = file_versions(folder, *JUDGED_FROM)
         result, state = read_result(folder), read_state(folder)
         judged, look = judged_state(folder, result, state, recall)
         audited = replace(result, audit=judged)
@@ -387,13 +388,6 @@ class _Judged:
         return self.audit
 
 
-def _files(folder: Path) -> tuple[Any, ...]:
-    """Which versions of the files that a judgement depends on are in the folder."""
-    names = RESULT, CANDIDATES, stored_answers.DRAWN, stored_answers.ANSWERS
-    found = (os.stat(folder / name) for name in names if os.path.exists(folder / name))
-    return tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
-
-
 def _reconciled(folder: Path, judged: AuditResult) -> Reconciled | None:
     """How selective labels must be, if the audit contradicts the estimate.
 
@@ -408,106 +402,51 @@ def judged_state(
     folder: Path, result: Answer, state: AuditState, recall: float | None = None
 ) -> tuple[AuditResult, int]:
     """What the answers of a state say, and the number of this look; nothing is written."""
-    estimate = result.estimate
-    look = max(1, len(state.looks) + state.is_new)
-    scored = read_scores(folder, result)
-    found = []
+    estimate, n_u = result.estimate, result.data.n_u
+    level, look = estimate.confidence or CONFIDENCE, max(1, len(state.looks) + state.is_new)
+    scored, judged = read_scores(folder, result), []
+    drawn = {where: pooled(folder, state, where, scored, n_u) for where in WHERE}
     for where in (ANYWHERE, RECALL, TOP):
-        drawn = pooled(folder, state, where, scored, result.data.n_u)
-        sample, said = drawn.sample, drawn.answers
+        sample, said, top = drawn[where].sample, drawn[where].answers, drawn[where].top
         if not {POSITIVE, NEGATIVE} & set(said) or not sample.drawn.all():
             continue
-        kinds = (where,) if where != ANYWHERE else RANDOM
-        looks = (one for one in state.looks[: look - 1] if one.kind in kinds)
-        seen = [one.interval for one in looks if one.interval is not None]
-        within = max((low for low, _ in seen), default=0.0), min((h for _, h in seen), default=1.0)
-        more: dict[str, Any] = {
-            "confidence": estimate.confidence or CONFIDENCE,
-            "look": look,
-            "within": within,
-        }
-        if where == TOP and drawn.top is not None:
-            found.append(judge_top(drawn.top.in_groups(estimate), said, estimate, **more))
+        more: Any = {"confidence": level, "look": look, "within": _seen(state, where, look)}
+        if where == TOP and top is not None:
+            judged.append(judge_top(top.in_groups(estimate), said, estimate, **more))
         elif where == RECALL:
-            found.append(replace(judge(sample, said, estimate, **more), kind=RECALL))
+            judged.append(replace(judge(sample, said, estimate, **more), kind=RECALL))
         else:
             f_u = None if scored is None else scored.f_u
-            names, proxies = read_proxies(folder, result.data.n_u)
+            names, proxies = read_proxies(folder, n_u)
             one = judge(sample, said, estimate, **more, probabilities=f_u, proxies=proxies)
             # Shares of known classes may have moved, and then their scores have too.
             labels = None
             if scored is not None and result.novel is None:
-                labels = _labels(scored, drawn)
-            found.append(replace(one, kind=kind_of(state), labels=labels, proxies=names))
+                labels = scored.compare(drawn[where])
+            judged.append(replace(one, kind=kind_of(state), labels=labels, proxies=names))
     if result.data.group:
-        found = [replace(one, assumes=f"{one.assumes}; {OF_THESE_ROWS}") for one in found]
-    if not found:
-        raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
-    found.sort(key=lambda one: one.n_positive + one.n_negative < ENOUGH)
-    bound = None
-    if scored is not None:
-        bound = _recall(folder, result, state, scored, recall, look)
-    first = found[0]
+        judged = [replace(one, assumes=f"{one.assumes}; {OF_THESE_ROWS}") for one in judged]
+    if not judged:
+        raise InputError("TB001", stored_answers.NO_ANSWER)
+    judged.sort(key=lambda one: one.n_positive + one.n_negative < ENOUGH)
+    bound, threshold = None, result.candidates.threshold
+    asks_recall = recall is not None or drawn[RECALL].sample.n
+    if scored is not None and threshold is not None and asks_recall:
+        both_draws = drawn[ANYWHERE], drawn[RECALL]
+        bound = scored.recall(both_draws, threshold, confidence=level, look=look, goal=recall)
+    first = judged[0]
     # A sharp audit may exclude the median of a wide posterior, and both are right.
-    alone = any(one.excludes == "interval" for one in found)
+    alone = any(one.excludes == "interval" for one in judged)
     both = update(estimate, first.alpha, first.interval, first.confidence, alone=alone)
-    return replace(first, others=tuple(found[1:]), recall=bound, together=both), look
+    return replace(first, others=tuple(judged[1:]), recall=bound, together=both), look
 
 
-def _labels(scored: Scored, drawn: Pooled) -> str:
-    """Whether the positives that were found score like the labeled ones, or their groups do.
-
-    Of labeled ones, as many are left out as the draw would have: like is compared with like.
-    """
-    positives = drawn.sample.rows[np.asarray(drawn.answers) == POSITIVE]
-    weights = drawn.sample.weights(scored.f_u, scored.f_p)
-    often = np.divide(1, weights, out=np.zeros(weights.size), where=weights > 0)
-    known = np.flatnonzero(kept(often))
-    if scored.groups_p is None or scored.groups_u is None:
-        return compare_labels(scored.p[known], scored.u[positives])
-    of_known, of_found = (
-        np.bincount(codes, scores)[np.unique(codes)] / np.bincount(codes)[np.unique(codes)]
-        for scores, codes in (
-            (scored.p[known], scored.groups_p[known]),
-            (scored.u[positives], scored.groups_u[positives]),
-        )
-    )
-    return compare_labels(of_known, of_found, what="groups with positives")
-
-
-def _recall(
-    folder: Path, result: Answer, state: AuditState, scored: Scored, goal: float | None, look: int
-) -> RecallBound | None:
-    """How many positives the candidates contain at least, from all random answers on each side.
-
-    Within a side, rows drawn anywhere are random too, and so are those drawn for this question. Of
-    rows that were not equally likely, some are left out so that the others are.
-    """
-    threshold, scores_p, scores_u = result.candidates.threshold, scored.p, scored.u
-    n_u = scores_u.size
-    drawn = [pooled(folder, state, where, scored, n_u) for where in (ANYWHERE, RECALL)]
-    if threshold is None or (goal is None and not drawn[1].sample.n):
-        return None
-    said: dict[int, str] = {}
-    for one in drawn:
-        weights, rows = one.sample.weights(scored.f_u), one.sample.rows
-        for side in (rows[scores_u[rows] >= threshold], rows[scores_u[rows] < threshold]):
-            alike = set(side[kept(weights[side], side)].tolist())
-            answers = zip(rows.tolist(), one.answers, strict=True)
-            said |= {row: answer for row, answer in answers if row in alike}
-    rows = np.fromiter(said, np.int64, len(said))
-    is_above = scores_u[rows] >= threshold
-    if is_above.all() or not is_above.any():
-        return None
-    words = np.array(list(said.values()))
-    is_positive, is_negative = words == POSITIVE, words == NEGATIVE
-    counts = [int(np.count_nonzero(scores >= threshold)) for scores in (scores_u, scores_p)]
-    at = TopBin(threshold, counts[0], scores_u.size, counts[1], scores_p.size)
-    level = result.estimate.confidence or CONFIDENCE
-    above = int((is_above & is_positive).sum()), int(is_above.sum())
-    below = int((~is_above & ~is_negative).sum()), int((~is_above).sum())  # open rows count too
-    spent = risk_of_look(1 - level, look)
-    return recall_bound(at, above, below, confidence=level, doubt=spent, goal=goal)
+def _seen(state: AuditState, where: str, look: int) -> tuple[float, float]:
+    """What the intervals of earlier looks at audits of this kind have in common."""
+    kinds = (where,) if where != ANYWHERE else RANDOM
+    looks = (one for one in state.looks[: look - 1] if one.kind in kinds)
+    seen = [one.interval for one in looks if one.interval is not None]
+    return max((low for low, _ in seen), default=0.0), min((h for _, h in seen), default=1.0)
 
 
 def plan_audit_widths(run: str | Path) -> tuple[WidthPlan, ...]:

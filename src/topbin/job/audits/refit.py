@@ -23,12 +23,11 @@ from topbin.core.options import Request
 from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
 from topbin.evaluate.metrics import recall
-from topbin.job.audits.answers import WAIT, add_answers, read_state, understood
-from topbin.job.audits.rows import check_unchanged, refuse_classes
+from topbin.job.audits.answers import NO_ANSWER, WAIT, add_answers, read_state, understood
+from topbin.job.audits.rows import prepared_again, refuse_classes
 from topbin.job.files import CANDIDATES, MODEL, sum_of, unlabeled_rows
-from topbin.job.prepare import Prepared, prepare
-from topbin.job.result import in_front
-from topbin.job.sources import read_again
+from topbin.job.prepare import Prepared
+from topbin.job.result import ranked
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.classifiers import fit_weighted
 from topbin.learn.crossfit import Ensemble
@@ -89,10 +88,10 @@ def refit_audit(
     with lock(folder, wait=WAIT):
         result, state = read_result(folder), read_state(folder)
         refuse_classes(result, option("refit"))
-        told = {row: said for row, said in {**state.known, **state.answers, **new}.items()
+        answered = {row: said for row, said in {**state.known, **state.answers, **new}.items()
                 if said in (POSITIVE, NEGATIVE)}  # fmt: skip
-        if not told:
-            raise InputError("TB001", "no audited row has an answer yet; label some rows first.")
+        if not answered:
+            raise InputError("TB001", NO_ANSWER)
         data = _read_again(folder, result, again)
         model = load(folder / MODEL)
         with reading(folder / MODEL):
@@ -100,9 +99,9 @@ def refit_audit(
         rows = data.table.places[data.unlabeled_rows] + 1
         if before.size != rows.size:
             raise InputError("TB117", "the model has scored other rows than the run has.")
-        at = _places(told, rows)
+        at = _places(answered, rows)
         add_answers(folder, new, force=force, model_only=True)
-        truth = np.array([said == POSITIVE for said in told.values()])
+        truth = np.array([said == POSITIVE for said in answered.values()])
         scores_p, scores_u, models = _crossfit(data, before, at, truth)
         model.evidence_ = Evidence(scores_p, scores_u)
         with reading(folder):
@@ -137,11 +136,11 @@ def _places(numbers: Iterable[int], rows: Any) -> Any:
 
 def _estimate_now(model: Any, result: Answer) -> AlphaEstimate:
     """The estimate after the audits of a run; older ones left only an α."""
-    told = result.audit
-    found: AlphaEstimate = after_audit(model, result).estimate_
-    if told is not None and told.together is None:
-        return replace(found, alpha=told.alpha, posterior=None)
-    return found
+    audit = result.audit
+    estimate: AlphaEstimate = after_audit(model, result).estimate_
+    if audit is not None and audit.together is None:
+        return replace(estimate, alpha=audit.alpha, posterior=None)
+    return estimate
 
 
 def _read_again(folder: Path, result: Answer, again: Request) -> Prepared:
@@ -164,26 +163,24 @@ def _read_again(folder: Path, result: Answer, again: Request) -> Prepared:
             "the run was fitted on a frame, so no file has its known positives to train with. Fit "
             "the frame again with the answers in its label column.",
         )
-    data = prepare(read_again(folder, result.data, again))
-    check_unchanged(data.hash, result.data)
-    return data
+    return prepared_again(folder, result.data, again)
 
 
 def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, list[Any]]:
     """Held-out scores of known positives and unlabeled rows, and the models of all folds."""
-    kept = np.flatnonzero(~data.labels.is_negative)
-    is_p, X = data.labels.is_positive[kept], data.X[kept]
+    took_part = np.flatnonzero(~data.labels.is_negative)
+    is_p, X = data.labels.is_positive[took_part], data.X[took_part]
     estimator = default_model(X)
     X = coarse(X, estimator)
-    share, weight = np.ones(kept.size), np.ones(kept.size)
-    given = np.ones(1) if data.weight is None else data.weight[kept]
+    share, weight = np.ones(took_part.size), np.ones(took_part.size)
+    given = np.ones(1) if data.weight is None else data.weight[took_part]
     unlabeled = np.flatnonzero(~is_p)
     share[unlabeled] = f
     share[unlabeled[at]], weight[unlabeled[at]] = truth, WEIGHT
     weight = weight * given
-    scores, models = np.empty(kept.size), []
+    scores, models = np.empty(took_part.size), []
     # `share` of a held-out row, and so its answer, is not in the table that its model learns from.
-    for train, held in _folds(data, is_p, kept):
+    for train, held in _folds(data, is_p, took_part):
         table = TrainingTable(X[train], is_p[train], weight[train])
         model = fit_weighted(estimator, table, share[train][~is_p[train]])
         scores[held] = positive_scores(model, X[held])
@@ -191,11 +188,11 @@ def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, li
     return scores[is_p], scores[~is_p], models
 
 
-def _folds(data: Prepared, is_p: Any, kept: Any) -> Any:
+def _folds(data: Prepared, is_p: Any, took_part: Any) -> Any:
     """Rows to train on and rows held out, groups as a whole."""
-    if data.kept is None or data.kept.together is None:
+    if data.folds.together is None:
         return KFold(FOLDS, shuffle=True, random_state=0).split(is_p)
-    return folds_of(is_p, FOLDS, 0, together=data.kept.together.at(kept))
+    return folds_of(is_p, FOLDS, 0, together=data.folds.together.at(took_part))
 
 
 def _write(
@@ -204,13 +201,12 @@ def _write(
     """A run folder inside the run: model, candidates, and the estimates of the run itself."""
     listed = unlabeled_rows(data).iloc[order].reset_index(drop=True)
     numbers = listed.pop("row")
-    shown = {"rank": np.arange(1, order.size + 1), "row": numbers,
-             "probability": probability[order].round(4)}  # fmt: skip
+    frame = ranked(listed, numbers, probability[order].round(4), None)
     scores_p, scores_u = model.evidence_.scores
     threshold = float(scores_u[order[-1]])
     with open_run(folder / REFIT, read_asked(folder), force=True) as made:
         save(model, made.folder / MODEL, encoder=data.encoder, force=True)
-        write_table(made.folder / CANDIDATES, in_front(listed, shown), force=True)
+        write_table(made.folder / CANDIDATES, frame, force=True)
         listed = Candidates(
             rows=order.size, threshold=threshold, precision=None, precision_low=None,
             recall=recall(scores_p, threshold=threshold).value,

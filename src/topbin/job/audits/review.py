@@ -6,7 +6,6 @@ gave meanwhile is shown instead of replaced. While people answer the rows of an 
 neither scores nor α, so that nobody stops where it looks good.
 """
 
-import os
 import re
 import time
 from collections import Counter
@@ -15,25 +14,27 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from topbin.core.atomic import lock
 from topbin.core.errors import InputError
-from topbin.core.estimate import RANGE_ONLY, AlphaEstimate
+from topbin.core.estimate import RANGE_ONLY, AlphaEstimate, Interval
 from topbin.core.options import Request
 from topbin.data.formats.text_files import FILE, TEXT
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
+from topbin.evaluate.audit.scored import ANYWHERE
 from topbin.job.audits.answers import (
     ANSWERS,
     WAIT,
     AuditState,
     ask_in_words,
+    file_versions,
     read_drawn,
     read_state,
     write_answers,
 )
 from topbin.job.audits.audit import Audit, judge_audit
-from topbin.job.audits.rows import ANYWHERE, refuse_classes
+from topbin.job.audits.rows import refuse_classes
 from topbin.job.files import CANDIDATES, read_numbered
 from topbin.show.pictures import LARGE, Pictures, open_pictures
 from topbin.store.answer import Answer, DataRead
@@ -44,6 +45,43 @@ WHY = re.compile("rank|probability|reason_[0-9]")  # what candidates.csv says ab
 NEAR = re.compile("nearest_[0-9]")  # and the known positives that the row resembles
 Cells = list[tuple[str, str]]
 AWAY = 30.0  # seconds without a sign of life after which a page no longer holds its row
+
+
+class Cell(TypedDict):
+    """A column of a row, as text; `picture` is that of a known positive that the row resembles."""
+
+    name: str
+    text: str
+    picture: NotRequired[str | None]
+
+
+class RowToLabel(TypedDict):
+    """A row as the page shows it: its columns, why it is a candidate, and its answer so far."""
+
+    row: int
+    cells: list[Cell]
+    why: list[Cell]
+    near: list[Cell]
+    answer: str | None
+    pictures: list[str]
+
+
+class Before(TypedDict):
+    """The estimate of a run as its headline gives it: a point, a bound, or a range alone."""
+
+    alpha: float | None
+    sign: str
+    interval: Interval | None
+
+
+class JudgedAudit(TypedDict):
+    """What an audit says once all of its rows have an answer."""
+
+    alpha: float
+    interval: Interval
+    before: Before
+    sentence: str
+    verdict: str
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +105,7 @@ class Review:
     _held: dict[str, tuple[int, float]] = field(default_factory=dict)
     _mutex: Any = field(default_factory=RLock)
 
-    def next_row(self, page: str) -> dict[str, Any] | None:
+    def next_row(self, page: str) -> RowToLabel | None:
         """A row without an answer that no other open page holds, if there is one; None at the end.
 
         Where every open row is held by somebody, two people get the same one.
@@ -81,20 +119,21 @@ class Review:
             self._held[page] = row, time.monotonic()
             return self.row(row)
 
-    def row(self, number: int) -> dict[str, Any]:
+    def row(self, number: int) -> RowToLabel:
         """A row with its columns, why it is a candidate, and its answer so far."""
-        cells = [{"name": name, "text": text} for name, text in self._cells(number)]
+        cells: list[Cell] = [{"name": name, "text": text} for name, text in self._cells(number)]
         why, near = (
             [one for one in cells if self.draw is None and ours.fullmatch(one["name"])]
             for ours in (WHY, NEAR)
         )
-        cells = [one for one in cells if one not in (*why, *near)]
-        found = {"row": number, "cells": cells, "why": [one for one in why if one["text"]]}
-        found["near"] = [
-            {**one, "picture": self._small(one["text"])} for one in near if one["text"]
-        ]
-        found["answer"] = self._answers().get(number)
-        return {**found, "pictures": self._pictures(number)}
+        return {
+            "row": number,
+            "cells": [one for one in cells if one not in (*why, *near)],
+            "why": [one for one in why if one["text"]],
+            "near": [{**one, "picture": self._small(one["text"])} for one in near if one["text"]],
+            "answer": self._answers().get(number),
+            "pictures": self._pictures(number),
+        }
 
     def _small(self, path: str) -> str | None:
         return None if self.pictures is None else self.pictures.of(path)
@@ -105,8 +144,8 @@ class Review:
             return []
         image = self.result.data.image
         paths = [text for name, text in self._cells(number) if image and name == image.column]
-        found = (self.pictures.of(path, LARGE) for path in paths)
-        return [address for address in found if address is not None]
+        addresses = (self.pictures.of(path, LARGE) for path in paths)
+        return [address for address in addresses if address is not None]
 
     def save(self, row: int, answer: str, *, seen: str | None = None) -> str | None:
         """Save an answer at once. If another one is there that the person has not seen, return it.
@@ -138,33 +177,34 @@ class Review:
         done = {kind: said[kind] for kind in (POSITIVE, NEGATIVE, UNSURE)}
         return {"total": len(self.rows), "done": sum(done.values()), **done}
 
-    def judged(self) -> dict[str, Any] | None:
+    def judged(self) -> JudgedAudit | None:
         """The result of the audit, if it counts all answers and no row is left."""
         state = self._read()
         is_known = self.draw is not None and state.looks and not state.is_new and not self._left()
         result = read_result(self.folder) if is_known else self.result
         if not is_known or result.audit is None:
             return None
-        found, shown = result.audit, result.audited or result.audit
-        told = {
+        shown = result.audited or result.audit
+        return {
             "alpha": shown.alpha,
             "interval": shown.interval,
             "before": estimate_before(result.estimate),
+            "sentence": result.audit.sentence,
+            "verdict": str(result.verdict or result.audit.verdict),
         }
-        more = {"sentence": found.sentence, "verdict": str(result.verdict or found.verdict)}
-        return {**told, **more}
 
-    def judge(self) -> dict[str, Any] | None:
+    def judge(self) -> JudgedAudit | None:
         """Estimate α with all rows of the draw answered, for result.json and the report.
 
         Only then, because people know what they have answered: whoever stops where it looks good
         gets an interval that is too narrow.
         """
-        told = self.progress()
-        if self.draw is None or told["done"] < told["total"]:
+        progress = self.progress()
+        done, total = progress["done"], progress["total"]
+        if self.draw is None or done < total:
             raise InputError(
                 "TB117",
-                f"{told['done']:,} of {told['total']:,} rows have an answer; the audit is judged "
+                f"{done:,} of {total:,} rows have an answer; the audit is judged "
                 "when all rows of the draw have one (? counts as one).",
             )
         if self.judged() is None:
@@ -200,8 +240,8 @@ class Review:
     def _read(self) -> AuditState:
         """The state as it is on the disk, read again only if another process has added to it."""
         with self._mutex:
-            if self._stamp is None or self._stamp != _stamp(self.folder):
-                self._stamp = _stamp(self.folder)
+            if self._stamp is None or self._stamp != file_versions(self.folder, ANSWERS):
+                self._stamp = file_versions(self.folder, ANSWERS)
                 self._state = read_state(self.folder)
             return self._state
 
@@ -212,7 +252,7 @@ class Review:
             self._state = replace(state, known={**state.known, row: said})
         else:
             self._state = replace(state, answers={**state.answers, row: said})
-        self._stamp = _stamp(self.folder)
+        self._stamp = file_versions(self.folder, ANSWERS)
 
 
 def open_review(
@@ -250,12 +290,12 @@ def open_review(
     state = audits.state
     alike = [one for one in state.draws if one.where == where]
     begun = next((one for one in reversed(alike) if state.open_rows(one)), None)
-    how: Any = {"where": where, "stratified": stratified}
+    which: Any = {"where": where, "stratified": stratified}
     if begun is not None:
         n, stratified = len(begun.row), len(begun.sizes) > 1 and not begun.expected
-        how = {"where": where, "stratified": where == ANYWHERE and stratified}
-    frame = audits.draw(n, **how, seed=None if begun is None else begun.seed)
-    draw = partial(audits.draw, n, **how)
+        which = {"where": where, "stratified": where == ANYWHERE and stratified}
+    frame = audits.draw(n, **which, seed=None if begun is None else begun.seed)
+    draw = partial(audits.draw, n, **which)
     return Review(folder, where, _drawn_texts(frame), result, draw, **known)
 
 
@@ -264,7 +304,7 @@ def _drawn_texts(frame: Any) -> dict[int, Cells]:
     return _texts(frame["row"], frame.iloc[:, 2:-1])
 
 
-def estimate_before(estimate: AlphaEstimate) -> dict[str, Any]:
+def estimate_before(estimate: AlphaEstimate) -> Before:
     """The estimate of the run, as its headline gives it: a point, a bound, or a range alone."""
     most, has_point = estimate.leading_bound, estimate.worth_p >= RANGE_ONLY
     alpha = estimate.alpha if most is None else most
@@ -305,11 +345,3 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     return str(value).removesuffix(" 00:00:00")
-
-
-def _stamp(folder: Path) -> Any:
-    try:
-        found = os.stat(folder / ANSWERS)
-    except FileNotFoundError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns

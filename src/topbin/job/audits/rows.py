@@ -4,6 +4,10 @@ Every draw takes random rows that no earlier one of its kind took, so together t
 sample. Rows need not be equally likely: each draw says how many rows of each stratum it takes on
 average, and what all draws take of a row together is what its answer is divided by. Rows are read
 again from what the run was made from; so they can also be listed again (`list_rows`).
+
+A proxy is a cheaper label of all unlabeled rows, such as what a language model says: a column that
+is copied into the run folder once, and that every audit of the run uses from then on. The answers
+of people show what it is worth, so it may be wrong (see `judge`).
 """
 
 import os
@@ -14,30 +18,46 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from topbin.core.atomic import lock
-from topbin.core.checks import Floats, check_count
+from topbin.core.cells import NEGATIVE, POSITIVE
+from topbin.core.checks import check_count
 from topbin.core.errors import InputError, option
 from topbin.core.options import Request
 from topbin.data.batch import add_columns
+from topbin.data.schema import check_columns
 from topbin.data.write import write_table
 from topbin.engines.engine import Local
-from topbin.evaluate.audit import AuditSample, TopBin, draw, draw_stratified, draw_weighted
+from topbin.evaluate.audit import AuditSample, TopBin, draw, read_answers
 from topbin.evaluate.audit.draw import merged
+from topbin.evaluate.audit.planning import AuditWidths
+from topbin.evaluate.audit.scored import ANYWHERE, RECALL, Pooled, Scored, sharpened
 from topbin.evaluate.candidates import list_precision
+from topbin.evaluate.measure import Floats
 from topbin.job.audits.answers import WAIT, AuditState, Draw
-from topbin.job.files import CANDIDATES, MODEL, numbered, read_numbered, sum_of, unlabeled_rows
+from topbin.job.files import (
+    CANDIDATES,
+    MODEL,
+    numbered,
+    read_numbered,
+    read_stored,
+    sum_of,
+    unlabeled_rows,
+)
+from topbin.job.labeled import open_labeled
 from topbin.job.prepare import Prepared, prepare
-from topbin.job.result import candidates_of, highest, in_front
-from topbin.job.sampling import AUDITING, SAMPLING, count_labels, open_labeled, pick, split_sample
-from topbin.job.sources import changed, read_again
+from topbin.job.result import candidates_of, highest, ranked
+from topbin.job.sampling import AUDITING, SAMPLING, count_labels, pick, split_sample
 from topbin.store.answer import Answer, Candidates, DataRead
 from topbin.store.models import load, reading
-from topbin.store.runs import ROWS, damaged, read_result, write_result
+from topbin.store.runs import PROXIES, ROWS, damaged, read_result, write_result
 from topbin.store.scorer import after_audit
+from topbin.store.sources import changed, read_again
 
-ANYWHERE, TOP, RECALL = WHERE = ("anywhere", "top", "recall")
-SEED = 0
+REASONS = re.compile(r"reason_\d_*")  # the columns that say why a row is listed
+LABELS = 100  # of the audit whose width is shown
+MOST_PROXIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +93,9 @@ class DrawRequest:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scored:
-    """Held-out scores of known positives and of unlabeled rows, and the probabilities of each.
-
-    Rows in groups have the group of each too.
-    """
-
-    p: Any
-    u: Any
-    f_p: Any
-    f_u: Any
-    groups_p: Any = None
-    groups_u: Any = None
-
-
-def refuse_classes(found: Answer, what: str) -> None:
+def refuse_classes(answer: Answer, what: str) -> None:
     """TB126 for something that a run with known classes does not have."""
-    if found.data.classes is not None:
+    if answer.data.classes is not None:
         raise InputError(
             "TB126",
             f"{what} is about positives, and this run tells known classes apart. Audit random rows "
@@ -100,63 +105,30 @@ def refuse_classes(found: Answer, what: str) -> None:
 
 
 def draw_from_rows(
-    folder: Path, found: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
+    folder: Path, answer: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
-    frame = read_unlabeled(folder, found.data, asked.again)
+    frame = read_unlabeled(folder, answer.data, asked.again)
     if again is not None:
         sample, top = again.sample, again.bin
     else:
-        threshold = found.candidates.threshold
-        sample, top = _draw_by_score(asked, scores_of(folder), taken, threshold)
+        sample, top = scores_of(folder).draw(
+            asked.n, asked.where, seed=asked.seed or 0, stratified=asked.stratified, taken=taken,
+            threshold=float(answer.candidates.threshold or 0.0),
+        )  # fmt: skip
     if sample.rows.max() >= len(frame):
         raise damaged(folder / MODEL, "it has scored other rows than the run has")
     return sample, frame.iloc[sample.rows].reset_index(drop=True), top
 
 
-def _draw_by_score(
-    asked: DrawRequest, scored: Scored, taken: Sequence[int], threshold: float | None
-) -> tuple[AuditSample, TopBin | None]:
-    """A draw from all rows, from the top bin, or from both sides of the candidates' threshold."""
-    seed, n, scores_u = asked.seed or 0, asked.n, scored.u
-    if asked.where == ANYWHERE and not asked.stratified:
-        return draw_weighted(scored.f_u, n, seed=seed, taken=taken), None
-    free = np.setdiff1d(np.arange(scores_u.size), taken)
-    if asked.where == ANYWHERE:
-        sample = draw_stratified(scores_u[free], n, seed=seed)
-        return replace(sample, rows=free[sample.rows]), None
-    if asked.where == TOP:
-        top = TopBin.at(scored.p, scores_u)
-        free = free[scores_u[free] >= top.cut]
-        sample = draw(free.size, n, seed=seed)
-        return replace(sample, rows=free[sample.rows], sizes=(top.above_u,)), top
-    return _draw_around(scored.p, scores_u, free, n, seed, float(threshold or 0.0))
-
-
-def _draw_around(
-    scores_p: Any, scores_u: Any, free: Any, n: int, seed: int, threshold: float
-) -> tuple[AuditSample, TopBin]:
-    """A quarter of the rows from above a threshold, the others from below it."""
-    is_above, random = scores_u >= threshold, np.random.default_rng(seed)
-    above, below = free[is_above[free]], free[~is_above[free]]
-    n_above = min(above.size, max(1, n // 4))
-    sides = [(side, size) for side, size in ((below, n - n_above), (above, n_above)) if size]
-    rows = np.concatenate([side[draw(side.size, size, seed=seed).rows] for side, size in sides])
-    rows = random.permutation(rows)
-    counts = int(np.count_nonzero(~is_above)), int(np.count_nonzero(is_above))
-    above_p = int(np.count_nonzero(scores_p >= threshold))
-    top = TopBin(threshold, counts[1], scores_u.size, above_p, scores_p.size)
-    return AuditSample(rows, is_above[rows].astype(np.int64), counts, seed), top
-
-
 def draw_from_files(
-    folder: Path, found: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
+    folder: Path, answer: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
 
     The pass also draws the sample of the run again, which shows whether the files have changed.
     """
-    told, drawn_from = found.data, found.data.sample
+    data, drawn_from = answer.data, answer.data.sample
     assert drawn_from is not None  # as the caller knows
     if asked.stratified or asked.where != ANYWHERE:
         raise InputError(
@@ -165,24 +137,24 @@ def draw_from_files(
             f"{option('stratified')} and without {option('where')}.",
         )
     seed = asked.seed or 0
-    sample = draw(told.n_u - len(taken), asked.n, seed=seed)
-    request, rows, engine = read_again(folder, told, asked.again), drawn_from.rows, Local()
+    sample = draw(data.n_u - len(taken), asked.n, seed=seed)
+    request, rows, engine = read_again(folder, data, asked.again), drawn_from.rows, Local()
     named = request.rows
     table = open_labeled(named, request.read)
     counted = count_labels(engine, table, named.positive, named.negative)
     first = drawn_from.seed, SAMPLING, 2 * rows
     # As many more as earlier draws have, in case all of these come first.
-    wanted = min(told.n_u, asked.n + len(taken))
+    wanted = min(data.n_u, asked.n + len(taken))
     positives, both, drawn = pick(engine, counted, first, (seed, AUDITING, wanted))
-    check_unchanged(split_sample(positives, both, rows).table.hash(), told)
+    check_unchanged(split_sample(positives, both, rows).table.hash(), data)
     drawn = drawn.take(np.flatnonzero(~np.isin(drawn.places, taken))[: asked.n])
-    sample = replace(sample, rows=drawn.places, sizes=(told.n_u,))
-    return sample, numbered(drawn, told.label), None
+    sample = replace(sample, rows=drawn.places, sizes=(data.n_u,))
+    return sample, numbered(drawn, data.label), None
 
 
-def read_scores(folder: Path, found: Answer) -> Scored | None:
+def read_scores(folder: Path, answer: Answer) -> Scored | None:
     """The scores and probabilities of a run; None for one on a sample, which scored some rows."""
-    return scores_of(folder) if found.data.sample is None else None
+    return scores_of(folder) if answer.data.sample is None else None
 
 
 def scores_of(folder: Path) -> Scored:
@@ -195,7 +167,7 @@ def scores_of(folder: Path) -> Scored:
         return Scored(scores_p, scores_u, f_p, f_u, evidence.groups_p, evidence.groups_u)
 
 
-def read_unlabeled(folder: Path, told: DataRead, again: Request) -> Any:
+def read_unlabeled(folder: Path, data: DataRead, again: Request) -> Any:
     """All unlabeled rows with their numbers."""
     if os.path.lexists(folder / ROWS):
         if again.rows.main is not None:
@@ -205,9 +177,9 @@ def read_unlabeled(folder: Path, told: DataRead, again: Request) -> Any:
                 f"their file with {option('labels')}.",
             )
         return read_numbered(folder, ROWS)
-    if told.image is not None:
+    if data.image is not None:
         raise damaged(folder / ROWS, "the rows of a run on images are not there")
-    return unlabeled_rows(prepared_again(folder, told, again))
+    return unlabeled_rows(prepared_again(folder, data, again))
 
 
 def prepared_again(folder: Path, told: DataRead, again: Request) -> Prepared:
@@ -217,19 +189,10 @@ def prepared_again(folder: Path, told: DataRead, again: Request) -> Prepared:
     return data
 
 
-def check_unchanged(found: str, told: DataRead) -> None:
+def check_unchanged(hash_now: str, data: DataRead) -> None:
     """Refuse rows that are not those of the run."""
-    if found != told.hash:
-        raise changed(told.source)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pooled:
-    """The sample, its answers in the order of the draws, and the bin of a top audit."""
-
-    sample: AuditSample
-    answers: list[str]
-    top: TopBin | None
+    if hash_now != data.hash:
+        raise changed(data.source)
 
 
 def kind_of(state: AuditState) -> str:
@@ -278,19 +241,6 @@ def _expected(
     return merged(parts, scored.f_u)
 
 
-def kept(chances: Floats, rows: Any = None) -> Any:
-    """Which rows to keep if each is kept with its chance over the largest; always the same ones.
-
-    Of rows that were drawn with unequal chances, this leaves rows that are equally likely.
-    """
-    places = np.arange(chances.size) if rows is None else np.asarray(rows, np.int64)
-    coins = np.random.default_rng(SEED).random(int(places.max(initial=-1)) + 1)[places]
-    return coins * chances.max(initial=0.0) < chances
-
-
-REASONS = re.compile(r"reason_\d_*")  # the columns that say why a row is listed
-
-
 def list_rows(run: str | Path, n: int, *, again: Request = Request()) -> Candidates:
     """Write candidates.csv again with the n best unlabeled rows; `again` as in `draw_audit`.
 
@@ -298,25 +248,25 @@ def list_rows(run: str | Path, n: int, *, again: Request = Request()) -> Candida
     """
     folder, n = Path(run), check_count(n, "n")
     with lock(folder, wait=WAIT):
-        found = read_result(folder)
-        if found.data.sample is not None:
+        answer = read_result(folder)
+        if answer.data.sample is not None:
             raise InputError(
                 "TB117",
                 "the run was fitted on a sample, and only its best rows were kept. To list others, "
                 "score the files: topbin score RUN FILES -o scored.parquet",
             )
-        frame, listed = _listed(folder, found, n, again)
+        frame, listed = _listed(folder, answer, n, again)
         write_table(folder / CANDIDATES, frame, force=True)
         listed = replace(listed, sum=sum_of(folder / CANDIDATES))
-        write_result(folder, replace(found, candidates=listed))
+        write_result(folder, replace(answer, candidates=listed))
     return listed
 
 
-def _listed(folder: Path, found: Answer, n: int, again: Request) -> tuple[Any, Candidates]:
-    rows, before = read_unlabeled(folder, found.data, again), read_numbered(folder, CANDIDATES)
+def _listed(folder: Path, answer: Answer, n: int, again: Request) -> tuple[Any, Candidates]:
+    rows, before = read_unlabeled(folder, answer.data, again), read_numbered(folder, CANDIDATES)
     model = load(folder / MODEL)
     with reading(folder):
-        model = after_audit(model, found)
+        model = after_audit(model, answer)
         scores = model.evidence_.scores[1]
         order = np.argsort(-scores, kind="stable")[:n]
         best = list_precision(model.evidence_, model.estimate_, scores[order])
@@ -325,10 +275,107 @@ def _listed(folder: Path, found: Answer, n: int, again: Request) -> tuple[Any, C
         ours = [name for name in before if REASONS.fullmatch(name) and name not in frame]
         reasons = before.set_index("row")[ours].reindex(frame["row"])
     estimate, size, why = model.estimate_, order.size, highest(order.size)
-    listed = candidates_of(estimate, best, scores[order], size, found.data.n_u, why, estimate.alpha)
+    listed = candidates_of(
+        estimate, best, scores[order], size, answer.data.n_u, why, estimate.alpha
+    )
     numbers = frame.pop("row").to_numpy()
-    if found.data.id in frame:
-        frame = frame[[found.data.id, *(name for name in frame if name != found.data.id)]]
-    first = {"rank": np.arange(1, size + 1), "row": numbers, "probability": likely}
-    frame = in_front(frame, first)
+    frame = ranked(frame, numbers, likely, answer.data.id)
     return add_columns(frame, {name: reasons[name].to_numpy() for name in reasons}), listed
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyGain:
+    """What proxies are worth, by the known positives: the share of these that each one finds.
+
+    `without` and `width` are how wide the interval of an audit of `labels` rows is about to be; if
+    the known positives are not at hand, `finds` is empty, and the width is not known.
+    """
+
+    proxies: tuple[str, ...]
+    finds: tuple[float, ...]
+    labels: int
+    without: float
+    width: float | None
+
+    def __str__(self) -> str:
+        names = ", ".join(f'"{name}"' for name in self.proxies)
+        if self.width is None:
+            return f"{names} will sharpen the audits of this run, as far as the answers agree"
+        shares = ", ".join(f"{100 * share:.0f} %" for share in self.finds)
+        return (
+            f"{names} find {shares} of the known positives. If they find as many of the others, "
+            f"{self.labels:,} labels give an interval {self.width:.3f} wide instead of "
+            f"{self.without:.3f}; if not, it is wider, and still right"
+        )
+
+
+def add_proxies(
+    run: str | Path, columns: Sequence[str], *, again: Request = Request()
+) -> ProxyGain:
+    """Use columns of the rows as proxies in all audits of a run, in place of earlier ones.
+
+    A cell is yes or no as in an audit, or a number from 0 to 1; blank cells count as the mean.
+    `again` as in `draw_audit`.
+    """
+    folder = Path(run)
+    answer, names = read_result(folder), tuple(dict.fromkeys(columns))
+    refuse_classes(answer, option("proxy"))
+    if answer.data.sample is not None:
+        raise InputError("TB117", "the run was fitted on a sample, so its audits have no proxies.")
+    known = None
+    if os.path.lexists(folder / ROWS):
+        frame = read_unlabeled(folder, answer.data, again)
+    else:
+        data = prepared_again(folder, answer.data, again)
+        frame, known = unlabeled_rows(data), data.table.frame[data.labels.is_positive]
+    check_columns(names, list(frame), f'"{folder}"')
+    values = pd.DataFrame({name: _proxy(frame[name], name) for name in names})
+    finds: tuple[float, ...] = ()
+    if known is not None and known[[*names]].notna().any().all():
+        finds = tuple(float(_proxy(known[name], name).mean()) for name in names)
+    with lock(folder, wait=WAIT):
+        write_table(folder / PROXIES, values, force=True)
+    estimate, scored = answer.audited or answer.estimate, scores_of(folder)
+    alpha, n_u = float(estimate.alpha), answer.data.n_u
+    sharper = sharpened(scored.f_u, values.to_numpy(), finds, alpha) if finds else None
+    labels = min(LABELS, n_u)
+    width, without = (
+        None if f is None else AuditWidths(alpha, n_u, f).anywhere(labels)
+        for f in (sharper, scored.f_u)
+    )
+    return ProxyGain(names, finds, labels, float(without or 0.0), width)
+
+
+def read_proxies(folder: Path, n_u: int) -> tuple[tuple[str, ...], Floats | None]:
+    """The names and values of a run's proxies, a column each; TB114 if they are no such values."""
+    if not os.path.lexists(folder / PROXIES):
+        return (), None
+    frame = read_stored(folder, PROXIES)
+    is_sound = len(frame) == n_u and 1 <= frame.shape[1] <= MOST_PROXIES
+    if not is_sound or not all(dtype.kind in "iuf" for dtype in frame.dtypes):
+        raise damaged(folder / PROXIES, "it does not have a number for every unlabeled row")
+    values = frame.to_numpy(np.float64, na_value=np.nan)
+    if not (values >= 0).all() or not (values <= 1).all():
+        raise damaged(folder / PROXIES, "not all of its numbers are between 0 and 1")
+    return tuple(frame), values
+
+
+def _proxy(cells: Any, name: str) -> Floats:
+    """A column as numbers from 0 to 1."""
+    if pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_bool_dtype(cells.dtype):
+        values = cells.to_numpy(np.float64, na_value=np.nan)
+    else:
+        meaning = {POSITIVE: 1.0, NEGATIVE: 0.0}
+        try:
+            values = np.array([meaning.get(word, np.nan) for word in read_answers(cells)])
+        except InputError as error:
+            what = error.told.removeprefix("audit answers not understood: ")
+            raise InputError("TB002", f'the proxy "{name}" is not understood: {what}') from error
+    if not values.size or np.isnan(values).all():
+        raise InputError("TB008", f'the proxy "{name}" has no value in any row.')
+    if np.nanmin(values) < 0 or np.nanmax(values) > 1:
+        seen = f"{np.nanmin(values):g} to {np.nanmax(values):g}"
+        raise InputError(
+            "TB008", f'the proxy "{name}" must be yes or no, or a number from 0 to 1; it is {seen}.'
+        )
+    return np.asarray(np.where(np.isnan(values), np.nanmean(values), values))

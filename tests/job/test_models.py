@@ -12,8 +12,8 @@ from scipy.special import logit
 from sklearn.metrics import roc_auc_score
 
 import topbin as tb
-from topbin.job import model_choice as choices
-from topbin.job.model_choice import CLEARLY, Choice, choose_model
+from topbin.job import models as choices
+from topbin.job.models import CLEARLY, Choice, choose_model
 from topbin.job.prepare import prepare
 from topbin.learn import Plan
 from topbin.learn.crossfit import crossfit

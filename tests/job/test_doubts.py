@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtri
 
 from topbin.core.evidence import Evidence
-from topbin.job.checkup import AUCS, without_luck
+from topbin.job.doubts import AUCS, without_luck
 from topbin.mpe.estimate import estimate_alpha
 
 

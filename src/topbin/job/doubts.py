@@ -1,43 +1,128 @@
-"""Columns that leak the label, also softly, and α without them; α by group, if rows belong to one.
+"""What speaks against an answer: before a fit what the table says, after it columns that leak.
 
-A column that was filled in because of the label separates known positives from hidden ones, so α̂
-is too low. Columns are screened without training: each in turn is held at its median, and the
-models of the fit score some rows again. Where α rises, a short cross-fit without it decides. Two
-things tell a leak from a strong column. Without a leak the others contradict the answer with it.
-And among unlabeled rows a leak says nothing: there, what it says is independent of what the others
-say, whereas columns that know about positives agree on which rows these are.
+The width of an interval depends on how many rows there are, which is known, and on how well a model
+will separate the classes, which is not. So `check_up` computes it for normal scores at several
+AUCs, without luck: the scores are evenly spaced quantiles, and α is read from them as a fit reads
+it from its own.
+
+`find_remedy` has α without the columns that leak the label, also softly, or by the group that rows
+belong to. A column that was filled in because of the label separates known positives from hidden
+ones, so α̂ is too low. Columns are screened without training: each in turn is held at its median,
+and the models of the fit score some rows again. Where α rises, a short cross-fit without it
+decides. Two things tell a leak from a strong column. Without a leak the others contradict the
+answer with it. And among unlabeled rows a leak says nothing: there, what it says is independent of
+what the others say, whereas columns that know about positives agree on which rows these are.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from topbin.core.binomial import share_below
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.evidence import Evidence
+from topbin.core.formatting import counted, figure
 from topbin.core.labels import Mask
+from topbin.core.options import CONFIDENCE
 from topbin.data.features import LINEAR
 from topbin.job.grouping import read_fold_groups
+from topbin.job.models import quick_evidence
 from topbin.job.prepare import Prepared
-from topbin.learn.crossfit import Chain, RunOptions, crossfit
-from topbin.learn.defaults import FIRST, coarse, default_model
+from topbin.learn.crossfit import Chain
+from topbin.learn.defaults import coarse, default_model
 from topbin.learn.labeling.propensity import matrix_columns
-from topbin.learn.learners import PVU
 from topbin.learn.probabilities import posterior_of
-from topbin.mpe.alarms import soft_leak
+from topbin.mpe.alarms import few_positives, soft_leak
 from topbin.mpe.estimate import estimate_alpha
 from topbin.store.answer import Remedy
 
+AUCS = (0.99, 0.9, 0.8)  # of positives against negatives: of models that are very good, good, fair
+ALPHA = 0.25
+MOST_ROWS = 50_000  # more make the interval hardly narrower, and take time
+NO_ALARMS = "no alarms (this does not prove the table right)"
 SCREENED, ROWS = 12, 1_000  # columns by importance, and rows of each side that are scored again
 SUSPECTS, RISES = 3, 0.03  # columns that a cross-fit may be made without, if α rises by so much
 # Chosen on 14 tables with and without planted leaks; bench/results/alarms.md has others.
 SURE, APART, PAIRS = 0.75, 2.5, 2_000
 NOTHING = 0.05  # below it, α says that hardly any row is positive
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """Reasons to doubt any estimate from a table, and the width of its interval by AUC."""
+
+    alarms: tuple[Alarm, ...]
+    widths: dict[float, float]
+    confidence: float = CONFIDENCE
+
+    def lines(self) -> list[str]:
+        """The same as text."""
+        each = ", ".join(f"{figure(width)} at AUC {auc:g}" for auc, width in self.widths.items())
+        widths = f"expect a width of about {each}, if α is near {ALPHA:g}"
+        codes = [alarm.code for alarm in self.alarms]
+        verdict = f"{counted(len(codes), 'alarm')} to look into before a fit: {', '.join(codes)}"
+        # A leak is noticed with its column, and with what to do about it.
+        shown = (alarm for alarm in self.alarms if alarm.code != "leak")
+        return [
+            f"{f'{100 * self.confidence:g} % interval':<16}{widths}",
+            *(f"alarm           {alarm.code}: {alarm.message}" for alarm in shown),
+            f"verdict         {verdict if codes else NO_ALARMS}",
+        ]
+
+
+def check_up(data: Prepared) -> Checkup:
+    """What is known about the rows of a table; TB003 if there are too few of them to fit."""
+    data.check_enough()
+    n_p, n_u = _independent(data)
+    level = data.request.certainty.confidence
+    evidence = {auc: without_luck(n_p, n_u, auc) for auc in AUCS}
+    estimates = {auc: estimate_alpha(each, confidence=level) for auc, each in evidence.items()}
+    first = estimates[AUCS[0]]
+    if (n_p, n_u) != (data.labels.n_p, data.n_u):
+        first = replace(first, n_p=data.labels.n_p, worth=(n_p, n_u))
+    few = few_positives(first, evidence[AUCS[0]].tails)
+    return Checkup(
+        (*data.alarms, *few), {auc: _width(each) for auc, each in estimates.items()}, level
+    )
+
+
+def without_luck(n_p: int, n_u: int, auc: float, alpha: float = ALPHA) -> Evidence:
+    """Cross-fitted normal scores with this AUC, as evenly spaced as they can be.
+
+    >>> round(estimate_alpha(without_luck(1000, 1000, 0.99)).alpha, 2)
+    0.25
+    """
+    n_p, n_u = min(n_p, MOST_ROWS), min(n_u, MOST_ROWS)
+    gap, hidden = sqrt(2) * float(ndtri(auc)), round(alpha * n_u)
+    scores_u = np.concatenate([_spaced(hidden) + gap, _spaced(n_u - hidden)])
+    return Evidence.of(_spaced(n_p) + gap, scores_u, crossfitted=True)
+
+
+def _width(estimate: AlphaEstimate) -> float:
+    low, high = estimate.interval or (0.0, 1.0)
+    return high - low
+
+
+def _spaced(n: int) -> Floats:
+    """Quantiles of the normal distribution, evenly spaced in probability."""
+    return np.asarray(ndtri((np.arange(n) + 0.5) / n), np.float64)
+
+
+def _independent(data: Prepared) -> tuple[int, int]:
+    """How many positives and unlabeled rows there are; of rows that belong together, groups."""
+    labels = data.labels
+    if data.folds.together is None:
+        return labels.n_p, data.n_u
+    groups: Any = data.folds.together.groups
+    n_p, n_u = (np.unique(groups[side]).size for side in (labels.is_positive, labels.is_unlabeled))
+    return int(n_p), int(n_u)
 
 
 def find_remedy(
@@ -54,24 +139,24 @@ def find_remedy(
     """
     if data.by_net or issparse(data.X):
         return None
-    if (group := _named(data.alarms, "group-column", "near-copies")) and data.kept is None:
+    if (group := _named(data.alarms, "group-column", "near-copies")) and not data.folds.sentence:
         return _by_group(data, group[0], model)
     leaks = _named(data.alarms, "leak")
     if leaks:
-        found = _refitted(data, leaks, model)
+        estimate = _refitted(data, leaks, model)
         # If α stays near 0, others leak too, or no column does.
-        if found is None or (found.interval or (0.0, found.alpha))[1] < NOTHING:
+        if estimate is None or (estimate.interval or (0.0, estimate.alpha))[1] < NOTHING:
             return None
-        return _dropped(leaks, found)
+        return _dropped(leaks, estimate)
     for suspect in _suspects(data, chains):
         others = _crossfitted(data, (suspect,), model)
         if others is None:
             continue
-        found = estimate_alpha(others, confidence=data.request.certainty.confidence)
-        if is_higher(first, found) and is_higher(careful, found):
+        estimate = estimate_alpha(others, confidence=data.request.certainty.confidence)
+        if is_higher(first, estimate) and is_higher(careful, estimate):
             own = _crossfitted(data, (suspect,), model, alone=True)
             if own is not None and are_apart(own.scores[1], others.scores[1]):
-                return _dropped((suspect,), found)
+                return _dropped((suspect,), estimate)
     return None
 
 
@@ -118,26 +203,26 @@ def _named(alarms: Sequence[Alarm], *codes: str) -> tuple[str, ...]:
     return tuple(a.column for a in alarms if a.code in codes and a.column is not None)
 
 
-def _dropped(columns: tuple[str, ...], found: AlphaEstimate) -> Remedy:
-    return Remedy(kind="drop", columns=columns, estimate=found)
+def _dropped(columns: tuple[str, ...], estimate: AlphaEstimate) -> Remedy:
+    return Remedy(kind="drop", columns=columns, estimate=estimate)
 
 
 def _by_group(data: Prepared, group: str, model: Any) -> Remedy | None:
-    kept = read_fold_groups(data.table, data.label, group, None)
-    if kept is None or kept.together is None:
+    folds = read_fold_groups(data.table, data.label, group, None)
+    if folds.together is None:
         return None
     own = (group,) if group in data.encoder.columns else ()
-    found = _refitted(replace(data, kept=kept), own, model)
-    return None if found is None else Remedy(kind="group", columns=(group,), estimate=found)
+    estimate = _refitted(replace(data, folds=folds), own, model)
+    return None if estimate is None else Remedy(kind="group", columns=(group,), estimate=estimate)
 
 
 def _refitted(data: Prepared, without: Sequence[str], model: Any) -> AlphaEstimate | None:
     """The quick estimate without some columns; None if no column is left."""
-    found = _crossfitted(data, without, model)
+    evidence = _crossfitted(data, without, model)
     return (
         None
-        if found is None
-        else estimate_alpha(found, confidence=data.request.certainty.confidence)
+        if evidence is None
+        else estimate_alpha(evidence, confidence=data.request.certainty.confidence)
     )
 
 
@@ -150,16 +235,9 @@ def _crossfitted(
     X = data.X[rows][:, own] if alone else np.delete(data.X[rows], own, axis=1)
     if not X.shape[1]:
         return None
-    is_p, plan, held = data.labels.is_positive[rows], FIRST, {}
-    if data.kept is not None:
-        plan, held = data.kept.plan(FIRST, data.labels), data.kept.at(rows).arrays
     model = model or default_model(X)
-    fit = crossfit(
-        model, coarse(X, model), is_p, PVU, plan=plan, seed=data.request.certainty.seed,
-        sample_weight=None if data.weight is None else data.weight[rows],
-        new_rows=False, run=RunOptions(n_jobs=data.request.budget.threads), **held,
-    )  # fmt: skip
-    return fit.evidence(is_p)
+    weight = None if data.weight is None else data.weight[rows]
+    return quick_evidence(data, rows, coarse(X, model), model, weight=weight)
 
 
 def _suspects(data: Prepared, chains: Sequence[Chain]) -> list[str]:
@@ -198,8 +276,8 @@ def _alpha(chains: Sequence[Chain], X: Sequence[Any], labeled: Mask) -> float:
     for chain, part in zip(chains, X, strict=True):
         own = np.asarray(replace(chain, models=chain.models[:1]).score(part))
         scores.append(share_below(own, np.sort(own)))
-    found = np.concatenate(scores)
-    evidence = Evidence(found[labeled], found[~labeled], crossfitted=True)
+    places = np.concatenate(scores)
+    evidence = Evidence(places[labeled], places[~labeled], crossfitted=True)
     return estimate_alpha(evidence, confidence=None).alpha
 
 

@@ -1,13 +1,14 @@
-"""From folders, tables of paths or arrays of images to rows that the job can fit.
+"""The rows of a job and their labels: a table with a label column, or positives and others.
 
-What cannot be read is left out before any label is counted, and named; the pixels are decoded once
-and stay in the run folder, where the report and the review find them.
+Images are rows with a column of images: of paths in a table, or of names if they come as folders,
+lists or arrays. Files that cannot be read are left out before any label is counted, and named; the
+pixels are decoded once and stay in the run folder, where the report and the review find them.
 """
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ import pandas as pd
 
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
-from topbin.core.labels import Labels
+from topbin.core.labels import Labels, LabelValues, Mask, resolve_labels
 from topbin.core.optional import require
 from topbin.core.options import Read, Request, Rows
-from topbin.data.batch import Batch
+from topbin.data.batch import Batch, Part, join
 from topbin.data.encoders import GivenEncoder
 from topbin.data.encoders.images import (
     DESCRIPTION,
@@ -29,25 +30,167 @@ from topbin.data.encoders.images import (
     is_image_encoder,
     load_model,
 )
-from topbin.data.features import Features
-from topbin.data.findings import Finding, find_shared
+from topbin.data.findings import Finding, find_in_files, find_shared
 from topbin.data.images import Images
-from topbin.data.images.cache import ADVICE, REFUSE, bad_sentences, decode_files, refuse_bad
-from topbin.data.paths import find_images, is_address, is_image_name, names_images, paths_from
-from topbin.data.schema import CONTENT, nearest
-from topbin.data.table import Table, all_shared, open_table
-from topbin.job.sampling import LabeledTable, PathColumn, Taken, open_labeled, refuse_both
-from topbin.job.sources import paths_of
+from topbin.data.images.cache import (
+    ABOUT,
+    ADVICE,
+    REFUSE,
+    bad_sentences,
+    decode_files,
+    refuse_bad,
+    write_store,
+)
+from topbin.data.paths import find_images, is_address, names_images, paths_from
+from topbin.data.schema import CONTENT
+from topbin.data.table import Table, all_shared, leave_out_shared, open_pair, open_table
+from topbin.learn.open_set import ReadClasses, read_classes
 from topbin.store.runs import IMAGES
+from topbin.store.sources import paths_of
 
+UNCOUNTED = LabelValues({}, None, None, "")
 NEED_LABELS = (
     f"images need labels: give known positives with {option('positives')}, a table with a column "
     f"of paths, {option('image')}, and one of labels, or in Python one label per image: "
     "topbin.fit(images, labels)."
 )
-SCORED_AT_ONCE = 4_096  # images; so many that all cores decode them
 COLUMN, LABEL = "image", "label"  # names of columns of sources that have no columns
-EXPECTED = 'Score a folder of images, image files, or a table with paths in a column "{}".'
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Which rows are positive and which unlabeled; without a label column, all are unlabeled."""
+
+    label: str | None
+    values: LabelValues
+
+    def of(self, batch: Batch) -> tuple[Mask, Mask]:
+        """The positive and the unlabeled rows of a batch."""
+        if self.label is None:
+            return np.zeros(batch.rows, bool), np.ones(batch.rows, bool)
+        coded = batch.coded(self.label)
+        return self.values.is_positive(coded), self.values.is_unlabeled(coded)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabeledTable:
+    """A table and its label column, or a table of unlabeled rows and the known positives.
+
+    `parts` and `values` (what the labels mean) are there once the labels are counted. `findings`
+    are what to know about the files.
+    """
+
+    table: Table
+    label: str | None
+    known: Batch | None = None
+    parts: Sequence[Part] = ()
+    values: LabelValues = UNCOUNTED
+    findings: tuple[Finding, ...] = ()
+    row: str = "row"  # how people call one
+    classes: ReadClasses | None = None
+
+    @property
+    def roles(self) -> Roles:
+        """Which rows are positive and which unlabeled."""
+        return Roles(self.label, self.values)
+
+    def resolve(self, counts: Any, positive: Any, negative: Any) -> LabelValues:
+        """What the values of the label column mean, from the number of rows that have each."""
+        if self.known is None:
+            named = f'column "{self.label}"'
+            return resolve_labels(counts, positive=positive, negative=negative, name=named)
+        n_p, n_u = counts[True], counts[False]
+        note = (
+            f"{counted(n_p, 'known positive')} in {self.known.name}, "
+            f"{counted(n_u, f'unlabeled {self.row}')} in {self.table.name}"
+        )
+        if self.classes is not None:
+            k = len(self.classes.values)
+            note += f"; positive means: of one of {k:,} known classes"
+        return LabelValues(counts, True, None, note)
+
+    def whole(self) -> Batch:
+        """All rows; of two tables, the known positives first."""
+        batch = self.table.whole()
+        if self.known is None:
+            return batch
+        return replace(join([self.known, batch]), name=f"{self.known.name} with {batch.name}")
+
+    def labels(self, batch: Batch, rows: Rows, n_p: int | None = None) -> Labels:
+        """The labels of all rows; or of some, of which the first `n_p` are known positives."""
+        if self.known is not None:
+            n_p = self.known.rows if n_p is None else n_p
+            values = self.resolve({True: n_p, False: batch.rows - n_p}, None, None)
+            return positives_first(values, n_p, batch.rows)
+        coded = batch.coded(str(self.label))
+        return self.resolve(coded.counts(), rows.positive, rows.negative).read(coded)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathColumn:
+    """A column of images, of which each row has one: names, pixels for people, and their files.
+
+    `root` is the folder that paths in a table are relative to. `paths` is None for an array. The
+    `encoder` makes vectors of the images; without one, a net reads them.
+    """
+
+    name: str
+    images: Images
+    paths: Sequence[str] | None = None
+    root: str | None = None
+    encoder: ImageEncoder | GivenEncoder | None = None
+
+    def keep(self, table: Batch, run: Path) -> None:
+        """Leave the pixels in a run folder, if they are not there already."""
+        if not (run / IMAGES / ABOUT).exists():
+            names = paths_from(table.frame[self.name], self.name, self.root)
+            write_store(run / IMAGES, self.images, names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """Rows that are in memory, with their labels, before anything is learned from them."""
+
+    opened: LabeledTable
+    table: Batch
+    labels: Labels
+    image: PathColumn | None = None
+
+
+def refuse_both(rows: Rows) -> None:
+    """TB008 for a label beside known positives."""
+    if rows.positives is not None and rows.label is not None:
+        raise InputError(
+            "TB008",
+            f"{option('label')} and {option('positives')} cannot both be given; leave one out.",
+        )
+
+
+def open_labeled(rows: Rows, read: Read) -> LabeledTable:
+    """Open a table with a label column, or one of positives beside one of unlabeled rows.
+
+    Columns are compared before any row is read; then the table of positives is read whole.
+    """
+    written: Any = {"dates": read.dates, "decimal": read.decimal, "partitions": read.partitions}
+    if rows.positives is None:
+        table = open_table(rows.main, sql=read.sql, **written)
+        named = str(rows.label)
+        return LabeledTable(table.check([named]), named, findings=find_in_files(table.files))
+    known, table = open_pair(rows.positives, rows.main, apart=rows.classes, **written)
+    table, shared = leave_out_shared(known, table)
+    findings = (*find_shared(shared, known.name), *find_in_files([*known.files, *table.files]))
+    batch, classes = known.whole(), None
+    if rows.classes is not None:
+        classes = read_classes(batch.frame[rows.classes].tolist()).check_labeled()
+        batch = batch.select([name for name in batch.kinds if name != rows.classes])
+    return LabeledTable(table, None, batch, findings=findings, classes=classes)
+
+
+def positives_first(values: LabelValues, n_p: int, rows: int) -> Labels:
+    """The labels of rows of which the first ones are positive and all others unlabeled."""
+    is_positive = np.arange(rows) < n_p
+    nobody = np.zeros(rows, bool)
+    return Labels(is_positive, nobody, values.positive, values.unlabeled, values.note)
 
 
 def has_images(request: Request) -> bool:
@@ -121,29 +264,27 @@ def read_images(
     if encoder is None or read.encoder is None:
         require("torch", extra="images", caller="fitting images")  # before minutes of decoding
     opened, arrays = _opened(request)
-    name = read.image or COLUMN
     table, root = opened.whole(), root_of(rows.main, read.image_root) if read.image else None
+    name, paths = read.image or COLUMN, None
     if arrays:
-        images, kept, bad, paths = _joined(arrays), np.arange(table.rows), {}, None
+        images, readable, bad = _joined(arrays), np.arange(table.rows), dict[str, str]()
     else:
-        n_p = 0 if opened.known is None else opened.known.rows
-        paths = _paths(table, n_p, name, request)
+        named = _paths(opened, table, name, request)
         place = None if folder is None else folder / IMAGES
-        done = decode_files(paths, size=read.image_size, folder=place, tell=tell)
+        done = decode_files(named, size=read.image_size, folder=place, tell=tell)
         if read.bad_images == REFUSE:
             refuse_bad(done.bad, ADVICE)
-        images, kept, bad, paths = done.images, done.kept, done.bad, [paths[i] for i in done.kept]
-    labels = _labels(opened, table, kept, bad, rows)
+        images, readable, bad = done.images, done.kept, done.bad
+        paths = [named[i] for i in readable]
+    labels = _labels(opened, table, readable, bad, rows)
     if images.row_shape[0] == 1 and read.encoder is None:
         encoder = None
         _refuse_for_nets(request)
     sentences = zip(Counter(bad.values()).values(), bad_sentences(bad), strict=True)  # by reason
     left = (Finding("bad-images", None, number, words) for number, words in sentences)
-    column = PathColumn(name, images, paths, root)
-    return Taken(
-        table.take(kept), labels, opened.label, opened=opened, found=(*opened.found, *left),
-        image=column, encoder=encoder,
-    )  # fmt: skip
+    opened = replace(opened, findings=(*opened.findings, *left))
+    column = PathColumn(name, images, paths, root, encoder)
+    return Taken(opened, table.take(readable), labels, column)
 
 
 def _encoder(given: Any) -> ImageEncoder | GivenEncoder | None:
@@ -181,8 +322,8 @@ def _opened(request: Request) -> tuple[LabeledTable, list[Images]]:
         if not others:
             raise all_shared(_name_of(rows.positives), _name_of(rows.main))
     known, rest = (_table(*each) for each in zip(names, two, strict=True))
-    found = find_shared(shared, known.name)
-    return LabeledTable(rest, None, known.whole(), found=found, row="image"), arrays
+    findings = find_shared(shared, known.name)
+    return LabeledTable(rest, None, known.whole(), findings=findings, row="image"), arrays
 
 
 def _table(names: Sequence[str], source: Any, labels: Any = None) -> Table:
@@ -217,9 +358,10 @@ def _joined(arrays: Sequence[Images]) -> Images:
     return Images(pixels, keys, np.arange(keys.size))
 
 
-def _paths(table: Batch, n_p: int, column: str, request: Request) -> list[str]:
-    """The path of each row, of which n_p are of the known positives, from here; TB135 if none."""
+def _paths(opened: LabeledTable, table: Batch, column: str, request: Request) -> list[str]:
+    """The path of each row, of which those of known positives are first; TB135 if none."""
     check_paths(table, column)
+    n_p = 0 if opened.known is None else opened.known.rows
     values, rows, root = table.frame[column], request.rows, request.read.image_root
     if request.read.image is None:
         return paths_from(values, column, None)
@@ -228,21 +370,21 @@ def _paths(table: Batch, n_p: int, column: str, request: Request) -> list[str]:
 
 
 def _labels(
-    opened: LabeledTable, table: Batch, kept: Any, bad: Mapping[str, str], asked: Rows
+    opened: LabeledTable, table: Batch, readable: Any, bad: Mapping[str, str], asked: Rows
 ) -> Labels:
     """The labels of the rows whose images can be read; TB131 if a side has none."""
-    if not kept.size:
+    if not readable.size:
         raise InputError("TB131", f"no image can be read. {bad_sentences(bad)[0]}")
-    n_p = 0 if opened.known is None else int((kept < opened.known.rows).sum())
-    if opened.known is not None and n_p in (0, kept.size):
+    n_p = 0 if opened.known is None else int((readable < opened.known.rows).sum())
+    if opened.known is not None and n_p in (0, readable.size):
         two = opened.known.name, opened.table.name
         lacking, other = two if not n_p else two[::-1]
         raise InputError(
             "TB131",
             f"{lacking} has no image that can be read, and {other} has "
-            f"{counted(kept.size, 'image')}. Both must be images; check the names.",
+            f"{counted(readable.size, 'image')}. Both must be images; check the names.",
         )
-    return opened.labels(table.take(kept), n_p, asked.positive, asked.negative)
+    return opened.labels(table.take(readable), asked, n_p)
 
 
 def root_of(source: Any, given: str | None) -> str | None:
@@ -276,44 +418,3 @@ def _name_of(source: Any) -> str:
     named = paths_of(source)
     more = f" and {len(named) - 1:,} more" if len(named) > 1 else ""
     return f'"{named[0]}"{more}' if named else "the array"
-
-
-def image_batches(
-    source: Sequence[str], encoder: Features, read: Read
-) -> Iterator[tuple[Batch, str | None]]:
-    """New images to score: folders and files, or tables with the column of paths; some at a time.
-
-    With them comes the folder that their paths are relative to, if there is one.
-    """
-    assert encoder.image is not None
-    column = encoder.image.name
-    if names_images(list(source)):
-        paths = find_images(source)
-        for start in range(0, len(paths), SCORED_AT_ONCE):
-            frame = pd.DataFrame({column: paths[start : start + SCORED_AT_ONCE]})
-            yield replace(Batch.from_frame(frame, name="the images"), first=start), None
-        return
-    _refuse_folders(source, column)
-    table = open_table(
-        list(source), needed=encoder.columns, dates=encoder.orders(read.dates),
-        decimal=encoder.marks(read.decimal), partitions=read.partitions,
-    )  # fmt: skip
-    if column not in table.types:
-        near = "" if column == COLUMN else nearest(column, table.types)
-        message = f'the run was fitted on images, and {table.name} has no column "{column}".{near}'
-        raise InputError("TB109", f"{message} {EXPECTED.format(column)}")
-    root = root_of(list(source), read.image_root)
-    for batch in table.batches(rows=SCORED_AT_ONCE):
-        check_paths(batch, column)
-        for start in range(0, batch.rows, SCORED_AT_ONCE):
-            yield batch.take(slice(start, start + SCORED_AT_ONCE)), root
-
-
-def _refuse_folders(source: Sequence[str], column: str) -> None:
-    """TB130 for a folder without files, and TB109 for one whose files are no images."""
-    for path in filter(os.path.isdir, source):
-        named = [is_image_name(name) for name in find_images(path)]
-        images, others = sum(named), len(named) - sum(named)
-        has = f"{counted(images, 'image file')} and {counted(others, 'other file')}"
-        message = f'the run was fitted on images, and "{path}" has {has}.'
-        raise InputError("TB109", f"{message} {EXPECTED.format(column)}")

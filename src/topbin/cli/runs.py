@@ -1,0 +1,109 @@
+"""What a finished run gives again: `inspect` shows it, `report` its page, `export` its model."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from topbin.cli.options import again_options, named_again
+from topbin.cli.verb import Verb, flag, json_option, option, screen, write_json
+from topbin.core.formatting import counted
+
+
+@click.command(cls=Verb)
+@click.argument("folder", type=click.Path(path_type=Path))
+@json_option
+def inspect(folder: Path, as_json: bool) -> None:
+    """Show what a run folder or a model folder holds.
+
+    \b
+      topbin inspect run1
+      topbin inspect run1/model --json
+    """  # fmt: skip
+    from topbin.show.summary import run_lines
+    from topbin.store.models import inspect_model
+    from topbin.store.runs import RESULT, SCHEMA, SETTINGS, read_result
+
+    if any(os.path.exists(folder / name) for name in (RESULT, SETTINGS)):
+        answer = read_result(folder)
+        content, lines = {"schema": SCHEMA, **answer.to_dict()}, run_lines(answer)
+    else:
+        content = inspect_model(folder)
+        lines = _model_lines(content)
+    if as_json:
+        return write_json(content)
+    for line in lines:
+        screen().print(line)
+
+
+def _model_lines(model: Mapping[str, Any]) -> list[str]:
+    """A model folder: the class, what saved it, and its files."""
+    versions = ", ".join(f"{name} {number}" for name, number in model["versions"].items())
+    files = ", ".join(f"{name} ({size:,} bytes)" for name, size in model["files"].items())
+    return [
+        f"model           {model['class']}",
+        f"saved by        topbin {model['topbin']} (format {model['format']}), {versions}",
+        f"files           {files}",
+    ]
+
+
+@click.command(cls=Verb)
+@click.argument("run", type=click.Path(path_type=Path))
+@option(
+    "--candidates",
+    group="Rows",
+    type=click.IntRange(1),
+    help="List so many rows in candidates.csv; nothing is fitted again.",
+)
+@again_options
+@json_option
+def report(run: Path, candidates: int | None, as_json: bool, **named: Any) -> None:
+    """Write report.html again, with an audit that came after the run, or with more candidates.
+
+    \b
+      topbin report run1
+      topbin report run1 --candidates 300
+    """  # fmt: skip
+    from topbin.job.files import write_report
+
+    if candidates is not None:
+        from topbin.job.audits.rows import list_rows
+
+        listed = list_rows(run, candidates, again=named_again(named))
+        screen(as_json).print(f"wrote           {run}/candidates.csv: {counted(listed.rows)}")
+    path = write_report(run)
+    screen(as_json).print(f"wrote           {path}")
+    if as_json:
+        write_json({"report": str(path)})
+
+
+@click.command(cls=Verb)
+@click.argument("run", type=click.Path(path_type=Path))
+@option(
+    "--mlflow",
+    "folder",
+    group="Output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder that MLflow loads and serves; MLflow is not needed to write it.",
+)
+@flag("--force", "Output", "Replace the output.")
+@json_option
+def export(run: Path, folder: Path, force: bool, as_json: bool) -> None:
+    """Write the model of a run so that MLflow can serve it; nothing in it is code.
+
+    \b
+      topbin export run1 --mlflow served
+      mlflow models serve -m served --env-manager local --port 5001
+    """  # fmt: skip
+    from topbin.store import mlflow_folder
+
+    mlflow_folder.write_mlflow(run, folder, force=force)
+    show, module = screen(as_json), mlflow_folder.__name__
+    show.print(f"wrote           {folder}: a model for MLflow, without code and without pickle")
+    show.print(f"MLflow runs     {module}, a module of the topbin that is installed there, and")
+    show.print("                without --env-manager local also pip, on requirements.txt")
+    if as_json:
+        write_json({"mlflow": str(folder), "loader_module": module})

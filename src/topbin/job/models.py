@@ -1,0 +1,233 @@
+"""Which models a job trains, by which plans, and how long that takes.
+
+A model for text and vectors is linear or boosted trees, whichever separates held-out rows better.
+The AUC of known positives against unlabeled rows orders models as the AUC of the classes does: it
+is (1 − α) of that and α/2, whatever the model. So it needs no estimate of α, and unlike the
+smallest bound it does not reward a model that is sure of a few rows. The choice is made once, by a
+short cross-fit of both.
+"""
+
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from topbin.core.errors import InputError, option
+from topbin.core.evidence import Evidence
+from topbin.core.options import Labeling
+from topbin.evaluate.metrics import pu_auc
+from topbin.job.prepare import Prepared
+from topbin.job.progress import work_of
+from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
+from topbin.learn.crossfit import Plan, RunOptions, crossfit
+from topbin.learn.defaults import (
+    FIRST,
+    NET_FIRST,
+    NET_PRESETS,
+    PRESETS,
+    default_model,
+    net_plan,
+    plan_for,
+    text_models,
+)
+from topbin.learn.estimator import PUClassifier
+from topbin.learn.labeling.propensity import SAREMClassifier, matrix_columns
+from topbin.learn.labeling.subtypes import SubtypesClassifier
+from topbin.learn.learners import PVU, TEDN
+from topbin.learn.open_set import OpenSetClassifier
+from topbin.learn.risk import Learner
+
+MOST_ROWS = 12_000  # for the choice
+CLEARLY = 0.01  # by which another model must be better than the one that is easier to explain
+NUMBERS = ("number", "boolean", "date")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """A model, its name, and how well each model separates known positives from unlabeled rows."""
+
+    name: str
+    model: Any
+    auc: Mapping[str, float]
+
+    @property
+    def note(self) -> str:
+        """What a reader must know.
+
+        >>> print(Choice("linear", None, {"linear": 0.75, "trees": 0.7}).note)
+        model chosen: linear (in a short cross-fit a known positive scores above an unlabeled row
+        in 75.0 % of pairs; trees 70.0 %)
+        """
+        others = [f"{n} {100 * value:.1f} %" for n, value in self.auc.items() if n != self.name]
+        return (
+            f"model chosen: {self.name} (in a short cross-fit a known positive scores above an "
+            f"unlabeled row in {100 * self.auc[self.name]:.1f} % of pairs; {', '.join(others)})"
+        )
+
+    def tell(self, classifier: Any) -> None:
+        """Add the note to the estimate of a fitted classifier."""
+        estimate = classifier.estimate_
+        classifier.estimate_ = replace(estimate, notes=(*estimate.notes, self.note))
+
+
+def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | None:
+    """The better model in a short cross-fit; None where there is nothing to choose.
+
+    For words, trees must be clearly better than the linear model. Large tables are judged by some
+    of their rows, drawn at random. Other ways of labeling take the default model.
+    """
+    asked = data.request.labeling
+    if asked.subtypes == "correct" or asked.labeled_by or data.classes is not None:
+        return None
+    if not data.encoder.scaled:
+        return None
+    rows, seed = np.flatnonzero(~data.labels.is_negative), data.request.certainty.seed
+    if rows.size > MOST_ROWS:
+        rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
+    X, plan = data.X[rows], plan_for(PVU, data.X[rows], FIRST)
+    plain = data.encoder.places(lambda feature: feature.kind in NUMBERS)
+    small = data.encoder.places(lambda feature: feature.kind == "string" and feature.scale)
+    models = text_models(data.X, plain, small)
+    auc = {}
+    for name, model in models.items():
+        learner: Learner = replace(PVU, name=f"{PVU.name}-{name}")
+        evidence = quick_evidence(data, rows, X, model, plan=plan, learner=learner, memory=memory)
+        auc[name] = pu_auc(*evidence.scores).value
+    # Of words, the first model is the easier to explain, so another one must be clearly better.
+    first, best = next(iter(auc)), max(auc, key=auc.__getitem__)
+    enough = auc[first] + CLEARLY * data.encoder.sparse
+    best = best if auc[best] > enough else first
+    return Choice(best, models[best], auc)
+
+
+def quick_evidence(
+    data: Prepared,
+    rows: Any,
+    X: Any,
+    model: Any,
+    *,
+    plan: Plan = FIRST,
+    learner: Learner = PVU,
+    weight: Any = None,
+    memory: MutableMapping[str, Any] | None = None,
+) -> Evidence:
+    """What a short cross-fit says of some rows, of which the model reads X."""
+    is_p = data.labels.is_positive[rows]
+    fit = crossfit(
+        model, X, is_p, learner, plan=data.folds.plan(plan, data.labels), sample_weight=weight,
+        seed=data.request.certainty.seed, new_rows=False,
+        run=RunOptions(n_jobs=data.request.budget.threads, memory=memory),
+        **data.folds.at(rows).arrays,
+    )  # fmt: skip
+    return fit.evidence(is_p)
+
+
+def open_set_classifier(*, positive: Any, negative: Any, **shared: Any) -> OpenSetClassifier:
+    """The classifier of rows with known classes, which has no one class that is positive."""
+    return OpenSetClassifier(**shared)
+
+
+def classifier_for(data: Prepared, labeling: Labeling) -> Callable[..., TEDnClassifier]:
+    """What makes the classifier of the careful estimate, with the parameters that are its own."""
+    if data.classes is not None:
+        return open_set_classifier
+    named, corrects = labeling.labeled_by, labeling.subtypes == "correct"
+    if not named and not corrects:
+        return TEDnClassifier
+    if data.rest is not None:
+        raise InputError(
+            "TB126",
+            f"{option('labeled_by' if named else 'subtypes')} needs all rows in memory, and these "
+            f"are a sample; leave out {option('sample')} and {option('engine')}.",
+        )
+    if corrects:
+        return SubtypesClassifier
+    if data.label in named:
+        raise InputError(
+            "TB126",
+            f'"{data.label}" is the label itself; name the columns that decide who is labeled.',
+        )
+    places = {name: matrix_columns(data.encoder, [name]) for name in named}
+    return partial(SAREMClassifier, labeled_by=places)
+
+
+@dataclass(frozen=True, slots=True)
+class Classifiers:
+    """The quick classifier, the careful one, and plans that are worth as much work as each.
+
+    `steps` is how many events the careful one sends for each of its chains.
+    """
+
+    quick: PUClassifier
+    careful: TEDnClassifier
+    work: tuple[Plan, Plan]
+    steps: int = 1
+
+
+def make_classifiers(data: Prepared, model: Any, memory: MutableMapping[str, Any]) -> Classifiers:
+    """Both classifiers, with the default model for these rows unless one was chosen."""
+    (quick, plan), asked = _plans(data), data.request
+
+    def over(classifier: Callable[..., Any], plan: Plan) -> Any:
+        return classifier(
+            plan=plan, estimator=model, memory=memory, confidence=asked.certainty.confidence,
+            positive=1, negative=-1 if data.labels.is_negative.any() else None,
+            random_state=asked.certainty.seed, n_jobs=asked.budget.threads,
+        )  # fmt: skip
+
+    careful = over(classifier_for(data, asked.labeling), plan)
+    by_epoch = data.by_net and asked.budget.threads in (None, 1)
+    steps = plan.warm + plan.rounds if by_epoch else 1
+    return Classifiers(over(PvUClassifier, quick), careful, _work(data), steps)
+
+
+def _plans(data: Prepared) -> tuple[Plan, Plan]:
+    """The plans of the first estimate and of the careful one."""
+    preset = data.request.budget.preset
+    if data.by_net:
+        rows = len(data.X)
+        return net_plan(NET_FIRST, rows), net_plan(NET_PRESETS[preset], rows)
+    quick, plan = FIRST, plan_for(TEDN, data.X, PRESETS[preset])
+    return data.folds.plan(quick, data.labels), data.folds.plan(plan, data.labels)
+
+
+def _work(data: Prepared) -> tuple[Plan, Plan]:
+    """Plans that are worth as much work as both estimates: of nets none is for new rows."""
+    quick, plan = _plans(data)
+    if data.by_net:
+        import_module("topbin.learn.classifiers.nets")  # now, because forecasts time what follows
+        quick, plan = (replace(each, outer=each.outer - 1) for each in (quick, plan))
+    return quick, plan
+
+
+def steps_of_first(data: Prepared) -> int:
+    """How many steps the first estimate has; for tables one of them is for new rows."""
+    return NET_FIRST.outer if data.by_net else FIRST.outer + 1
+
+
+def foresee(data: Prepared) -> float:
+    """Seconds that the fit of these rows will take, from the time that one model takes now.
+
+    What is not training (encoding, counting, writing) is not in it; a cross-fit fits one model
+    more per repeat, for new rows. Of a net it is an epoch on some of the rows.
+    """
+    data.check_enough()
+    X, is_p, (quick, plan) = data.X, data.labels.is_positive, _work(data)
+    classifier_for(data, data.request.labeling)  # which refuses columns that explain nothing
+    model, share = default_model(X), 1.0
+    if data.by_net:
+        some = np.union1d(np.arange(0, len(X), max(1, len(X) // 500)), np.flatnonzero(is_p)[:10])
+        X, is_p, share = X[some], is_p[some], some.size / len(X)
+        model.set_params(warm=1)
+        model.fit(X[:64], is_p[:64].astype(int))  # the first also loads what it runs on
+    began = monotonic()
+    model.fit(X, is_p.astype(int))
+    more = 1.0
+    if not data.by_net:  # an epoch of a net is followed by the next one, and scores no row
+        model.predict_proba(X)
+        more += 1 / plan.outer
+    return (monotonic() - began) / share * (work_of(quick) + work_of(plan) * more)
