@@ -12,9 +12,9 @@ import numpy as np
 from scipy.special import expit, logit
 
 from topbin.core.cells import NEGATIVE, POSITIVE
+from topbin.core.checks import Floats
 from topbin.evaluate.audit.draw import (
     AuditSample,
-    Floats,
     draw,
     draw_stratified,
     draw_weighted,

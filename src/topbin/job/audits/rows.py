@@ -22,7 +22,7 @@ import pandas as pd
 
 from topbin.core.atomic import lock
 from topbin.core.cells import NEGATIVE, POSITIVE
-from topbin.core.checks import check_count
+from topbin.core.checks import Floats, check_count
 from topbin.core.errors import InputError, option
 from topbin.core.options import Request
 from topbin.data.batch import add_columns
@@ -34,7 +34,6 @@ from topbin.evaluate.audit.draw import merged
 from topbin.evaluate.audit.planning import AuditWidths
 from topbin.evaluate.audit.scored import ANYWHERE, RECALL, Pooled, Scored, sharpened
 from topbin.evaluate.candidates import list_precision
-from topbin.evaluate.measure import Floats
 from topbin.job.audits.answers import WAIT, AuditState, Draw
 from topbin.job.files import (
     CANDIDATES,
