@@ -12,6 +12,7 @@ audits can be run again without them. Only this file sees true labels.
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import topbin as tb
-import topbin.core.posterior as posterior
-from topbin.core.posterior import AlphaPosterior
+from topbin.core import AlphaPosterior
 from topbin.evaluate import audit
-from topbin.evaluate.audit.judging import update
 
 CHOOSE = ("tumors, malignant", "digits, odd", "gaussians, close *")
 REPORT = (
@@ -120,9 +119,10 @@ def audits(found: Fitted, seed: int, repeats: int) -> Iterator[dict[str, Any]]:
             )
             ends = {ALONE: judged.interval, SCORES: said.interval}
             for flat in FLAT:
-                posterior.FLAT = flat
                 alone = judged.excludes == "interval"
-                both = update(said, judged.alpha, judged.interval, 0.95, alone=alone)
+                both = audit.update(
+                    said, judged.alpha, judged.interval, 0.95, alone=alone, flat=flat
+                )
                 ends[f"{flat:g} flat"] = both.interval
             for rule, (low, high) in ends.items():
                 yield {"data": found.data, "labels": found.labels, "n": n, "rule": rule,
@@ -163,7 +163,7 @@ if __name__ == "__main__":
     asked = parser.parse_args()
     one_thread()
     asked.kept.mkdir(exist_ok=True)
-    chosen = f"{posterior.FLAT:g} flat"
+    chosen = f"{signature(audit.update).parameters['flat'].default:g} flat"
     found = pd.DataFrame([
         row for seed in range(asked.fits) for data in (*CHOOSE, *REPORT) for labels in LABELED
         for row in audits(fitted(data, labels, seed, asked.kept), seed, asked.audits)

@@ -10,8 +10,10 @@ process with all its threads; on a busy machine they are worth more than the clo
 """
 
 import json
+import runpy
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
@@ -49,12 +51,16 @@ def fit(by: str) -> Cost:
 
 
 def score(folder: str) -> Cost:
-    from topbin.engines import Local
-    from topbin.job.score import score_files
-
     place = Path(folder)
     out = tempfile.mkdtemp(dir=folder)
-    return cost(lambda: score_files(Local(), place / "run", str(place / "*.parquet"), f"{out}/o"))
+    files = str(place / "*.parquet")
+    sys.argv = ["topbin", "score", str(place / "run"), files, "-o", f"{out}/o", "--engine", "local"]
+
+    def run() -> None:
+        with suppress(SystemExit):
+            runpy.run_module("topbin", run_name="__main__")
+
+    return cost(run)
 
 
 def watch(folder: str) -> Cost:

@@ -11,7 +11,7 @@ from scipy.special import ndtri, xlog1py, xlogy
 from scipy.stats import beta
 
 from topbin.core import LEVELS, AlphaPosterior
-from topbin.core.posterior import DRAWS, FLAT
+from topbin.core.posterior import DRAWS, FLAT_SHARE
 
 SHARES = st.floats(0, 1, allow_subnormal=False)
 quantiles = st.lists(SHARES, min_size=len(LEVELS), max_size=len(LEVELS)).map(
@@ -153,7 +153,7 @@ def plain_update(posterior, log_likelihood, n=400_001):
     even = (np.arange(n) + 0.5) / n
     alpha = np.clip(np.concatenate([posterior.at(even), even]), 1e-12, 1 - 1e-12)
     seen = log_likelihood(alpha)
-    weight = np.repeat([1 - FLAT, FLAT], n) * np.exp(seen - seen.max())
+    weight = np.repeat([1 - FLAT_SHARE, FLAT_SHARE], n) * np.exp(seen - seen.max())
     return alpha, weight / weight.sum()
 
 

@@ -96,7 +96,7 @@ def export(run: Path, folder: Path, force: bool, as_json: bool) -> None:
 
     \b
       topbin export run1 --mlflow served
-      mlflow models serve -m served --env-manager local --port 5001
+      topbin export run1 --mlflow served --force
     """  # fmt: skip
     from topbin.store import mlflow_folder
 

@@ -27,7 +27,7 @@ DRAWS = 64
 # How much of α's prior is flat, once people have answered: where labels are biased, scores mislead,
 # and answers must win long before they contradict. The least that covers there
 # (bench/results/audit_together.md).
-FLAT, GRID = 0.5, 4001
+FLAT_SHARE, GRID = 0.5, 4001
 RAREST, RARE = 1e-8, 500
 
 
@@ -99,11 +99,13 @@ class AlphaPosterior:
         """So many equally likely values of α, ascending; always the same ones."""
         return np.asarray(self.at((np.arange(n) + 0.5) / n))
 
-    def updated(self, log_likelihood: Callable[[Floats], Floats]) -> "AlphaPosterior":
+    def updated(
+        self, log_likelihood: Callable[[Floats], Floats], *, flat: float = FLAT_SHARE
+    ) -> "AlphaPosterior":
         """The posterior after more was seen, by the logarithm of its likelihood for each α.
 
-        Before that, half of it is spread evenly from 0 to 1: scores can mislead, and what people
-        saw then decides alone.
+        Before that, a share `flat` of it is spread evenly from 0 to 1: scores can mislead, and what
+        people saw then decides alone.
 
         >>> seen = AlphaPosterior.known(0.5).updated(lambda a: 1 * np.log(a) + 99 * np.log1p(-a))
         >>> 0.005 < seen.median < 0.04                           # one of a hundred, not a half
@@ -112,7 +114,7 @@ class AlphaPosterior:
         edges = self._edges()
         alpha, below = (edges[1:] + edges[:-1]) / 2, self._below(edges)
         below[0] = 0.0  # the first cell has what is exactly 0
-        mass = (1 - FLAT) * np.diff(below) + FLAT * np.diff(edges)
+        mass = (1 - flat) * np.diff(below) + flat * np.diff(edges)
         seen = log_likelihood(alpha)
         weight = mass * np.exp(seen - seen.max())
         after = np.append(0.0, np.cumsum(weight) / weight.sum())

@@ -14,7 +14,14 @@ from topbin.core.cells import POSITIVE as POSITIVE
 from topbin.core.cells import UNSURE as UNSURE
 from topbin.core.cells import read_answers
 from topbin.evaluate.audit.draw import AuditSample, draw, draw_stratified, draw_weighted
-from topbin.evaluate.audit.judging import AuditResult, compare_labels, judge, judge_top
+from topbin.evaluate.audit.judging import (
+    AuditResult,
+    Together,
+    compare_labels,
+    judge,
+    judge_top,
+    update,
+)
 from topbin.evaluate.audit.judging import verdict_words as verdict_words
 from topbin.evaluate.audit.limits import RecallBound, TopBin, recall_bound
 from topbin.evaluate.audit.planning import (
@@ -31,6 +38,7 @@ __all__ = [
     "AuditResult",
     "AuditSample",
     "RecallBound",
+    "Together",
     "TopBin",
     "WidthPlan",
     "compare_labels",
@@ -45,4 +53,5 @@ __all__ = [
     "power",
     "read_answers",
     "recall_bound",
+    "update",
 ]

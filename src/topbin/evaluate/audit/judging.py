@@ -21,7 +21,7 @@ from topbin.core.checks import Floats, check_fraction
 from topbin.core.estimate import IF_ALIKE, Interval, Share
 from topbin.core.formatting import figure
 from topbin.core.options import CONFIDENCE
-from topbin.core.posterior import LEVELS, AlphaPosterior
+from topbin.core.posterior import FLAT_SHARE, LEVELS, AlphaPosterior
 from topbin.evaluate.audit.draw import AuditSample
 from topbin.evaluate.audit.limits import (
     OF_A_KIND,
@@ -558,8 +558,11 @@ def update(
     confidence: float,
     *,
     alone: bool = False,
+    flat: float = FLAT_SHARE,
 ) -> Together:
     """The posterior after an audit that found this α and this interval.
+
+    A share `flat` of the prior is spread evenly, because scores mislead where labels are biased.
 
     >>> before = AlphaEstimate(alpha=0.3, n_p=100, n_u=900, method="overlap", posterior=FLAT)
     >>> both = update(before, 0.25, (0.15, 0.35), 0.95)
@@ -574,5 +577,5 @@ def update(
     if alone or before.posterior is None:
         posterior = AlphaPosterior(tuple(map(float, _beta(hits, others, LEVELS))))
         return Together(posterior.median, posterior.interval(confidence), posterior, alone=True)
-    posterior = before.posterior.updated(log_likelihood)
+    posterior = before.posterior.updated(log_likelihood, flat=flat)
     return Together(posterior.median, posterior.interval(confidence), posterior, alone=False)
