@@ -18,10 +18,9 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.metrics import roc_auc_score
 from text import draw, reviews
 
-from topbin.core.options import Certainty, Request, Rows
-from topbin.job.models import choose_model
-from topbin.job.prepare import prepare
-from topbin.learn.defaults import text_models
+import topbin as tb
+from topbin.data import Batch, fit_features
+from topbin.learn import text_models
 from topbin_bench.tasks import cifar, mnist, uci
 
 SPLITS, TESTED, SAMPLES = 3, 1_000, 200
@@ -112,15 +111,13 @@ def case(name: str, rows: Rowset, seed: int) -> list[str]:
     known, unlabeled, others = draw(is_p, (n_p, n_u), 0.5, seed)
     some = np.concatenate([known, unlabeled])
     frame = frame_of(X[some]).assign(known=np.arange(some.size) < n_p)
-    rows = Rows(source=frame, label="known")
-    data = prepare(Request(rows=rows, certainty=Certainty(seed=seed)))
-    chosen = choose_model(data, {})
-    assert chosen is not None
+    notes = " ".join(tb.fit(frame, "known", budget="fast", seed=seed).estimate.notes)
+    chosen = notes.partition("model chosen: ")[2].partition(" ")[0]
     new = others[:TESTED]
-    X_new, truth = data.encoder.encode(frame_of(X[new])), is_p[new]
-    models = text_models(data.X)
-    y = data.labels.is_positive.astype(int)
-    scores = {k: model.fit(data.X, y).predict_proba(X_new)[:, 1] for k, model in models.items()}
+    features = fit_features(Batch.from_frame(frame[["x"]]))
+    X_old, X_new = (features.encode(each) for each in (frame[["x"]], frame_of(X[new])))
+    y, truth, models = frame["known"].to_numpy(int), is_p[new], text_models(X_old)
+    scores = {k: model.fit(X_old, y).predict_proba(X_new)[:, 1] for k, model in models.items()}
     auc = {k: roc_auc_score(truth, each) for k, each in scores.items()}
     rng, off = np.random.default_rng(seed), []
     for _ in range(SAMPLES):
@@ -128,8 +125,8 @@ def case(name: str, rows: Rowset, seed: int) -> list[str]:
         two = [roc_auc_score(truth[i], each[i]) for each in scores.values()]
         off.append(two[0] - two[1])
     error, best = float(np.std(off)), max(auc, key=auc.__getitem__)
-    right = auc[chosen.name] >= auc[best] - error
-    return [name, str(seed), chosen.name, best, *(f"{one:.3f}" for one in auc.values()),
+    right = auc[chosen] >= auc[best] - error
+    return [name, str(seed), chosen, best, *(f"{one:.3f}" for one in auc.values()),
             f"{error:.3f}", "yes" if right else "no"]  # fmt: skip
 
 
