@@ -52,17 +52,19 @@ def score(
     from topbin.store.scorer import fitted_rows
 
     show, read = screen(as_json), Read(**given(options, "read"))
-    doubt, shared = fitted_rows(run, source), {"read": read, "force": force}
+    doubt = fitted_rows(run, source)
     if options["engine"] is None:
-        done = score_table(run, source, output, **shared, why=options["why"], tell=show.print)
+        why = options["why"]
+        done = score_table(run, source, output, read=read, force=force, why=why, tell=show.print)
         wrote = f"{counted(done.rows, done.row)} into {output}"
         summary: dict[str, Any] = {"rows": done.rows, "output": output}
         summary |= {"notes": list(done.notes)} if done.notes else {}
     else:
         _check_for_engine(options, output)
         with open_engine(options) as engine:
-            skip_bad = options["skip_bad"]
-            done = score_files(engine, run, source, output, **shared, skip_bad=skip_bad)
+            done = score_files(
+                engine, run, source, output, read=read, force=force, skip_bad=options["skip_bad"]
+            )
         before = f", {done.before:,} of them from before" if done.before else ""
         wrote = f"{counted(done.rows)} into {counted(done.files, 'file')} in {output}{before}"
         summary = {"rows": done.rows, "files": done.files, "before": done.before, "output": output}

@@ -437,7 +437,7 @@ class Request:
                 f"{option('sample')}.",
             )
 
-    def _contradict_labeled_by(self, named: Names) -> Iterator[tuple[str, str]]:
+    def _contradict_labeled_by(self, named: Sequence[str]) -> Iterator[tuple[str, str]]:
         """The same, of columns that decide who is labeled."""
         by = option("labeled_by")
         needs = {"min_precision": self.listing.min_precision, "by": self.rows.by}

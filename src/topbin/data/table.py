@@ -378,6 +378,7 @@ def _paths(source: SourceLike) -> list[str]:
                 f'"{part}" is a web address; topbin reads local files, and parquet files behind '
                 "s3://, gs:// and hdfs://. Download it first.",
             )
+        part = os.fspath(part)
         if database.is_server(part):
             database.refuse_password(part)
             paths.append(part)

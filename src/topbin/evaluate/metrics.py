@@ -33,9 +33,9 @@ from sklearn.metrics import make_scorer
 from topbin.core import AlphaEstimate, Evidence, InputError, read_labels
 from topbin.core.binomial import effective_rows, share_below
 from topbin.core.checks import Floats, Scores, check_fraction, check_scores, is_number, look_up
+from topbin.core.estimate import Interval
 from topbin.core.options import CONFIDENCE
 from topbin.evaluate.measure import (
-    Interval,
     Measure,
     Share,
     check_weights,

@@ -159,7 +159,8 @@ def decide(
         estimate = audit.together.estimate(estimate)
     is_random = audit is not None and audit.kind != "top"
     wrong = None if is_random else _wrong(estimate)
-    say, reason = ("audit first", wrong) if wrong else _judged(estimate, is_random)
+    judged: tuple[Say, str] = ("audit first", wrong) if wrong else _judged(estimate, is_random)
+    say, reason = judged
     gains: tuple[Gain, ...] = ()
     buys = ""
     if widths is not None and wrong:

@@ -302,7 +302,7 @@ def _labeling(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
     try:
         return find_subtypes(
             result.data.X, y, positive=1, negative=classifier.negative, n_jobs=classifier.n_jobs,
-            confidence=classifier.confidence, random_state=classifier.random_state,
+            confidence=classifier.confidence or CONFIDENCE, random_state=classifier.random_state,
             **result.data.folds.arrays,
         )  # fmt: skip
     except InputError as error:

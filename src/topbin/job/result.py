@@ -1,5 +1,6 @@
 """What a job found: how many, how sure, which rows; as words, a table, a picture, files."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
@@ -484,7 +485,7 @@ def ranked(frame: Any, numbers: Any, likely: Any, id: str | None) -> Any:
     )
 
 
-def packages(data: Prepared) -> dict[str, str]:
+def packages(data: Prepared) -> Mapping[str, str]:
     """The versions of what takes part in a job with these rows."""
     return versions_of((*PACKAGES, *(IMAGE_PACKAGES if data.image is not None else ())))
 

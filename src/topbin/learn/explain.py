@@ -317,8 +317,10 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
             '(pip install "topbin[boost]" makes it the default model), XGBoost, CatBoost and '
             "logistic regression.",
         )
-    values = shapley(model, X)
-    values = np.asarray(values.toarray() if issparse(values) else values, np.float64)
+    values: Any = shapley(model, X)
+    if issparse(values):
+        values = csr_array(values).toarray()
+    values = np.asarray(values, np.float64)
     return values[:, :-1], float(values[0, -1])
 
 

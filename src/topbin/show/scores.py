@@ -219,11 +219,12 @@ class CurveDisplay(Display):
         level = result.estimate.confidence or CONFIDENCE
         return cls.from_estimator(result, alpha=alpha, confidence=level, ax=ax)
 
-    def draw_curve(self, ax: Any, x: Any, y: Any, at: Any, *band: Any) -> None:
+    def draw_curve(self, ax: Any, x: Any, y: Any, at: Any, low: Any, high: Any) -> None:
         """A curve, and its band at some places."""
-        low, high = self.curves.alpha_range
+        least, most = self.curves.alpha_range
         label = f"{100 * self.curves.confidence:g} % band of the curve"
-        self.band(ax, at, *band, label + (f", α {low:.3f} to {high:.3f}" if low < high else ""))
+        label += f", α {least:.3f} to {most:.3f}" if least < most else ""
+        self.band(ax, at, low, high, label)
         ax.plot(x, y, color=POSITIVE, linewidth=1.6, label=f"if α = {self.curves.alpha:.3f}")
 
 

@@ -142,7 +142,8 @@ class Scorer:
         """
         refuse_scored(batch.kinds, batch.name)
         self._check_why(why)
-        ours, reasons = self._said(np.zeros((0, 2))), {}
+        ours: dict[str, Any] = dict(self._said(np.zeros((0, 2))))
+        reasons: Mapping[str, Any] = {}
         with reading("the model of the run"):
             X, rows, coverage, bad = self._encoded(batch, bad_images, root)
             if len(rows):
