@@ -391,7 +391,7 @@ class Result:
             gamma=self.gamma,
             by=tuple(map(self.by, self.request.rows.by)),
             candidates=self.picked(),
-            versions=packages(self.data),
+            versions=dict(packages(self.data)),
         )
 
     def to_dict(self) -> dict[str, Any]:

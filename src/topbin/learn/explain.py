@@ -318,9 +318,8 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
             "logistic regression.",
         )
     values: Any = shapley(model, X)
-    if issparse(values):
-        values = csr_array(values).toarray()
-    values = np.asarray(values, np.float64)
+    dense = values.toarray if hasattr(values, "toarray") else values.__array__  # words are sparse
+    values = np.asarray(dense(), np.float64)
     return values[:, :-1], float(values[0, -1])
 
 
