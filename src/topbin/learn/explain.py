@@ -318,7 +318,7 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
             "logistic regression.",
         )
     values = shapley(model, X)
-    values = np.asarray(values.toarray() if issparse(values) else values, np.float64)
+    values = np.asarray(values.toarray() if hasattr(values, "toarray") else values, np.float64)
     return values[:, :-1], float(values[0, -1])
 
 
