@@ -317,9 +317,8 @@ def contributions(model: Any, X: Any) -> tuple[Any, float]:
             '(pip install "topbin[boost]" makes it the default model), XGBoost, CatBoost and '
             "logistic regression.",
         )
-    values: Any = shapley(model, X)
-    dense = values.toarray if hasattr(values, "toarray") else values.__array__  # words are sparse
-    values = np.asarray(dense(), np.float64)
+    values = shapley(model, X)
+    values = np.asarray(values.toarray() if hasattr(values, "toarray") else values, np.float64)
     return values[:, :-1], float(values[0, -1])
 
 
