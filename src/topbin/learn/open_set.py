@@ -20,6 +20,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import column_or_1d
 
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Floats, RowNumbers, unmasked
@@ -330,12 +331,20 @@ def read_classes(y: Any) -> ReadClasses:
     """
     if isinstance(y, ReadClasses):
         return y
+    if y is None:
+        message = "the classes are missing: fit requires y to be passed, but the target y is None."
+        raise InputError("TB001", message)
     given = unmasked(y)
     given = np.array(given, object) if isinstance(given, list | tuple) else given
-    if given is None or np.ndim(given) != 1 or not len(given):
-        shape = "none" if given is None else f"shape {np.shape(given)}"
-        raise InputError("TB001", f"y needs the class of each labeled row; got {shape}.")
+    given = given if hasattr(given, "dtype") else np.asarray(given)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = column_or_1d(given, warn=True)  # scikit-learn's usual warning
+    if given.ndim != 1 or not len(given):
+        message = f"y needs the class of each labeled row; got shape {given.shape}."
+        raise InputError("TB001", message)
     codes, found = pd.factorize(given, sort=True)
+    if any(isinstance(value, float) and np.isinf(value) for value in found):
+        raise InputError("TB003", "y has infinity among its classes, which is none; fix that row.")
     if len({isinstance(value, str) for value in found}) > 1:
         raise InputError("TB006", "some classes in y are text, some are not; make them all text.")
     values = np.array(found.tolist())  # of None beside numbers, numbers

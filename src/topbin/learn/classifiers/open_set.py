@@ -69,6 +69,7 @@ class OpenSetClassifier(TEDnClassifier):
         """
         if X_u is not None:
             known = read_classes(y).check_labeled()
+            X, X_u = (one if hasattr(one, "__len__") else np.asarray(one) for one in (X, X_u))
             check_rows(X, known.codes.size)
             X, y = stack(X, X_u, "X"), known.with_unlabeled(n_rows(X_u))
         return super().fit(X, y, sample_weight, groups, times)
