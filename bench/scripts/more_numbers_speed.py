@@ -71,11 +71,11 @@ def classes(preset: str) -> Cost:
     import topbin as tb
 
     rng = np.random.default_rng(0)
-    centres = rng.normal(size=(CLASSES + 1, COLUMNS)) * 2
+    centers = rng.normal(size=(CLASSES + 1, COLUMNS)) * 2
     half = CLASS_ROWS // 2
     y = rng.integers(0, CLASSES, half)
     new = np.where(rng.random(half) < 0.1, CLASSES, rng.integers(0, CLASSES, half))
-    X, X_u = (centres[c] + rng.normal(size=(half, COLUMNS)) for c in (y, new))
+    X, X_u = (centers[c] + rng.normal(size=(half, COLUMNS)) for c in (y, new))
     found = []
 
     def work() -> None:
