@@ -1,5 +1,6 @@
 """`topbin fit`: from a table to how many, which rows, and a page to show others."""
 
+import os
 import shlex
 import tomllib
 from contextlib import ExitStack
@@ -10,6 +11,7 @@ import click
 
 from topbin.cli.options import engine_options, given, open_engine, request_options
 from topbin.cli.verb import PASSED, Verb, json_option, option, output_option, screen, write_json
+from topbin.core.atomic import read_file
 from topbin.core.errors import InputError
 from topbin.core.errors import option as named
 from topbin.core.figures import counted, figure
@@ -18,6 +20,7 @@ from topbin.engines.engine import ENGINES
 
 RULE = "name a table and its --label, or --positives and --unlabeled"
 SHOWN = 3  # names of files in a message
+MOST = 1 << 20  # bytes of a file of settings
 
 
 @click.command(cls=Verb)
@@ -142,8 +145,11 @@ def request_of(source: tuple[str, ...], config: Path | None, options: dict[str, 
 
 def _read_config(path: Path, *, has_sql: bool) -> dict[str, Any]:
     """The settings of a file; a query in it is not run, unless it is given again."""
+    is_stream = path.is_relative_to("/dev")  # which only the user's own shell names
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        # The settings of a received run may be a pipe that never ends.
+        content = path.read_bytes() if is_stream else read_file(Path(os.path.realpath(path)), MOST)
+        settings = tomllib.loads(content.decode())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError("TB008", f'"{path}" cannot be read as TOML: {error}.') from error
     if "sql" in settings and not has_sql:
