@@ -3,8 +3,7 @@
 Nothing but coded errors: no traceback, no hang, no connection. Beside the fields in turn there are
 random changes that differ from day to day; a failure names the day that repeats it. Every forgery
 is read; a few go through the verbs each day, and all of them through every verb that reads the file
-with TOPBIN_CALLS=all (`make fuzz`), or as many of them as TOPBIN_MINUTES permit for each file.
-TOPBIN_FIGURES names a file for what was counted.
+with `make fuzz` (see `full_run`).
 """
 
 import copy
@@ -14,11 +13,9 @@ import os
 import random
 import shutil
 import signal
-import time
 import tomllib
 import traceback
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,6 +26,7 @@ from claims import claims, small_run
 from click.testing import CliRunner
 from coded import CODES, attempt
 from forge import forge
+from full_run import CALLS, IS_ALL, in_turn, seen
 from fuzz_folders import DAY, spoiled, spoiled_bytes
 from received import FILE, change_settings, file_run
 from schema_example import filled
@@ -46,10 +44,6 @@ from topbin.store.runs import SCHEMA, _sum_of, read_asked, read_result
 from topbin.store.scorer import read_known, write_known
 
 TIMES = 200  # random changes of each file; most are refused by the first reader
-IS_ALL = os.environ.get("TOPBIN_CALLS") == "all"
-CALLS = 10**9 if IS_ALL else int(os.environ.get("TOPBIN_CALLS", 10))  # of verbs, for each file
-MINUTES = float(os.environ.get("TOPBIN_MINUTES", "inf"))
-FIGURES = os.environ.get("TOPBIN_FIGURES")
 SECONDS = 60  # for one verb, also on a busy machine
 WRONG = (None, True, -1, 2**63, 10**30, 1e308, "", "../\0", [], [[]], {}, {"a": 1}, "9" * 5000)
 VERBS = {
@@ -115,23 +109,6 @@ def in_time():
         signal.signal(signal.SIGALRM, before)
 
 
-NOTHING = {"forgeries": 0, "calls": 0, "of": 0, "refused": 0, "read": 0}
-seen = {**NOTHING}  # in this test
-
-
-@pytest.fixture(autouse=True)
-def figures(request):
-    """Count the calls, and leave what was counted in the file that TOPBIN_FIGURES names."""
-    seen.update(NOTHING)
-    began = time.monotonic()
-    yield
-    if FIGURES:
-        test = request.node.name.removeprefix("test_")
-        line = {"test": test, "day": DAY, **seen, "seconds": round(time.monotonic() - began)}
-        with Path(FIGURES).open("a") as handle:
-            handle.write(json.dumps(line) + "\n")
-
-
 def call(verb, said):
     """What a verb said of a forged folder: an answer, or a coded error."""
     shutil.rmtree("fresh", ignore_errors=True)
@@ -148,13 +125,9 @@ def call(verb, said):
 
 def call_each(tried, write):
     """Write each forgery and call the verb; all failures are shown, up to 20."""
-    failures, until = [], time.monotonic() + 60 * MINUTES
-    seen["of"] += len(tried)
-    for verb, content, said in tried:
-        if time.monotonic() > until:
-            break
+    failures = []
+    for verb, content, said in in_turn(tried):
         write(content)
-        seen["calls"] += 1
         try:
             call(verb, said)
         except AssertionError as error:

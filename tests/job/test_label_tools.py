@@ -170,6 +170,7 @@ def test_other_exports_are_refused(run, change, code, words):
 
 
 def test_a_pipe_is_refused_at_once(run, tmp_path):
+    draw_audit(run, 5, tmp_path / "drawn.csv")
     os.mkfifo(tmp_path / "answers.json")
     with fails("TB102", "not a regular file"):
         read_audit(run, tmp_path / "answers.json")
