@@ -9,12 +9,12 @@ TRY := .venv-try
 NEW := .venv-new
 LOWEST := .venv-lowest
 EVERYTHING := --editable ".[dev,images,boost,dask,review,docs,spark]" --editable bench
-RELEASE := build twine check-wheel-contents check-jsonschema
+RELEASE := build twine check-wheel-contents check-jsonschema zizmor
 
 # What the tests need; every test that asks for another package skips.
 TESTED := --editable ".[dev,images,boost,dask,review]" --editable bench
 
-.PHONY: demo check test test-lowest coverage lint docs bench dist try-dist constraints clean
+.PHONY: demo check test test-lowest fuzz coverage lint docs bench dist try-dist constraints clean
 
 demo: $(VENV)/.plain
 	$(BIN)/topbin demo --output demo
@@ -32,6 +32,15 @@ test-lowest: export OMP_NUM_THREADS := 1
 test-lowest: export OPENBLAS_NUM_THREADS := 1
 test-lowest: $(LOWEST)/.dev
 	$(LOWEST)/bin/pytest -n 2 --dist worksteal
+
+# Every field of every stored file, with every wrong type and 200 random changes, through every verb
+# that reads it; about an hour and a half of one core. TOPBIN_MINUTES=3 stops each file after three.
+fuzz: export OMP_NUM_THREADS := 1
+fuzz: export OPENBLAS_NUM_THREADS := 1
+fuzz: export TOPBIN_CALLS := all
+fuzz: export TOPBIN_FIGURES ?= fuzz.jsonl
+fuzz: $(VENV)/.dev
+	$(BIN)/pytest -q -n 2 --dist worksteal tests/adversary/test_every_field.py tests/adversary/test_addresses.py
 
 # For the inner loop: style, types, rooms, values, formulas and options, in under a minute.
 check: export OMP_NUM_THREADS := 1
@@ -67,6 +76,7 @@ dist: $(TOOLS)/.release
 	$(TOOLS)/bin/twine check --strict dist/*
 	$(TOOLS)/bin/check-wheel-contents dist/*.whl
 	$(TOOLS)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(TOOLS)/bin/zizmor --offline --no-progress .github/workflows
 	@ls -l dist | awk 'NR > 1 {printf "%s: %.2f MB\n", $$9, $$5 / 1e6}'
 
 # The wheel alone, in an empty environment, with the newest versions that it allows.

@@ -2,7 +2,9 @@
 
 import socket
 import threading
+import time
 
+import full_run
 import pytest
 
 
@@ -48,3 +50,12 @@ def listener(monkeypatch):
         yield host, seen
         server.shutdown(socket.SHUT_RDWR)
         thread.join(5)
+
+
+@pytest.fixture(autouse=True)
+def figures(request):
+    """Count what a test tries."""
+    full_run.seen.update(full_run.NOTHING)
+    began = time.monotonic()
+    yield
+    full_run.write_figures(request.node.name, time.monotonic() - began)

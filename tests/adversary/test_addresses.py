@@ -1,13 +1,18 @@
 """No verb opens an address, or a file elsewhere on the disk, because a received folder names it."""
 
 import ctypes
+import itertools
 import os
+import random
 import sys
 
 import pytest
 from claims import claims
 from click.testing import CliRunner
-from coded import fails
+from coded import CODES, fails
+from full_run import IS_ALL, in_turn
+from full_run import seen as seen_by_us
+from fuzz_folders import DAY
 from received import (
     FILE,
     change_data,
@@ -20,6 +25,7 @@ from received import (
 
 import topbin as tb
 from topbin.cli import main
+from topbin.core.options import Names, options
 from topbin.job import files
 from topbin.job.audits.answers import record_answers
 
@@ -84,6 +90,8 @@ VERBS = {
     "list": ("report", "run", "--candidates", 5),
     "proxy": ("audit", "run", "--proxy", "amount"),
     "watch": ("watch", "run", "new.csv", "--time", "day", "-o", "watch"),
+    "export": ("export", "run", "--mlflow", "served", "--force"),
+    "config": ("fit", "--config", "run/run.toml", "--dry-run"),
 }
 READ_ROWS = (
     "audit",
@@ -119,6 +127,8 @@ def test_no_verb_opens_an_address_that_a_folder_names(folder, listener, address)
         tb.audit(run).draw(4)
     with fails("TB151", "not on this machine"):
         tb.load(run).score(claims(20))
+    with fails("TB151", "not on this machine"):
+        tb.watch(run, claims(20), time="day", every="month")
     two = {"positives": [address], "unlabeled": [address], "label": None, "id": None}
     change_settings(run, source=None, **two)
     for name in READ_ROWS:
@@ -126,6 +136,46 @@ def test_no_verb_opens_an_address_that_a_folder_names(folder, listener, address)
         assert found.stderr.startswith("TB151"), (name, found.stderr)
         assert "--positives" in found.stderr
     assert not seen
+
+
+TEXTS = [each for each in options() if each.plain in (str, Names)]  # what could be an address
+IN_RESULT = ("label", "positive", "classes", "id", "group", "time", "weight", "together")
+
+
+def name_only(run, field, address):
+    """The folder with this address in one field, and all others as they were."""
+    place, _, name = field.partition(".")
+    if place == "run":
+        is_list = next(each.plain is Names for each in TEXTS if each.name == name)
+        change_settings(run, **{name: [address] if is_list else address})
+    elif name == "root":
+        change_data(run, image={"column": "town", "shape": [3, 8, 8], "root": address})
+    elif name == "encoder":
+        change_encoder(run, encoder=address)
+    else:
+        change_data(run, **{name: [address] if name == "source" else address})
+
+
+def test_no_field_alone_makes_a_verb_open_an_address(folder, listener):
+    """Every field that can be text, each alone; a few of them each day, all with `make fuzz`."""
+    host, seen = listener
+    places = [f"run.{each.name}" for each in TEXTS]
+    places += [f"result.{name}" for name in (*IN_RESULT, "source", "root")] + ["model.encoder"]
+    tried = list(itertools.product(places, ADDRESSES, VERBS))
+    rng = random.Random(DAY)
+    tried = rng.sample(tried, len(tried) if IS_ALL else 40)
+    seen_by_us["forgeries"] += len({(field, address) for field, address, _ in tried})
+    kept = {path: path.read_bytes() for path in (folder / "run").rglob("*") if path.is_file()}
+    for field, address, verb in in_turn(tried):
+        for path, content in kept.items():
+            if path.suffix in (".toml", ".json") or path.name == "SHA256SUMS":
+                path.write_bytes(content)
+        name_only(folder / "run", field, address.replace("HOST", host))
+        found = call(*VERBS[verb])
+        said = found.stderr
+        seen_by_us["read" if found.exit_code in (0, 3) else "refused"] += 1
+        assert not seen, (field, address, verb, seen)
+        assert not said or said[:5] in CODES or said.startswith("Usage") or "run" in said, said
 
 
 def test_an_address_that_the_user_names_is_opened(folder, listener):

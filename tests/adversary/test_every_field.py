@@ -2,8 +2,8 @@
 
 Nothing but coded errors: no traceback, no hang, no connection. Beside the fields in turn there are
 random changes that differ from day to day; a failure names the day that repeats it. Every forgery
-is read; of those that the reader lets pass, a few go through the verbs each day, and with
-TOPBIN_CALLS=1000000 all of them through every verb.
+is read; a few go through the verbs each day, and all of them through every verb that reads the file
+with `make fuzz` (see `full_run`).
 """
 
 import copy
@@ -14,8 +14,11 @@ import random
 import shutil
 import signal
 import tomllib
+import traceback
 from contextlib import contextmanager
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 import tomli_w
@@ -23,8 +26,10 @@ from claims import claims, small_run
 from click.testing import CliRunner
 from coded import CODES, attempt
 from forge import forge
+from full_run import CALLS, IS_ALL, in_turn, seen
 from fuzz_folders import DAY, spoiled, spoiled_bytes
 from received import FILE, change_settings, file_run
+from schema_example import filled
 
 import topbin as tb
 from topbin.cli import main
@@ -32,11 +37,13 @@ from topbin.core.options import options
 from topbin.job import files
 from topbin.job import watch as topbin_watch
 from topbin.job.audits.answers import read_state, record_answers
+from topbin.learn.explain import KnownPositives
 from topbin.store import models
+from topbin.store.answer import answer_schema
 from topbin.store.runs import SCHEMA, _sum_of, read_asked, read_result
+from topbin.store.scorer import read_known, write_known
 
 TIMES = 200  # random changes of each file; most are refused by the first reader
-CALLS = int(os.environ.get("TOPBIN_CALLS", 10))  # of verbs, for each file
 SECONDS = 60  # for one verb, also on a busy machine
 WRONG = (None, True, -1, 2**63, 10**30, 1e308, "", "../\0", [], [[]], {}, {"a": 1}, "9" * 5000)
 VERBS = {
@@ -53,6 +60,10 @@ VERBS = {
     "resume": ("fit", "--config", "run/run.toml", "-o", "run", "--resume"),
     "config": ("fit", "--config", "run/run.toml", "--dry-run"),
     "watch": ("watch", "run", "new.csv", "--time", "day", "--every", "month", "-o", "watch"),
+    "fresh watch": ("watch", "run", "new.csv", "--time", "day", "--every", "month", "-o", "fresh"),
+    "proxy": ("audit", "run", "--proxy", "amount"),
+    "export": ("export", "run", "--mlflow", "served", "--force"),
+    "refit": ("audit", "run", "--refit"),
 }
 
 
@@ -100,6 +111,7 @@ def in_time():
 
 def call(verb, said):
     """What a verb said of a forged folder: an answer, or a coded error."""
+    shutil.rmtree("fresh", ignore_errors=True)
     with in_time():
         found = CliRunner().invoke(main, [str(arg) for arg in VERBS[verb]])
     if not (found.exception is None or isinstance(found.exception, SystemExit)):
@@ -107,7 +119,21 @@ def call(verb, said):
     if found.exit_code not in (0, 3):
         is_coded = found.stderr[:5] in CODES or found.stderr.startswith("Usage")
         assert is_coded, (verb, said, found.stderr)
+    seen["read" if found.exit_code in (0, 3) else "refused"] += 1
     return found
+
+
+def call_each(tried, write):
+    """Write each forgery and call the verb; all failures are shown, up to 20."""
+    failures = []
+    for verb, content, said in in_turn(tried):
+        write(content)
+        try:
+            call(verb, said)
+        except AssertionError as error:
+            failures.append("".join(traceback.format_exception(error))[-3000:])
+        assert len(failures) < 20, "\n\n".join(failures)
+    assert not failures, "\n\n".join(failures)
 
 
 def fields(value, place=()):
@@ -154,9 +180,10 @@ def forgeries(value, name, alike=()):
 
 
 def try_all(forged, write, reader, verbs, name):
-    """Write each forgery and read it; of those that the reader lets pass, verbs get to see some.
+    """Write each forgery and read it; verbs get to see some of them, or with TOPBIN_CALLS=all all.
 
-    All verbs begin with this reader, so what it refuses none of them gets to see.
+    All verbs begin with this reader, so what it refuses none of them gets to see: of these, one for
+    each verb is enough every day.
     """
     passed, refused = [], []
     for said, content in forged:
@@ -168,13 +195,20 @@ def try_all(forged, write, reader, verbs, name):
             found = attempt(reader)
         (refused if found is None else passed).append((said, content))
     assert refused
+    seen["forgeries"] += len(passed) + len(refused)
     rng = random.Random(f"{DAY} {name}")
-    tried = list(itertools.product(passed, verbs))
-    tried = rng.sample(tried, min(CALLS, len(tried)))
-    tried += zip(rng.sample(refused, len(verbs)), verbs, strict=True)
-    for (said, content), verb in tried:
-        write(content)
-        call(verb, (name, said))
+    if IS_ALL:  # first each with one verb, so that a limit of time leaves no forgery out
+        rng.shuffle(passed)
+        turns = [
+            zip(passed, itertools.islice(itertools.cycle(verbs), k, None), strict=False)
+            for k in range(len(verbs))
+        ]
+        tried = [*itertools.chain(turns[0], itertools.product(refused, verbs), *turns[1:])]
+    else:
+        tried = list(itertools.product(passed, verbs))
+        tried = rng.sample(tried, min(CALLS, len(tried)))
+        tried += zip(rng.sample(refused, len(verbs)), verbs, strict=True)
+    call_each([(verb, content, (name, said)) for (said, content), verb in tried], write)
 
 
 def test_every_field_of_a_result(folder, monkeypatch):
@@ -182,6 +216,7 @@ def test_every_field_of_a_result(folder, monkeypatch):
     content = json.loads((run / "result.json").read_text())
     keep_models(monkeypatch)
     verbs = ["inspect", "plan", "draw", "judge", "review", "candidates", "report", "list", "score"]
+    verbs += ["proxy", "export", "fresh watch", "top"]
 
     def write(result):
         stated = {"schema": SCHEMA, **result}
@@ -189,8 +224,27 @@ def test_every_field_of_a_result(folder, monkeypatch):
         text = json.dumps({**stated, "sum": _sum_of(stated)})  # which fits
         (run / "result.json").write_text(text, encoding="utf-8")
 
-    forged = forgeries(content, "result", alike=("first", "methods"))
+    forged = list(forgeries(content, "result", alike=("first", "methods")))
+    # Fields that this run left empty, filled with what the schema allows.
+    content["first"], content["methods"] = content["estimate"], [content["estimate"]]
+    known = set(map(repr, fields(content)))
+    for other in (("data", "image"), ("labeling", "novel"), ()):  # runs on images, with classes
+        whole = filled(answer_schema(), content, posterior=content["estimate"]["posterior"])
+        for place in {("data", "image"), ("labeling", "novel")} - {other}:
+            whole = changed(whole, place, None)
+        write(whole)
+        read_result(run)
+        more = forgeries(whole, f"whole {other}", alike=("first", "methods"))
+        new = [(said, one) for said, one in more if is_new(said, known, other)]
+        forged += new if IS_ALL else random.Random(f"{DAY} {other}").sample(new, 50)
     try_all(forged, write, lambda: read_result(run), verbs, "result.json")
+
+
+def is_new(said, known, within):
+    """Whether a forgery is random, or of a field within this one that is not known."""
+    if not isinstance(said, tuple):
+        return True
+    return said[: len(within)] == within and not {repr(said), repr(said[:-1])} & known
 
 
 def keep_models(monkeypatch):
@@ -217,7 +271,8 @@ def test_every_field_of_the_settings(folder):
 
     forged = [(name, {**before, name: wrong}) for name in content for wrong in WRONG]
     forged += list(forgeries(before, "settings"))
-    try_all(forged, write, lambda: read_asked(run), ["draw", "config", "review"], "run.toml")
+    verbs = ["draw", "config", "review", "resume", "list", "proxy", "refit"]
+    try_all(forged, write, lambda: read_asked(run), verbs, "run.toml")
 
 
 @pytest.mark.parametrize("name", ["audit.json", "answers.jsonl"])
@@ -232,7 +287,7 @@ def test_every_field_of_draws_and_answers(folder, name, monkeypatch):
         texts = map(json.dumps, content) if is_lines else [json.dumps(content)]
         (run / name).write_text("".join(f"{text}\n" for text in texts))
 
-    verbs = ["draw", "judge", "review", "top", "candidates"]
+    verbs = ["draw", "judge", "review", "top", "candidates", "proxy", "refit", "report"]
     try_all(forgeries(whole, name), write, lambda: read_state(run), verbs, name)
 
 
@@ -266,7 +321,25 @@ def test_every_field_of_an_encoder(folder):
     def read():
         return models.load_encoder(model)
 
-    try_all(forgeries(content, "encoder"), write, read, ["score"], "encoder.json")
+    verbs = ["score", "export", "fresh watch", "refit"]
+    try_all(forgeries(content, "encoder"), write, read, verbs, "encoder.json")
+
+
+def test_every_field_of_known_positives(folder, monkeypatch):
+    from topbin.store import scorer
+
+    run = folder / "run"
+    write_known(run, KnownPositives(("a", "b"), np.ones((2, 3), "float32"), 0.5))
+    content = json.loads((run / "known.json").read_text())
+    vectors = SimpleNamespace(vector_columns=["x", "y", "z"])
+    monkeypatch.setattr(scorer, "read_known", lambda run, features: read_known(run, vectors))
+
+    def write(stored):
+        (run / "known.json").write_text(json.dumps(stored), encoding="utf-8")
+
+    verbs = ["score", "export", "fresh watch"]
+    forged = forgeries(content, "known")
+    try_all(forged, write, lambda: read_known(run, vectors), verbs, "known.json")
 
 
 READ_BY = {
@@ -297,9 +370,9 @@ def test_tables_of_a_run(folder, name, monkeypatch):
     if name != "events.jsonl":
         forged += spoiled_frames(path)
     tried = list(itertools.product(forged, READ_BY[name]))
-    for text, verb in rng.sample(tried, min(2 * CALLS, len(tried))):
-        path.write_bytes(text)
-        call(verb, (name, text[:200]))
+    tried = rng.sample(tried, min(2 * CALLS, len(tried)))
+    seen["forgeries"] += len(forged)
+    call_each([(verb, text, (name, text[:200])) for text, verb in tried], path.write_bytes)
 
 
 def spoiled_frames(path):
@@ -327,3 +400,36 @@ def test_what_is_kept_of_images(folder, text):
     assert open_stored(folder / "run" / "images") is None
     assert _shape_before(folder / "run" / "images", [], None) is None
     call("report", text)
+
+
+FILES = ("run.toml", "result.json", "audit.json", "answers.jsonl", "candidates.csv", "events.jsonl",
+         "probabilities.parquet", "proxies.parquet", "unlabeled.parquet", "known.json", ".lock",
+         "report.html", "model/model.json", "model/SHA256SUMS", "model/encoder.json",
+         "model/arrays.npz")  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless", "out", "folder", "loop"])
+def test_what_is_not_a_regular_file(folder, kind):
+    """A file of the run is a pipe, a link to an endless device, to a file of ours, to itself."""
+    make = {
+        "pipe": os.mkfifo,
+        "endless": lambda path: path.symlink_to("/dev/zero"),
+        "out": lambda path: path.symlink_to(folder / "secret.csv"),
+        "folder": os.mkdir,
+        "loop": lambda path: path.symlink_to(path),
+    }[kind]
+    (folder / "secret.csv").write_text("secret\n")
+    shutil.copytree("run", "whole")
+    tried = list(itertools.product(FILES, VERBS))
+    rng = random.Random(f"{DAY} {kind}")
+    tried = rng.sample(tried, min(CALLS, len(tried)))
+
+    def write(name):
+        shutil.rmtree("run")
+        shutil.copytree("whole", "run")
+        (folder / "run" / name).unlink(missing_ok=True)
+        make(folder / "run" / name)
+
+    seen["forgeries"] += len(FILES)
+    call_each([(verb, name, (kind, name)) for name, verb in tried], write)
+    assert (folder / "secret.csv").read_text() == "secret\n"

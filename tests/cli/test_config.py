@@ -1,6 +1,7 @@
 """`topbin fit --config`: options from a file, checked like those of the command."""
 
 import json
+import os
 
 import pytest
 from claims import claims
@@ -36,6 +37,25 @@ def test_a_run_can_be_asked_for_again_by_its_settings(folder):
     first = json.loads((folder / "one" / "result.json").read_text())
     assert found["estimate"] == first["estimate"]
     assert (folder / "two" / "run.toml").read_text() == text + "candidates = 7\n"
+
+
+def test_settings_that_never_end_are_refused_and_links_are_followed(folder):
+    os.mkfifo("pipe.toml")
+    (folder / "endless.toml").symlink_to("/dev/zero")
+    for name in ("pipe.toml", "endless.toml"):
+        done = CliRunner().invoke(main, ["fit", "--config", name, "--dry-run"])
+        assert done.stderr.startswith("TB008"), done.stderr
+        assert "not a regular file" in done.stderr
+    (folder / "kept").mkdir()
+    (folder / "kept" / "a.toml").write_text('source = ["t.csv"]\nlabel = "known"\n')
+    (folder / "link.toml").symlink_to(folder / "kept" / "a.toml")
+    assert CliRunner().invoke(main, ["fit", "--config", "link.toml", "--dry-run"]).exit_code == 0
+    read, write = os.pipe()
+    os.write(write, b'source = ["t.csv"]\nlabel = "known"\n')
+    os.close(write)
+    shell = ["fit", "--config", f"/dev/fd/{read}", "--dry-run"]  # as in bash: --config <(…)
+    assert CliRunner().invoke(main, shell).exit_code == 0
+    os.close(read)
 
 
 def test_what_the_command_says_counts_more(folder):

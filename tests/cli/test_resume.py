@@ -46,9 +46,13 @@ def whole(table):
 
 def stop(table, run, reached, with_signal, *more):
     """Start a run in a process of its own and signal it at an event, or once a file is there."""
+    return stop_command(arguments(table, run, *more), run, reached, with_signal)
+
+
+def stop_command(command, run, reached, with_signal):
     said, at_event = run.with_suffix(".txt"), isinstance(reached, tuple)
     at = {"event": reached, "number": with_signal} if at_event else {}
-    process = warm.start(arguments(table, run, *more), said, **at)
+    process = warm.start(command, said, **at)
     until = time.monotonic() + 120
     while not at_event and not (run / reached).exists() and time.monotonic() < until:
         time.sleep(0.005)
@@ -56,6 +60,32 @@ def stop(table, run, reached, with_signal, *more):
         os.kill(process.pid, with_signal)
     process.join(120)
     return process.exitcode, said.read_text()
+
+
+@pytest.mark.parametrize("question", ["by group", "known classes"])
+def test_more_than_one_number_is_the_same_after_a_kill(table, tmp_path, question):
+    """α of groups, and shares of known classes and of none of them."""
+    frame = pd.read_csv(table)
+    frame["site"] = np.where(np.arange(240) % 3, "north", "south")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame[:120].drop(columns="known").to_csv(tmp_path / "old.csv", index=False)
+    frame[120:].drop(columns=["known", "site"]).to_csv(tmp_path / "new.csv", index=False)
+
+    def command(run):
+        if question == "by group":
+            return [*arguments(tmp_path / "t.csv", run), "--by", "site"]
+        rows = ["--classes", "site", "--unlabeled", str(tmp_path / "new.csv")]
+        return ["fit", str(tmp_path / "old.csv"), *rows, "--preset", "fast", "-o", str(run)]
+
+    assert call(*command(tmp_path / "whole")).exit_code == 0
+    ended, _ = stop_command(
+        command(tmp_path / "run"), tmp_path / "run", ("refine", 1), signal.SIGKILL
+    )
+    assert ended == -signal.SIGKILL
+    done = call(*command(tmp_path / "run"), "--resume")
+    assert done.exit_code == 0, done.output
+    for name in ("result.json", "candidates.csv", "report.html"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 POINTS = {

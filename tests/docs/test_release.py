@@ -84,3 +84,12 @@ def test_extras_that_install_commands_name_exist():
              for extra in found.split(",")}  # fmt: skip
     assert named <= set(PROJECT["optional-dependencies"])
     assert named
+
+
+def test_a_package_has_one_lowest_version():
+    """Of two, `make test-lowest` could install neither."""
+    texts = [(ROOT / name).read_text() for name in ("pyproject.toml", "bench/pyproject.toml")]
+    found = {pair for text in texts for pair in re.findall(r'"([\w-]+)>=([0-9.]+)', text)}
+    names = [name for name, _ in found]
+    assert len(names) > 30
+    assert len(names) == len(set(names)), sorted(found)

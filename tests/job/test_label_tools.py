@@ -1,6 +1,7 @@
 """Audits in Label Studio and Argilla: the formats that these tools document, out and back."""
 
 import json
+import os
 
 import pandas as pd
 import pytest
@@ -166,6 +167,13 @@ def test_other_exports_are_refused(run, change, code, words):
     with fails(code, words):
         read_audit(run, export(run, change(found)))
     assert not tb.audit(run).state.answers
+
+
+def test_a_pipe_is_refused_at_once(run, tmp_path):
+    draw_audit(run, 5, tmp_path / "drawn.csv")
+    os.mkfifo(tmp_path / "answers.json")
+    with fails("TB102", "not a regular file"):
+        read_audit(run, tmp_path / "answers.json")
 
 
 def test_a_json_file_of_another_kind_is_read_as_a_table(run):

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import (
     check_get_params_invariance,
     check_no_attributes_set_in_init,
     check_parameters_default_constructible,
+    parametrize_with_checks,
 )
 
 import topbin as tb
@@ -185,6 +186,38 @@ def test_saved_and_loaded_it_says_the_same(drawn, tmp_path, estimator):
     assert (loaded.novel_, loaded.shares_) == (clf.novel_, clf.shares_)
 
 
+class OnItsOwnRows(tb.OpenSetClassifier):
+    """As scikit-learn's checks call it, which know of no unlabeled rows: these are X again."""
+
+    def fit(self, X, y, sample_weight=None):
+        weight = None if sample_weight is None else np.tile(np.asarray(sample_weight), 2)
+        return super().fit(X, y, X, weight)
+
+
+ONE_MORE = "the check counts the classes of y, and here there is one more, the novel one"
+FOLDS = "folds are drawn at random, and repeated rows would be parted by them"
+EACH = "each class needs three labeled rows, and the message says which one has fewer"
+EXCEPTIONS = {
+    "check_classifiers_classes": ONE_MORE,
+    "check_classifiers_train": ONE_MORE,
+    "check_decision_proba_consistency": ONE_MORE,
+    "check_estimator_sparse_array": ONE_MORE,
+    "check_estimator_sparse_matrix": ONE_MORE,
+    "check_sample_weight_equivalence_on_dense_data": FOLDS,
+    "check_sample_weight_equivalence_on_sparse_data": FOLDS,
+    "check_classifiers_regression_target": EACH,
+    "check_fit2d_1sample": EACH,
+}
+
+
+@parametrize_with_checks(
+    [OnItsOwnRows(LogisticRegression(), plan=TINY["plan"], confidence=None)],
+    expected_failed_checks=lambda _: EXCEPTIONS,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
 def test_what_scikit_learn_asks_of_every_estimator(fitted, drawn):
     name = "OpenSetClassifier"
     for check in (
@@ -221,6 +254,8 @@ def test_bad_input_is_refused_with_a_code(drawn):
         clf.fit(X, y[:-1], X_u)
     with fails("TB001"):
         clf.fit(X, None, X_u)
+    with fails("TB003", "infinity"):
+        clf.fit(X, np.full(len(X), np.inf), X_u)
     with fails("TB006", "text"):
         clf.fit(X, [3, *y[1:]], X_u)
     with fails("TB008", "novel"):

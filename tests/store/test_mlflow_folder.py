@@ -1,6 +1,10 @@
 """A run as an MLflow folder: data only, the columns of the model, and its bits."""
 
 import json
+import threading
+import time
+import urllib.request
+from contextlib import contextmanager
 from importlib import import_module
 
 import numpy as np
@@ -119,16 +123,40 @@ def test_what_mlflow_cannot_send_is_refused(tmp_path, monkeypatch):
     assert not (tmp_path / "served").exists()
 
 
+@contextmanager
+def listening(app):
+    """The address of a server of this app on this machine."""
+    uvicorn = pytest.importorskip("uvicorn")
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.05)
+    try:
+        yield "http://{}:{}".format(*server.servers[0].sockets[0].getsockname())
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+def answers(address, content):
+    """What MLflow's server says of a request, as any program would send it."""
+    sent = urllib.request.Request(
+        f"{address}/invocations", content.encode(), {"Content-Type": "application/json"}
+    )
+    plain = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with plain.open(sent, timeout=60) as answer:
+        return json.load(answer)["predictions"]
+
+
 def test_mlflow_itself_serves_the_same_bits(run, served):
     pyfunc = pytest.importorskip("mlflow.pyfunc", reason="needs pip install mlflow")
     server = pytest.importorskip("mlflow.pyfunc.scoring_server")
-    client = pytest.importorskip("starlette.testclient")
     model = pyfunc.load_model(str(served))
     expected = tb.load(run).score(NEW)["topbin_probability"]
     assert model.predict(NEW)["topbin_probability"].tolist() == expected.tolist()
-    ask = client.TestClient(server.init(model)).post
-    sent = {"headers": {"Content-Type": "application/json"}}
-    said = ask("/invocations", content=body(NEW), **sent).json()["predictions"]
-    assert [row["topbin_probability"] for row in said] == expected.tolist()
-    example = (served / "serving_input_example.json").read_text()
-    assert len(ask("/invocations", content=example, **sent).json()["predictions"]) == 1
+    with listening(server.init(model)) as address:
+        said = answers(address, body(NEW))
+        assert [row["topbin_probability"] for row in said] == expected.tolist()
+        assert len(answers(address, (served / "serving_input_example.json").read_text())) == 1

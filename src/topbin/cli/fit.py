@@ -3,6 +3,7 @@
 `topbin doctor` reads the table in the same way, and stops before any fit.
 """
 
+import os
 import shlex
 import tomllib
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from topbin.cli.verb import (
     screen,
     write_json,
 )
+from topbin.core.atomic import read_file
 from topbin.core.errors import InputError
 from topbin.core.errors import option as named
 from topbin.core.formatting import counted, figure
@@ -33,6 +35,7 @@ from topbin.engines.engine import ENGINES
 ASKED = [each for each in options() if each.place in ("rows", "read")]
 RULE = "name a table and its --label, or --positives and --unlabeled"
 SHOWN = 3  # names of files in a message
+MOST = 1 << 20  # bytes of a file of settings
 
 
 @click.command(cls=Verb)
@@ -165,8 +168,11 @@ def request_of(source: tuple[str, ...], config: Path | None, values: Mapping[str
 
 def _read_config(path: Path, *, has_sql: bool) -> Mapping[str, Any]:
     """The settings of a file; a query in it is not run, unless it is given again."""
+    is_stream = path.is_relative_to("/dev")  # which only the user's own shell names
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        # The settings of a received run may be a pipe that never ends.
+        content = path.read_bytes() if is_stream else read_file(Path(os.path.realpath(path)), MOST)
+        settings = tomllib.loads(content.decode())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError("TB008", f'"{path}" cannot be read as TOML: {error}.') from error
     if "sql" in settings and not has_sql:

@@ -5,6 +5,7 @@ and writes a list of records with `fields` and `responses` (`records.to_json`). 
 per row, called `shown`, and ask one question, called `is_positive`, with yes, no and ? as choices.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from topbin.core.atomic import read_file
 from topbin.core.errors import InputError
 
 ANSWER, SHOWN = "is_positive", "shown"
@@ -99,7 +101,7 @@ def read_export(path: str | Path) -> Mapping[int, str] | None:
     if Path(path).suffix.lower() != ".json":
         return None
     try:
-        found = msgspec.json.decode(Path(path).read_bytes())
+        found = msgspec.json.decode(read_file(Path(os.path.realpath(path))))
     except (OSError, ValueError, RecursionError):
         return None  # a table that is missing or damaged, in the words of its reader
     first = found[0] if isinstance(found, list) and found else None

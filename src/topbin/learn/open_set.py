@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.binomial import share_below
@@ -322,12 +322,20 @@ def read_classes(y: Any) -> ReadClasses:
     """
     if isinstance(y, ReadClasses):
         return y
+    if y is None:
+        message = "the classes are missing: fit requires y to be passed, but the target y is None."
+        raise InputError("TB001", message)
     given = unmasked(y)
     given = np.array(given, object) if isinstance(given, list | tuple) else given
-    if given is None or np.ndim(given) != 1 or not len(given):
-        shape = "none" if given is None else f"shape {np.shape(given)}"
-        raise InputError("TB001", f"y needs the class of each labeled row; got {shape}.")
+    given = given if hasattr(given, "dtype") else np.asarray(given)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = column_or_1d(given, warn=True)  # scikit-learn's usual warning
+    if given.ndim != 1 or not len(given):
+        message = f"y needs the class of each labeled row; got shape {given.shape}."
+        raise InputError("TB001", message)
     codes, labels = pd.factorize(given, sort=True)
+    if any(isinstance(value, float) and np.isinf(value) for value in labels):
+        raise InputError("TB003", "y has infinity among its classes, which is none; fix that row.")
     if len({isinstance(value, str) for value in labels}) > 1:
         raise InputError("TB006", "some classes in y are text, some are not; make them all text.")
     values = np.array(labels.tolist())  # of None beside numbers, numbers
@@ -401,6 +409,7 @@ class OpenSetClassifier(TEDnClassifier):
         """
         if X_u is not None:
             known = read_classes(y).check_labeled()
+            X, X_u = (one if hasattr(one, "__len__") else np.asarray(one) for one in (X, X_u))
             check_rows(X, known.codes.size)
             X, y = stack(X, X_u, "X"), known.with_unlabeled(n_rows(X_u))
         return super().fit(X, y, sample_weight, groups, times)

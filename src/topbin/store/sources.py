@@ -73,7 +73,8 @@ def read_again(folder: Path, told: DataRead, again: Request) -> Request:
 
 def refuse_addresses(config: Path, request: Request, named: Container[str]) -> None:
     """TB151 for addresses that a file of settings names, and the user does not."""
-    for name, value in _asked(request).items():
+    asked = {**_asked(request), "image_root": request.read.image_root}
+    for name, value in asked.items():
         if name not in named and any(map(is_remote, paths_of(value))):
             raise unnamed(config, {name: value}, NO_ADDRESS)
 
@@ -181,7 +182,7 @@ def _vouched(
     return {name: several[0] if name in single else several for name, several in paths.items()}
 
 
-def unnamed(folder: Path, asked: Mapping[NamedBy, Any], why: str) -> InputError:
+def unnamed(folder: Path, asked: Mapping[Any, Any], why: str) -> InputError:
     """TB151 for what a folder, or a file of settings, names and the user does not."""
     names = ", ".join(f'"{path}"' for value in asked.values() for path in paths_of(value))
     marks = NEXT.join(option(name, paths_of(value)) for name, value in asked.items())
