@@ -39,7 +39,7 @@ ENDS = {"cli/fit", "job/files", "show/page"}
 BESIDE = {f"mpe/{name}" for name in METHODS if name != DEFAULT_METHOD}
 CROSSED = {
     "cli/fit",
-    "job/prepare", "job/sampling",
+    "job/prepare", "job/labeled",
     "data/table", "data/formats/delimited", "data/batch", "data/features",
     "job/fit", "learn/classifiers/faces", "learn/classifiers/base", "learn/classifiers/estimator",
     "learn/classifiers/fitting", "learn/crossfit",

@@ -94,9 +94,11 @@ def report(run: Path, candidates: int | None, as_json: bool, **named: Any) -> No
 def export(run: Path, folder: Path, force: bool, as_json: bool) -> None:
     """Write the model of a run so that MLflow can serve it; nothing in it is code.
 
+    To serve it: mlflow models serve -m served --env-manager local --port 5001
+
     \b
       topbin export run1 --mlflow served
-      topbin export run1 --mlflow served --force
+      topbin export run1 --mlflow served --force            # after an audit
     """  # fmt: skip
     from topbin.store import mlflow_folder
 

@@ -14,7 +14,7 @@ answer with it. And among unlabeled rows a leak says nothing: there, what it say
 what the others say, whereas columns that know about positives agree on which rows these are.
 """
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
@@ -33,12 +33,13 @@ from topbin.core.labels import Mask
 from topbin.core.options import CONFIDENCE
 from topbin.data.features import LINEAR
 from topbin.job.grouping import read_fold_groups
-from topbin.job.models import quick_evidence
 from topbin.job.prepare import Prepared
-from topbin.learn.crossfit import Chain
-from topbin.learn.defaults import coarse, default_model
+from topbin.learn.crossfit import Chain, Plan, RunOptions, crossfit
+from topbin.learn.defaults import FIRST, coarse, default_model
 from topbin.learn.labeling.propensity import matrix_columns
+from topbin.learn.learners import PVU
 from topbin.learn.probabilities import posterior_of
+from topbin.learn.risk import Learner
 from topbin.mpe.alarms import few_positives, soft_leak
 from topbin.mpe.estimate import estimate_alpha
 from topbin.store.answer import Remedy
@@ -238,6 +239,28 @@ def _crossfitted(
     model = model or default_model(X)
     weight = None if data.weight is None else data.weight[rows]
     return quick_evidence(data, rows, coarse(X, model), model, weight=weight)
+
+
+def quick_evidence(
+    data: Prepared,
+    rows: Any,
+    X: Any,
+    model: Any,
+    *,
+    plan: Plan = FIRST,
+    learner: Learner = PVU,
+    weight: Any = None,
+    memory: MutableMapping[str, Any] | None = None,
+) -> Evidence:
+    """What a short cross-fit says of some rows, of which the model reads X."""
+    is_p = data.labels.is_positive[rows]
+    fit = crossfit(
+        model, X, is_p, learner, plan=data.folds.plan(plan, data.labels), sample_weight=weight,
+        seed=data.request.certainty.seed, new_rows=False,
+        run=RunOptions(n_jobs=data.request.budget.threads, memory=memory),
+        **data.folds.at(rows).arrays,
+    )  # fmt: skip
+    return fit.evidence(is_p)
 
 
 def _suspects(data: Prepared, chains: Sequence[Chain]) -> list[str]:

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from topbin.core.errors import InputError, option
-from topbin.core.evidence import Evidence
 from topbin.core.options import Labeling
 from topbin.evaluate.metrics import pu_auc
+from topbin.job.doubts import quick_evidence
 from topbin.job.prepare import Prepared
 from topbin.job.progress import work_of
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
-from topbin.learn.crossfit import Plan, RunOptions, crossfit
+from topbin.learn.crossfit import Plan
 from topbin.learn.defaults import (
     FIRST,
     NET_FIRST,
@@ -102,28 +102,6 @@ def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | N
     enough = auc[first] + CLEARLY * data.encoder.sparse
     best = best if auc[best] > enough else first
     return Choice(best, models[best], auc)
-
-
-def quick_evidence(
-    data: Prepared,
-    rows: Any,
-    X: Any,
-    model: Any,
-    *,
-    plan: Plan = FIRST,
-    learner: Learner = PVU,
-    weight: Any = None,
-    memory: MutableMapping[str, Any] | None = None,
-) -> Evidence:
-    """What a short cross-fit says of some rows, of which the model reads X."""
-    is_p = data.labels.is_positive[rows]
-    fit = crossfit(
-        model, X, is_p, learner, plan=data.folds.plan(plan, data.labels), sample_weight=weight,
-        seed=data.request.certainty.seed, new_rows=False,
-        run=RunOptions(n_jobs=data.request.budget.threads, memory=memory),
-        **data.folds.at(rows).arrays,
-    )  # fmt: skip
-    return fit.evidence(is_p)
 
 
 def open_set_classifier(*, positive: Any, negative: Any, **shared: Any) -> OpenSetClassifier:
