@@ -69,7 +69,7 @@ def fit(name: str, load: Callable[[], Loaded], ratio: float, seed: int) -> dict:
     frame, truth = deal(load(), ratio, seed)
     is_read = seed % 2 == 0
     drop = [] if is_read else ["group"]
-    result = tb.fit(frame, "known", by="group", drop=drop, budget="fast", seed=seed)
+    result = tb.fit(frame, "known", read=tb.Read(by="group"), drop=drop, budget="fast", seed=seed)
     first, second = result.answer.by[0].groups
     is_u = (frame["known"] == 0).to_numpy()
     a, b = (float(truth[is_u & (frame["group"] == one)].mean()) for one in "ab")

@@ -45,7 +45,7 @@ def fit(by: str) -> Cost:
 
     def work() -> object:
         columns = [by] if by else []
-        return tb.fit(frame, "known", drop=["day"], by=columns, budget="good").answer
+        return tb.fit(frame, "known", drop=["day"], read=tb.Read(by=columns), budget="good").answer
 
     return cost(work)
 

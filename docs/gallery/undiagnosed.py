@@ -54,7 +54,9 @@ patients.groupby("sex")["diagnosed"].mean().rename("diagnosed, share of all").to
 # be too low.
 
 # %%
-result = tb.fit(patients, label="diagnosed", drop="sex", by=["sex", "age"], budget="fast")
+result = tb.fit(
+    patients, label="diagnosed", drop="sex", read=tb.Read(by=["sex", "age"]), budget="fast"
+)
 print(result.by("sex").summary())
 
 # %% [markdown]

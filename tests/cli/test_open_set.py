@@ -116,7 +116,7 @@ def test_the_report_says_what_positive_means_and_can_be_written_again(folder):
 
 def test_python_does_the_same(folder):
     old, new = (pd.read_csv(folder / name) for name in ("old.csv", "new.csv"))
-    found = tb.fit(new, positives=old, classes="topic", id="id", budget="fast")
+    found = tb.fit(new, positives=old, read=tb.Read(classes="topic"), id="id", budget="fast")
     assert found.answer.labeling.novel.share == result(folder)["labeling"]["novel"]["share"]
     first = found.candidates(5)
     assert (np.load(folder / "truth.npy")[first.index] == "new").all()
@@ -187,19 +187,29 @@ def test_bad_input_is_refused_and_writes_nothing(folder, tmp_path, monkeypatch):
     old, new = (pd.read_csv(name) for name in ("old.csv", "new.csv"))
     fit = {"id": "id", "budget": "fast"}
     with fails("TB103", "theme"):
-        tb.fit(new, positives=old, classes="theme", **fit)
+        tb.fit(new, positives=old, read=tb.Read(classes="theme"), **fit)
     with fails("TB003", "1 of 250", "no class"):
-        tb.fit(new, positives=old.assign(topic=[None, *old["topic"][1:]]), classes="topic", **fit)
+        tb.fit(
+            new,
+            positives=old.assign(topic=[None, *old["topic"][1:]]),
+            read=tb.Read(classes="topic"),
+            **fit,
+        )
     with fails("TB003", "'rare'", "1 labeled row"):
-        tb.fit(new, positives=old.assign(topic=["rare", *old["topic"][1:]]), classes="topic", **fit)
+        tb.fit(
+            new,
+            positives=old.assign(topic=["rare", *old["topic"][1:]]),
+            read=tb.Read(classes="topic"),
+            **fit,
+        )
     with fails("TB106", "east"):
-        tb.fit(new.drop(columns="east"), positives=old, classes="topic", **fit)
+        tb.fit(new.drop(columns="east"), positives=old, read=tb.Read(classes="topic"), **fit)
     with fails("TB008", "classes=", "two tables"):
-        tb.fit(old, classes="topic", **fit)
+        tb.fit(old, read=tb.Read(classes="topic"), **fit)
     with fails("TB008", "classes=", "by="):
-        tb.fit(new, positives=old, classes="topic", by="east", **fit)
+        tb.fit(new, positives=old, read=tb.Read(classes="topic", by="east"), **fit)
     with fails("TB008", "classes=", "label="):
-        tb.fit(new, "x", positives=old, classes="topic", **fit)
+        tb.fit(new, "x", positives=old, read=tb.Read(classes="topic"), **fit)
     done = run("fit", "old.csv", "--classes", "topic", "-o", tmp_path / "none")
     assert done.exit_code != 0
     assert "--classes" in done.output
@@ -208,7 +218,9 @@ def test_bad_input_is_refused_and_writes_nothing(folder, tmp_path, monkeypatch):
 
 def test_a_class_column_in_the_new_rows_is_not_read(folder):
     old, new = (pd.read_csv(folder / name) for name in ("old.csv", "new.csv"))
-    found = tb.fit(new.assign(topic=""), positives=old, classes="topic", id="id", budget="fast")
+    found = tb.fit(
+        new.assign(topic=""), positives=old, read=tb.Read(classes="topic"), id="id", budget="fast"
+    )
     assert "topic" not in found.answer.data.features
     assert found.answer.labeling.novel.share == result(folder)["labeling"]["novel"]["share"]
 

@@ -32,7 +32,7 @@ def truth(frame):
 
 @pytest.fixture(scope="module")
 def result():
-    return tb.fit(clinics(), "known", id="case", by="clinic", budget="fast")
+    return tb.fit(clinics(), "known", id="case", read=tb.Read(by="clinic"), budget="fast")
 
 
 def test_the_truth_lies_in_the_intervals(result):
@@ -113,11 +113,13 @@ def test_numbers_and_dates_are_cut_into_quarters_and_few_numbers_are_groups():
 
 def test_large_numbers_keep_their_names_and_a_column_without_a_value_is_refused():
     frame = claims(400).assign(code=np.arange(400) % 3 + 1_000_001)
-    found = tb.fit(frame, "known", id="case", by="code", drop="code", budget="fast").by("code")
+    found = tb.fit(
+        frame, "known", id="case", read=tb.Read(by="code"), drop="code", budget="fast"
+    ).by("code")
     assert [one.group for one in found.groups] == ["1000001", "1000002", "1000003"]
     blank = claims(400).assign(seen=pd.Series([pd.NaT] * 400))
     with fails("TB160"):
-        tb.fit(blank, "known", id="case", by="seen", budget="fast")
+        tb.fit(blank, "known", id="case", read=tb.Read(by="seen"), budget="fast")
 
 
 def test_groups_without_positives_or_without_unlabeled_rows_are_said():
@@ -154,16 +156,21 @@ def test_a_column_that_makes_no_groups_is_refused_before_the_fit(values, words):
     frame = tumours().assign(kind=pd.Series(list(values), dtype=object))
     with fails("TB160", '"kind"', words):
         told = tb.Budget(preset="fast", on_event=lambda _: pytest.fail("it fits"))
-        tb.fit(frame, "known", id="case", by="kind", budget=told)
+        tb.fit(frame, "known", id="case", read=tb.Read(by="kind"), budget=told)
 
 
 def test_other_bad_columns():
     with fails("TB160", "is the label itself"):
-        tb.fit(clinics(), "known", by="known", budget="fast")
+        tb.fit(clinics(), "known", read=tb.Read(by="known"), budget="fast")
     with fails("TB103", "clinc"):
-        tb.fit(clinics(), "known", by="clinc", budget="fast")
+        tb.fit(clinics(), "known", read=tb.Read(by="clinc"), budget="fast")
     with fails("TB126", "by= needs an interval, and labeled_by= gives none"):
-        tb.fit(clinics(), "known", by="clinic", labeling=tb.Labeling(labeled_by="mean area"))
+        tb.fit(
+            clinics(),
+            "known",
+            read=tb.Read(by="clinic"),
+            labeling=tb.Labeling(labeled_by="mean area"),
+        )
 
 
 def test_known_negatives_take_no_part():

@@ -185,9 +185,6 @@ class Rows:
         None, "Unlabeled rows, images or texts, beside positives.",
         kind=Names, any=True, usual=True,
     )  # fmt: skip
-    classes: str | None = opt(
-        None, "The column of known classes: how many unlabeled rows belong to none of them?"
-    )
     positive: Any = opt(
         None, "The label of a positive, if not 1 or true.",
         kind=str, any=True, text=True,
@@ -198,7 +195,6 @@ class Rows:
     id: str | None = opt(None, "A column that names rows; never used as a feature.", usual=True)
     drop: Columns = opt((), "Columns to leave out; repeat, or use commas.", kind=Names)
     group: str | None = opt(None, "A column that names what rows belong to, such as a patient.")
-    by: Columns = opt((), "Columns to also give α by, such as sex or site.", kind=Names)
 
     def __post_init__(self) -> None:
         settle(self)
@@ -212,6 +208,8 @@ class Rows:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Read:
     """How rows are read: `topbin.fit(..., read=topbin.Read(text="notes", dates="dmy"))`.
+
+    Columns that are no features but have a part of their own are named here, too.
 
     >>> Read(dates="dym")
     Traceback (most recent call last):
@@ -235,6 +233,10 @@ class Read:
     bad_images: BadImages = opt("leave-out", "What to do with images that cannot be read.")
     weight: str | None = opt(None, "A column of row weights; they train the models only.")
     time: str | None = opt(None, "A column of dates or numbers: folds are blocks of time.")
+    by: Columns = opt((), "Columns to also give α by, such as sex or site.", kind=Names)
+    classes: str | None = opt(
+        None, "The column of known classes: how many unlabeled rows belong to none of them?"
+    )
     dates: Literal["dmy", "mdy", "ymd", "iso"] | None = opt(
         None, "How dates in csv files are written, if not as in ISO 8601; iso leaves them as text."
     )
@@ -399,10 +401,10 @@ class Request:
     def _contradictions(self) -> Iterator[tuple[str, str]]:
         """The code and the message of each thing that cannot be done."""
         rows, read, labeling = self.rows, self.read, self.labeling
-        if rows.classes is not None:
+        if read.classes is not None:
             one_class = {
                 "label": rows.label, "positive": rows.positive, "negative": rows.negative,
-                "by": rows.by, "subtypes": labeling.subtypes, "labeled_by": labeling.labeled_by,
+                "by": read.by, "subtypes": labeling.subtypes, "labeled_by": labeling.labeled_by,
                 "gamma": labeling.asks_gamma, "image": read.image, "sample": self.budget.rows,
             }  # fmt: skip
             for name in (name for name, value in one_class.items() if value):
@@ -440,7 +442,7 @@ class Request:
     def _contradict_labeled_by(self, named: Sequence[str]) -> Iterator[tuple[str, str]]:
         """The same, of columns that decide who is labeled."""
         by = option("labeled_by")
-        needs = {"min_precision": self.listing.min_precision, "by": self.rows.by}
+        needs = {"min_precision": self.listing.min_precision, "by": self.read.by}
         for name in (name for name, value in needs.items() if value):
             yield "TB126", f"{option(name)} needs an interval, and {by} gives none; leave one out."
         others = [("id", self.rows.id), ("weight", self.read.weight), ("group", self.rows.group)]

@@ -52,13 +52,11 @@ def fit(
     label: Any = None,
     *,
     positives: Any = None,
-    classes: str | None = None,
     positive: Any = None,
     negative: Any = None,
     id: str | None = None,
     drop: str | Sequence[str] = (),
     group: str | None = None,
-    by: str | Sequence[str] = (),
     read: Read = Read(),
     labeling: Labeling = Labeling(),
     budget: Preset | Budget = "good",
@@ -81,9 +79,6 @@ def fit(
         The column that marks the positives. For an array or a list of images, the labels.
     positives
         Known positives, in the form of a source.
-    classes
-        A column of `positives` that has their classes: then the answer is how many rows of the
-        source belong to none of them, and candidates are the rows that most likely do.
     positive, negative
         The label of a positive, if not 1 or true, and of rows known to be negative.
     id
@@ -93,11 +88,11 @@ def fit(
     group
         A column that names what rows belong to, such as a patient. Rows of a group are held out
         together, and intervals count groups. Rows without a group are groups of their own.
-    by
-        Columns to also give α by, such as sex or site: `answer.by` has α of each group, and its
-        difference from the rest and their ratio. Numbers are cut into quarters.
     read
-        How rows are read: text, images, dates, numbers, weights, time, queries.
+        How rows are read: text, images, dates, numbers, weights, time, queries. With `by`, columns
+        such as sex or site, `answer.by` has α of each group, its difference from the rest and their
+        ratio, as `Result.by` has afterwards. With `classes`, a column of `positives`, the answer is
+        how many rows of the source belong to no known class, and candidates are those rows.
     labeling
         What is known, or feared, about which positives are labeled.
     budget
@@ -135,8 +130,8 @@ def fit(
     named: Any = {"source" if positives is None else "unlabeled": source}
     request = Request(
         rows=Rows(
-            **named, label=label, positives=positives, classes=classes, positive=positive,
-            negative=negative, id=id, drop=drop, group=group, by=by,
+            **named, label=label, positives=positives, positive=positive, negative=negative,
+            id=id, drop=drop, group=group,
         ),
         read=read,
         labeling=labeling,

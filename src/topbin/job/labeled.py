@@ -176,13 +176,13 @@ def open_labeled(rows: Rows, read: Read) -> LabeledTable:
         table = open_table(rows.main, sql=read.sql, **written)
         named = str(rows.label)
         return LabeledTable(table.check([named]), named, findings=find_in_files(table.files))
-    known, table = open_pair(rows.positives, rows.main, apart=rows.classes, **written)
+    known, table = open_pair(rows.positives, rows.main, apart=read.classes, **written)
     table, shared = leave_out_shared(known, table)
     findings = (*find_shared(shared, known.name), *find_in_files([*known.files, *table.files]))
     batch, classes = known.whole(), None
-    if rows.classes is not None:
-        classes = read_classes(batch.frame[rows.classes].tolist()).check_labeled()
-        batch = batch.select([name for name in batch.kinds if name != rows.classes])
+    if read.classes is not None:
+        classes = read_classes(batch.frame[read.classes].tolist()).check_labeled()
+        batch = batch.select([name for name in batch.kinds if name != read.classes])
     return LabeledTable(table, None, batch, findings=findings, classes=classes)
 
 

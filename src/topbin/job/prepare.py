@@ -227,7 +227,7 @@ class Prepared:
             n_n=self.n_n,
             label=self.label,
             positive=None if self.label is None else str(self.labels.positive),
-            classes=self.request.rows.classes,
+            classes=self.request.read.classes,
             label_note=self.labels.note,
             id=self.id,
             features=tuple(self.encoder.columns),
@@ -288,7 +288,7 @@ def _encoded(
     if id is not None:
         _check_id(table, labels, label, id)
     folds = read_fold_groups(table, label, rows.group, read.time)
-    for name in rows.by:
+    for name in read.by:
         read_groups(table, label, name)  # which refuses what makes no groups, before any work
     columns = Columns(table)
     if image is not None and image.encoder is not None:

@@ -389,7 +389,7 @@ class Result:
             history=tuple(map(EpochRecord.of, self.classifier.history_)),
             sensitivity=self.sensitivity(),
             gamma=self.gamma,
-            by=tuple(map(self.by, self.request.rows.by)),
+            by=tuple(map(self.by, self.request.read.by)),
             candidates=self.picked(),
             versions=dict(packages(self.data)),
         )

@@ -169,6 +169,9 @@ def text_models(
     words beyond a few hundred cost them much time. `categories` are those that the encoder made
     small beside text; trees are offered them as if their entries were 0 or 1. Pairs of words need
     a weaker penalty than single ones (C = 2; bench/results/text.md).
+
+    >>> list(text_models(np.zeros((9, 2))))
+    ['linear', 'trees']
     """
     sparse = bool(issparse(X))
     linear = LogisticRegression(C=TEXT_C if sparse else VECTOR_C, max_iter=1000)

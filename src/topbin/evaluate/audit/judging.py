@@ -84,7 +84,11 @@ MOST, HALVINGS = 1e9, 40  # answers, and steps that find how many
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """α from scores and answers, and what is known of it; `alone`: the answers decide alone."""
+    """α from scores and answers, and what is known of it; `alone`: the answers decide alone.
+
+    >>> Together(0.25, (0.25, 0.25), AlphaPosterior.known(0.25), alone=True).interval
+    (0.25, 0.25)
+    """
 
     alpha: Share
     interval: Interval
@@ -564,7 +568,8 @@ def update(
 
     A share `flat` of the prior is spread evenly, because scores mislead where labels are biased.
 
-    >>> before = AlphaEstimate(alpha=0.3, n_p=100, n_u=900, method="overlap", posterior=FLAT)
+    >>> flat = AlphaPosterior(LEVELS)
+    >>> before = AlphaEstimate(alpha=0.3, n_p=100, n_u=900, method="overlap", posterior=flat)
     >>> both = update(before, 0.25, (0.15, 0.35), 0.95)
     >>> 0.25 < both.alpha < 0.26, both.alone                     # the prior is flat
     (True, False)
