@@ -41,8 +41,7 @@ CROSSED = {
     "cli/fit",
     "job/prepare", "job/labeled",
     "data/table", "data/formats/delimited", "data/batch", "data/features",
-    "job/fit", "learn/classifiers/faces", "learn/classifiers/base", "learn/classifiers/estimator",
-    "learn/classifiers/fitting", "learn/crossfit",
+    "job/fit", "learn/classifiers", "learn/estimator", "learn/fitting", "learn/crossfit",
     "mpe/estimate", "mpe/registry", "mpe/overlap",
     "job/result", "evaluate/measure", "job/files", "show/page",
 }  # fmt: skip

@@ -9,7 +9,7 @@ principal components.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,11 @@ from topbin.core.checks import Floats
 from topbin.core.errors import InputError
 from topbin.core.hashing import row_keys
 from topbin.data.batch import Part
-from topbin.data.formats.duck import Duck
 from topbin.data.paths import Format
 from topbin.data.schema import Types
+
+if TYPE_CHECKING:
+    from topbin.data.formats.duck import Duck
 
 EMBEDDING = "embedding"  # the column that a file or array of vectors becomes
 NUMBERS = "biuf"  # NumPy's letters for numbers
@@ -134,7 +136,7 @@ class VectorFile(Part):
             yield pd.DataFrame({name: pd.Series(here, dtype=object) for name in types})
 
 
-def _open(connection: Duck, path: str, name: str) -> VectorFile:
+def _open(connection: "Duck", path: str, name: str) -> VectorFile:
     array = load_npy(path, name)
     return VectorFile(path=path, name=name, types={EMBEDDING: "FLOAT[]"}, size=array.shape[0])
 
