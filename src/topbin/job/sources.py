@@ -73,7 +73,7 @@ def read_again(folder: Path, told: DataRead, again: Request) -> Request:
 
 def refuse_addresses(config: Path, request: Request, named: Container[str]) -> None:
     """TB151 for addresses that a file of settings names, and the user does not."""
-    asked = {**_asked(request), "image_root": request.read.image_root}
+    asked: dict[Any, Any] = {**_asked(request), "image_root": request.read.image_root}
     for name, value in asked.items():
         if name not in named and any(map(is_remote, paths_of(value))):
             raise unnamed(config, {name: value}, NO_ADDRESS)
