@@ -34,7 +34,7 @@ test-lowest: $(LOWEST)/.dev
 	$(LOWEST)/bin/pytest -n 2 --dist worksteal
 
 # Every field of every stored file, with every wrong type and 200 random changes, through every verb
-# that reads it; about an hour and a half of one core. TOPBIN_MINUTES=3 stops each file after three.
+# that reads it; hours of one core. TOPBIN_MINUTES=3 stops each file after three.
 fuzz: export OMP_NUM_THREADS := 1
 fuzz: export OPENBLAS_NUM_THREADS := 1
 fuzz: export TOPBIN_CALLS := all
