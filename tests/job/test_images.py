@@ -332,7 +332,7 @@ import os, sys
 from importlib import import_module
 from topbin.cli import main
 from topbin.learn import Plan
-from topbin.learn.backends.net_scorer import NetScorer
+from topbin.learn.net_fitting import NetScorer
 job = import_module("topbin.job.models")
 job.NET_FIRST = Plan(outer=2, inner=1, repeats=1, warm=1, rounds=0)
 job.NET_PRESETS["good"] = Plan(outer=2, inner=1, repeats=1, warm=1, rounds=1)
