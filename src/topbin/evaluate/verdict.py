@@ -224,6 +224,7 @@ def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
     if ends is None:
         return "audit first", "there is no interval"
     of = f"the interval {figure(ends[0])} to {figure(ends[1])}"
+    wide = f"{of} is still wide" if is_random else f"{of} is wide"
     if not is_random and (high := _first(estimate.alarms, HIGH)):
         return _bound(most, HIGH[high.code])
     if is_narrow(ends, estimate.alpha):
@@ -235,8 +236,8 @@ def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
         return "quote it", f"{of} is narrow enough, and there is no alarm against it"
     if FAR * ends[0] < ends[1]:
         # A bound below the interval's end, which has half the risk, would look like an error.
-        return _bound(None if most is None else max(most, ends[1]), f"{of} is wide")
-    return "audit first", f"{of} is wide"
+        return _bound(None if most is None else max(most, ends[1]), wide)
+    return "audit first", wide
 
 
 def _bound(most: float | None, reason: str) -> tuple[Say, str]:
