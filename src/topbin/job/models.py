@@ -199,7 +199,7 @@ def _work(data: Prepared) -> tuple[Plan, Plan]:
     """Plans that are worth as much work as both estimates: of nets none is for new rows."""
     quick, plan = _plans(data)
     if data.by_net:
-        import_module("topbin.learn.classifiers.nets")  # now, because forecasts time what follows
+        import_module("topbin.learn.net_fitting")  # now, because forecasts time what follows
         quick, plan = (replace(each, outer=each.outer - 1) for each in (quick, plan))
     return quick, plan
 
