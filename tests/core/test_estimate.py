@@ -84,3 +84,9 @@ def test_a_notebook_shows_the_summary_and_the_interval_on_a_scale():
     assert float(mark["x"]) + 1 == 400 * 0.25
     few = replace(est, n_p=10)  # then a range is shown, and no point
     assert few._repr_html_().count("<rect") == 2
+
+
+def test_the_method_errs_on_top_of_a_doubt_that_says_which_way():
+    assert f"bias            {FULL.caution}" in FULL.summary()
+    leaks = replace(FULL, alarms=(Alarm("leak", "seen.", "down"),))
+    assert f"bias            apart from that, {FULL.caution}" in leaks.summary()

@@ -149,3 +149,9 @@ def test_answers_win_over_scores_that_mislead(hits):
     """Labels in file order: the scores say .02; no interval of either excludes the other's."""
     both = update(estimate(normal(0.02, 0.0065)), *exact(hits, 100))
     assert both.interval[0] <= hits / 100 <= both.interval[1]
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+def test_answers_that_decide_alone_say_what_the_audit_says_beside_them(confidence):
+    both = update(estimate(FLAT), 0.256, (0.151, 0.339), confidence, alone=True)
+    assert (both.alpha, *both.interval) == pytest.approx((0.256, 0.151, 0.339))

@@ -10,7 +10,7 @@ from topbin.core.posterior import LEVELS, AlphaPosterior
 from topbin.evaluate.audit import draw, judge
 from topbin.evaluate.audit.judging import update
 from topbin.evaluate.audit.planning import AuditWidths
-from topbin.evaluate.verdict import HIGH, WRONG, decide
+from topbin.evaluate.verdict import HIGH, WRONG, Gain, decide, verdict_of
 
 
 def estimate(low, high, *codes, n_p=200, n_u=1000, bound=None):
@@ -92,3 +92,31 @@ def test_after_a_random_audit_only_the_interval_counts():
 def test_what_can_be_quoted_is_not_audited_for_a_wider_interval():
     found = decide(estimate(0.2, 0.22), widths=AuditWidths(0.21, 1000, np.full(1000, 0.21)))
     assert (found.say, found.gains, found.command) == ("quote it", (), "")
+
+
+def test_a_narrow_share_of_rare_positives_says_that_it_is_a_wide_count():
+    found = decide(estimate(0.0, 0.022, n_p=30, n_u=8000))
+    assert found.say == "quote it"
+    assert "(0 to 176 rows) is narrow as a share, not as a count" in found.reason
+    assert "count" not in decide(estimate(0.2, 0.22)).reason
+
+
+def test_a_blind_audit_of_rare_positives_is_priced_for_them_too():
+    found = decide(estimate(0.01, 0.03, "leak"), widths=AuditWidths(0.02, 1000))
+    assert found.buys.startswith("label 100 rows: α to within 0.1")
+    assert found.buys.endswith("; within 0.04 if it is near 0.020")
+
+
+def test_after_an_audit_that_contradicts_the_scores_no_audit_is_priced_by_them():
+    before = estimate(0.0, 0.02, n_p=40)
+    judged = judge(draw(1000, 100), ["yes"] * 26 + ["no"] * 74, before)
+    both = update(before, judged.alpha, judged.interval, 0.95, alone=True)
+    scores = np.linspace(0.5, 1, 40), np.linspace(0, 1, 1000), np.linspace(0, 0.04, 1000)
+    found = verdict_of(before, 1000, scores, audit=replace(judged, together=both))
+    assert [gain.where for gain in found.gains] == ["anywhere"]
+    assert found.gains[0].n >= 100
+
+
+def test_an_audit_of_the_top_bin_alone_is_no_alternative():
+    top = Gain(where="top", n=30, interval=(0.011, 0.022))
+    assert str(top).startswith("with --where top 30 rows: about 0.011 to 0.022")

@@ -66,6 +66,19 @@ def test_a_leak_is_named_and_the_answer_without_it_leads(rows, plain, strength):
     assert "About 0 %" not in lead
 
 
+def test_where_rare_positives_are_as_clear_without_the_column_a_note_says_so():
+    rng = np.random.default_rng(5)
+    is_positive = rng.random(3000) < 0.04
+    X = rng.normal(size=(3000, 7)) + np.outer(is_positive, [4.0] + [2.0] * 6)
+    labeled = is_positive & (rng.random(3000) < 0.5)
+    found = fit(pd.DataFrame(X, columns=list("abcdefg")), labeled)
+    assert [alarm.code for alarm in found.estimate.alarms if alarm.code == "leak"]
+    assert found.remedy is None
+    (note,) = (note for note in found.estimate.notes if note.startswith("without"))
+    assert note.endswith("(a quick estimate), so other columns leak the label too, or none does")
+    assert note in found.summary()
+
+
 def test_a_group_column_is_to_be_given_and_never_to_be_dropped(rows):
     frame, is_positive, labeled = rows
     frame = frame[:400].loc[np.repeat(np.arange(400), 3)].reset_index(drop=True)

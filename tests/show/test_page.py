@@ -201,3 +201,26 @@ def test_the_answer_in_one_sentence():
         "About 25 % of the 100 unlabeled rows are positive."
     )
     assert np.isfinite(len(answer({**base, "n_p": 100})))
+
+
+def test_a_doubt_leads_and_the_sentence_goes_on_after_it():
+    leak = {"code": "leak", "message": "seen.", "bias": "down"}
+    base = {"alpha": 0.25, "n_u": 100, "n_p": 100, "interval": (0.1, 0.6), "confidence": 0.9}
+    assert "By the scores alone: about 25 % of the" in answer({**base, "alarms": [leak]})
+
+
+def test_of_many_columns_with_odd_cells_only_some_are_unfolded(result, scored):
+    odd = [
+        {
+            "code": "odd-cells",
+            "column": name,
+            "figure": None,
+            "sentence": f'"{name}" has odd cells.',
+        }
+        for name in "abcde"
+    ]
+    result["data"]["findings"] = [*odd, *result["data"]["findings"]]
+    text = page(result, scored)
+    assert "2 more columns with odd cells" in text
+    assert text.count("has odd cells") == 5
+    assert text.index("leaks") < text.index("has odd cells")

@@ -202,8 +202,8 @@ class AlphaEstimate:
             if self.upper_bound is not None:
                 most = figure(self.upper_bound)
                 lines.append(f"{level} bound      α ≤ {most}   {self.bound_assumes}")
-        if self.caution is not None:
-            lines.append(f"bias            {self.caution}")
+        if self.errs is not None:
+            lines.append(f"bias            {self.errs}")
         lines += [f"note            {note}" for note in self.notes]
         for to_do, alarms in self.alarms_to_do:
             lines.append(f"alarms          {to_do}")
@@ -259,6 +259,13 @@ class AlphaEstimate:
         """What a headline must say beside α, if there is an alarm of that kind."""
         codes = [alarm.code for alarm in self.alarms]
         return next((words for code, words in DOUBTS.items() if code in codes), None)
+
+    @property
+    def errs(self) -> str | None:
+        """Which way the method errs. Where a doubt says which way α is wrong, it comes on top."""
+        if self.caution is None or self.doubt is None:
+            return self.caution
+        return f"apart from that, {self.caution}"
 
     def _share_of_unlabeled(self) -> str:
         of = f"of the {self.n_u:,} unlabeled are positive"

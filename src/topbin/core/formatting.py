@@ -3,6 +3,7 @@
 import re
 from math import floor, log10
 
+NARROW = 0.05  # ranges of less than this have three decimals
 NOTHING = 1e-9  # what is left of a share that is 0 or 1 but for rounding
 # Names and cells must not steer what shows them.
 STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -28,15 +29,18 @@ def percent(share: float) -> str:
 
 
 def range_ends(low: float, high: float) -> tuple[str, str]:
-    """Both ends of a range with the same two decimals; an end that these would hide has more.
+    """Both ends of a range with the same decimals, two, or three if it is narrow.
 
-    >>> range_ends(0.063, 0.4), range_ends(0.00042, 1.0)
-    (('0.06', '0.40'), ('0.00042', '1.00'))
+    An end that these would hide has more.
+
+    >>> range_ends(0.063, 0.4), range_ends(0.00042, 1.0), range_ends(0.011, 0.022)
+    (('0.06', '0.40'), ('0.00042', '1.00'), ('0.011', '0.022'))
     """
+    places = 3 if high - low < NARROW else 2
     low_text, high_text = (
-        f"{end:.2f}"
-        if abs(round(end, 2) - round(end)) > NOTHING or end in (0, 1)
-        else figure(end, 2)
+        f"{end:.{places}f}"
+        if abs(round(end, places) - round(end)) > NOTHING or end in (0, 1)
+        else figure(end, places)
         for end in (low, high)
     )
     return low_text, high_text

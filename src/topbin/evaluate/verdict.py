@@ -7,7 +7,8 @@ The rules, all of them:
 2. An α so low that nearly all positives would be labeled already: audit first, because labels that
    follow a rule, such as "all severe cases", look the same.
 3. A reason why α can only be too high (`HIGH`): quote only the bound.
-4. An interval no wider than 0.05, or than half of α: quote it.
+4. An interval no wider than 0.05, or than half of α: quote it. Of rare positives it is so narrow
+   while their number can be many times larger or smaller; then the reason says so.
 5. A wider one whose low end is far below its high end: quote only the bound, if it says anything.
 6. Any other: audit first.
 
@@ -85,7 +86,7 @@ class Gain:
         after = "{} to {}".format(*range_ends(*self.interval))
         if self.where == "anywhere":
             return f"label {counted(self.n)}: the interval becomes about {after}"
-        return f"or with --where top {counted(self.n)}: about {after}, {IF_ALIKE}"
+        return f"with --where top {counted(self.n)}: about {after}, {IF_ALIKE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,11 +127,13 @@ def verdict_of(
     """The verdict with what an audit would buy, after what was found in an answer.
 
     `scores` are those of P and of U, and the probabilities of U. Without them, audits are priced as
-    if there were no model. `remedy` has an option and a sentence.
+    if there were no model; so they are after an audit that contradicts the scores. `remedy` has an
+    option and a sentence.
     """
     both = estimate if audit is None or audit.together is None else audit.together
     f_u, top = None, None
-    if scores is not None:
+    is_contradicted = audit is not None and audit.together is not None and audit.together.alone
+    if scores is not None and not is_contradicted:
         f_u = scores[2]
         with suppress(InputError):  # no unlabeled row is in the top bin
             top = TopBin.at(scores[0], scores[1]).in_groups(estimate)
@@ -166,15 +169,17 @@ def decide(
     if widths is not None and wrong:
         # Where scores mislead, answers count alone, and may be as uncertain as those can be.
         n = min(widths.n_u, BLIND)
-        half = replace(widths, alpha=0.5, probabilities=None).plain(n) / 2
+        half, at_alpha = (_alone(widths, alpha, n) for alpha in (0.5, estimate.alpha))
         gains = (Gain(where="anywhere", n=n, interval=(0.5 - half, 0.5 + half)),)
-        buys = f"label {counted(n)}: α to within {half:.2f} or better, whatever the scores say"
+        buys = f"label {counted(n)}: α to within {half:.2f}, whatever the scores say"
+        if f"{at_alpha:.2f}" != f"{half:.2f}":
+            buys += f"; within {at_alpha:.2f} if it is near {figure(estimate.alpha)}"
     elif widths is not None:
         gains = _gains(estimate, widths)
         if say == "quote it":  # then only what is narrower is worth an audit
             now = np.ptp(estimate.interval or (0.0, 1.0))
             gains = tuple(gain for gain in gains if np.ptp(gain.interval) < now)
-        buys = "; ".join(map(str, gains))
+        buys = "; or ".join(map(str, gains))
     command = gains[0].command if gains else ""
     if remedy is not None and wrong is not None:
         command, buys = remedy, gained
@@ -188,6 +193,11 @@ def is_narrow(interval: Interval, alpha: float) -> bool:
     (False, True, True)
     """
     return interval[1] - interval[0] <= max(NARROW, RELATIVE * alpha) + 1e-12
+
+
+def _alone(widths: AuditWidths, alpha: float, n: int) -> float:
+    """Half the width of the interval that n random answers give alone, at this α."""
+    return replace(widths, alpha=alpha, probabilities=None).plain(n) / 2
 
 
 def _first(alarms: Sequence[Alarm], reasons: dict[str, str]) -> Alarm | None:
@@ -204,8 +214,8 @@ def _wrong(estimate: AlphaEstimate) -> str | None:
     if labeled < NEARLY_ALL:
         return None
     return (
-        f"it says that {100 * labeled:.0f} % of all positives are labeled already; labels that "
-        "follow a rule look the same"
+        f"by the scores, {100 * labeled:.0f} % of all positives are labeled already; it looks the "
+        "same if labels follow a rule, such as all severe cases"
     )
 
 
@@ -214,14 +224,20 @@ def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
     if ends is None:
         return "audit first", "there is no interval"
     of = f"the interval {figure(ends[0])} to {figure(ends[1])}"
+    wide = f"{of} is still wide" if is_random else f"{of} is wide"
     if not is_random and (high := _first(estimate.alarms, HIGH)):
         return _bound(most, HIGH[high.code])
     if is_narrow(ends, estimate.alpha):
+        if FAR * ends[0] < ends[1]:
+            of += (
+                f" ({round(ends[0] * estimate.n_u):,} to {counted(round(ends[1] * estimate.n_u))})"
+            )
+            return "quote it", f"{of} is narrow as a share, not as a count; no alarm is against it"
         return "quote it", f"{of} is narrow enough, and there is no alarm against it"
     if FAR * ends[0] < ends[1]:
         # A bound below the interval's end, which has half the risk, would look like an error.
-        return _bound(None if most is None else max(most, ends[1]), f"{of} is wide")
-    return "audit first", f"{of} is wide"
+        return _bound(None if most is None else max(most, ends[1]), wide)
+    return "audit first", wide
 
 
 def _bound(most: float | None, reason: str) -> tuple[Say, str]:

@@ -145,10 +145,7 @@ def find_remedy(
     leaks = _named(data.alarms, "leak")
     if leaks:
         estimate = _refitted(data, leaks, model)
-        # If α stays near 0, others leak too, or no column does.
-        if estimate is None or (estimate.interval or (0.0, estimate.alpha))[1] < NOTHING:
-            return None
-        return _dropped(leaks, estimate)
+        return None if estimate is None else _dropped(leaks, estimate)
     for suspect in _suspects(data, chains):
         others = _crossfitted(data, (suspect,), model)
         if others is None:
@@ -191,6 +188,13 @@ def are_apart(one: Any, other: Any) -> bool:
 
 def _draws(estimate: AlphaEstimate) -> Floats:
     return posterior_of(estimate).draws()
+
+
+def is_in_vain(remedy: Remedy | None, known: Sequence[Alarm]) -> bool:
+    """Whether α stays near 0 without the columns that leak: others leak too, or none does."""
+    if remedy is None or remedy.kind == "group" or not _named(known, "leak"):
+        return False
+    return (remedy.estimate.interval or (0.0, remedy.estimate.alpha))[1] < NOTHING
 
 
 def alarms_of(remedy: Remedy | None, known: Sequence[Alarm]) -> tuple[Alarm, ...]:

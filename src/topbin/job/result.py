@@ -71,7 +71,8 @@ class Result:
     are the best rows of all files, if the rows in memory are a sample. `chains` have the models of
     one repeat that did not see the rows they held out; they explain these rows. `gamma` says what
     follows if positives are not labeled at random, if that was asked for. `random_labels` is a test
-    of that, and `remedy` the estimate without what seems to be wrong with the columns.
+    of that, and `remedy` the estimate without what seems to be wrong with the columns; `in_vain` is
+    that too, if it is near 0 all the same, so that it answers nothing.
     """
 
     data: Prepared
@@ -85,6 +86,7 @@ class Result:
     gamma: Sensitivity | None = None
     random_labels: ScarTest | None = None
     remedy: Remedy | None = None
+    in_vain: Remedy | None = None
     folder: Path | None = field(default=None, init=False)  # where it was saved last
 
     @property
@@ -99,7 +101,11 @@ class Result:
         if not hasattr(self.classifier, "labeling_"):  # with it, labels need not be random
             tested = self.labeling or self.random_labels
             more += tested.alarms() if isinstance(tested, Subtypes | ScarTest) else ()
-        return self.data.with_alarms(self.classifier.estimate_, self.methods, more)
+        own = self.classifier.estimate_
+        if self.in_vain is not None:
+            note = f"{self.in_vain.sentence}, so other columns leak the label too, or none does"
+            own = replace(own, notes=(*own.notes, note))
+        return self.data.with_alarms(own, self.methods, more)
 
     @cached_property
     def verdict(self) -> Verdict | None:

@@ -255,7 +255,8 @@ def headline(estimate: AlphaEstimate) -> str:
     """
     if estimate.doubt is None:
         return _share(estimate)
-    return f"{sentence(estimate.doubt)}. By the scores alone: {_share(estimate)}"
+    share = _share(estimate)
+    return f"{sentence(estimate.doubt)}. By the scores alone: {share[0].lower()}{share[1:]}"
 
 
 def _share(estimate: AlphaEstimate) -> str:

@@ -555,6 +555,15 @@ def _beta(hits: float, others: float, levels: Sequence[float]) -> Floats:
     return np.asarray(betaincinv(hits + 1, others + 1, levels))
 
 
+def _moved(
+    posterior: AlphaPosterior, alpha: float, interval: Interval, confidence: float
+) -> AlphaPosterior:
+    """The posterior with the median and the interval that the audit found, and says beside it."""
+    low, high = posterior.interval(confidence)
+    places, found = (0, low, posterior.median, high, 1), (0, interval[0], alpha, interval[1], 1)
+    return AlphaPosterior(tuple(map(float, np.interp(posterior.quantiles, places, found))))
+
+
 def update(
     before: AlphaEstimate,
     alpha: float,
@@ -581,6 +590,8 @@ def update(
 
     if alone or before.posterior is None:
         posterior = AlphaPosterior(tuple(map(float, _beta(hits, others, LEVELS))))
+        if interval[0] < alpha < interval[1]:
+            posterior = _moved(posterior, alpha, interval, confidence)
         return Together(posterior.median, posterior.interval(confidence), posterior, alone=True)
     posterior = before.posterior.updated(log_likelihood, flat=flat)
     return Together(posterior.median, posterior.interval(confidence), posterior, alone=False)

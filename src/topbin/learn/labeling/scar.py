@@ -94,8 +94,8 @@ class ScarTest:
             outcome = f"the test could not show anything ({p})"
         return (
             f"{outcome}: if some positives had "
-            f"{self.tilt:g} times the odds of others, at best {100 * self.power:.0f} % of such "
-            "tests would show it"
+            f"{self.tilt:g} times the odds of others to be labeled, at best "
+            f"{100 * self.power:.0f} % of such tests would show it"
         )
 
     def alarms(self) -> tuple[Alarm, ...]:
