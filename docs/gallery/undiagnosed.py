@@ -69,7 +69,9 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for axis, column in zip(axes, ["sex", "age"], strict=True):
     display = tb.ByDisplay.from_result(result, column, ax=axis)
     truth = pd.Series(ill)[without].groupby(patients[column]).mean()
-    axis.plot(truth[display.frame()["group"]], range(len(truth)), "D", color="#cc3311", label="truth")
+    axis.plot(
+        truth[display.frame()["group"]], range(len(truth)), "D", color="#cc3311", label="truth"
+    )
     axis.set_xlabel("share that is ill without a diagnosis")
     axis.get_legend().remove()
 axes[0].set_title("Undiagnosed, by sex")
