@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 from topbin.core import AlphaEstimate
 from topbin.core.posterior import LEVELS, AlphaPosterior
-from topbin.evaluate.audit.judging import FLAT, answers_like, update
+from topbin.evaluate.audit.judging import FLAT, AuditResult, answers_like, update, update_by_all
 from topbin.evaluate.measure import Share
 
 
@@ -155,3 +155,25 @@ def test_answers_win_over_scores_that_mislead(hits):
 def test_answers_that_decide_alone_say_what_the_audit_says_beside_them(confidence):
     both = update(estimate(FLAT), 0.256, (0.151, 0.339), confidence, alone=True)
     assert (both.alpha, *both.interval) == pytest.approx((0.256, 0.151, 0.339))
+
+
+def audited(alpha, interval, **more):
+    about = {"kind": "simple", "n": 60, "confidence": 0.95, "verdict": "agrees", "sentence": ""}
+    return AuditResult(alpha=alpha, interval=interval, **about | more)
+
+
+def test_an_audit_of_another_kind_makes_the_answer_sharper():
+    """As seen: 30 answers in the top bin, then 60 random ones, which found one positive."""
+    scores = estimate(normal(0.012, 0.005))
+    top, anywhere = audited(0.016, (0.011, 0.022), kind="top"), audited(0.017, (0.001, 0.05))
+    alone, one = (update(scores, each.alpha, each.interval, 0.95) for each in (anywhere, top))
+    both = update_by_all(scores, [anywhere, top])
+    assert not both.alone
+    assert np.ptp(both.interval) <= min(np.ptp(alone.interval), np.ptp(one.interval)) + 0.001
+    assert update_by_all(scores, [anywhere]) == alone
+
+
+def test_of_several_audits_the_first_decides_alone_if_one_contradicts():
+    scores, first = estimate(normal(0.012, 0.005)), audited(0.25, (0.17, 0.34), excludes="interval")
+    both = update_by_all(scores, [first, audited(0.016, (0.011, 0.022), kind="top")])
+    assert both == update(scores, first.alpha, first.interval, 0.95, alone=True)

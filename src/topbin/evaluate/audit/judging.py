@@ -595,3 +595,19 @@ def update(
         return Together(posterior.median, posterior.interval(confidence), posterior, alone=True)
     posterior = before.posterior.updated(log_likelihood, flat=flat)
     return Together(posterior.median, posterior.interval(confidence), posterior, alone=False)
+
+
+def update_by_all(before: AlphaEstimate, audits: Sequence["AuditResult"]) -> Together:
+    """The posterior after audits of several kinds, of which the first weighs most.
+
+    So an audit of another kind makes the answer sharper, never vaguer. If any of them excludes the
+    whole interval of the scores, the first decides alone.
+    """
+    first = audits[0]
+    # A sharp audit may exclude the median of a wide posterior, and both are right.
+    if any(one.excludes == "interval" for one in audits):
+        return update(before, first.alpha, first.interval, first.confidence, alone=True)
+    for one in reversed(audits):
+        both = update(before, one.alpha, one.interval, one.confidence)
+        before = both.estimate(before)
+    return both

@@ -32,7 +32,7 @@ from topbin.evaluate.audit import (
     plan_width,
     read_answers,
 )
-from topbin.evaluate.audit.judging import update
+from topbin.evaluate.audit.judging import update_by_all
 from topbin.evaluate.audit.scored import ANYWHERE, RECALL, TOP, WHERE
 from topbin.evaluate.sensitivity import Reconciled, reconcile
 from topbin.evaluate.verdict import verdict_of
@@ -434,11 +434,8 @@ def judged_state(
     if scored is not None and threshold is not None and asks_recall:
         both_draws = drawn[ANYWHERE], drawn[RECALL]
         bound = scored.recall(both_draws, threshold, confidence=level, look=look, goal=recall)
-    first = judged[0]
-    # A sharp audit may exclude the median of a wide posterior, and both are right.
-    alone = any(one.excludes == "interval" for one in judged)
-    both = update(estimate, first.alpha, first.interval, first.confidence, alone=alone)
-    return replace(first, others=tuple(judged[1:]), recall=bound, together=both), look
+    both = update_by_all(estimate, judged)
+    return replace(judged[0], others=tuple(judged[1:]), recall=bound, together=both), look
 
 
 def _seen(state: AuditState, where: str, look: int) -> tuple[float, float]:
