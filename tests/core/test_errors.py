@@ -17,3 +17,7 @@ def test_flags_and_values_are_told_apart():
     error = InputError("TB002", f"{option('force', True)}, {option('positive', 'True')}")
     assert error.message == "force=True, positive='True'"
     assert error.in_command == "--force, --positive True"
+
+
+def test_an_option_with_an_empty_list_is_the_option_alone():
+    assert InputError("TB008", f"leave out {option('sql', [])}.").in_command == "leave out --sql."

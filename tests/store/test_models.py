@@ -586,3 +586,10 @@ def test_a_pipeline_around_a_model_is_told_to_go_inside(tmp_path):
     ):
         with fails("TB111", words):
             tb.save(make_pipeline(StandardScaler(), last), tmp_path / "model")
+
+
+def test_half_a_letter_in_a_name_can_be_stored():
+    """As found by forging: such a name came from no table, but an export must not break on it."""
+    for names in (["é", "\ud800"], ["é"], ["a"]):
+        assert json.loads(models._json(names)) == names
+    assert "é" in models._json(["é"]).decode()

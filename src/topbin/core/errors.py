@@ -23,7 +23,7 @@ def option(name: str, value: Any = None) -> str:
     >>> error.message, error.in_command
     ('leave out group=, or say positive=1.', 'leave out --group, or say --positive 1.')
     """
-    if value is None:
+    if value is None or value == []:
         return f"{OPEN}{name}{CLOSE}"
     several = value if isinstance(value, list) else [value]
     typed = f" {_in_command(name)} ".replace("  ", " ").join(shlex.quote(str(v)) for v in several)

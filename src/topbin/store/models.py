@@ -195,7 +195,10 @@ def inspect_model(folder: PathLike) -> dict[str, Any]:
 
 
 def _json(value: Any) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        text = json.dumps(value, allow_nan=False)  # half a letter, which only an escape can hold
+    return f"{text}\n".encode()
 
 
 def _versions() -> dict[str, str]:

@@ -270,10 +270,12 @@ def write_drawn(folder: Path, drawn: Drawn) -> None:
 
 
 def file_versions(folder: Path, *names: str) -> tuple[tuple[int, int, int], ...]:
-    """What changes whenever one of these files of a folder does; nothing for those not there."""
+    """What changes whenever one of these files of a folder does; nothing for those not there,
+    nor for a link in a circle, which whoever reads it refuses.
+    """
     versions = []
     for name in names:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             about = os.stat(folder / name)
             versions.append((about.st_ino, about.st_size, about.st_mtime_ns))
     return tuple(versions)
