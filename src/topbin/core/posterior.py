@@ -11,13 +11,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from topbin.core.checks import check_fraction, is_number
+from topbin.core.checks import Floats, check_fraction, is_number
 from topbin.core.errors import InputError
 
-Floats = NDArray[np.float64]
 # Of the quantiles that are kept. Between two of them, and beyond the last, α is taken to be linear
 # in the normal score of the level.
 LEVELS = (

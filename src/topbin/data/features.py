@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
-from topbin.core.checks import stored_as
+from topbin.core.checks import Floats, stored_as
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
 from topbin.core.options import SIDES
@@ -33,7 +33,6 @@ from topbin.data.schema import Kind, check_columns, nearest, quoted, shortened
 from topbin.data.text_features import check_is_text, learn_words, text_matrix
 from topbin.data.vectors import COMPONENTS, WIDE, principal_axes, project
 
-Floats = NDArray[np.float64]
 FAR = 1e6  # the largest scaled number; one of another scale must not become infinite
 DATE_PARTS = ("year", "month", "weekday", "days", "hour")  # the hour only if there are times
 MANY = 40  # categories; trees cannot pick out more than that by their position alone

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from topbin.core.checks import Floats
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.formatting import counted
@@ -19,7 +20,7 @@ from topbin.core.options import Read, Request, Rows
 from topbin.data.batch import Batch
 from topbin.data.columns import Columns, with_vectors
 from topbin.data.encoders import GivenEncoder
-from topbin.data.features import LINEAR, Dropped, Feature, Features, Floats, fit_features
+from topbin.data.features import LINEAR, Dropped, Feature, Features, fit_features
 from topbin.data.findings import Finding, find_in_columns, odd_cells, overlap
 from topbin.data.images import Images
 from topbin.data.schema import check_columns, quoted

@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from topbin.core.checks import Floats
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.evidence import SPREAD
-from topbin.core.posterior import LEVELS, AlphaPosterior, Floats
+from topbin.core.posterior import LEVELS, AlphaPosterior
 from topbin.core.tails import Tails, geometric_ranks
 from topbin.mpe.bound import check_gamma
 
