@@ -10,6 +10,12 @@ from topbin.cli.verb import PASSED, Verb, flag, json_option, option, screen, wri
 from topbin.core.formatting import visible
 from topbin.core.options import DEFAULT_METHOD
 
+BY = "One estimate per value of this column."
+METHOD = (
+    "overlap, bbe, bbe_cp and scott are exact; dedpul, alphamax and elkan_noto read binned scores."
+)
+FURTHER = "negative", "decimal", "partitions", "gamma", "at_most", "at_least", "confidence"
+
 
 def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
     """The column to group by; of several the last would win without a word."""
@@ -20,44 +26,15 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 
 @click.command(cls=Verb)
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-@option("--score", group="Data", required=True, help="The column of scores; higher = positive.")
-@option(
-    "--by",
-    group="Data",
-    metavar="COLUMN",
-    multiple=True,
-    callback=one_column,
-    help="One estimate per value of this column.",
-)
-@flag("--drop-nan", "Data", "Leave out rows without a finite score.", is_usual=False)
-@flag("--skip-bad", "Data", "Leave out files that cannot be read.", is_usual=False)
+@option("--score", "Data", "The column of scores; higher = positive.", required=True)
+@option("--by", "Data", BY, metavar="COLUMN", multiple=True, callback=one_column)
+@flag("--drop-nan", "Data", "Leave out rows without a finite score.", usual=False)
+@flag("--skip-bad", "Data", "Leave out files that cannot be read.", usual=False)
 @request_options("label", "positive")
-@request_options(
-    "negative",
-    "decimal",
-    "partitions",
-    "gamma",
-    "at_most",
-    "at_least",
-    "confidence",
-    is_usual=False,
-)
-@option(
-    "--method",
-    group="Estimate",
-    default=DEFAULT_METHOD,
-    is_usual=False,
-    help="overlap, bbe, bbe_cp and scott are exact; dedpul, alphamax and elkan_noto read binned "
-    "scores.",
-)
+@request_options(*FURTHER, usual=False)
+@option("--method", "Estimate", METHOD, default=DEFAULT_METHOD, usual=False)
 @engine_options("What counts the rows.", default="local")
-@option(
-    "--max-alpha",
-    group="Output",
-    type=float,
-    is_usual=False,
-    help="Exit 3 if an interval lies above this.",
-)
+@option("--max-alpha", "Output", "Exit 3 if an interval lies above this.", type=float, usual=False)
 @json_option
 def alpha(
     files: tuple[str, ...], max_alpha: float | None, as_json: bool, method: str, **options: Any

@@ -46,10 +46,12 @@ DATA = {
 
 
 @click.command(cls=Verb)
-@option("--data", group="Data", default="cancer", type=click.Choice(list(DATA)), help="Which set.")
-@option("--seed", group="Data", default=0, type=SEED, help="Which of the positives are labeled.")
+@option("--data", "Data", "Which set.", default="cancer", type=click.Choice(list(DATA)))
+@option("--seed", "Data", "Which of the positives are labeled.", default=0, type=SEED)
 @output_option(
-    "Folder for the report, the candidates and the pictures.", Path("demo"), file_okay=False
+    "Folder for the report, the candidates and the pictures.",
+    default=Path("demo"),
+    type=click.Path(path_type=Path, file_okay=False),
 )
 @json_option
 def demo(data: str, output: Path, seed: int, as_json: bool) -> None:

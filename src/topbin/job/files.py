@@ -36,8 +36,8 @@ from topbin.data.write import in_front, write_table
 from topbin.evaluate.candidates import list_precision
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, packages
-from topbin.show.candidates import gallery_of, shown_rows
 from topbin.show.page import page
+from topbin.show.rows import gallery_of, shown_rows
 from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save
 from topbin.store.runs import (

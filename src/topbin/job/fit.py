@@ -29,9 +29,8 @@ from topbin.core.options import (
 from topbin.engines.engine import Engine, Local, engine_of
 from topbin.evaluate.sensitivity import asked_sensitivity
 from topbin.job.doubts import find_remedy, is_in_vain
-from topbin.job.models import Choice, choose_model, make_classifiers
+from topbin.job.models import Choice, Forecast, choose_model, make_classifiers
 from topbin.job.prepare import Prepared, prepare
-from topbin.job.progress import Event, Forecast, shown
 from topbin.job.result import Result
 from topbin.job.sampling import count_rest
 from topbin.learn.classifiers import TEDnClassifier
@@ -42,6 +41,7 @@ from topbin.learn.labeling.subtypes import subtypes as find_subtypes
 from topbin.learn.learners import TEDN
 from topbin.learn.open_set import OpenSetClassifier
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
+from topbin.show.screen import Event, shown
 from topbin.store.answer import LabelingFound
 
 LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards

@@ -40,8 +40,8 @@ from topbin.learn.explain import (
 from topbin.learn.labeling.scar import ScarTest
 from topbin.learn.labeling.subtypes import Subtypes
 from topbin.learn.probabilities import fit_probabilities
-from topbin.show.candidates import passage
-from topbin.show.summary import summarize
+from topbin.show.rows import passage
+from topbin.show.screen import summarize
 from topbin.store.answer import (
     Answer,
     Candidates,

@@ -19,7 +19,7 @@ from topbin.evaluate.sensitivity import MEANS
 from topbin.evaluate.watch import Watched
 from topbin.show.display import Display
 from topbin.show.intervals import ByDisplay, GammaDisplay, HistoryDisplay, WatchDisplay
-from topbin.show.pictures import Picture
+from topbin.show.rows import Picture
 from topbin.show.scores import PRDisplay, ROCDisplay, ScoreDisplay, TopBinDisplay
 from topbin.store.answer import Answer
 

@@ -36,7 +36,7 @@ from topbin.job.audits.answers import (
 from topbin.job.audits.audit import Audit, judge_audit
 from topbin.job.audits.rows import refuse_classes
 from topbin.job.files import CANDIDATES, read_numbered
-from topbin.show.pictures import LARGE, Pictures, open_pictures
+from topbin.show.rows import LARGE, Pictures, open_pictures
 from topbin.store.answer import Answer, DataRead
 from topbin.store.runs import read_asked, read_result
 
