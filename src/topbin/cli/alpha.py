@@ -80,7 +80,6 @@ def alpha(
 
 
 def _request(options: Mapping[str, Any]) -> Any:
-    """The options, checked before any work."""
     from topbin.core.options import read_request
 
     if options["label"] is None:

@@ -68,7 +68,7 @@ where_option = partial(
 @option("--tool", "Output", TOOL, type=click.Choice(["label-studio", "argilla"]), usual=False)
 @flag("--force", "Output", "Replace that file, or earlier answers.")
 @json_option
-def audit(run: Path, as_json: bool, **asked: Any) -> None:
+def audit(run: Path, as_json: bool, **options: Any) -> None:
     """Sharpen the estimate by labeling a random sample of the unlabeled rows.
 
     Fill the column is_positive with yes or no, ? where you are unsure. Do not mix in labels from
@@ -83,29 +83,29 @@ def audit(run: Path, as_json: bool, **asked: Any) -> None:
       topbin audit run1 --labels run1/audit.csv
     """  # fmt: skip
     show = screen(as_json)
-    gain = _add_proxies(show, run, asked) if asked["proxy"] else None
+    gain = _add_proxies(show, run, options) if options["proxy"] else None
     is_asked = click.get_current_context().get_parameter_source
     more = any(is_asked(name) is COMMANDLINE for name in ("n", "plan", "labels", "refit"))
     if gain is not None and not more:
         result: Any = gain
-    elif asked["plan"] is not None:
-        result = _plan(show, run, asked["plan"], asked["width"])
-    elif asked["refit"]:
-        result = _refit(show, run, asked)
-    elif asked["labels"] is not None:
-        result = _read_back(show, run, asked)
+    elif options["plan"] is not None:
+        result = _plan(show, run, options["plan"], options["width"])
+    elif options["refit"]:
+        result = _refit(show, run, options)
+    elif options["labels"] is not None:
+        result = _read_back(show, run, options)
     else:
-        result = _draw(show, run, asked)
+        result = _draw(show, run, options)
     if as_json:
         write_json(result)
     if getattr(result, "has_contradiction", False):
         raise SystemExit(PASSED)
 
 
-def _add_proxies(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
+def _add_proxies(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     from topbin.job.audits.rows import add_proxies
 
-    gain = add_proxies(run, asked["proxy"], again=named_again(asked))
+    gain = add_proxies(run, options["proxy"], again=named_again(options))
     show.print(f"proxies         {gain}")
     return gain
 
@@ -127,42 +127,42 @@ def _plan(show: Any, run: Path, plan: float, width: float | None) -> Any:
     return by_width
 
 
-def _refit(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
+def _refit(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     from topbin.job.audits.audit import read_answered
     from topbin.job.audits.refit import refit_audit
 
-    new = {} if asked["labels"] is None else read_answered(asked["labels"])
-    learned = refit_audit(run, new, force=asked["force"], again=named_again(asked))
+    new = {} if options["labels"] is None else read_answered(options["labels"])
+    learned = refit_audit(run, new, force=options["force"], again=named_again(options))
     show.print(f"learned         {learned}")
     return learned
 
 
-def _read_back(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
+def _read_back(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     from topbin.job.audits.audit import read_audit
     from topbin.show.screen import audit_lines
     from topbin.store.runs import read_result
 
-    judged = read_audit(run, asked["labels"], force=asked["force"], recall=asked["recall"])
+    judged = read_audit(run, options["labels"], force=options["force"], recall=options["recall"])
     result = read_result(run)
     lines = [] if result.verdict is None else result.verdict.lines(str(run))
     lines += audit_lines(result)
-    if asked["width"] is not None:
-        lines.append(f"width           {_progress(judged, asked['width'])}")
+    if options["width"] is not None:
+        lines.append(f"width           {_progress(judged, options['width'])}")
     for line in lines:
         show.print(line)
     return judged
 
 
-def _draw(show: Any, run: Path, asked: Mapping[str, Any]) -> Mapping[str, str | int]:
+def _draw(show: Any, run: Path, options: Mapping[str, Any]) -> Mapping[str, str | int]:
     from topbin.job.audits.audit import KINDS, draw_audit, question
     from topbin.store.runs import read_result
 
-    tool = asked["tool"]
-    path = asked["output"] or run / ("audit.csv" if tool is None else f"{tool}.json")
-    where = asked["where"] if asked["recall"] is None else "recall"
-    asked_for = {name: asked[name] for name in ("stratified", "seed", "force", "tool")}
-    again = named_again(asked)
-    drawn = draw_audit(run, asked["n"], path, where=where, again=again, **asked_for)
+    tool = options["tool"]
+    path = options["output"] or run / ("audit.csv" if tool is None else f"{tool}.json")
+    where = options["where"] if options["recall"] is None else "recall"
+    chosen = {name: options[name] for name in ("stratified", "seed", "force", "tool")}
+    again = named_again(options)
+    drawn = draw_audit(run, options["n"], path, where=where, again=again, **chosen)
     kind = KINDS[drawn.kind if where == "anywhere" else where][1]
     show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{kind}")
     todo = f"fill in {ANSWER} (yes, no, or ? where you are unsure), then:"
@@ -171,7 +171,7 @@ def _draw(show: Any, run: Path, asked: Mapping[str, Any]) -> Mapping[str, str | 
     show.print(f"next            {todo}")
     if (means := question(read_result(run))) is not None:
         show.print(f"meaning         {means}")
-    more = "" if asked["recall"] is None else f" --recall {asked['recall']:g}"
+    more = "" if options["recall"] is None else f" --recall {options['recall']:g}"
     command = f"topbin audit {quote(str(run))} --labels {quote(str(path))}{more}"
     show.print(f"                {command}")
     return {"file": str(path), "rows": drawn.n}
@@ -196,17 +196,7 @@ def _progress(judged: Any, width: float) -> str:
 @option("--port", "Page", "0: any free one.", default=0, type=click.IntRange(0, 65535))
 @flag("--no-browser", "Page", "Only print the address.")
 @json_option
-def review(
-    run: Path,
-    n: int,
-    where: str,
-    candidates: bool,
-    question: str | None,
-    port: int,
-    no_browser: bool,
-    as_json: bool,
-    **named: Any,
-) -> None:
+def review(run: Path, port: int, no_browser: bool, as_json: bool, **options: Any) -> None:
     """Label rows in the browser: y, n, ? and back. Ctrl-C ends it; start it again to continue.
 
     Every answer is saved at once. The page is for this machine alone. In an audit it shows no
@@ -224,8 +214,8 @@ def review(
     require("starlette", extra="review", caller="topbin review")  # before any row is drawn
     show, token = screen(as_json), secrets.token_urlsafe(24)
     with open_port(port) as taken:
-        asked: Any = {"n": n, "where": where, "candidates": candidates, "question": question}
-        rows = open_review(run, **asked, again=named_again(named))
+        which = {name: options[name] for name in ("n", "where", "candidates", "question")}
+        rows = open_review(run, **which, again=named_again(options))
         app = review_app(rows, token)
         address, progress = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
         left = progress["total"] - progress["done"]

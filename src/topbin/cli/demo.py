@@ -134,7 +134,6 @@ def as_table(rows: list[Timed], truth: float) -> Table:
 
 
 def _outside(one: AlphaEstimate) -> str:
-    """A mark for a point that is not in its interval."""
     low, high = one.interval or (0.0, 1.0)
     return "" if low <= one.alpha <= high else " *"
 

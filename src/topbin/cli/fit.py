@@ -33,7 +33,7 @@ from topbin.core.memory import keep_freed_memory
 from topbin.core.options import options
 from topbin.engines.engine import ENGINES
 
-ASKED = [each for each in options() if each.place in ("rows", "read")]
+DATA_OPTIONS = [each for each in options() if each.place in ("rows", "read")]
 RULE = "name a table and its --label, or --positives and --unlabeled"
 SHOWN = 3  # names of files in a message
 MOST = 1 << 20  # bytes of a file of settings
@@ -70,7 +70,7 @@ def fit(
     as_json: bool,
     max_alpha: float | None,
     dry_run: bool,
-    **asked: Any,
+    **values: Any,
 ) -> None:
     """How many of the unlabeled rows are positive, and which ones?
 
@@ -83,7 +83,7 @@ def fit(
     """  # fmt: skip
     keep_freed_memory()
     show = screen(as_json, quiet)
-    request = request_of(source, config, asked)
+    request = request_of(source, config, values)
     if max_alpha is not None and request.labeling.labeled_by:
         raise InputError(
             "TB126",
@@ -91,10 +91,10 @@ def fit(
             "one out.",
         )
     if dry_run:
-        outlook = rehearse(show, request, asked, is_timed=True)
+        outlook = rehearse(show, request, values, is_timed=True)
         show.print("dry run         nothing was written")
         return write_json(outlook) if as_json else None
-    is_new = _work(show, output, request, asked, force=force, resume=resume)
+    is_new = _work(show, output, request, values, force=force, resume=resume)
     from topbin.show.screen import summarize
     from topbin.store.runs import SCHEMA, read_result
 
@@ -115,10 +115,10 @@ def fit(
 
 @click.command(cls=Verb)
 @sources_argument()
-@request_options(*(each.name for each in ASKED if each.usual))
-@request_options(*(each.name for each in ASKED if not each.usual), "confidence", usual=False)
+@request_options(*(each.name for each in DATA_OPTIONS if each.usual))
+@request_options(*(each.name for each in DATA_OPTIONS if not each.usual), "confidence", usual=False)
 @json_option
-def doctor(source: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+def doctor(source: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """What is wrong with a table, before any fit?
 
     Labels, columns that are not read, columns that leak the label, rows that belong together,
@@ -129,7 +129,7 @@ def doctor(source: tuple[str, ...], as_json: bool, **asked: Any) -> None:
       topbin doctor --positives known.csv --unlabeled rest.csv
     """  # fmt: skip
     show = screen(as_json)
-    outlook = rehearse(show, request_of(source, None, asked), {"engine": None}, is_timed=False)
+    outlook = rehearse(show, request_of(source, None, values), {"engine": None}, is_timed=False)
     if as_json:
         write_json(outlook)
 
@@ -140,17 +140,17 @@ def request_of(source: tuple[str, ...], config: Path | None, values: Mapping[str
     from topbin.job.prepare import refuse_same
     from topbin.store.sources import refuse_addresses
 
-    asked = {} if config is None else _read_config(config, has_sql=values["sql"] is not None)
-    own = given(values)
+    stored = {} if config is None else _read_config(config, has_sql=values["sql"] is not None)
+    typed = given(values)
     if source:
-        own["source"] = list(source)
-    if own.get("classes") and own.get("unlabeled") and "source" in own:
-        own["positives"] = own.pop("source")  # the labeled rows
-    if own.get("positives") and len(source) == 1 and not own.keys() & {"unlabeled", "label"}:
-        own["unlabeled"] = own.pop("source")  # as in Python: fit(rest, positives=known)
-    request = read_request({**asked, **own})
+        typed["source"] = list(source)
+    if typed.get("classes") and typed.get("unlabeled") and "source" in typed:
+        typed["positives"] = typed.pop("source")  # the labeled rows
+    if typed.get("positives") and len(source) == 1 and not typed.keys() & {"unlabeled", "label"}:
+        typed["unlabeled"] = typed.pop("source")  # as in Python: fit(rest, positives=known)
+    request = read_request({**stored, **typed})
     if config is not None:
-        refuse_addresses(config, request, own)
+        refuse_addresses(config, request, typed)
     _check_named(request.rows)
     refuse_same(request.rows)
     if request.budget.engine not in (None, *ENGINES):

@@ -42,7 +42,6 @@ def inspect(folder: Path, as_json: bool) -> None:
 
 
 def _model_lines(model: Mapping[str, Any]) -> list[str]:
-    """A model folder: the class, what saved it, and its files."""
     versions = ", ".join(f"{name} {number}" for name, number in model["versions"].items())
     files = ", ".join(f"{name} ({size:,} bytes)" for name, size in model["files"].items())
     return [

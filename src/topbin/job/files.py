@@ -58,12 +58,8 @@ CANDIDATES, REPORT = "candidates.csv", "report.html"
 OURS = ("rank", "row", "probability")  # the first columns of candidates.csv
 PLACE = OURS.index("probability")
 LINE = re.compile(r'(?:[^"\n]++|"[^"]*+")*+\n')  # of a csv file; a quoted cell may have line ends
-CHANGED = Finding(
-    "changed-candidates",
-    None,
-    None,
-    f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged.",
-)
+NOT_OURS = f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged."
+CHANGED = Finding("changed-candidates", None, None, NOT_OURS)
 
 
 def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> None:

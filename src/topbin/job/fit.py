@@ -139,12 +139,11 @@ def fit(
         listing=candidates if isinstance(candidates, Listing) else Listing(candidates=candidates),
         certainty=Certainty(confidence=confidence, seed=seed),
     )  # fmt: skip
-    asked = request.budget
-    with engine_of(asked.engine) as engine:
-        with _listeners(asked.on_event, asked.verbose) as heard:
+    with engine_of(request.budget.engine) as engine:
+        with _listeners(request.budget) as heard:
             data = prepare(request, engine=engine, tell=_teller(heard))
-        with _listeners(asked.on_event, asked.verbose) as heard:
-            return fit_prepared(data, engine=engine, memory=asked.memory, heard=heard)
+        with _listeners(request.budget) as heard:
+            return fit_prepared(data, engine=engine, memory=request.budget.memory, heard=heard)
 
 
 def _teller(heard: Sequence[Callable[[Event], object]]) -> Callable[..., None]:
@@ -158,12 +157,10 @@ def _teller(heard: Sequence[Callable[[Event], object]]) -> Callable[..., None]:
 
 
 @contextmanager
-def _listeners(
-    on_event: Callable[[Event], object] | None, verbose: bool
-) -> Iterator[list[Callable[[Event], object]]]:
+def _listeners(budget: Budget) -> Iterator[list[Callable[[Event], object]]]:
     """Who hears of events: the caller, and the screen if it is asked for."""
-    heard = [] if on_event is None else [on_event]
-    if not verbose:
+    heard = [] if budget.on_event is None else [budget.on_event]
+    if not budget.verbose:
         yield heard
         return
     from rich.console import Console

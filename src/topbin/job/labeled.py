@@ -199,9 +199,8 @@ def has_images(request: Request) -> bool:
     return request.read.image is not None or any(_is_array(x) or names_images(x) for x in both)
 
 
-def _is_array(given: Any) -> bool:
-    """Whether this is an array with one image per row."""
-    return isinstance(given, np.ndarray) and given.ndim > 2
+def _is_array(source: Any) -> bool:
+    return isinstance(source, np.ndarray) and source.ndim > 2
 
 
 def check_folders(request: Request) -> None:
@@ -287,13 +286,13 @@ def read_images(
     return Taken(opened, table.take(readable), labels, column)
 
 
-def _encoder(given: Any) -> ImageEncoder | GivenEncoder | None:
+def _encoder(name: Any) -> ImageEncoder | GivenEncoder | None:
     """The encoder that is asked for; ours, if nothing is said. None is a net."""
-    if callable(given):
-        return GivenEncoder(given)
-    if given == NONE:
+    if callable(name):
+        return GivenEncoder(name)
+    if name == NONE:
         return None
-    encoder = ImageEncoder(LITE if given in (None, LITE) else os.path.abspath(given))
+    encoder = ImageEncoder(LITE if name in (None, LITE) else os.path.abspath(name))
     load_model(encoder)  # now, because a fault is better found before minutes of decoding
     return encoder
 
@@ -347,7 +346,6 @@ def _given(asked: Rows, images: int) -> Any:
 
 
 def _joined(arrays: Sequence[Images]) -> Images:
-    """The pixels of one or two arrays."""
     if len({images.row_shape for images in arrays}) > 1:
         shapes = " and ".join(str(images.row_shape) for images in arrays)
         raise InputError("TB134", f"the arrays have images of different shapes: {shapes}.")
@@ -387,10 +385,10 @@ def _labels(
     return opened.labels(table.take(readable), asked, n_p)
 
 
-def root_of(source: Any, given: str | None) -> str | None:
+def root_of(source: Any, root: str | None) -> str | None:
     """The folder that paths in a table are relative to, and must stay in; None for a frame."""
-    if given is not None:
-        return given
+    if root is not None:
+        return root
     if isinstance(source, str | os.PathLike) and not is_address(source):
         return os.path.dirname(os.fspath(source)) or "."
     folders = {os.path.dirname(path) or "." for path in paths_of(source)}
@@ -414,7 +412,6 @@ def check_paths(rows: Batch, column: str) -> None:
 
 
 def _name_of(source: Any) -> str:
-    """How messages call a source of images."""
     named = paths_of(source)
     more = f" and {len(named) - 1:,} more" if len(named) > 1 else ""
     return f'"{named[0]}"{more}' if named else "the array"

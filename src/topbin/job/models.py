@@ -195,13 +195,11 @@ def make_classifiers(data: Prepared, model: Any, memory: MutableMapping[str, Any
 
 
 def _plans(data: Prepared) -> tuple[Plan, Plan]:
-    """The plans of the first estimate and of the careful one."""
     preset = data.request.budget.preset
     if data.by_net:
-        rows = len(data.X)
-        return net_plan(NET_FIRST, rows), net_plan(NET_PRESETS[preset], rows)
-    quick, plan = FIRST, plan_for(TEDN, data.X, PRESETS[preset])
-    return data.folds.plan(quick, data.labels), data.folds.plan(plan, data.labels)
+        return net_plan(NET_FIRST, len(data.X)), net_plan(NET_PRESETS[preset], len(data.X))
+    careful = plan_for(TEDN, data.X, PRESETS[preset])
+    return data.folds.plan(FIRST, data.labels), data.folds.plan(careful, data.labels)
 
 
 def _work(data: Prepared) -> tuple[Plan, Plan]:

@@ -178,7 +178,6 @@ class Prepared:
         ]
 
     def _kinds(self) -> str:
-        """How many columns were read in which way."""
         names = {"string": "category", "boolean": "yes/no", "encoded": "text"}
         kinds = Counter(
             "image" if f.shape else names.get(f.kind, f.kind) for f in self.encoder.features
@@ -389,7 +388,6 @@ def _by_function(columns: Columns, read: Read, *, in_memory: bool) -> Columns:
 
 
 def _with_vectors(table: Batch, request: Request) -> Batch:
-    """The rows with the vectors that are given beside them."""
     sample = request.budget.rows is not None
     if sample or request.rows.positives is not None:
         reason = "a sample of the rows" if sample else "two tables"

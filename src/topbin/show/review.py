@@ -31,15 +31,9 @@ HEADERS = {
 
 def review_app(review: Any, token: str) -> Any:
     """The ASGI application for a `Review`; all addresses begin with the token."""
+    names = "applications", "routing", "responses", "middleware.trustedhost", "concurrency"
     web, routing, responses, hosts, threads = (
-        require(f"starlette.{name}", extra="review", caller="topbin review")
-        for name in (
-            "applications",
-            "routing",
-            "responses",
-            "middleware.trustedhost",
-            "concurrency",
-        )
+        require(f"starlette.{name}", extra="review", caller="topbin review") for name in names
     )
     handlers = _handlers(review)
 

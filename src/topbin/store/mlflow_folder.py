@@ -108,14 +108,12 @@ def _mlmodel(scorer: Scorer) -> Mapping[str, Any]:
 
 
 def _outputs(scorer: Scorer) -> dict[str, str]:
-    """The columns that come out, with their types."""
     if hasattr(scorer.model, "novel_"):
         return {NOVEL: "double", CLASS: "string"}
     return {PROBABILITY: "double", POSITIVE: "boolean"}
 
 
 def _type(feature: Feature) -> Mapping[str, Any]:
-    """The type of a column in MLflow's words."""
     if feature.kind == "vector":
         return {"type": "array", "items": {"type": "double"}}
     return {"type": TYPES.get(feature.kind, "string")}

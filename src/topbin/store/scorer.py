@@ -35,7 +35,7 @@ from topbin.data.images.cache import (
 )
 from topbin.data.paths import find_images, is_remote, names_images, paths_from
 from topbin.data.schema import quoted
-from topbin.data.table import as_column, attach_whole, open_table
+from topbin.data.table import Table, as_column, attach_whole, open_table
 from topbin.learn.explain import (
     Explanation,
     KnownPositives,
@@ -238,11 +238,7 @@ class Scorer:
                 frame = pd.DataFrame({self.encoder.image.name: find_images(frame)})
             else:
                 self.refuse_images(frame)
-                written: Any = {
-                    "dates": self.encoder.orders(None),
-                    "decimal": self.encoder.marks(None),
-                }
-                frame = open_table(frame, needed=self.encoder.columns, **written).whole()
+                frame = open_new(self.encoder, frame).whole()
         frame = as_column(frame)
         if isinstance(frame, Batch):
             return frame, frame.readable
@@ -295,6 +291,22 @@ class Scorer:
     def _explain(self, X: Any, table: Batch) -> Explanation:
         rows = table.select(self.encoder.columns).frame
         return explain(inner_models(self.model.model_), X, self.encoder, rows)
+
+
+def open_new(
+    encoder: Features,
+    source: Any,
+    read: Read = Read(),
+    needed: Sequence[str] | None = None,
+    *,
+    skip_bad: bool = False,
+) -> Table:
+    """New rows; dates and numbers are as in the fit, unless `read` says how they are written."""
+    return open_table(
+        source, needed=encoder.columns if needed is None else needed, skip_bad=skip_bad,
+        partitions=read.partitions, dates=encoder.orders(read.dates),
+        decimal=encoder.marks(read.decimal),
+    )  # fmt: skip
 
 
 def refuse_none_left(rows: int, bad: Mapping[str, str]) -> None:

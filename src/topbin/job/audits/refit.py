@@ -189,7 +189,6 @@ def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, li
 
 
 def _folds(data: Prepared, is_p: Any, took_part: Any) -> Any:
-    """Rows to train on and rows held out, groups as a whole."""
     if data.folds.together is None:
         return KFold(FOLDS, shuffle=True, random_state=0).split(is_p)
     return folds_of(is_p, FOLDS, 0, together=data.folds.together.at(took_part))

@@ -104,16 +104,16 @@ def refuse_classes(answer: Answer, what: str) -> None:
 
 
 def draw_from_rows(
-    folder: Path, answer: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
+    folder: Path, answer: Answer, request: DrawRequest, again: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
-    frame = read_unlabeled(folder, answer.data, asked.again)
+    frame = read_unlabeled(folder, answer.data, request.again)
     if again is not None:
         sample, top = again.sample, again.bin
     else:
         sample, top = scores_of(folder).draw(
-            asked.n, asked.where, seed=asked.seed or 0, stratified=asked.stratified, taken=taken,
-            threshold=float(answer.candidates.threshold or 0.0),
+            request.n, request.where, seed=request.seed or 0, stratified=request.stratified,
+            taken=taken, threshold=float(answer.candidates.threshold or 0.0),
         )  # fmt: skip
     if sample.rows.max() >= len(frame):
         raise damaged(folder / MODEL, "it has scored other rows than the run has")
@@ -181,11 +181,11 @@ def read_unlabeled(folder: Path, data: DataRead, again: Request) -> Any:
     return unlabeled_rows(prepared_again(folder, data, again))
 
 
-def prepared_again(folder: Path, told: DataRead, again: Request) -> Prepared:
+def prepared_again(folder: Path, data: DataRead, again: Request) -> Prepared:
     """The rows of a run, read again from what it was made from."""
-    data = prepare(read_again(folder, told, again))
-    check_unchanged(data.hash, told)
-    return data
+    rows = prepare(read_again(folder, data, again))
+    check_unchanged(rows.hash, data)
+    return rows
 
 
 def check_unchanged(hash_now: str, data: DataRead) -> None:
