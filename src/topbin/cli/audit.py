@@ -39,7 +39,7 @@ PROXY = (
 )
 RECALL = "Ask whether so many of the positives are candidates; draws on both sides of them."
 TOOL = "Write a file that this labeling tool imports; --labels reads its export."
-CANDIDATES = "The rows of candidates.csv instead, best first: for the model, not for α."
+LISTED = "The rows of candidates.csv instead, best first: for the model, not for α."
 where_option = partial(
     option,
     "--where",
@@ -191,7 +191,7 @@ def _progress(judged: Any, width: float) -> str:
 @again_options
 @option("--n", "Rows", "Rows to draw, if no draw is open.", default=100)
 @where_option(group="Rows")
-@flag("--candidates", "Rows", CANDIDATES)
+@flag("--candidates", "Rows", LISTED)
 @option("--question", "Page", "What to ask about a row; kept for the next time.")
 @option("--port", "Page", "0: any free one.", default=0, type=click.IntRange(0, 65535))
 @flag("--no-browser", "Page", "Only print the address.")

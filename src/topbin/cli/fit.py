@@ -30,7 +30,7 @@ from topbin.core.errors import InputError
 from topbin.core.errors import option as named
 from topbin.core.formatting import counted, figure
 from topbin.core.memory import keep_freed_memory
-from topbin.core.options import options
+from topbin.core.options import options, read_request
 from topbin.engines.engine import ENGINES
 
 DATA_OPTIONS = [each for each in options() if each.place in ("rows", "read")]
@@ -136,7 +136,6 @@ def doctor(source: tuple[str, ...], as_json: bool, **values: Any) -> None:
 
 def request_of(source: tuple[str, ...], config: Path | None, values: Mapping[str, Any]) -> Any:
     """What is asked for; what no table could fulfil is refused while nothing is written."""
-    from topbin.core.options import read_request
     from topbin.job.prepare import refuse_same
     from topbin.store.sources import refuse_addresses
 

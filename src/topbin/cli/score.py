@@ -24,7 +24,7 @@ from topbin.cli.verb import (
 )
 from topbin.core.formatting import counted
 from topbin.core.memory import keep_freed_memory
-from topbin.core.options import CONFIDENCE, RISK
+from topbin.core.options import CONFIDENCE, RISK, Read
 
 INTO = "File: .csv, .tsv, .parquet or .jsonl; a PostgreSQL table; with --engine, a folder."
 READ = "embeddings", "encoder", "bad_images", "image_root", "dates", "decimal", "partitions"
@@ -55,7 +55,6 @@ def score(
       topbin score run1 'days/*.parquet' -o scored/ --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
     keep_freed_memory()
-    from topbin.core.options import Read
     from topbin.job.score import score_files, score_table
     from topbin.store.scorer import fitted_rows
 
@@ -118,7 +117,6 @@ def watch(run: Path, source: tuple[str, ...], output: Path, as_json: bool, **opt
       topbin watch run1 february.csv --time day --every week -o watch1     # adds to it
     """  # fmt: skip
     keep_freed_memory()
-    from topbin.core.options import Read
     from topbin.job.watch import watch as watch_rows
     from topbin.store.answer import plain
 

@@ -41,8 +41,11 @@ from topbin.show.rows import gallery_of, shown_rows
 from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save
 from topbin.store.runs import (
+    CANDIDATES,
     MAY_CHANGE,
+    MODEL,
     PROBABILITIES,
+    REPORT,
     RESULT,
     ROWS,
     STAGES,
@@ -51,10 +54,8 @@ from topbin.store.runs import (
     read_result,
     write_result,
 )
-from topbin.store.scorer import MODEL as MODEL
 from topbin.store.scorer import after_audit, write_known
 
-CANDIDATES, REPORT = "candidates.csv", "report.html"
 OURS = ("rank", "row", "probability")  # the first columns of candidates.csv
 PLACE = OURS.index("probability")
 LINE = re.compile(r'(?:[^"\n]++|"[^"]*+")*+\n')  # of a csv file; a quoted cell may have line ends

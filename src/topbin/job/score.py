@@ -33,8 +33,8 @@ from topbin.data.write import write_table
 from topbin.engines.engine import Engine, Outcome, advising_to_skip, total_of
 from topbin.job.labeled import COLUMN, check_paths, root_of
 from topbin.store.models import SUMS
+from topbin.store.runs import MODEL
 from topbin.store.scorer import (
-    MODEL,
     ColumnCoverage,
     Scorer,
     open_new,

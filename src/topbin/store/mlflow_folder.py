@@ -26,7 +26,8 @@ from topbin.core.errors import InputError
 from topbin.data.features import Feature, Features
 from topbin.store.models import MODEL as DESCRIPTION
 from topbin.store.models import load, load_encoder, save, versions_of
-from topbin.store.scorer import CLASS, MODEL, NOVEL, POSITIVE, PROBABILITY, Scorer, read_scorer
+from topbin.store.runs import MODEL
+from topbin.store.scorer import CLASS, NOVEL, POSITIVE, PROBABILITY, Scorer, read_scorer
 
 EXAMPLE, REQUEST = "input_example.json", "serving_input_example.json"
 REQUIREMENTS, ENVIRONMENT = "requirements.txt", "python_env.yaml"

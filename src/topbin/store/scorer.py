@@ -47,9 +47,16 @@ from topbin.learn.explain import (
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.answer import Answer
 from topbin.store.models import load, load_encoder, reading
-from topbin.store.runs import KNOWN, PROBABILITIES, damaged, read_result, read_text
+from topbin.store.runs import (
+    CANDIDATES,
+    KNOWN,
+    MODEL,
+    PROBABILITIES,
+    damaged,
+    read_result,
+    read_text,
+)
 
-MODEL = "model"
 PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
 NOVEL, CLASS = "topbin_novel", "topbin_class"
 NONE_LEFT = "None of the images can be used, so none is scored. Fix them, or name others."
@@ -391,7 +398,7 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     named = [one.path for one in data.files] or data.source
     here = [path for path in named if not is_remote(path) and os.path.exists(path)]
     fitted = [Path(os.path.realpath(path)) for path in here]
-    file = PROBABILITIES if os.path.exists(run / PROBABILITIES) else "candidates.csv"
+    file = PROBABILITIES if os.path.exists(run / PROBABILITIES) else CANDIDATES
     globbed = (glob(path, recursive=True) if has_magic(path) else [path] for path in source)
     for given in chain.from_iterable(globbed):
         path = Path(os.path.realpath(given))

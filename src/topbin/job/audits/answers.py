@@ -83,6 +83,11 @@ class Draw:
         )  # fmt: skip
 
     @property
+    def by_strata(self) -> bool:
+        """Whether equally many rows of each stratum were drawn."""
+        return len(self.sizes) > 1 and not self.expected
+
+    @property
     def sample(self) -> AuditSample:
         """The sample that was drawn."""
         rows, stratum = np.asarray(self.rows, np.int64), np.asarray(self.stratum, np.int64)

@@ -64,11 +64,19 @@ from topbin.job.audits.rows import (
     read_scores,
     refuse_classes,
 )
-from topbin.job.files import CANDIDATES, MODEL, REPORT, probabilities_of, relisted, report_of
+from topbin.job.files import probabilities_of, relisted, report_of
 from topbin.job.result import Result
 from topbin.store.answer import Answer
 from topbin.store.models import load
-from topbin.store.runs import PROBABILITIES, RESULT, read_result, write_result
+from topbin.store.runs import (
+    CANDIDATES,
+    MODEL,
+    PROBABILITIES,
+    REPORT,
+    RESULT,
+    read_result,
+    write_result,
+)
 
 ABOUT = "about this file"
 JUDGED_FROM = RESULT, CANDIDATES, DRAWN, ANSWERS  # files
