@@ -203,14 +203,14 @@ def fit_prepared(
     tell("first", estimate=result.first, seconds_left=forecast.after_first(*two.work))
     known: Any = y if data.classes is None else data.classes
     result = _refined(result, two.careful, known, engine or Local(), choice)
-    found = find_remedy(data, first.estimate_, result.classifier.estimate_, result.chains, model)
-    in_vain = is_in_vain(found, data.alarms)
+    remedy = find_remedy(data, first.estimate_, result.classifier.estimate_, result.chains, model)
+    in_vain = is_in_vain(remedy, data.alarms)
     result = replace(
         result,
         labeling=_labeling(result, two.careful, y),
         gamma=asked_sensitivity(result, data.request.labeling),
-        remedy=None if in_vain else found,
-        in_vain=found if in_vain else None,
+        remedy=None if in_vain else remedy,
+        in_vain=remedy if in_vain else None,
     )
     if result.remedy is None and not result.stopped:  # a leak makes labels look biased too
         result = replace(result, random_labels=_tested_labels(data, first))
