@@ -312,7 +312,8 @@ def _opened(request: Request) -> tuple[LabeledTable, list[Images]]:
     else:
         names = [find_images(given) for given in two]
     if rows.positives is None:
-        return LabeledTable(_table(names[0], rows.main, _given(rows, len(names[0]))), LABEL), arrays
+        table = _table(names[0], rows.main, _label_array(rows, len(names[0])))
+        return LabeledTable(table, LABEL), arrays
     shared = 0
     if not arrays:
         taken = set(map(os.path.realpath, names[0]))
@@ -331,18 +332,18 @@ def _table(names: Sequence[str], source: Any, labels: Any = None) -> Table:
     return replace(open_table(pd.DataFrame(columns)), name=_name_of(source))
 
 
-def _given(asked: Rows, images: int) -> Any:
+def _label_array(rows: Rows, images: int) -> Any:
     """One label per image; TB008 and TB005 if there are none, or others."""
-    if asked.label is None or isinstance(asked.label, str):
+    if rows.label is None or isinstance(rows.label, str):
         raise InputError("TB008", NEED_LABELS)
-    given = np.asarray(asked.label)
-    if given.shape != (images,):
+    labels = np.asarray(rows.label)
+    if labels.shape != (images,):
         raise InputError(
             "TB005",
-            f"there are {counted(images, 'image')} and labels of shape {given.shape}; pass one "
+            f"there are {counted(images, 'image')} and labels of shape {labels.shape}; pass one "
             f"label per image, of shape ({images},).",
         )
-    return given
+    return labels
 
 
 def _joined(arrays: Sequence[Images]) -> Images:
@@ -368,7 +369,7 @@ def _paths(opened: LabeledTable, table: Batch, column: str, request: Request) ->
 
 
 def _labels(
-    opened: LabeledTable, table: Batch, readable: Any, bad: Mapping[str, str], asked: Rows
+    opened: LabeledTable, table: Batch, readable: Any, bad: Mapping[str, str], rows: Rows
 ) -> Labels:
     """The labels of the rows whose images can be read; TB131 if a side has none."""
     if not readable.size:
@@ -382,7 +383,7 @@ def _labels(
             f"{lacking} has no image that can be read, and {other} has "
             f"{counted(readable.size, 'image')}. Both must be images; check the names.",
         )
-    return opened.labels(table.take(readable), asked, n_p)
+    return opened.labels(table.take(readable), rows, n_p)
 
 
 def root_of(source: Any, root: str | None) -> str | None:

@@ -161,19 +161,19 @@ def _sum(path: str, files: Mapping[str, int]) -> str | None:
 
 
 def _vouched(
-    folder: Path, asked: Mapping[NamedBy, Any], sums: Sequence[FileSum]
+    folder: Path, named: Mapping[NamedBy, Any], sums: Sequence[FileSum]
 ) -> dict[NamedBy, str | list[str]]:
     """The files that a run was made from, by option, after all were compared with their sums."""
-    by_option: dict[NamedBy, list[FileSum]] = {name: [] for name in asked}
+    by_option: dict[NamedBy, list[FileSum]] = {name: [] for name in named}
     for one in sums:
         by_option.get(one.option, []).append(one)
-    for name, value in asked.items():
+    for name, value in named.items():
         names = [*paths_of(value), *(one.path for one in by_option[name])]
         if any(map(is_remote, names)):
-            raise unnamed(folder, asked, NO_ADDRESS)
+            raise unnamed(folder, named, NO_ADDRESS)
         if not by_option[name] or any(one.sum is None for one in by_option[name]):
             why = "the folder has no sum that shows whether this is what the run was made from"
-            raise unnamed(folder, asked, why)
+            raise unnamed(folder, named, why)
     for one in (one for several in by_option.values() for one in several):
         _check_same(one)
     paths = {name: [one.path for one in several] for name, several in by_option.items()}
@@ -181,10 +181,10 @@ def _vouched(
     return {name: several[0] if name in single else several for name, several in paths.items()}
 
 
-def unnamed(folder: Path, asked: Mapping[Any, Any], why: str) -> InputError:
+def unnamed(folder: Path, named: Mapping[Any, Any], why: str) -> InputError:
     """TB151 for what a folder, or a file of settings, names and the user does not."""
-    names = ", ".join(f'"{path}"' for value in asked.values() for path in paths_of(value))
-    marks = NEXT.join(option(name, paths_of(value)) for name, value in asked.items())
+    names = ", ".join(f'"{path}"' for value in named.values() for path in paths_of(value))
+    marks = NEXT.join(option(name, paths_of(value)) for name, value in named.items())
     return InputError(
         "TB151",
         f'"{folder}" asks to read {names}; {why}. If you trust it, give the same command with '
