@@ -37,7 +37,7 @@ from sklearn.svm import LinearSVC
 import topbin as tb
 from topbin.core import atomic as folders
 from topbin.learn.crossfit import Plan
-from topbin.store.safe.store import Attachments, pack, unpack
+from topbin.store.safe.packing import Attachments, pack, unpack
 
 SMALL = Plan(outer=2, inner=2, repeats=1, warm=1, rounds=1)
 rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from topbin.job.files import SavedSteps, close_stages, finished, key_of, open_st
 from topbin.job.fit import fit_prepared
 from topbin.learn import Plan
 from topbin.learn.defaults import PRESETS
-from topbin.show.summary import summarize
+from topbin.show.screen import summarize
 from topbin.store.runs import STAGES, RunFolder, read_result
 
 SETTINGS = {"seed": 0, "preset": "fast", "label": "known"}

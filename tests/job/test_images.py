@@ -30,7 +30,7 @@ from topbin.job.files import write_report
 from topbin.job.prepare import prepare
 from topbin.job.score import score_files
 from topbin.learn import Plan
-from topbin.show.pictures import open_pictures
+from topbin.show.rows import open_pictures
 
 job = import_module("topbin.job.models")
 TINY = Plan(outer=2, inner=1, repeats=1, warm=1, rounds=1)

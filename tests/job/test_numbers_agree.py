@@ -20,11 +20,11 @@ from topbin import AlphaEstimate
 from topbin.core.estimate import RANGE_ONLY
 from topbin.core.formatting import counted, figure
 from topbin.evaluate.candidates import what_to_expect
-from topbin.job.files import CANDIDATES, REPORT
 from topbin.learn.probabilities import TILT
 from topbin.show.page import audited_headline, headline, lead
-from topbin.show.summary import summarize
+from topbin.show.screen import summarize
 from topbin.store.answer import Answer
+from topbin.store.runs import CANDIDATES, REPORT
 
 RUNS = range(int(os.environ.get("TOPBIN_RUNS", "0"))) or range(date.today().toordinal() % 2, 10, 2)
 LEVEL = r"^95 % {}\s+(.*?)   "

@@ -9,9 +9,10 @@ from rich.console import Console
 
 import topbin as tb
 from topbin.core import AlphaEstimate
-from topbin.job.progress import Event, Forecast, shown, work_of
+from topbin.job.models import Forecast, work_of
 from topbin.learn import Plan
 from topbin.learn.defaults import FIRST, PRESETS
+from topbin.show.screen import Event, shown
 
 PLAN = Plan(outer=3, inner=2, repeats=1)
 
@@ -19,7 +20,7 @@ PLAN = Plan(outer=3, inner=2, repeats=1)
 @pytest.fixture
 def clock(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("topbin.job.progress.monotonic", lambda: now[0])
+    monkeypatch.setattr("topbin.job.models.monotonic", lambda: now[0])
     return now
 
 

@@ -22,8 +22,7 @@ import interrupted_fast  # noqa: E402
 from topbin.learn import NETS, Optim, TorchBackend, build_net, default_optim  # noqa: E402
 from topbin.learn.backends.torch import torch_backend  # noqa: E402
 from topbin.learn.nets import fast, shift  # noqa: E402
-from topbin.store.safe.nets import pack_net, unpack_net  # noqa: E402
-from topbin.store.safe.store import Attachments  # noqa: E402
+from topbin.store.safe.packing import Attachments, pack_net, unpack_net  # noqa: E402
 
 P, U = interrupted_fast.samples()
 SHORT = NetPlan(epochs=2, warm=2, batch=20, device="cpu")

@@ -35,8 +35,9 @@ from topbin.data import Batch, fit_features
 from topbin.learn import NetPlan
 from topbin.learn.crossfit import Plan
 from topbin.store import inspect_model, load_encoder, models
-from topbin.store.safe import lists, store
-from topbin.store.safe.store import Attachments, pack, unpack
+from topbin.store.safe import lists
+from topbin.store.safe import packing as store
+from topbin.store.safe.packing import Attachments, pack, unpack
 
 SMALL = Plan(outer=2, inner=2, repeats=1, warm=1, rounds=1)
 NET = NetPlan(epochs=2, warm=1)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import topbin as tb
-from topbin.store.safe.store import Attachments, pack, unpack
+from topbin.store.safe.packing import Attachments, pack, unpack
 
 
 def test_scores_of_an_older_folder_become_evidence():

@@ -22,7 +22,8 @@ VERBS = {
     "completion": "A script that lets your shell complete the command.",
 }
 # Verbs that share a module.
-ELSEWHERE = {"doctor": "fit", "inspect": "runs", "report": "runs", "export": "runs"}
+ELSEWHERE = {"doctor": "fit", "watch": "score", "review": "audit"}
+ELSEWHERE |= dict.fromkeys(("inspect", "report", "export", "completion"), "runs")
 EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 wrong use, 3 a threshold that you set was exceeded, an "
     "audit contradicts the estimate, or a watch raises an alarm."

@@ -7,8 +7,15 @@ import click
 
 from topbin.cli.options import engine_options, given, open_engine, request_options
 from topbin.cli.verb import PASSED, Verb, flag, json_option, option, screen, write_json
+from topbin.core.errors import InputError
 from topbin.core.formatting import visible
-from topbin.core.options import DEFAULT_METHOD
+from topbin.core.options import DEFAULT_METHOD, read_request
+
+BY = "One estimate per value of this column."
+METHOD = (
+    "overlap, bbe, bbe_cp and scott are exact; dedpul, alphamax and elkan_noto read binned scores."
+)
+FURTHER = "negative", "decimal", "partitions", "gamma", "at_most", "at_least", "confidence"
 
 
 def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
@@ -20,44 +27,15 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 
 @click.command(cls=Verb)
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-@option("--score", group="Data", required=True, help="The column of scores; higher = positive.")
-@option(
-    "--by",
-    group="Data",
-    metavar="COLUMN",
-    multiple=True,
-    callback=one_column,
-    help="One estimate per value of this column.",
-)
-@flag("--drop-nan", "Data", "Leave out rows without a finite score.", is_usual=False)
-@flag("--skip-bad", "Data", "Leave out files that cannot be read.", is_usual=False)
+@option("--score", "Data", "The column of scores; higher = positive.", required=True)
+@option("--by", "Data", BY, metavar="COLUMN", multiple=True, callback=one_column)
+@flag("--drop-nan", "Data", "Leave out rows without a finite score.", usual=False)
+@flag("--skip-bad", "Data", "Leave out files that cannot be read.", usual=False)
 @request_options("label", "positive")
-@request_options(
-    "negative",
-    "decimal",
-    "partitions",
-    "gamma",
-    "at_most",
-    "at_least",
-    "confidence",
-    is_usual=False,
-)
-@option(
-    "--method",
-    group="Estimate",
-    default=DEFAULT_METHOD,
-    is_usual=False,
-    help="overlap, bbe, bbe_cp and scott are exact; dedpul, alphamax and elkan_noto read binned "
-    "scores.",
-)
+@request_options(*FURTHER, usual=False)
+@option("--method", "Estimate", METHOD, default=DEFAULT_METHOD, usual=False)
 @engine_options("What counts the rows.", default="local")
-@option(
-    "--max-alpha",
-    group="Output",
-    type=float,
-    is_usual=False,
-    help="Exit 3 if an interval lies above this.",
-)
+@option("--max-alpha", "Output", "Exit 3 if an interval lies above this.", type=float, usual=False)
 @json_option
 def alpha(
     files: tuple[str, ...], max_alpha: float | None, as_json: bool, method: str, **options: Any
@@ -70,7 +48,9 @@ def alpha(
       topbin alpha scored.parquet --score score --label is_fraud
       topbin alpha 'days/*.parquet' --score s --label y --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
-    request = _request(options)
+    if options["label"] is None:
+        raise click.UsageError("--label is missing: name the column that marks the positives")
+    request = read_request(given(options))
     _check_method(method, options["by"])
     if request.labeling.asks_gamma and options["by"] is not None:
         raise click.UsageError(
@@ -102,20 +82,9 @@ def alpha(
         raise SystemExit(PASSED)
 
 
-def _request(options: Mapping[str, Any]) -> Any:
-    """The options, checked before any work."""
-    from topbin.core.options import read_request
-
-    if options["label"] is None:
-        raise click.UsageError("--label is missing: name the column that marks the positives")
-    return read_request(given(options))
-
-
 def _check_method(method: str, by: str | None) -> None:
     """Before any work: refuse methods that read features, or binned scores of many groups."""
-    from topbin.core.errors import InputError
-    from topbin.mpe import METHODS
-    from topbin.mpe.registry import find_method
+    from topbin.mpe.registry import METHODS, find_method
 
     needs = find_method(method).needs
     allowed = {"tails"} if by else {"tails", "scores", "probabilities"}
@@ -132,12 +101,12 @@ def _count(
     from topbin.engines import bin_scores, count_from
     from topbin.mpe.registry import find_method
 
-    wanted = {name: options[name] for name in ("score", "by", "drop_nan", "skip_bad")}
-    wanted |= {name: getattr(request.rows, name) for name in ("label", "positive", "negative")}
-    wanted |= {name: getattr(request.read, name) for name in ("partitions", "decimal")}
+    columns = {name: options[name] for name in ("score", "by", "drop_nan", "skip_bad")}
+    columns |= {name: getattr(request.rows, name) for name in ("label", "positive", "negative")}
+    columns |= {name: getattr(request.read, name) for name in ("partitions", "decimal")}
     confidence = request.certainty.confidence
     with open_engine(options) as engine:
-        counted = count_from(engine, files, **wanted)
+        counted = count_from(engine, files, **columns)
         if find_method(method).needs == "tails":
             return counted, counted.estimates(method, confidence)
         return counted, {None: bin_scores(engine, counted).estimate(method, confidence)}

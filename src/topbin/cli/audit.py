@@ -1,6 +1,9 @@
-"""`topbin audit`: draw random unlabeled rows for a person to label, and read them back."""
+"""People label rows: `topbin audit` draws random rows into a file, `topbin review` shows a page."""
 
+import secrets
+import webbrowser
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -8,87 +11,64 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from topbin.cli.options import again_options, named_again, where_option
-from topbin.cli.verb import PASSED, SEED, Verb, flag, json_option, option, screen, write_json
+from topbin.cli.options import again_options, named_again
+from topbin.cli.verb import (
+    PASSED,
+    SEED,
+    Verb,
+    flag,
+    json_option,
+    option,
+    path_argument,
+    screen,
+    write_json,
+)
 
 ANSWER = "is_positive"
 COMMANDLINE = ParameterSource.COMMANDLINE
 WIDTH_ONLY = -1.0  # --plan without a number
+PATH = click.Path(path_type=Path)
+REFIT = "Train with the answers; other rows than drawn ones may be answered too."
+PLAN = (
+    "Say how many rows it takes: for --width, for an interval half as wide as now, or to notice "
+    "that α is off by ERROR."
+)
+PROXY = (
+    "A column with a cheaper label of every row, such as what a language model says: it makes "
+    "intervals narrower, and they stay right. Repeat for several."
+)
+RECALL = "Ask whether so many of the positives are candidates; draws on both sides of them."
+TOOL = "Write a file that this labeling tool imports; --labels reads its export."
+LISTED = "The rows of candidates.csv instead, best first: for the model, not for α."
+where_option = partial(
+    option,
+    "--where",
+    about="Among all unlabeled rows, or among those with the highest scores.",
+    default="anywhere",
+    type=click.Choice(["anywhere", "top"]),
+)
 
 
 @click.command(cls=Verb)
-@click.argument("run", type=click.Path(path_type=Path))
+@path_argument("run")
 @again_options
-@option("--n", group="Draw", default=100, help="Rows to draw.")
-@where_option("Draw")
+@option("--n", "Draw", "Rows to draw.", default=100)
+@where_option(group="Draw")
 @flag(
-    "--stratified",
-    "Draw",
-    "Draw equally many rows from each group of similar scores.",
-    is_usual=False,
+    "--stratified", "Draw", "Draw equally many rows from each group of similar scores.", usual=False
 )
-@option(
-    "--seed",
-    group="Draw",
-    type=SEED,
-    is_usual=False,
-    help="Of the draw.  [default: the next one]",
-)
-@option(
-    "--labels",
-    group="Read back",
-    type=click.Path(path_type=Path),
-    help="The file with the answers filled in.",
-)
-@flag(
-    "--refit",
-    "Read back",
-    "Train with the answers; other rows than drawn ones may be answered too.",
-    is_usual=False,
-)
-@option(
-    "--plan",
-    group="Plan",
-    type=float,
-    is_flag=False,
-    flag_value=WIDTH_ONLY,
-    metavar="[ERROR]",
-    help="Say how many rows it takes: for --width, for an interval half as wide as now, or to "
-    "notice that α is off by ERROR.",
-)
-@option(
-    "--proxy",
-    group="Plan",
-    multiple=True,
-    is_usual=False,
-    help="A column with a cheaper label of every row, such as what a language model says: it makes "
-    "intervals narrower, and they stay right. Repeat for several.",
-)
-@option("--width", group="Plan", type=float, help="How narrow the interval is to be.")
-@option(
-    "--recall",
-    group="Plan",
-    is_usual=False,
-    type=float,
-    help="Ask whether so many of the positives are candidates; draws on both sides of them.",
-)
-@option(
-    "-o",
-    "--output",
-    group="Output",
-    type=click.Path(path_type=Path),
-    help="File for the drawn rows.  [default: RUN/audit.csv]",
-)
-@option(
-    "--tool",
-    group="Output",
-    is_usual=False,
-    type=click.Choice(["label-studio", "argilla"]),
-    help="Write a file that this labeling tool imports; --labels reads its export.",
-)
+@option("--seed", "Draw", "Of the draw.  [default: the next one]", type=SEED, usual=False)
+@option("--labels", "Read back", "The file with the answers filled in.", type=PATH)
+@flag("--refit", "Read back", REFIT, usual=False)
+@option("--plan", "Plan", PLAN, type=float, is_flag=False, flag_value=WIDTH_ONLY, metavar="[ERROR]")
+@option("--proxy", "Plan", PROXY, multiple=True, usual=False)
+@option("--width", "Plan", "How narrow the interval is to be.", type=float)
+@option("--recall", "Plan", RECALL, type=float, usual=False)
+@option("-o --output", "Output", "File for the drawn rows.  [default: RUN/audit.csv]", type=PATH)
+@option("--tool", "Output", TOOL, type=click.Choice(["label-studio", "argilla"]), usual=False)
 @flag("--force", "Output", "Replace that file, or earlier answers.")
 @json_option
-def audit(run: Path, as_json: bool, **asked: Any) -> None:
+def audit(run: Path, as_json: bool, **options: Any) -> None:
     """Sharpen the estimate by labeling a random sample of the unlabeled rows.
 
     Fill the column is_positive with yes or no, ? where you are unsure. Do not mix in labels from
@@ -103,29 +83,29 @@ def audit(run: Path, as_json: bool, **asked: Any) -> None:
       topbin audit run1 --labels run1/audit.csv
     """  # fmt: skip
     show = screen(as_json)
-    gain = _add_proxies(show, run, asked) if asked["proxy"] else None
+    gain = _add_proxies(show, run, options) if options["proxy"] else None
     is_asked = click.get_current_context().get_parameter_source
     more = any(is_asked(name) is COMMANDLINE for name in ("n", "plan", "labels", "refit"))
     if gain is not None and not more:
         result: Any = gain
-    elif asked["plan"] is not None:
-        result = _plan(show, run, asked["plan"], asked["width"])
-    elif asked["refit"]:
-        result = _refit(show, run, asked)
-    elif asked["labels"] is not None:
-        result = _read_back(show, run, asked)
+    elif options["plan"] is not None:
+        result = _plan(show, run, options["plan"], options["width"])
+    elif options["refit"]:
+        result = _refit(show, run, options)
+    elif options["labels"] is not None:
+        result = _read_back(show, run, options)
     else:
-        result = _draw(show, run, asked)
+        result = _draw(show, run, options)
     if as_json:
         write_json(result)
     if getattr(result, "has_contradiction", False):
         raise SystemExit(PASSED)
 
 
-def _add_proxies(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
+def _add_proxies(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     from topbin.job.audits.rows import add_proxies
 
-    gain = add_proxies(run, asked["proxy"], again=named_again(asked))
+    gain = add_proxies(run, options["proxy"], again=named_again(options))
     show.print(f"proxies         {gain}")
     return gain
 
@@ -147,42 +127,42 @@ def _plan(show: Any, run: Path, plan: float, width: float | None) -> Any:
     return by_width
 
 
-def _refit(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
+def _refit(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     from topbin.job.audits.audit import read_answered
     from topbin.job.audits.refit import refit_audit
 
-    new = {} if asked["labels"] is None else read_answered(asked["labels"])
-    learned = refit_audit(run, new, force=asked["force"], again=named_again(asked))
+    new = {} if options["labels"] is None else read_answered(options["labels"])
+    learned = refit_audit(run, new, force=options["force"], again=named_again(options))
     show.print(f"learned         {learned}")
     return learned
 
 
-def _read_back(show: Any, run: Path, asked: Mapping[str, Any]) -> Any:
+def _read_back(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     from topbin.job.audits.audit import read_audit
-    from topbin.show.summary import audit_lines
+    from topbin.show.screen import audit_lines
     from topbin.store.runs import read_result
 
-    judged = read_audit(run, asked["labels"], force=asked["force"], recall=asked["recall"])
+    judged = read_audit(run, options["labels"], force=options["force"], recall=options["recall"])
     result = read_result(run)
     lines = [] if result.verdict is None else result.verdict.lines(str(run))
     lines += audit_lines(result)
-    if asked["width"] is not None:
-        lines.append(f"width           {_progress(judged, asked['width'])}")
+    if options["width"] is not None:
+        lines.append(f"width           {_progress(judged, options['width'])}")
     for line in lines:
         show.print(line)
     return judged
 
 
-def _draw(show: Any, run: Path, asked: Mapping[str, Any]) -> Mapping[str, str | int]:
+def _draw(show: Any, run: Path, options: Mapping[str, Any]) -> Mapping[str, str | int]:
     from topbin.job.audits.audit import KINDS, draw_audit, question
     from topbin.store.runs import read_result
 
-    tool = asked["tool"]
-    path = asked["output"] or run / ("audit.csv" if tool is None else f"{tool}.json")
-    where = asked["where"] if asked["recall"] is None else "recall"
-    asked_for = {name: asked[name] for name in ("stratified", "seed", "force", "tool")}
-    again = named_again(asked)
-    drawn = draw_audit(run, asked["n"], path, where=where, again=again, **asked_for)
+    tool = options["tool"]
+    path = options["output"] or run / ("audit.csv" if tool is None else f"{tool}.json")
+    where = options["where"] if options["recall"] is None else "recall"
+    chosen = {name: options[name] for name in ("stratified", "seed", "force", "tool")}
+    again = named_again(options)
+    drawn = draw_audit(run, options["n"], path, where=where, again=again, **chosen)
     kind = KINDS[drawn.kind if where == "anywhere" else where][1]
     show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{kind}")
     todo = f"fill in {ANSWER} (yes, no, or ? where you are unsure), then:"
@@ -191,7 +171,7 @@ def _draw(show: Any, run: Path, asked: Mapping[str, Any]) -> Mapping[str, str | 
     show.print(f"next            {todo}")
     if (means := question(read_result(run))) is not None:
         show.print(f"meaning         {means}")
-    more = "" if asked["recall"] is None else f" --recall {asked['recall']:g}"
+    more = "" if options["recall"] is None else f" --recall {options['recall']:g}"
     command = f"topbin audit {quote(str(run))} --labels {quote(str(path))}{more}"
     show.print(f"                {command}")
     return {"file": str(path), "rows": drawn.n}
@@ -204,3 +184,70 @@ def _progress(judged: Any, width: float) -> str:
         return f"{now:.3f}, the wanted {width:g} is reached: you can stop"
     more = judged.n * ((now / width) ** 2 - 1)
     return f"{now:.3f}, not yet {width:g}: about {more:,.0f} more labels of this kind"
+
+
+@click.command(cls=Verb)
+@path_argument("run")
+@again_options
+@option("--n", "Rows", "Rows to draw, if no draw is open.", default=100)
+@where_option(group="Rows")
+@flag("--candidates", "Rows", LISTED)
+@option("--question", "Page", "What to ask about a row; kept for the next time.")
+@option("--port", "Page", "0: any free one.", default=0, type=click.IntRange(0, 65535))
+@flag("--no-browser", "Page", "Only print the address.")
+@json_option
+def review(run: Path, port: int, no_browser: bool, as_json: bool, **options: Any) -> None:
+    """Label rows in the browser: y, n, ? and back. Ctrl-C ends it; start it again to continue.
+
+    Every answer is saved at once. The page is for this machine alone. In an audit it shows no
+    score and no rank, and α only when all rows have an answer.
+
+    \b
+      topbin review run1
+      topbin review run1 --n 50 --question "Is this claim fraudulent?"
+      topbin review run1 --candidates
+    """  # fmt: skip
+    from topbin.core.optional import require
+    from topbin.job.audits.review import open_review
+    from topbin.show.review import HOST, open_port, review_app, serve
+
+    require("starlette", extra="review", caller="topbin review")  # before any row is drawn
+    show, token = screen(as_json), secrets.token_urlsafe(24)
+    with open_port(port) as taken:
+        which = {name: options[name] for name in ("n", "where", "candidates", "question")}
+        rows = open_review(run, **which, again=named_again(options))
+        app = review_app(rows, token)
+        address, progress = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
+        left = progress["total"] - progress["done"]
+        show.print(f"label           {left:,} of {progress['total']:,} rows at")
+        show.print(f"                {address}")
+        show.print(f"question        {rows.question}")
+        show.print("end             Ctrl-C; every answer is saved at once")
+        if as_json:
+            write_json({"address": address, **progress})
+        elif not no_browser:
+            webbrowser.open(address)
+        serve(app, taken)
+    _say_goodbye(show, rows, run)
+
+
+def _say_goodbye(show: Any, rows: Any, run: Path) -> None:
+    """What was answered, and what to do next; the result of an audit that is complete."""
+    from topbin.show.screen import audit_lines
+    from topbin.store.runs import read_result
+
+    progress, given = rows.progress(), rows.given
+    parts = f"{given['positive']:,} yes, {given['negative']:,} no, {given['unsure']:,} unsure"
+    show.print(f"saved           {given.total():,} answers now ({parts})")
+    show.print(f"in all          {progress['done']:,} of {progress['total']:,} rows have an answer")
+    if progress["done"] < progress["total"]:
+        kind = f" --where {rows.where}" if rows.where else " --candidates"
+        more = "" if rows.where == "anywhere" else kind
+        show.print(f"next            topbin review {quote(str(run))}{more}")
+    elif rows.where is not None:
+        rows.judge()
+        result = read_result(run)
+        for line in audit_lines(result):
+            show.print(line)
+        if result.audit is not None and result.audit.has_contradiction:
+            raise SystemExit(PASSED)

@@ -46,10 +46,12 @@ DATA = {
 
 
 @click.command(cls=Verb)
-@option("--data", group="Data", default="cancer", type=click.Choice(list(DATA)), help="Which set.")
-@option("--seed", group="Data", default=0, type=SEED, help="Which of the positives are labeled.")
+@option("--data", "Data", "Which set.", default="cancer", type=click.Choice(list(DATA)))
+@option("--seed", "Data", "Which of the positives are labeled.", default=0, type=SEED)
 @output_option(
-    "Folder for the report, the candidates and the pictures.", Path("demo"), file_okay=False
+    "Folder for the report, the candidates and the pictures.",
+    default=Path("demo"),
+    type=click.Path(path_type=Path, file_okay=False),
 )
 @json_option
 def demo(data: str, output: Path, seed: int, as_json: bool) -> None:
@@ -132,7 +134,6 @@ def as_table(rows: list[Timed], truth: float) -> Table:
 
 
 def _outside(one: AlphaEstimate) -> str:
-    """A mark for a point that is not in its interval."""
     low, high = one.interval or (0.0, 1.0)
     return "" if low <= one.alpha <= high else " *"
 

@@ -8,6 +8,7 @@ import shlex
 import tomllib
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,55 +18,47 @@ from topbin.cli.options import engine_options, given, open_engine, request_optio
 from topbin.cli.verb import (
     PASSED,
     Verb,
-    flag,
     json_option,
     option,
     output_option,
     screen,
+    sources_argument,
     write_json,
-)
+)  # fmt: skip
 from topbin.core.atomic import read_file
 from topbin.core.errors import InputError
 from topbin.core.errors import option as named
 from topbin.core.formatting import counted, figure
 from topbin.core.memory import keep_freed_memory
-from topbin.core.options import options
+from topbin.core.options import options, read_request
 from topbin.engines.engine import ENGINES
 
-ASKED = [each for each in options() if each.place in ("rows", "read")]
+DATA_OPTIONS = [each for each in options() if each.place in ("rows", "read")]
 RULE = "name a table and its --label, or --positives and --unlabeled"
 SHOWN = 3  # names of files in a message
 MOST = 1 << 20  # bytes of a file of settings
+further = partial(option, group="Output", usual=False)
 
 
 @click.command(cls=Verb)
-@click.argument("source", nargs=-1, type=click.Path())
+@sources_argument()
 @request_options()
-@engine_options(is_usual=False)
-@option(
-    "--max-alpha",
-    group="Output",
-    type=click.FloatRange(0, 1),
-    is_usual=False,
-    help="Exit 3 if the interval lies above this.",
+@engine_options(usual=False)
+@further(
+    "--max-alpha", about="Exit 3 if the interval lies above this.", type=click.FloatRange(0, 1)
 )
-@output_option("The run folder.", Path("run"))
-@option(
+@output_option("The run folder.", default=Path("run"))
+@further(
     "--config",
-    group="Output",
+    about="Options from a file, such as run.toml of a run; those given here count more.",
     type=click.Path(dir_okay=False, path_type=Path),
-    is_usual=False,
-    help="Options from a file, such as run.toml of a run; those given here count more.",
 )
-@flag("--force", "Output", "Start over in an existing run folder.", is_usual=False)
-@flag("--resume", "Output", "Continue a run that was stopped.", is_usual=False)
-@flag(
-    "--dry-run",
-    "Output",
-    "Only say how the data is read, and how long the fit takes.",
-    is_usual=False,
+@further("--force", about="Start over in an existing run folder.", is_flag=True)
+@further("--resume", about="Continue a run that was stopped.", is_flag=True)
+@further(
+    "--dry-run", about="Only say how the data is read, and how long the fit takes.", is_flag=True
 )
-@flag("--quiet", "Output", "Say nothing but errors.", is_usual=False)
+@further("--quiet", about="Say nothing but errors.", is_flag=True)
 @json_option
 def fit(
     source: tuple[str, ...],
@@ -77,7 +70,7 @@ def fit(
     as_json: bool,
     max_alpha: float | None,
     dry_run: bool,
-    **asked: Any,
+    **values: Any,
 ) -> None:
     """How many of the unlabeled rows are positive, and which ones?
 
@@ -90,7 +83,7 @@ def fit(
     """  # fmt: skip
     keep_freed_memory()
     show = screen(as_json, quiet)
-    request = request_of(source, config, asked)
+    request = request_of(source, config, values)
     if max_alpha is not None and request.labeling.labeled_by:
         raise InputError(
             "TB126",
@@ -98,17 +91,18 @@ def fit(
             "one out.",
         )
     if dry_run:
-        outlook = rehearse(show, request, asked, is_timed=True)
+        outlook = rehearse(show, request, values, is_timed=True)
         show.print("dry run         nothing was written")
         return write_json(outlook) if as_json else None
-    is_new = _work(show, output, request, asked, force=force, resume=resume)
-    from topbin.show.summary import summarize
+    is_new = _work(show, output, request, values, force=force, resume=resume)
+    from topbin.show.screen import summarize
     from topbin.store.runs import SCHEMA, read_result
 
     answer = read_result(output)
     show.print(summarize(answer, run=str(output)))
     if answer.stopped:
-        show.print(f"to go on        {_way_on(answer.stopped)}")
+        more = ", without --time-limit or with a larger one" * ("time limit" in answer.stopped)
+        show.print(f"to go on        the same command with --resume{more}")
     wrote = "wrote           " if is_new else "left as it was  "
     show.print(f"{wrote}{output}/report.html and {output}/candidates.csv")
     if as_json:
@@ -120,11 +114,11 @@ def fit(
 
 
 @click.command(cls=Verb)
-@click.argument("source", nargs=-1, type=click.Path())
-@request_options(*(each.name for each in ASKED if each.usual))
-@request_options(*(each.name for each in ASKED if not each.usual), "confidence", is_usual=False)
+@sources_argument()
+@request_options(*(each.name for each in DATA_OPTIONS if each.usual))
+@request_options(*(each.name for each in DATA_OPTIONS if not each.usual), "confidence", usual=False)
 @json_option
-def doctor(source: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+def doctor(source: tuple[str, ...], as_json: bool, **values: Any) -> None:
     """What is wrong with a table, before any fit?
 
     Labels, columns that are not read, columns that leak the label, rows that belong together,
@@ -135,28 +129,27 @@ def doctor(source: tuple[str, ...], as_json: bool, **asked: Any) -> None:
       topbin doctor --positives known.csv --unlabeled rest.csv
     """  # fmt: skip
     show = screen(as_json)
-    outlook = rehearse(show, request_of(source, None, asked), {"engine": None}, is_timed=False)
+    outlook = rehearse(show, request_of(source, None, values), {"engine": None}, is_timed=False)
     if as_json:
         write_json(outlook)
 
 
 def request_of(source: tuple[str, ...], config: Path | None, values: Mapping[str, Any]) -> Any:
     """What is asked for; what no table could fulfil is refused while nothing is written."""
-    from topbin.core.options import read_request
     from topbin.job.prepare import refuse_same
     from topbin.store.sources import refuse_addresses
 
-    asked = {} if config is None else _read_config(config, has_sql=values["sql"] is not None)
-    own = given(values)
+    stored = {} if config is None else _read_config(config, has_sql=values["sql"] is not None)
+    typed = given(values)
     if source:
-        own["source"] = list(source)
-    if own.get("classes") and own.get("unlabeled") and "source" in own:
-        own["positives"] = own.pop("source")  # the labeled rows
-    if own.get("positives") and len(source) == 1 and not own.keys() & {"unlabeled", "label"}:
-        own["unlabeled"] = own.pop("source")  # as in Python: fit(rest, positives=known)
-    request = read_request({**asked, **own})
+        typed["source"] = list(source)
+    if typed.get("classes") and typed.get("unlabeled") and "source" in typed:
+        typed["positives"] = typed.pop("source")  # the labeled rows
+    if typed.get("positives") and len(source) == 1 and not typed.keys() & {"unlabeled", "label"}:
+        typed["unlabeled"] = typed.pop("source")  # as in Python: fit(rest, positives=known)
+    request = read_request({**stored, **typed})
     if config is not None:
-        refuse_addresses(config, request, own)
+        refuse_addresses(config, request, typed)
     _check_named(request.rows)
     refuse_same(request.rows)
     if request.budget.engine not in (None, *ENGINES):
@@ -239,7 +232,7 @@ def _read(
     """
     from topbin.job.labeled import check_folders, has_images
     from topbin.job.prepare import prepare
-    from topbin.job.progress import Event, shown
+    from topbin.show.screen import Event, shown
     from topbin.store.runs import open_run
 
     if has_images(request):
@@ -261,7 +254,7 @@ def rehearse(
     from topbin.job.doubts import check_up
     from topbin.job.models import foresee
     from topbin.job.prepare import prepare
-    from topbin.job.progress import in_words
+    from topbin.show.screen import in_words
     from topbin.store.answer import plain
 
     with open_engine(values, request) as engine:
@@ -285,7 +278,7 @@ def rehearse(
 def _run(show: Any, run: Any, data: Any, stages: Any, engine: Any) -> Any:
     from topbin.job.fit import fit_prepared
     from topbin.job.models import steps_of_first
-    from topbin.job.progress import shown
+    from topbin.show.screen import shown
 
     if run.resumed:
         steps = list(stages)
@@ -314,15 +307,5 @@ def _kept_line(steps: list[str], first: int) -> str:
     if len(steps) < first:
         return "kept            a part of the first estimate, from before"
     more = sum(not step.startswith("pvu-") for step in steps)
-    also = f" and {more} step{'s' * (more > 1)} of the careful one" if more else ""
+    also = f" and {counted(more, 'step')} of the careful one" if more else ""
     return f"kept            the first estimate{also}, from before"
-
-
-def _way_on(stopped: str) -> str:
-    """What to do about a run that ended early.
-
-    >>> _way_on("time limit after 1 of 6 repeats")
-    'the same command with --resume, without --time-limit or with a larger one'
-    """
-    limit = ", without --time-limit or with a larger one" if "time limit" in stopped else ""
-    return f"the same command with --resume{limit}"

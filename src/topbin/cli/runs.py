@@ -1,4 +1,4 @@
-"""What a finished run gives again: `inspect` shows it, `report` its page, `export` its model."""
+"""Small verbs: `inspect`, `report` and `export` for a finished run, `completion` for the shell."""
 
 import os
 from collections.abc import Mapping
@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
 from topbin.cli.options import again_options, named_again
-from topbin.cli.verb import Verb, flag, json_option, option, screen, write_json
+from topbin.cli.verb import Verb, flag, json_option, option, path_argument, screen, write_json
 from topbin.core.formatting import counted
+
+COMPLETE = "_TOPBIN_COMPLETE"  # the variable in which the shell asks
 
 
 @click.command(cls=Verb)
-@click.argument("folder", type=click.Path(path_type=Path))
+@path_argument("folder")
 @json_option
 def inspect(folder: Path, as_json: bool) -> None:
     """Show what a run folder or a model folder holds.
@@ -22,7 +25,7 @@ def inspect(folder: Path, as_json: bool) -> None:
       topbin inspect run1
       topbin inspect run1/model --json
     """  # fmt: skip
-    from topbin.show.summary import run_lines
+    from topbin.show.screen import run_lines
     from topbin.store.models import inspect_model
     from topbin.store.runs import RESULT, SCHEMA, SETTINGS, read_result
 
@@ -39,7 +42,6 @@ def inspect(folder: Path, as_json: bool) -> None:
 
 
 def _model_lines(model: Mapping[str, Any]) -> list[str]:
-    """A model folder: the class, what saved it, and its files."""
     versions = ", ".join(f"{name} {number}" for name, number in model["versions"].items())
     files = ", ".join(f"{name} ({size:,} bytes)" for name, size in model["files"].items())
     return [
@@ -50,12 +52,12 @@ def _model_lines(model: Mapping[str, Any]) -> list[str]:
 
 
 @click.command(cls=Verb)
-@click.argument("run", type=click.Path(path_type=Path))
+@path_argument("run")
 @option(
     "--candidates",
-    group="Rows",
+    "Rows",
+    "List so many rows in candidates.csv; nothing is fitted again.",
     type=click.IntRange(1),
-    help="List so many rows in candidates.csv; nothing is fitted again.",
 )
 @again_options
 @json_option
@@ -80,14 +82,13 @@ def report(run: Path, candidates: int | None, as_json: bool, **named: Any) -> No
 
 
 @click.command(cls=Verb)
-@click.argument("run", type=click.Path(path_type=Path))
+@path_argument("run")
 @option(
-    "--mlflow",
-    "folder",
-    group="Output",
+    "--mlflow folder",
+    "Output",
+    "Folder that MLflow loads and serves; MLflow is not needed to write it.",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder that MLflow loads and serves; MLflow is not needed to write it.",
 )
 @flag("--force", "Output", "Replace the output.")
 @json_option
@@ -109,3 +110,20 @@ def export(run: Path, folder: Path, force: bool, as_json: bool) -> None:
     show.print("                without --env-manager local also pip, on requirements.txt")
     if as_json:
         write_json({"mlflow": str(folder), "loader_module": module})
+
+
+@click.command(cls=Verb)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a script for your shell; read it in where the shell starts.
+
+    \b
+      topbin completion bash >> ~/.bashrc
+      topbin completion zsh >> ~/.zshrc
+      topbin completion fish > ~/.config/fish/completions/topbin.fish
+    """  # fmt: skip
+    from topbin.cli import main
+
+    script = get_completion_class(shell)
+    assert script is not None  # click has these three
+    click.echo(script.source_template % script(main, {}, "topbin", COMPLETE).source_vars())

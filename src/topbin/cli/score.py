@@ -1,4 +1,7 @@
-"""`topbin score`: probabilities for new rows with the model of a run, here or on a cluster."""
+"""The model of a run on new rows: `topbin score` rates them, `topbin watch` counts them by period.
+
+Both work here or on a cluster.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,31 +10,36 @@ from typing import Any
 import click
 
 from topbin.cli.options import engine_options, given, open_engine, request_options
-from topbin.cli.verb import Verb, flag, json_option, output_option, screen, write_json
+from topbin.cli.verb import (
+    PASSED,
+    Verb,
+    flag,
+    json_option,
+    option,
+    output_option,
+    path_argument,
+    screen,
+    sources_argument,
+    write_json,
+)
 from topbin.core.formatting import counted
 from topbin.core.memory import keep_freed_memory
+from topbin.core.options import CONFIDENCE, RISK, Read
+
+INTO = "File: .csv, .tsv, .parquet or .jsonl; a PostgreSQL table; with --engine, a folder."
+READ = "embeddings", "encoder", "bad_images", "image_root", "dates", "decimal", "partitions"
+EVERY = "How long a period is; for a column of numbers, a number."
+FALSE_ALARM = "The chance of a false alarm in a year, of each of the two kinds."
 
 
 @click.command(cls=Verb)
-@click.argument("run", type=click.Path(path_type=Path))
-@click.argument("source", nargs=-1, required=True, type=click.Path())
-@output_option(
-    "File: .csv, .tsv, .parquet or .jsonl; a PostgreSQL table; with --engine, a folder.",
-    type=click.Path(),
-)
+@path_argument("run")
+@sources_argument(required=True)
+@output_option(INTO, type=click.Path())
 @flag("--force", "Output", "Replace the output.")
 @engine_options("Score files in parts, into a folder; continues where it was stopped.")
-@flag("--skip-bad", "Engine", "Leave out files that cannot be read.", is_usual=False)
-@request_options(
-    "embeddings",
-    "encoder",
-    "bad_images",
-    "image_root",
-    "dates",
-    "decimal",
-    "partitions",
-    is_usual=False,
-)
+@flag("--skip-bad", "Engine", "Leave out files that cannot be read.", usual=False)
+@request_options(*READ, usual=False)
 @flag("--why", "Output", "Three columns more: what moved each score.")
 @json_option
 def score(
@@ -47,7 +55,6 @@ def score(
       topbin score run1 'days/*.parquet' -o scored/ --engine dask --scheduler tcp://head:8786
     """  # fmt: skip
     keep_freed_memory()
-    from topbin.core.options import Read
     from topbin.job.score import score_files, score_table
     from topbin.store.scorer import fitted_rows
 
@@ -89,3 +96,39 @@ def _check_for_engine(options: Mapping[str, Any], output: str) -> None:
         raise click.UsageError("--embeddings works without --engine, or as a column of the files")
     if is_address(output):
         raise click.UsageError("--engine writes a folder of files; name one")
+
+
+@click.command(cls=Verb)
+@path_argument("run")
+@sources_argument(required=True)
+@option("--time", "Periods", "The column of dates or numbers.", required=True)
+@option("--every", "Periods", EVERY, default="week", metavar="day|week|month|NUMBER")
+@option("--risk", "Periods", FALSE_ALARM, type=float, default=RISK)
+@option("--confidence", "Periods", "Of the intervals.", type=float, default=CONFIDENCE)
+@output_option("The folder of the watch; with the same one, new files add to it.")
+@request_options("dates", "decimal", "partitions", usual=False)
+@engine_options("What counts the rows.", default="local", usual=False)
+@json_option
+def watch(run: Path, source: tuple[str, ...], output: Path, as_json: bool, **options: Any) -> None:
+    """Has the share of positives moved? Exit 3 on an alarm.
+
+    \b
+      topbin watch run1 january.csv --time day --every week -o watch1
+      topbin watch run1 february.csv --time day --every week -o watch1     # adds to it
+    """  # fmt: skip
+    keep_freed_memory()
+    from topbin.job.watch import watch as watch_rows
+    from topbin.store.answer import plain
+
+    show, read = screen(as_json), Read(**given(options, "read"))
+    asked = {name: options[name] for name in ("time", "every", "risk", "confidence")}
+    with open_engine(options) as engine:
+        done = watch_rows(run, list(source), output=output, read=read, engine=engine, **asked)
+    for line in done.lines():
+        show.print(line)
+    show.print(f"wrote           {output}/watch.html and {output}/periods.jsonl")
+    if as_json:
+        new = [one for one in done.periods if one.start in done.new]
+        write_json({"periods": plain(new), "alarms": plain(done.alarms), "notes": done.notes})
+    if done.alarms:
+        raise SystemExit(PASSED)

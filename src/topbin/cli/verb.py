@@ -32,41 +32,36 @@ SEED = click.IntRange(0, 2**31 - 1)
 class Grouped(click.Option):
     """An option that the help shows under a heading; `--help` shows those that are usual."""
 
-    def __init__(self, *args: Any, group: str, is_usual: bool = True, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, group: str, usual: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.group, self.is_usual = group, is_usual
+        self.group, self.usual = group, usual
 
 
-def option(*names: str, group: str, **settings: Any) -> Callable[[Command], Command]:
-    """An option under a heading of the help, which shows its default."""
-    return click.option(*names, cls=Grouped, group=group, show_default=True, **settings)
+def option(names: str, group: str, about: str, **settings: Any) -> Callable[[Command], Command]:
+    """An option under a heading of the help, which shows its default; names as "-o --output"."""
+    shown: Any = {"cls": Grouped, "group": group, "help": about, "show_default": True}
+    return click.option(*names.split(), **shown, **settings)
 
 
-def flag(
-    name: str, group: str, about: str, *, is_usual: bool = True
-) -> Callable[[Command], Command]:
-    """An option without a value."""
-    return option(name, group=group, is_flag=True, is_usual=is_usual, help=about)
+flag = partial(option, is_flag=True)
+path_argument = partial(click.argument, type=click.Path(path_type=Path))
+sources_argument = partial(click.argument, "source", nargs=-1, type=click.Path())
+json_option = flag("--json as_json", "Output", "Only JSON on standard output.")
 
 
-json_option = option(
-    "--json", "as_json", group="Output", is_flag=True, help="Only JSON on standard output."
-)
-
-
-def output_option(
-    about: str, default: Path | None = None, *, type: Any = None, **kind: bool
-) -> Callable[[Command], Command]:
+def output_option(about: str, **settings: Any) -> Callable[[Command], Command]:
     """`-o`: where the verb writes; it must be given if there is no default."""
-    path = click.Path(path_type=Path, **kind) if type is None else type
     # To click, a default of None is a default, and nothing would be missing.
-    if default is None:
-        return option("-o", "--output", group="Output", type=path, help=about, required=True)
-    return option("-o", "--output", group="Output", type=path, help=about, default=default)
+    usual = {"type": click.Path(path_type=Path), "required": "default" not in settings}
+    return option("-o --output", "Output", about, **(usual | settings))
 
 
 def _debug(ctx: click.Context, _: Any, value: bool) -> None:
     ctx.meta["debug"] = value
+
+
+def _is_usual(param: click.Parameter) -> bool:
+    return getattr(param, "usual", True)
 
 
 class Verb(click.Command):
@@ -79,19 +74,15 @@ class Verb(click.Command):
         kwargs.setdefault("epilog", EXIT_CODES)
         super().__init__(*args, **kwargs)
         self.help = examples_first(self.help or "")
-        eager = partial(option, group="Output", is_flag=True, expose_value=False, is_eager=True)
-        is_long, about = self.is_long, "Show the traceback of an error."
-        eager("--debug", is_usual=not is_long, help=about, callback=_debug)(self)
+        eager = partial(flag, group="Output", expose_value=False, is_eager=True)
+        is_long = not all(map(_is_usual, self.params))  # then only `--help-all` shows some
+        about = "Show the traceback of an error."
+        eager("--debug", about=about, usual=not is_long, callback=_debug)(self)
         if is_long:
             for each in (one for one in self.params if one.name == "as_json"):
-                each.is_usual = False  # type: ignore[attr-defined]
+                each.usual = False  # type: ignore[attr-defined]
             count = sum(isinstance(one, click.Option) for one in self.params)
-            eager("--help-all", help=f"Show all {count} options.", callback=_show_all)(self)
-
-    @property
-    def is_long(self) -> bool:
-        """Whether there are options that only `--help-all` shows."""
-        return any(not getattr(param, "is_usual", True) for param in self.params)
+            eager("--help-all", about=f"Show all {count} options.", callback=_show_all)(self)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; say what went wrong in its own words."""
@@ -112,9 +103,8 @@ class Verb(click.Command):
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if not (ctx.meta.get("all") or getattr(param, "is_usual", True)):
-                continue
-            if record is not None and isinstance(param, click.Option):
+            is_shown = ctx.meta.get("all") or _is_usual(param)
+            if is_shown and record is not None and isinstance(param, click.Option):
                 groups.setdefault(getattr(param, "group", "Output"), []).append(record)
         groups["Output"] = groups.pop("Output")
         for name, records in groups.items():
@@ -174,7 +164,6 @@ def examples_first(text: str) -> str:
 
 
 def _show_all(ctx: click.Context, _: Any, value: bool) -> None:
-    """Print the help with all options."""
     if value:
         ctx.meta["all"] = True
         click.echo(ctx.get_help())

@@ -484,7 +484,6 @@ def bin_scores(engine: Engine, counted: Counted) -> Binned:
 
 
 def _ends(labels: LabelValues, chunk: Chunk) -> Ends:
-    """The ends of the unlabeled scores of a chunk."""
     return Ends.of(chunk.scores[np.isfinite(chunk.scores) & labels.is_unlabeled(chunk.labels)])
 
 

@@ -170,8 +170,8 @@ def total(
     return outcome.value
 
 
-def _guarded(given: tuple[Callable[[Any, Any], Any], Any], part: Any) -> Outcome:
-    task, shared = given
+def _guarded(task_and_shared: tuple[Callable[[Any, Any], Any], Any], part: Any) -> Outcome:
+    task, shared = task_and_shared
     try:
         return Outcome(task(shared, part))
     except TopbinError as error:

@@ -17,7 +17,7 @@ what the others say, whereas columns that know about positives agree on which ro
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import issparse
@@ -89,26 +89,21 @@ def check_up(data: Prepared) -> Checkup:
     if (n_p, n_u) != (data.labels.n_p, data.n_u):
         first = replace(first, n_p=data.labels.n_p, worth=(n_p, n_u))
     few = few_positives(first, evidence[AUCS[0]].tails)
-    return Checkup(
-        (*data.alarms, *few), {auc: _width(each) for auc, each in estimates.items()}, level
-    )
+    ends = {auc: each.interval or (0.0, 1.0) for auc, each in estimates.items()}
+    widths = {auc: high - low for auc, (low, high) in ends.items()}
+    return Checkup((*data.alarms, *few), widths, level)
 
 
-def without_luck(n_p: int, n_u: int, auc: float, alpha: float = ALPHA) -> Evidence:
+def without_luck(n_p: int, n_u: int, auc: float) -> Evidence:
     """Cross-fitted normal scores with this AUC, as evenly spaced as they can be.
 
     >>> round(estimate_alpha(without_luck(1000, 1000, 0.99)).alpha, 2)
     0.25
     """
     n_p, n_u = min(n_p, MOST_ROWS), min(n_u, MOST_ROWS)
-    gap, hidden = sqrt(2) * float(ndtri(auc)), round(alpha * n_u)
+    gap, hidden = sqrt(2) * float(ndtri(auc)), round(ALPHA * n_u)
     scores_u = np.concatenate([_spaced(hidden) + gap, _spaced(n_u - hidden)])
     return Evidence.of(_spaced(n_p) + gap, scores_u, crossfitted=True)
-
-
-def _width(estimate: AlphaEstimate) -> float:
-    low, high = estimate.interval or (0.0, 1.0)
-    return high - low
 
 
 def _spaced(n: int) -> Floats:
@@ -142,10 +137,8 @@ def find_remedy(
         return None
     if (group := _named(data.alarms, "group-column", "near-copies")) and not data.folds.sentence:
         return _by_group(data, group[0], model)
-    leaks = _named(data.alarms, "leak")
-    if leaks:
-        estimate = _refitted(data, leaks, model)
-        return None if estimate is None else _dropped(leaks, estimate)
+    if leaks := _named(data.alarms, "leak"):
+        return _remedy("drop", leaks, data, leaks, model)
     for suspect in _suspects(data, chains):
         others = _crossfitted(data, (suspect,), model)
         if others is None:
@@ -154,7 +147,7 @@ def find_remedy(
         if is_higher(first, estimate) and is_higher(careful, estimate):
             own = _crossfitted(data, (suspect,), model, alone=True)
             if own is not None and are_apart(own.scores[1], others.scores[1]):
-                return _dropped((suspect,), estimate)
+                return Remedy(kind="drop", columns=(suspect,), estimate=estimate)
     return None
 
 
@@ -167,7 +160,7 @@ def is_higher(shown: AlphaEstimate, without: AlphaEstimate) -> bool:
         return False
     if without.has_no_signal:
         return shown.interval[1] < NOTHING
-    pairs = np.subtract.outer(_draws(without), _draws(shown))
+    pairs = np.subtract.outer(*(posterior_of(one).draws() for one in (without, shown)))
     sure = float((pairs > 0).mean() + (pairs == 0).mean() / 2)
     return without.alpha > shown.alpha + RISES and sure >= SURE
 
@@ -184,10 +177,6 @@ def are_apart(one: Any, other: Any) -> bool:
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return True
     return bool(np.corrcoef(a, b)[0, 1] * np.sqrt(a.size) < APART)
-
-
-def _draws(estimate: AlphaEstimate) -> Floats:
-    return posterior_of(estimate).draws()
 
 
 def is_in_vain(remedy: Remedy | None, known: Sequence[Alarm]) -> bool:
@@ -208,27 +197,27 @@ def _named(alarms: Sequence[Alarm], *codes: str) -> tuple[str, ...]:
     return tuple(a.column for a in alarms if a.code in codes and a.column is not None)
 
 
-def _dropped(columns: tuple[str, ...], estimate: AlphaEstimate) -> Remedy:
-    return Remedy(kind="drop", columns=columns, estimate=estimate)
-
-
 def _by_group(data: Prepared, group: str, model: Any) -> Remedy | None:
     folds = read_fold_groups(data.table, data.label, group, None)
     if folds.together is None:
         return None
     own = (group,) if group in data.encoder.columns else ()
-    estimate = _refitted(replace(data, folds=folds), own, model)
-    return None if estimate is None else Remedy(kind="group", columns=(group,), estimate=estimate)
+    return _remedy("group", (group,), replace(data, folds=folds), own, model)
 
 
-def _refitted(data: Prepared, without: Sequence[str], model: Any) -> AlphaEstimate | None:
-    """The quick estimate without some columns; None if no column is left."""
+def _remedy(
+    kind: Literal["drop", "group"],
+    columns: tuple[str, ...],
+    data: Prepared,
+    without: Sequence[str],
+    model: Any,
+) -> Remedy | None:
+    """A remedy by the quick estimate `without` some columns; None if no column is left."""
     evidence = _crossfitted(data, without, model)
-    return (
-        None
-        if evidence is None
-        else estimate_alpha(evidence, confidence=data.request.certainty.confidence)
-    )
+    if evidence is None:
+        return None
+    estimate = estimate_alpha(evidence, confidence=data.request.certainty.confidence)
+    return Remedy(kind=kind, columns=columns, estimate=estimate)
 
 
 def _crossfitted(

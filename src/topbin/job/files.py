@@ -36,13 +36,16 @@ from topbin.data.write import in_front, write_table
 from topbin.evaluate.candidates import list_precision
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, packages
-from topbin.show.candidates import gallery_of, shown_rows
 from topbin.show.page import page
+from topbin.show.rows import gallery_of, shown_rows
 from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save
 from topbin.store.runs import (
+    CANDIDATES,
     MAY_CHANGE,
+    MODEL,
     PROBABILITIES,
+    REPORT,
     RESULT,
     ROWS,
     STAGES,
@@ -51,19 +54,13 @@ from topbin.store.runs import (
     read_result,
     write_result,
 )
-from topbin.store.scorer import MODEL as MODEL
 from topbin.store.scorer import after_audit, write_known
 
-CANDIDATES, REPORT = "candidates.csv", "report.html"
 OURS = ("rank", "row", "probability")  # the first columns of candidates.csv
 PLACE = OURS.index("probability")
 LINE = re.compile(r'(?:[^"\n]++|"[^"]*+")*+\n')  # of a csv file; a quoted cell may have line ends
-CHANGED = Finding(
-    "changed-candidates",
-    None,
-    None,
-    f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged.",
-)
+NOT_OURS = f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged."
+CHANGED = Finding("changed-candidates", None, None, NOT_OURS)
 
 
 def write_files(result: Result, run: RunFolder, *, keep_rows: bool = False) -> None:

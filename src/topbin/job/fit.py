@@ -29,9 +29,8 @@ from topbin.core.options import (
 from topbin.engines.engine import Engine, Local, engine_of
 from topbin.evaluate.sensitivity import asked_sensitivity
 from topbin.job.doubts import find_remedy, is_in_vain
-from topbin.job.models import Choice, choose_model, make_classifiers
+from topbin.job.models import Choice, Forecast, choose_model, make_classifiers
 from topbin.job.prepare import Prepared, prepare
-from topbin.job.progress import Event, Forecast, shown
 from topbin.job.result import Result
 from topbin.job.sampling import count_rest
 from topbin.learn.classifiers import TEDnClassifier
@@ -42,6 +41,7 @@ from topbin.learn.labeling.subtypes import subtypes as find_subtypes
 from topbin.learn.learners import TEDN
 from topbin.learn.open_set import OpenSetClassifier
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
+from topbin.show.screen import Event, shown
 from topbin.store.answer import LabelingFound
 
 LISTED = 1_000  # rows kept at least, so that more candidates can be asked for afterwards
@@ -139,12 +139,11 @@ def fit(
         listing=candidates if isinstance(candidates, Listing) else Listing(candidates=candidates),
         certainty=Certainty(confidence=confidence, seed=seed),
     )  # fmt: skip
-    asked = request.budget
-    with engine_of(asked.engine) as engine:
-        with _listeners(asked.on_event, asked.verbose) as heard:
+    with engine_of(request.budget.engine) as engine:
+        with _listeners(request.budget) as heard:
             data = prepare(request, engine=engine, tell=_teller(heard))
-        with _listeners(asked.on_event, asked.verbose) as heard:
-            return fit_prepared(data, engine=engine, memory=asked.memory, heard=heard)
+        with _listeners(request.budget) as heard:
+            return fit_prepared(data, engine=engine, memory=request.budget.memory, heard=heard)
 
 
 def _teller(heard: Sequence[Callable[[Event], object]]) -> Callable[..., None]:
@@ -158,12 +157,10 @@ def _teller(heard: Sequence[Callable[[Event], object]]) -> Callable[..., None]:
 
 
 @contextmanager
-def _listeners(
-    on_event: Callable[[Event], object] | None, verbose: bool
-) -> Iterator[list[Callable[[Event], object]]]:
+def _listeners(budget: Budget) -> Iterator[list[Callable[[Event], object]]]:
     """Who hears of events: the caller, and the screen if it is asked for."""
-    heard = [] if on_event is None else [on_event]
-    if not verbose:
+    heard = [] if budget.on_event is None else [budget.on_event]
+    if not budget.verbose:
         yield heard
         return
     from rich.console import Console
@@ -206,14 +203,14 @@ def fit_prepared(
     tell("first", estimate=result.first, seconds_left=forecast.after_first(*two.work))
     known: Any = y if data.classes is None else data.classes
     result = _refined(result, two.careful, known, engine or Local(), choice)
-    found = find_remedy(data, first.estimate_, result.classifier.estimate_, result.chains, model)
-    in_vain = is_in_vain(found, data.alarms)
+    remedy = find_remedy(data, first.estimate_, result.classifier.estimate_, result.chains, model)
+    in_vain = is_in_vain(remedy, data.alarms)
     result = replace(
         result,
         labeling=_labeling(result, two.careful, y),
         gamma=asked_sensitivity(result, data.request.labeling),
-        remedy=None if in_vain else found,
-        in_vain=found if in_vain else None,
+        remedy=None if in_vain else remedy,
+        in_vain=remedy if in_vain else None,
     )
     if result.remedy is None and not result.stopped:  # a leak makes labels look biased too
         result = replace(result, random_labels=_tested_labels(data, first))

@@ -199,9 +199,8 @@ def has_images(request: Request) -> bool:
     return request.read.image is not None or any(_is_array(x) or names_images(x) for x in both)
 
 
-def _is_array(given: Any) -> bool:
-    """Whether this is an array with one image per row."""
-    return isinstance(given, np.ndarray) and given.ndim > 2
+def _is_array(source: Any) -> bool:
+    return isinstance(source, np.ndarray) and source.ndim > 2
 
 
 def check_folders(request: Request) -> None:
@@ -287,13 +286,13 @@ def read_images(
     return Taken(opened, table.take(readable), labels, column)
 
 
-def _encoder(given: Any) -> ImageEncoder | GivenEncoder | None:
+def _encoder(name: Any) -> ImageEncoder | GivenEncoder | None:
     """The encoder that is asked for; ours, if nothing is said. None is a net."""
-    if callable(given):
-        return GivenEncoder(given)
-    if given == NONE:
+    if callable(name):
+        return GivenEncoder(name)
+    if name == NONE:
         return None
-    encoder = ImageEncoder(LITE if given in (None, LITE) else os.path.abspath(given))
+    encoder = ImageEncoder(LITE if name in (None, LITE) else os.path.abspath(name))
     load_model(encoder)  # now, because a fault is better found before minutes of decoding
     return encoder
 
@@ -313,7 +312,8 @@ def _opened(request: Request) -> tuple[LabeledTable, list[Images]]:
     else:
         names = [find_images(given) for given in two]
     if rows.positives is None:
-        return LabeledTable(_table(names[0], rows.main, _given(rows, len(names[0]))), LABEL), arrays
+        table = _table(names[0], rows.main, _label_array(rows, len(names[0])))
+        return LabeledTable(table, LABEL), arrays
     shared = 0
     if not arrays:
         taken = set(map(os.path.realpath, names[0]))
@@ -332,22 +332,21 @@ def _table(names: Sequence[str], source: Any, labels: Any = None) -> Table:
     return replace(open_table(pd.DataFrame(columns)), name=_name_of(source))
 
 
-def _given(asked: Rows, images: int) -> Any:
+def _label_array(rows: Rows, images: int) -> Any:
     """One label per image; TB008 and TB005 if there are none, or others."""
-    if asked.label is None or isinstance(asked.label, str):
+    if rows.label is None or isinstance(rows.label, str):
         raise InputError("TB008", NEED_LABELS)
-    given = np.asarray(asked.label)
-    if given.shape != (images,):
+    labels = np.asarray(rows.label)
+    if labels.shape != (images,):
         raise InputError(
             "TB005",
-            f"there are {counted(images, 'image')} and labels of shape {given.shape}; pass one "
+            f"there are {counted(images, 'image')} and labels of shape {labels.shape}; pass one "
             f"label per image, of shape ({images},).",
         )
-    return given
+    return labels
 
 
 def _joined(arrays: Sequence[Images]) -> Images:
-    """The pixels of one or two arrays."""
     if len({images.row_shape for images in arrays}) > 1:
         shapes = " and ".join(str(images.row_shape) for images in arrays)
         raise InputError("TB134", f"the arrays have images of different shapes: {shapes}.")
@@ -370,7 +369,7 @@ def _paths(opened: LabeledTable, table: Batch, column: str, request: Request) ->
 
 
 def _labels(
-    opened: LabeledTable, table: Batch, readable: Any, bad: Mapping[str, str], asked: Rows
+    opened: LabeledTable, table: Batch, readable: Any, bad: Mapping[str, str], rows: Rows
 ) -> Labels:
     """The labels of the rows whose images can be read; TB131 if a side has none."""
     if not readable.size:
@@ -384,13 +383,13 @@ def _labels(
             f"{lacking} has no image that can be read, and {other} has "
             f"{counted(readable.size, 'image')}. Both must be images; check the names.",
         )
-    return opened.labels(table.take(readable), asked, n_p)
+    return opened.labels(table.take(readable), rows, n_p)
 
 
-def root_of(source: Any, given: str | None) -> str | None:
+def root_of(source: Any, root: str | None) -> str | None:
     """The folder that paths in a table are relative to, and must stay in; None for a frame."""
-    if given is not None:
-        return given
+    if root is not None:
+        return root
     if isinstance(source, str | os.PathLike) and not is_address(source):
         return os.path.dirname(os.fspath(source)) or "."
     folders = {os.path.dirname(path) or "." for path in paths_of(source)}
@@ -414,7 +413,6 @@ def check_paths(rows: Batch, column: str) -> None:
 
 
 def _name_of(source: Any) -> str:
-    """How messages call a source of images."""
     named = paths_of(source)
     more = f" and {len(named) - 1:,} more" if len(named) > 1 else ""
     return f'"{named[0]}"{more}' if named else "the array"

@@ -21,7 +21,6 @@ from topbin.core.options import Labeling
 from topbin.evaluate.metrics import pu_auc
 from topbin.job.doubts import quick_evidence
 from topbin.job.prepare import Prepared
-from topbin.job.progress import work_of
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.crossfit import Plan
 from topbin.learn.defaults import (
@@ -44,6 +43,38 @@ from topbin.learn.risk import Learner
 MOST_ROWS = 12_000  # for the choice
 CLEARLY = 0.01  # by which another model must be better than the one that is easier to explain
 NUMBERS = ("number", "boolean", "date")
+
+
+@dataclass(slots=True)
+class Forecast:
+    """When the careful estimate will be ready.
+
+    At first from what the first estimate took, then from the steps that were run. `kept` steps
+    were there before and took no time.
+    """
+
+    began: float
+    kept: int = 0
+
+    def after_first(self, first: Plan, careful: Plan) -> float | None:
+        """Seconds for the careful plan, the first one being done; from here on steps are timed."""
+        taken, self.began = monotonic() - self.began, monotonic()
+        return None if self.kept else taken * work_of(careful) / work_of(first)
+
+    def after_step(self, done: int, total: int) -> float | None:
+        """Seconds for the steps that are not done."""
+        ran = done - self.kept
+        return (monotonic() - self.began) * (total - done) / ran if ran > 0 else None
+
+
+def work_of(plan: Plan) -> float:
+    """How many fits of all rows a plan is worth; a fit without a fold's rows is worth less.
+
+    >>> work_of(Plan(outer=3, inner=2, repeats=1, warm=1, rounds=2))     # 3 × (3 · ⅔ + 1)
+    9.0
+    """
+    per_round = plan.inner - 1 if plan.inner > 1 else 1
+    return float(plan.repeats * (plan.warm + plan.rounds) * per_round * plan.outer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,13 +195,11 @@ def make_classifiers(data: Prepared, model: Any, memory: MutableMapping[str, Any
 
 
 def _plans(data: Prepared) -> tuple[Plan, Plan]:
-    """The plans of the first estimate and of the careful one."""
     preset = data.request.budget.preset
     if data.by_net:
-        rows = len(data.X)
-        return net_plan(NET_FIRST, rows), net_plan(NET_PRESETS[preset], rows)
-    quick, plan = FIRST, plan_for(TEDN, data.X, PRESETS[preset])
-    return data.folds.plan(quick, data.labels), data.folds.plan(plan, data.labels)
+        return net_plan(NET_FIRST, len(data.X)), net_plan(NET_PRESETS[preset], len(data.X))
+    careful = plan_for(TEDN, data.X, PRESETS[preset])
+    return data.folds.plan(FIRST, data.labels), data.folds.plan(careful, data.labels)
 
 
 def _work(data: Prepared) -> tuple[Plan, Plan]:

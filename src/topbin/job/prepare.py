@@ -178,7 +178,6 @@ class Prepared:
         ]
 
     def _kinds(self) -> str:
-        """How many columns were read in which way."""
         names = {"string": "category", "boolean": "yes/no", "encoded": "text"}
         kinds = Counter(
             "image" if f.shape else names.get(f.kind, f.kind) for f in self.encoder.features
@@ -339,12 +338,16 @@ def _taken(
     opened: LabeledTable, request: Request, engine: Engine
 ) -> tuple[Batch, Labels, Rest | None]:
     """The rows that come into memory, their labels, and the others, if some stay where they are."""
-    rows, sample = request.rows, request.budget.rows
+    rows, sample, seed = request.rows, request.budget.rows, request.certainty.seed
     if sample is not None:
         counted = count_labels(engine, opened, rows.positive, rows.negative)
         if counted.values.n_u > WORTH * sample:
             refuse_sample(rows.group, request.read.time)
-            return _draw(engine, counted, sample, request.certainty.seed)
+            drawn = draw(engine, counted, sample, seed)
+            table = replace(drawn.table, name=f"the sample of {len(counted.table.files):,} files")
+            labels = positives_first(counted.values, drawn.positives.rows, table.rows)
+            columns = replace(drawn.columns, name=table.name)
+            return table, labels, Rest(counted, columns, drawn.places, seed)
     table = opened.whole()
     return table, opened.labels(table, rows), None
 
@@ -389,7 +392,6 @@ def _by_function(columns: Columns, read: Read, *, in_memory: bool) -> Columns:
 
 
 def _with_vectors(table: Batch, request: Request) -> Batch:
-    """The rows with the vectors that are given beside them."""
     sample = request.budget.rows is not None
     if sample or request.rows.positives is not None:
         reason = "a sample of the rows" if sample else "two tables"
@@ -399,17 +401,6 @@ def _with_vectors(table: Batch, request: Request) -> Batch:
             f"{reason}. Give the vectors as a column of the table, or as the table (.npy).",
         )
     return attach_whole(table, request.read.embeddings)
-
-
-def _draw(
-    engine: Engine, counted: LabeledTable, rows: int, seed: int
-) -> tuple[Batch, Labels, Rest]:
-    """A sample of so many unlabeled rows, with all positives."""
-    drawn = draw(engine, counted, rows, seed)
-    table = replace(drawn.table, name=f"the sample of {len(counted.table.files):,} files")
-    labels = positives_first(counted.values, drawn.positives.rows, table.rows)
-    columns = replace(drawn.columns, name=table.name)
-    return table, labels, Rest(counted, columns, drawn.places, seed)
 
 
 def _notice(

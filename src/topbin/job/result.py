@@ -40,8 +40,8 @@ from topbin.learn.explain import (
 from topbin.learn.labeling.scar import ScarTest
 from topbin.learn.labeling.subtypes import Subtypes
 from topbin.learn.probabilities import fit_probabilities
-from topbin.show.candidates import passage
-from topbin.show.summary import summarize
+from topbin.show.rows import passage
+from topbin.show.screen import summarize
 from topbin.store.answer import (
     Answer,
     Candidates,
@@ -148,7 +148,6 @@ class Result:
         return self.classifier.oof_proba_[self.data.unlabeled_rows]
 
     def _pi_at(self, alpha: float) -> float:
-        """π if α had this value."""
         return self.estimate.pi_at(alpha, n_u=self.data.n_u, negatives=self.data.n_n)
 
     def picked(self, n: int | None = None, *, min_precision: float | None = None) -> Candidates:
@@ -208,7 +207,6 @@ class Result:
         return np.sort(scores)[:: 1 if self.seeks_novel else -1], scores.size
 
     def _likely(self, ranked: Scores) -> Floats:
-        """The probabilities of the best rows."""
         likely = fit_probabilities(self.evidence, self.estimate)(ranked)
         return 1 - likely if self.seeks_novel else likely
 
@@ -364,10 +362,10 @@ class Result:
 
     def plot(self) -> Any:
         """The top-bin picture beside the score histograms; returns the figure."""
-        from topbin.core.optional import require
+        import matplotlib.pyplot as plt
+
         from topbin.show import ScoreDisplay, TopBinDisplay
 
-        plt = require("matplotlib.pyplot", extra=None, caller="Result.plot")
         figure, axes = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained")
         TopBinDisplay.from_estimator(self.classifier, ax=axes[0])
         ScoreDisplay.from_estimator(self.classifier, ax=axes[1])

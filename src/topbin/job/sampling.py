@@ -149,8 +149,8 @@ def _count_labels(label: str, part: Part) -> "Counter[Any]":
     return seen
 
 
-def _pick(given: tuple[Roles, list[tuple[int, int, Any]]], part: Part) -> Batches:
-    roles, limits = given
+def _pick(shared: tuple[Roles, list[tuple[int, int, Any]]], part: Part) -> Batches:
+    roles, limits = shared
     held: list[list[Batch]] = []
     for batch in part.batches():
         is_p, is_u = roles.of(batch)

@@ -27,16 +27,17 @@ from topbin.data.formats.parquet import stamp
 from topbin.data.images.cache import REFUSE, bad_sentences
 from topbin.data.paths import SourceLike, find_images, is_image_name, names_images
 from topbin.data.schema import Types, kinds_of, nearest
-from topbin.data.table import Table, attached, open_table, skipped
+from topbin.data.table import Table, attached, skipped
 from topbin.data.vectors import EMBEDDING
 from topbin.data.write import write_table
 from topbin.engines.engine import Engine, Outcome, advising_to_skip, total_of
 from topbin.job.labeled import COLUMN, check_paths, root_of
 from topbin.store.models import SUMS
+from topbin.store.runs import MODEL
 from topbin.store.scorer import (
-    MODEL,
     ColumnCoverage,
     Scorer,
+    open_new,
     read_scorer,
     refuse_none_left,
     refuse_scored,
@@ -57,22 +58,6 @@ class Scored:
     before: int = 0
     notes: tuple[str, ...] = ()
     row: str = "row"  # how people call one
-
-
-def open_new(
-    encoder: Features,
-    source: Any,
-    read: Read,
-    needed: Sequence[str] | None = None,
-    *,
-    skip_bad: bool = False,
-) -> Table:
-    """New rows; dates and numbers are as in the fit, unless `read` says how they are written."""
-    return open_table(
-        source, needed=encoder.columns if needed is None else needed, skip_bad=skip_bad,
-        partitions=read.partitions, dates=encoder.orders(read.dates),
-        decimal=encoder.marks(read.decimal),
-    )  # fmt: skip
 
 
 def score_table(
@@ -187,14 +172,8 @@ class Job:
         """Where the scores of a part belong."""
         marks = getattr(part, "marks", {})  # numbers with commas, which an option may read
         root = () if self.image_root is None else (self.image_root,)
-        made_of = (
-            self.key,
-            part.path,
-            *stamp(part.path),
-            part.groups,
-            *sorted(marks.items()),
-            *root,
-        )
+        input_file = part.path, *stamp(part.path), part.groups
+        made_of = self.key, *input_file, *sorted(marks.items()), *root
         name = f"{Path(part.path).stem}-{(part.groups or (0,))[0]:05d}"
         return self.folder / f"{name}-{_hash(repr(made_of))[:12]}.parquet"
 
@@ -252,7 +231,6 @@ def score_files(
 
 
 def _opened(source: SourceLike, encoder: Features, read: Read, skip_bad: bool) -> Table:
-    """The files as a table that has what the model reads."""
     if encoder.image is not None and names_images(source):
         raise InputError(
             "TB136",

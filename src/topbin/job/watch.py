@@ -22,13 +22,7 @@ from msgspec import Meta
 from scipy.sparse import issparse
 from threadpoolctl import threadpool_limits
 
-from topbin.core.atomic import (
-    lock,
-    read_file,
-    remove_parts,
-    write_errors,
-    write_text,
-)
+from topbin.core.atomic import lock, read_file, remove_parts, write_errors, write_text
 from topbin.core.checks import Floats, check_fraction
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
@@ -42,12 +36,11 @@ from topbin.evaluate.periods import Every
 from topbin.evaluate.watch import Period, Watched, follow
 from topbin.job.grouping import moments
 from topbin.job.result import Result
-from topbin.job.score import open_new
 from topbin.learn.probabilities import posterior_of
 from topbin.show.page import watch_page
 from topbin.store.answer import plain
 from topbin.store.runs import MOST, RESULT, read_asked, read_result
-from topbin.store.scorer import PROBABILITY, Rated, Scorer, fitted_rows, read_scorer
+from topbin.store.scorer import PROBABILITY, Rated, Scorer, fitted_rows, open_new, read_scorer
 from topbin.store.sources import file_sums, paths_of
 
 STATE, LINES, PAGE = "watch.json", "periods.jsonl", "watch.html"
@@ -201,7 +194,8 @@ def watch(
         done = added(state)
         if not isinstance(run, Result) and (doubt := fitted_rows(Path(run), paths_of(source))):
             done = replace(done, notes=(*done.notes, doubt))
-        write_text(folder / STATE, _json(done.state), force=True)
+        state_text = json.dumps(plain(done.state), ensure_ascii=False)
+        write_text(folder / STATE, f"{state_text}\n", force=True)
         _write(folder, done)
     return done
 
@@ -248,21 +242,21 @@ def _whole(model: Any) -> Whole:
     return Whole(f_p, f_u, posterior_of(estimate), worth, evidence.weight_p)
 
 
-def read_state(folder: Path, asked: WatchState, whole: Whole) -> WatchState:
+def read_state(folder: Path, new: WatchState, whole: Whole) -> WatchState:
     """What a folder has, or what is asked for if it is new; TB161 if these contradict."""
     if not os.path.lexists(folder / STATE):
         for path in (folder / LINES, folder / PAGE):
             if os.path.lexists(path):
                 what = f'"{path}" is there already, and no watch was begun in this folder.'
                 raise InputError("TB104", f"{what} Choose another one.")
-        return asked
+        return new
     remove_parts(folder)
     try:
         state = msgspec.json.decode(read_file(folder / STATE, MOST), type=WatchState)
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise InputError("TB161", f'"{folder / STATE}" cannot be read: {error}.') from error
     for name in ("schema", "run", "time", "every", "risk", "confidence"):
-        was, now = getattr(state, name), getattr(asked, name)
+        was, now = getattr(state, name), getattr(new, name)
         if was != now:
             seen = "another run, or this one before an audit"
             seen = seen if name == "run" else f"{name} {was!r}, not {now!r}"
@@ -365,15 +359,15 @@ class Counting:
             periods[str(start)] = self.period(str(start), rated, own.to_numpy(), labels)
         return Counts(periods, Hashes(hashes))
 
-    def period(self, start: str, rated: Rated, own: Any, labels: tuple[Mask, Mask]) -> Period:
+    def period(self, start: str, rated: Rated, numbers: Any, labels: tuple[Mask, Mask]) -> Period:
         """What is kept of some rows of a batch."""
-        known, negative = (int(which[own].sum()) for which in labels)
-        f = rated.columns[PROBABILITY][own]
+        known, negative = (int(which[numbers].sum()) for which in labels)
+        f = rated.columns[PROBABILITY][numbers]
         seen = Seen.of(f, self.cuts)
         columns: tuple[tuple[int, ...], ...] = ()
         if self.state.columns:
             places = _watched(self.scorer, self.state)
-            X = np.asarray(rated.X[own][f < self.low], np.float64)[:, places]
+            X = np.asarray(rated.X[numbers][f < self.low], np.float64)[:, places]
             columns = tuple(
                 _counts(X[:, j], np.asarray(cuts)) for j, cuts in enumerate(self.state.cuts)
             )
@@ -465,7 +459,6 @@ def _with_cuts(counting: Counting, batch: Batch) -> WatchState:
 
 
 def _starts(batch: Batch, state: WatchState) -> Any:
-    """The start of each row's period, as text."""
     when, every = moments(batch.select([state.time]), state.time), Every(state.every)
     is_date = np.issubdtype(when.dtype, np.datetime64)
     if (gone := np.flatnonzero(np.isnan(when))).size:
@@ -480,12 +473,7 @@ def _starts(batch: Batch, state: WatchState) -> Any:
     return every.starts(when)
 
 
-def _json(state: WatchState) -> str:
-    return json.dumps(plain(state), ensure_ascii=False) + "\n"
-
-
 def _write(folder: Path, done: Watch) -> None:
-    """The lines for other tools, and the page."""
     lines = (json.dumps(plain(one), ensure_ascii=False) for one in done.periods)
     page = watch_page(done.periods, done.assumes, done.state.confidence)
     write_text(folder / LINES, "\n".join(lines) + "\n", force=True)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 
 from topbin.core.formatting import counted
-from topbin.core.optional import require
 
 POSITIVE = "#0072b2"  # blue and orange stay apart for color-blind readers
 UNLABELED = "#e69f00"
@@ -27,14 +27,13 @@ class Display:
 
     def frame(self) -> Any:
         """The numbers of the picture as a pandas table."""
-        pd = require("pandas", extra=None, caller=f"{type(self).__name__}.frame")
         return pd.DataFrame(self.columns())
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on `ax`, or on a new one; returns itself with `ax_` and `figure_`."""
         if ax is None:
-            caller = f"{type(self).__name__}.plot"
-            plt = require("matplotlib.pyplot", extra=None, caller=caller)
+            import matplotlib.pyplot as plt
+
             _, ax = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.25, linewidth=0.6)

@@ -152,8 +152,8 @@ class GammaDisplay(Display):
         ax: Any = None,
     ) -> "GammaDisplay":
         """Draw the picture of a fitted classifier or of the result of `topbin.fit`."""
-        asked: Any = {"gamma": gamma, "at_most": at_most, "at_least": at_least}
-        return cls.from_scores(estimator, **asked).plot(ax)
+        made = cls.from_scores(estimator, gamma=gamma, at_most=at_most, at_least=at_least)
+        return made.plot(ax)
 
     @classmethod
     def of(cls, found: Sensitivity) -> "GammaDisplay":

@@ -10,7 +10,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from topbin.core.estimate import DIRECTION, IF_ALIKE, RANGE_ONLY, AlphaEstimate
 from topbin.core.formatting import counted, figure, percent, sentence, visible
-from topbin.core.optional import require
 from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit import verdict_words
 from topbin.evaluate.candidates import what_to_expect
@@ -19,7 +18,7 @@ from topbin.evaluate.sensitivity import MEANS
 from topbin.evaluate.watch import Watched
 from topbin.show.display import Display
 from topbin.show.intervals import ByDisplay, GammaDisplay, HistoryDisplay, WatchDisplay
-from topbin.show.pictures import Picture
+from topbin.show.rows import Picture
 from topbin.show.scores import PRDisplay, ROCDisplay, ScoreDisplay, TopBinDisplay
 from topbin.store.answer import Answer
 
@@ -137,29 +136,26 @@ def _render(
     if len(answer.history) > 1:
         displays.append(HistoryDisplay.from_history(answer.history))
     precision = listed.precision, listed.precision_low, listed.precision_high
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            result=answer,
-            estimate=estimate,
-            answer=lead(answer),
-            as_it_is=None if answer.remedy is None else headline(estimate),
-            audited=audited_headline(answer),
-            audits=[] if answer.audit is None else [answer.audit, *answer.audit.others],
-            has_point=estimate.worth_p >= RANGE_ONLY,
-            shares=_shares(answer),
-            bar=_bar(answer),
-            expected=what_to_expect(estimate, *precision, answer.listed),
-            has_files=template == "page.html",
-            pictures=[picture(display) for display in displays],
-            gamma_picture=None if answer.gamma is None else picture(GammaDisplay.of(answer.gamma)),
-            by=[(one, picture(ByDisplay.of(one)) if one.groups else None) for one in answer.by],
-            curve_pictures=[picture(display) for display in curve_displays(fitted)],
-            candidates=candidates,
-            gallery=gallery,
-            columns=list(candidates[0]) if candidates else [],
-        )
+    render = _environment().get_template(template).render
+    return render(
+        result=answer,
+        estimate=estimate,
+        answer=lead(answer),
+        as_it_is=None if answer.remedy is None else headline(estimate),
+        audited=audited_headline(answer),
+        audits=[] if answer.audit is None else [answer.audit, *answer.audit.others],
+        has_point=estimate.worth_p >= RANGE_ONLY,
+        shares=_shares(answer),
+        bar=_bar(answer),
+        expected=what_to_expect(estimate, *precision, answer.listed),
+        has_files=template == "page.html",
+        pictures=[picture(display) for display in displays],
+        gamma_picture=None if answer.gamma is None else picture(GammaDisplay.of(answer.gamma)),
+        by=[(one, picture(ByDisplay.of(one)) if one.groups else None) for one in answer.by],
+        curve_pictures=[picture(display) for display in curve_displays(fitted)],
+        candidates=candidates,
+        gallery=gallery,
+        columns=list(candidates[0]) if candidates else [],
     )
 
 
@@ -225,7 +221,8 @@ def curve_displays(fitted: Any) -> list[Display]:
 
 def picture(display: Display) -> tuple[str, str, str]:
     """A drawn display: its title, which is also its alternative text, its drawing, its caption."""
-    plt = require("matplotlib.pyplot", extra=None, caller="the report")
+    import matplotlib.pyplot as plt
+
     # So small that its text can be read on a phone, where the picture is 340 px wide.
     drawn = display.plot(plt.subplots(figsize=(WIDTH, display.height))[1])
     _arrange(drawn)
@@ -312,12 +309,11 @@ def _arrange(drawn: Display) -> None:
 
 def svg(figure: Any) -> str:
     """The figure as inline SVG with ids that depend on its content alone."""
-    mpl = require("matplotlib", extra=None, caller="the report")
-    plt = require("matplotlib.pyplot", extra=None, caller="the report")
+    import matplotlib.pyplot as plt
+
     buffer = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "topbin", "svg.fonttype": "path"}):
-        plain = {"metadata": {"Date": None, "Creator": None}}
-        figure.savefig(buffer, format="svg", **plain)
+    with plt.rc_context({"svg.hashsalt": "topbin", "svg.fonttype": "path"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     plt.close(figure)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]

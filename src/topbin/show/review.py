@@ -31,15 +31,9 @@ HEADERS = {
 
 def review_app(review: Any, token: str) -> Any:
     """The ASGI application for a `Review`; all addresses begin with the token."""
+    names = "applications", "routing", "responses", "middleware.trustedhost", "concurrency"
     web, routing, responses, hosts, threads = (
-        require(f"starlette.{name}", extra="review", caller="topbin review")
-        for name in (
-            "applications",
-            "routing",
-            "responses",
-            "middleware.trustedhost",
-            "concurrency",
-        )
+        require(f"starlette.{name}", extra="review", caller="topbin review") for name in names
     )
     handlers = _handlers(review)
 
@@ -51,9 +45,9 @@ def review_app(review: Any, token: str) -> Any:
             text = files("topbin.show").joinpath("templates", name).read_bytes()
             return responses.Response(text, 200, HEADERS, TYPES[name])
         try:
-            asked = await request.json() if request.method == "POST" else request.query_params
+            query = await request.json() if request.method == "POST" else request.query_params
             # Beside the event loop, so that a slow answer to one page does not stop the others.
-            content = await threads.run_in_threadpool(handlers[request.method, name], asked)
+            content = await threads.run_in_threadpool(handlers[request.method, name], query)
         except TopbinError as error:
             content, status = {"error": f"{error.code} {error.in_command}"}, 422
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -69,29 +63,29 @@ def review_app(review: Any, token: str) -> Any:
 def _handlers(review: Any) -> Mapping[tuple[str, str], Callable[[Any], Any]]:
     """What the page asks for, by method and by the last part of the address."""
 
-    def next_row(asked: Any) -> Any:
-        return {"row": review.next_row(str(asked["page"])), "progress": review.progress()}
+    def next_row(query: Any) -> Any:
+        return {"row": review.next_row(str(query["page"])), "progress": review.progress()}
 
-    def row(asked: Any) -> Any:
-        return {"row": review.row(int(asked["row"])), "progress": review.progress()}
+    def row(query: Any) -> Any:
+        return {"row": review.row(int(query["row"])), "progress": review.progress()}
 
-    def answer(asked: Any) -> Any:
-        seen = asked.get("seen")
-        earlier = review.save(int(asked["row"]), str(asked["answer"]), seen=seen)
-        return {"earlier": earlier} if earlier else next_row(asked)
+    def answer(query: Any) -> Any:
+        seen = query.get("seen")
+        earlier = review.save(int(query["row"]), str(query["answer"]), seen=seen)
+        return {"earlier": earlier} if earlier else next_row(query)
 
-    def state(asked: Any) -> Any:
-        review.stay(str(asked["page"]))
+    def state(query: Any) -> Any:
+        review.stay(str(query["page"]))
         name = review.folder.resolve().name
         about = {"run": name, "where": review.where, "question": review.question}
         return {**about, "progress": review.progress(), "judged": review.judged()}
 
-    def judge(asked: Any) -> Any:
+    def judge(query: Any) -> Any:
         return {"judged": review.judge()}
 
-    def more(asked: Any) -> Any:
+    def more(query: Any) -> Any:
         review.more()
-        return next_row(asked)
+        return next_row(query)
 
     return {("GET", "next"): next_row, ("GET", "row"): row, ("GET", "state"): state,
             ("POST", "answer"): answer, ("POST", "judge"): judge,

@@ -26,7 +26,8 @@ from topbin.core.errors import InputError
 from topbin.data.features import Feature, Features
 from topbin.store.models import MODEL as DESCRIPTION
 from topbin.store.models import load, load_encoder, save, versions_of
-from topbin.store.scorer import CLASS, MODEL, NOVEL, POSITIVE, PROBABILITY, Scorer, read_scorer
+from topbin.store.runs import MODEL
+from topbin.store.scorer import CLASS, NOVEL, POSITIVE, PROBABILITY, Scorer, read_scorer
 
 EXAMPLE, REQUEST = "input_example.json", "serving_input_example.json"
 REQUIREMENTS, ENVIRONMENT = "requirements.txt", "python_env.yaml"
@@ -108,14 +109,12 @@ def _mlmodel(scorer: Scorer) -> Mapping[str, Any]:
 
 
 def _outputs(scorer: Scorer) -> dict[str, str]:
-    """The columns that come out, with their types."""
     if hasattr(scorer.model, "novel_"):
         return {NOVEL: "double", CLASS: "string"}
     return {PROBABILITY: "double", POSITIVE: "boolean"}
 
 
 def _type(feature: Feature) -> Mapping[str, Any]:
-    """The type of a column in MLflow's words."""
     if feature.kind == "vector":
         return {"type": "array", "items": {"type": "double"}}
     return {"type": TYPES.get(feature.kind, "string")}

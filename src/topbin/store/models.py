@@ -39,7 +39,7 @@ from topbin.core.atomic import LIMIT, PathLike, new_folder, read_file
 from topbin.core.errors import InputError, TopbinError
 from topbin.core.optional import require
 from topbin.store.safe.lists import FACES, VALUES
-from topbin.store.safe.store import Attachments, is_own, name_of, pack, refused, unpack
+from topbin.store.safe.packing import Attachments, is_own, name_of, pack, refused, unpack
 
 FORMAT = 2
 READ = (1, 2)
@@ -56,7 +56,7 @@ PACKAGES = (
 
 
 class Description(msgspec.Struct, frozen=True):
-    """What model.json says; `model` is that of `topbin.store.safe.store.pack`."""
+    """What model.json says; `model` is that of `topbin.store.safe.packing.pack`."""
 
     format: Any
     kind: Any = msgspec.field(name="class")

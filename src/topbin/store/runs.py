@@ -41,10 +41,11 @@ from topbin.store.answer import Answer, plain
 SETTINGS, EVENTS, RESULT, STAGES = "run.toml", "events.jsonl", "result.json", "stages"
 ROWS, IMAGES, PROBABILITIES = "unlabeled.parquet", "images", "probabilities.parquet"
 PROXIES, KNOWN = "proxies.parquet", "known.json"
+CANDIDATES, REPORT, MODEL, REFIT = "candidates.csv", "report.html", "model", "refit"
 # What a run leaves beside SETTINGS.
 LEFT = (
-    EVENTS, RESULT, STAGES, ROWS, IMAGES, PROBABILITIES, PROXIES, KNOWN, "candidates.csv",
-    "report.html", "model", "refit",
+    EVENTS, RESULT, STAGES, ROWS, IMAGES, PROBABILITIES, PROXIES, KNOWN, CANDIDATES, REPORT, MODEL,
+    REFIT,
 )  # fmt: skip
 SCHEMA = "topbin-result-1"
 Event = Mapping[str, Any]  # a line of events.jsonl: what happened, and when
@@ -276,7 +277,7 @@ def refuse_links(folder: Path) -> None:
 
     Through a link we would read, or remove, what belongs to somebody else.
     """
-    for top in (STAGES, IMAGES, "model", "refit"):
+    for top in (STAGES, IMAGES, MODEL, REFIT):
         # One by one: below a link we do not look.
         for place, folders, names in chain([(str(folder), [top], [])], os.walk(folder / top)):
             for path in (Path(place, name) for name in (*folders, *names)):

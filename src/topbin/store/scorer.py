@@ -35,7 +35,7 @@ from topbin.data.images.cache import (
 )
 from topbin.data.paths import find_images, is_remote, names_images, paths_from
 from topbin.data.schema import quoted
-from topbin.data.table import as_column, attach_whole, open_table
+from topbin.data.table import Table, as_column, attach_whole, open_table
 from topbin.learn.explain import (
     Explanation,
     KnownPositives,
@@ -47,9 +47,16 @@ from topbin.learn.explain import (
 from topbin.learn.probabilities import fit_probabilities
 from topbin.store.answer import Answer
 from topbin.store.models import load, load_encoder, reading
-from topbin.store.runs import KNOWN, PROBABILITIES, damaged, read_result, read_text
+from topbin.store.runs import (
+    CANDIDATES,
+    KNOWN,
+    MODEL,
+    PROBABILITIES,
+    damaged,
+    read_result,
+    read_text,
+)
 
-MODEL = "model"
 PROBABILITY, POSITIVE = "topbin_probability", "topbin_positive"
 NOVEL, CLASS = "topbin_novel", "topbin_class"
 NONE_LEFT = "None of the images can be used, so none is scored. Fix them, or name others."
@@ -238,11 +245,7 @@ class Scorer:
                 frame = pd.DataFrame({self.encoder.image.name: find_images(frame)})
             else:
                 self.refuse_images(frame)
-                written: Any = {
-                    "dates": self.encoder.orders(None),
-                    "decimal": self.encoder.marks(None),
-                }
-                frame = open_table(frame, needed=self.encoder.columns, **written).whole()
+                frame = open_new(self.encoder, frame).whole()
         frame = as_column(frame)
         if isinstance(frame, Batch):
             return frame, frame.readable
@@ -295,6 +298,22 @@ class Scorer:
     def _explain(self, X: Any, table: Batch) -> Explanation:
         rows = table.select(self.encoder.columns).frame
         return explain(inner_models(self.model.model_), X, self.encoder, rows)
+
+
+def open_new(
+    encoder: Features,
+    source: Any,
+    read: Read = Read(),
+    needed: Sequence[str] | None = None,
+    *,
+    skip_bad: bool = False,
+) -> Table:
+    """New rows; dates and numbers are as in the fit, unless `read` says how they are written."""
+    return open_table(
+        source, needed=encoder.columns if needed is None else needed, skip_bad=skip_bad,
+        partitions=read.partitions, dates=encoder.orders(read.dates),
+        decimal=encoder.marks(read.decimal),
+    )  # fmt: skip
 
 
 def refuse_none_left(rows: int, bad: Mapping[str, str]) -> None:
@@ -379,7 +398,7 @@ def fitted_rows(run: Path, source: Sequence[str]) -> str | None:
     named = [one.path for one in data.files] or data.source
     here = [path for path in named if not is_remote(path) and os.path.exists(path)]
     fitted = [Path(os.path.realpath(path)) for path in here]
-    file = PROBABILITIES if os.path.exists(run / PROBABILITIES) else "candidates.csv"
+    file = PROBABILITIES if os.path.exists(run / PROBABILITIES) else CANDIDATES
     globbed = (glob(path, recursive=True) if has_magic(path) else [path] for path in source)
     for given in chain.from_iterable(globbed):
         path = Path(os.path.realpath(given))

@@ -92,7 +92,6 @@ def paths_of(source: Any) -> list[str]:
 
 
 def _asked(request: Request) -> dict[NamedBy, Any]:
-    """What a request names, by option."""
     rows, read = request.rows, request.read
     return {
         "source": rows.source, "positives": rows.positives, "unlabeled": rows.unlabeled,
@@ -162,30 +161,30 @@ def _sum(path: str, files: Mapping[str, int]) -> str | None:
 
 
 def _vouched(
-    folder: Path, asked: Mapping[NamedBy, Any], kept: Sequence[FileSum]
+    folder: Path, named: Mapping[NamedBy, Any], sums: Sequence[FileSum]
 ) -> dict[NamedBy, str | list[str]]:
     """The files that a run was made from, by option, after all were compared with their sums."""
-    found: dict[NamedBy, list[FileSum]] = {name: [] for name in asked}
-    for one in kept:
-        found.get(one.option, []).append(one)
-    for name, value in asked.items():
-        names = [*paths_of(value), *(one.path for one in found[name])]
+    by_option: dict[NamedBy, list[FileSum]] = {name: [] for name in named}
+    for one in sums:
+        by_option.get(one.option, []).append(one)
+    for name, value in named.items():
+        names = [*paths_of(value), *(one.path for one in by_option[name])]
         if any(map(is_remote, names)):
-            raise unnamed(folder, asked, NO_ADDRESS)
-        if not found[name] or any(one.sum is None for one in found[name]):
+            raise unnamed(folder, named, NO_ADDRESS)
+        if not by_option[name] or any(one.sum is None for one in by_option[name]):
             why = "the folder has no sum that shows whether this is what the run was made from"
-            raise unnamed(folder, asked, why)
-    for one in (one for several in found.values() for one in several):
+            raise unnamed(folder, named, why)
+    for one in (one for several in by_option.values() for one in several):
         _check_same(one)
-    paths = {name: [one.path for one in several] for name, several in found.items()}
+    paths = {name: [one.path for one in several] for name, several in by_option.items()}
     single = ("embeddings", "encoder")
     return {name: several[0] if name in single else several for name, several in paths.items()}
 
 
-def unnamed(folder: Path, asked: Mapping[Any, Any], why: str) -> InputError:
+def unnamed(folder: Path, named: Mapping[Any, Any], why: str) -> InputError:
     """TB151 for what a folder, or a file of settings, names and the user does not."""
-    names = ", ".join(f'"{path}"' for value in asked.values() for path in paths_of(value))
-    marks = NEXT.join(option(name, paths_of(value)) for name, value in asked.items())
+    names = ", ".join(f'"{path}"' for value in named.values() for path in paths_of(value))
+    marks = NEXT.join(option(name, paths_of(value)) for name, value in named.items())
     return InputError(
         "TB151",
         f'"{folder}" asks to read {names}; {why}. If you trust it, give the same command with '
@@ -193,17 +192,17 @@ def unnamed(folder: Path, asked: Mapping[Any, Any], why: str) -> InputError:
     )
 
 
-def _check_same(told: FileSum) -> None:
+def _check_same(file: FileSum) -> None:
     """Refuse a file that is not the one that the run was made from; another size is not opened."""
-    files = _measure(told.path, told.option)
+    files = _measure(file.path, file.option)
     if not files:
         raise InputError(
             "TB101",
-            f'there is no file "{told.path}", which the run was made from. If it is elsewhere '
-            f"now, give the same command with {option(told.option, ['NEW_PLACE'])}",
+            f'there is no file "{file.path}", which the run was made from. If it is elsewhere '
+            f"now, give the same command with {option(file.option, ['NEW_PLACE'])}",
         )
-    if sum(files.values()) != told.size or _sum(told.path, files) != told.sum:
-        raise changed([told.path])
+    if sum(files.values()) != file.size or _sum(file.path, files) != file.sum:
+        raise changed([file.path])
 
 
 def changed(names: Sequence[str]) -> InputError:

@@ -83,6 +83,11 @@ class Draw:
         )  # fmt: skip
 
     @property
+    def by_strata(self) -> bool:
+        """Whether equally many rows of each stratum were drawn."""
+        return len(self.sizes) > 1 and not self.expected
+
+    @property
     def sample(self) -> AuditSample:
         """The sample that was drawn."""
         rows, stratum = np.asarray(self.rows, np.int64), np.asarray(self.stratum, np.int64)
@@ -203,36 +208,36 @@ def understood(answers: Mapping[Any, Any]) -> dict[int, str]:
 
 
 def add_answers(
-    folder: Path, given: Mapping[int, str], *, force: bool = False, model_only: bool = False
+    folder: Path, new: Mapping[int, str], *, force: bool = False, model_only: bool = False
 ) -> int:
     """The same for answers that were read, by a process that holds the lock."""
     state, data = read_state(folder), read_result(folder).data.hash
     if not model_only:
-        _check_drawn(folder, given, state)
+        _check_drawn(folder, new, state)
     before = {**state.known, **state.answers}
-    differ = [row for row, said in given.items() if _contradicts(before.get(row), said)]
+    differ = [row for row, said in new.items() if _contradicts(before.get(row), said)]
     if differ and not force:
         row = differ[0]
         raise InputError(
             "TB119",
             f"{len(differ):,} rows were answered differently before: row {row:,} was "
-            f"{before[row]} and is {given[row]} now. Nothing was saved. If the new answers are "
+            f"{before[row]} and is {new[row]} now. Nothing was saved. If the new answers are "
             f"right, add {option('force', True)}.",
         )
-    return write_answers(folder, data, before, given)
+    return write_answers(folder, data, before, new)
 
 
 def write_answers(
-    folder: Path, data: str, before: Mapping[int, str], given: Mapping[int, str]
+    folder: Path, data: str, before: Mapping[int, str], new: Mapping[int, str]
 ) -> int:
     """Append what is new, for a process that holds the lock and knows the answers so far."""
-    new = {row: said for row, said in given.items() if _is_news(before.get(row), said)}
+    news = {row: said for row, said in new.items() if _is_news(before.get(row), said)}
     lines: list[Mapping[str, object]] = []
-    for row, said in new.items():
+    for row, said in news.items():
         corrects = {"corrects": True} if _contradicts(before.get(row), said) else {}
         lines.append({"data": data, "row": row, "answer": said, **corrects})
     _append(folder, *lines)
-    return len(new)
+    return len(news)
 
 
 def add_look(folder: Path, data: str, kind: str, interval: Iterable[float]) -> None:
@@ -301,10 +306,10 @@ def check_any_drawn(folder: Path, state: AuditState) -> None:
         )
 
 
-def _check_drawn(folder: Path, given: Mapping[int, str], state: AuditState) -> None:
+def _check_drawn(folder: Path, new: Mapping[int, str], state: AuditState) -> None:
     check_any_drawn(folder, state)
     drawn = {row for one in state.draws for row in one.row}
-    foreign = [row for row in given if row not in drawn]
+    foreign = [row for row in new if row not in drawn]
     if foreign:
         raise InputError(
             "TB117",

@@ -36,8 +36,11 @@ from topbin.evaluate.audit.judging import update_by_all
 from topbin.evaluate.audit.scored import ANYWHERE, RECALL, TOP, WHERE
 from topbin.evaluate.sensitivity import Reconciled, reconcile
 from topbin.evaluate.verdict import verdict_of
-from topbin.job.audits import answers as stored_answers
 from topbin.job.audits.answers import (
+    ANSWERS,
+    DRAWN,
+    NO_ANSWER,
+    WAIT,
     AuditState,
     Draw,
     add_answers,
@@ -61,15 +64,22 @@ from topbin.job.audits.rows import (
     read_scores,
     refuse_classes,
 )
-from topbin.job.files import CANDIDATES, MODEL, REPORT, probabilities_of, relisted, report_of
+from topbin.job.files import probabilities_of, relisted, report_of
 from topbin.job.result import Result
 from topbin.store.answer import Answer
 from topbin.store.models import load
-from topbin.store.runs import PROBABILITIES, RESULT, read_result, write_result
+from topbin.store.runs import (
+    CANDIDATES,
+    MODEL,
+    PROBABILITIES,
+    REPORT,
+    RESULT,
+    read_result,
+    write_result,
+)
 
 ABOUT = "about this file"
-WAIT = stored_answers.WAIT
-JUDGED_FROM = RESULT, CANDIDATES, stored_answers.DRAWN, stored_answers.ANSWERS  # files
+JUDGED_FROM = RESULT, CANDIDATES, DRAWN, ANSWERS  # files
 SHOWN = 12  # known classes, in a question
 TRIES = 2  # to judge while others label, before they have to wait
 ENOUGH = 30  # answers with which the audit that assumes least leads
@@ -220,24 +230,24 @@ def draw_audit(
 
 def _draw(
     folder: Path,
-    wanted: DrawRequest,
+    request: DrawRequest,
     output: str | Path | None,
     *,
     force: bool = False,
     tool: str | None = None,
 ) -> tuple[AuditSample, Any]:
     """The draw and its rows as a frame, in a file too if `output` names one."""
-    result, where = read_result(folder), wanted.where
+    result, where = read_result(folder), request.where
     if where not in WHERE:
         raise InputError("TB008", f"where must be one of {', '.join(WHERE)}; got {where!r}.")
     if where != ANYWHERE:
         refuse_classes(result, option("where"))
     with lock(folder, wait=WAIT):
         before, state = read_drawn(folder), read_state(folder)
-        asked = wanted.settled(state)
-        again = asked.earlier(state)
+        settled = request.settled(state)
+        again = settled.earlier(state)
         source = draw_from_rows if result.data.sample is None else draw_from_files
-        sample, frame, top = source(folder, result, asked, again, _taken(state, where, again))
+        sample, frame, top = source(folder, result, settled, again, _taken(state, where, again))
         rows = frame.pop("row").tolist()
         tasks = None if tool is None else tasks_of(frame, rows, tool)
         frame = in_front(frame, {"row": rows, ANSWER: ""})
@@ -246,7 +256,7 @@ def _draw(
         words += "" if (means := question(result)) is None else f" {sentence(means)}."
         about_file = [f"{words} {NOTE}"] + [""] * (sample.n - 1)
         frame = add_columns(frame, {unused(ABOUT, frame): about_file})
-        about = {"row": tuple(rows), "data": result.data.hash, "n": wanted.n, "where": where}
+        about = {"row": tuple(rows), "data": result.data.hash, "n": request.n, "where": where}
         drawn = Draw.of(sample, **about, bin=top)
         others = [one for one in before.draws if sorted(one.row) != sorted(rows)]
         if output is not None:
@@ -427,7 +437,7 @@ def judged_state(
     if result.data.group:
         judged = [replace(one, assumes=f"{one.assumes}; {OF_THESE_ROWS}") for one in judged]
     if not judged:
-        raise InputError("TB001", stored_answers.NO_ANSWER)
+        raise InputError("TB001", NO_ANSWER)
     judged.sort(key=lambda one: one.n_positive + one.n_negative < ENOUGH)
     bound, threshold = None, result.candidates.threshold
     asks_recall = recall is not None or drawn[RECALL].sample.n
@@ -449,14 +459,9 @@ def _seen(state: AuditState, where: str, look: int) -> tuple[float, float]:
 def plan_audit_widths(run: str | Path) -> tuple[WidthPlan, ...]:
     """The same for intervals half and a quarter as wide as the one that the run has now."""
     result = read_result(run)
-    low, high = best_answer(result).interval or (0.0, 0.2)
+    low, high = (result.audited or result.estimate).interval or (0.0, 0.2)
     widths = (float(f"{(high - low) / parts:.2g}") for parts in (2, 4))
     return tuple(plan_audit_width(run, width) for width in widths if width > 0)
-
-
-def best_answer(result: Answer) -> Any:
-    """The value that has α and its interval: the estimate, or what the audit made of it."""
-    return result.audited or result.estimate
 
 
 def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
@@ -465,14 +470,9 @@ def plan_audit_width(run: str | Path, width: float) -> WidthPlan:
     scored, top = read_scores(folder, result), None
     if scored is not None and result.novel is None:
         top = TopBin.at(scored.p, scored.u).in_groups(result.estimate)
-    return plan_width(
-        best_answer(result).alpha,
-        width,
-        result.data.n_u,
-        probabilities=None if scored is None else scored.f_u,
-        top=top,
-        confidence=result.estimate.confidence or CONFIDENCE,
-    )
+    alpha, f_u = (result.audited or result.estimate).alpha, None if scored is None else scored.f_u
+    level = result.estimate.confidence or CONFIDENCE
+    return plan_width(alpha, width, result.data.n_u, probabilities=f_u, top=top, confidence=level)
 
 
 def plan_audit(run: str | Path, error: float) -> AuditPlan:

@@ -25,7 +25,7 @@ from topbin.evaluate.audit import NEGATIVE, POSITIVE
 from topbin.evaluate.metrics import recall
 from topbin.job.audits.answers import NO_ANSWER, WAIT, add_answers, read_state, understood
 from topbin.job.audits.rows import prepared_again, refuse_classes
-from topbin.job.files import CANDIDATES, MODEL, sum_of, unlabeled_rows
+from topbin.job.files import sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared
 from topbin.job.result import ranked
 from topbin.learn.backends.sklearn import positive_scores
@@ -37,10 +37,18 @@ from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.rows import TrainingTable
 from topbin.store.answer import Answer, Candidates
 from topbin.store.models import load, reading, save
-from topbin.store.runs import ROWS, open_run, read_asked, read_result, write_result
+from topbin.store.runs import (
+    CANDIDATES,
+    MODEL,
+    REFIT,
+    ROWS,
+    open_run,
+    read_asked,
+    read_result,
+    write_result,
+)
 from topbin.store.scorer import after_audit
 
-REFIT = "refit"
 FOLDS = 5
 # Of an answer. 1 to 20 made little difference on spambase and landsat; where only one kind of
 # positive was labeled, 10 raised the accuracy on other rows from 71 to 80 %, and 1 to 74 %.
@@ -189,7 +197,6 @@ def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, li
 
 
 def _folds(data: Prepared, is_p: Any, took_part: Any) -> Any:
-    """Rows to train on and rows held out, groups as a whole."""
     if data.folds.together is None:
         return KFold(FOLDS, shuffle=True, random_state=0).split(is_p)
     return folds_of(is_p, FOLDS, 0, together=data.folds.together.at(took_part))

@@ -35,10 +35,10 @@ from topbin.job.audits.answers import (
 )
 from topbin.job.audits.audit import Audit, judge_audit
 from topbin.job.audits.rows import refuse_classes
-from topbin.job.files import CANDIDATES, read_numbered
-from topbin.show.pictures import LARGE, Pictures, open_pictures
+from topbin.job.files import read_numbered
+from topbin.show.rows import LARGE, Pictures, open_pictures
 from topbin.store.answer import Answer, DataRead
-from topbin.store.runs import read_asked, read_result
+from topbin.store.runs import CANDIDATES, read_asked, read_result
 
 NO_FILES = "a frame", "an array of images"  # as settings call positives that were in memory
 WHY = re.compile("rank|probability|reason_[0-9]")  # what candidates.csv says about a row
@@ -290,12 +290,10 @@ def open_review(
     state = audits.state
     alike = [one for one in state.draws if one.where == where]
     begun = next((one for one in reversed(alike) if state.open_rows(one)), None)
-    which: Any = {"where": where, "stratified": stratified}
     if begun is not None:
-        n, stratified = len(begun.row), len(begun.sizes) > 1 and not begun.expected
-        which = {"where": where, "stratified": where == ANYWHERE and stratified}
-    frame = audits.draw(n, **which, seed=None if begun is None else begun.seed)
-    draw = partial(audits.draw, n, **which)
+        n, stratified = len(begun.row), where == ANYWHERE and begun.by_strata
+    draw = partial(audits.draw, n, where=where, stratified=stratified)
+    frame = draw(seed=None if begun is None else begun.seed)
     return Review(folder, where, _drawn_texts(frame), result, draw, **known)
 
 

@@ -35,22 +35,14 @@ from topbin.evaluate.audit.planning import AuditWidths
 from topbin.evaluate.audit.scored import ANYWHERE, RECALL, Pooled, Scored, sharpened
 from topbin.evaluate.candidates import list_precision
 from topbin.job.audits.answers import WAIT, AuditState, Draw
-from topbin.job.files import (
-    CANDIDATES,
-    MODEL,
-    numbered,
-    read_numbered,
-    read_stored,
-    sum_of,
-    unlabeled_rows,
-)
+from topbin.job.files import numbered, read_numbered, read_stored, sum_of, unlabeled_rows
 from topbin.job.labeled import open_labeled
 from topbin.job.prepare import Prepared, prepare
 from topbin.job.result import candidates_of, highest, ranked
 from topbin.job.sampling import AUDITING, SAMPLING, count_labels, pick, split_sample
 from topbin.store.answer import Answer, Candidates, DataRead
 from topbin.store.models import load, reading
-from topbin.store.runs import PROXIES, ROWS, damaged, read_result, write_result
+from topbin.store.runs import CANDIDATES, MODEL, PROXIES, ROWS, damaged, read_result, write_result
 from topbin.store.scorer import after_audit
 from topbin.store.sources import changed, read_again
 
@@ -83,13 +75,9 @@ class DrawRequest:
         return next(alike, None)
 
     def _is_like(self, drawn: Draw) -> bool:
-        is_plain = self.where != ANYWHERE or not self.stratified or self.n < 10
-        by_strata = len(drawn.sizes) > 1 and not drawn.expected
-        return (
-            len(drawn.row) == self.n
-            and drawn.where == self.where
-            and (self.where != ANYWHERE or is_plain != by_strata)
-        )
+        is_alike = len(drawn.row) == self.n and drawn.where == self.where
+        by_strata = self.stratified and self.n >= 10
+        return is_alike and (self.where != ANYWHERE or by_strata == drawn.by_strata)
 
 
 def refuse_classes(answer: Answer, what: str) -> None:
@@ -104,16 +92,16 @@ def refuse_classes(answer: Answer, what: str) -> None:
 
 
 def draw_from_rows(
-    folder: Path, answer: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
+    folder: Path, answer: Answer, request: DrawRequest, again: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
-    frame = read_unlabeled(folder, answer.data, asked.again)
+    frame = read_unlabeled(folder, answer.data, request.again)
     if again is not None:
         sample, top = again.sample, again.bin
     else:
         sample, top = scores_of(folder).draw(
-            asked.n, asked.where, seed=asked.seed or 0, stratified=asked.stratified, taken=taken,
-            threshold=float(answer.candidates.threshold or 0.0),
+            request.n, request.where, seed=request.seed or 0, stratified=request.stratified,
+            taken=taken, threshold=float(answer.candidates.threshold or 0.0),
         )  # fmt: skip
     if sample.rows.max() >= len(frame):
         raise damaged(folder / MODEL, "it has scored other rows than the run has")
@@ -181,11 +169,11 @@ def read_unlabeled(folder: Path, data: DataRead, again: Request) -> Any:
     return unlabeled_rows(prepared_again(folder, data, again))
 
 
-def prepared_again(folder: Path, told: DataRead, again: Request) -> Prepared:
+def prepared_again(folder: Path, data: DataRead, again: Request) -> Prepared:
     """The rows of a run, read again from what it was made from."""
-    data = prepare(read_again(folder, told, again))
-    check_unchanged(data.hash, told)
-    return data
+    rows = prepare(read_again(folder, data, again))
+    check_unchanged(rows.hash, data)
+    return rows
 
 
 def check_unchanged(hash_now: str, data: DataRead) -> None:

@@ -6,6 +6,7 @@ object of scikit-learn is stored as its name and its attributes, and built from 
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -23,6 +24,7 @@ from sklearn.tree._tree import Tree
 from topbin.core.errors import InputError
 from topbin.core.evidence import Evidence
 from topbin.core.optional import require
+from topbin.learn.learners import PVU
 from topbin.store.safe.boosters import (
     catboost_text,
     load_booster,
@@ -279,8 +281,62 @@ def _boosted(
     return Rule(partial(is_own, table={kind: package}), pack_one, unpack_one)
 
 
-def _nets() -> Any:
-    return import_module("topbin.store.safe.nets")  # needs torch
+def pack_net(backend: Any, attached: Attachments) -> Any:
+    """What scores rows again: the net's name or class, a row's shape, the optimizer's settings.
+
+    A net of `topbin.learn.nets` is built again by its name and the shape of a row; a user's own net
+    is code, which is never stored: the user passes one of the same shape when loading.
+    """
+    from topbin.learn.backends.torch import name_for  # needs torch
+    from topbin.learn.nets import torch
+
+    prefix = f"net{sum(name.endswith('.rows') for name in attached.tensors)}."
+    weights = {k: v.detach().cpu().contiguous() for k, v in backend.net.state_dict().items()}
+    attached.tensors |= {prefix + name: value for name, value in weights.items()}
+    attached.tensors[prefix + "rows"] = torch.tensor(backend.row_shape or (), dtype=torch.int64)
+    named = attached.net is None or isinstance(attached.net, str)
+    name = name_for(attached.net or "auto", backend.row_shape or ()) if named else None
+    return {
+        "prefix": prefix,
+        "net": name or {"$module": name_of(backend.net)},
+        "optim": pack(backend.optim, attached),
+        "batch": backend.batch,
+        "mixed": backend.mixed,
+    }
+
+
+def unpack_net(content: Any, attached: Attachments) -> Any:
+    """A backend that scores as the stored one did; TB110 if the weights are of another net."""
+    from topbin.learn.backends.torch import name_for, torch_backend
+    from topbin.learn.nets import build_net, torch
+
+    prefix = content["prefix"]
+    shape = tuple(int(size) for size in attached.tensors[prefix + "rows"])
+    own = {k.removeprefix(prefix): v for k, v in attached.tensors.items() if k.startswith(prefix)}
+    weights = {name: value for name, value in own.items() if name != "rows"}
+    net = unpack(content["net"], attached)
+    if net == "auto" and len(shape) == 3:
+        net = "resnet18"  # what it meant for images when a folder still said "auto"
+    if isinstance(net, str):
+        # First into a net that has shapes but no memory, because a forged shape can ask for any.
+        with torch.device("meta"):
+            _load(build_net(name_for(net, shape), shape), weights)
+    optim, row = unpack(content["optim"], attached), torch.zeros(1, *shape)
+    backend = torch_backend(PVU, row, net=net, optim=optim, batch=content["batch"])
+    _load(backend.net, weights)
+    backend.mixed = bool(content["mixed"]) and backend.device.type == "cuda"
+    backend.row_shape = shape or None
+    return backend
+
+
+def _load(net: Any, weights: Fields) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a net without memory copies nothing, and says so
+            net.load_state_dict(weights)
+    except RuntimeError as error:
+        words = f"the stored weights are of another net: {' '.join(str(error).split())}"
+        raise InputError("TB110", words[:340]) from error
 
 
 def _is_module(value: Any) -> bool:
@@ -395,11 +451,7 @@ RULES = {
     ),
     "$value": Rule(partial(is_own, table=VALUES), _pack_value, _unpack_value),
     "$face": Rule(partial(is_own, table=FACES), _pack_face, _unpack_face),
-    "$backend": Rule(
-        lambda value: name_of(value) == BACKEND,
-        lambda value, attached: _nets().pack_net(value, attached),
-        lambda content, attached: _nets().unpack_net(content, attached),
-    ),
+    "$backend": Rule(lambda value: name_of(value) == BACKEND, pack_net, unpack_net),
     "$module": Rule(_is_module, lambda value, _: name_of(value), _unpack_module),
     "$lightgbm": Rule(lambda value: name_of(value) == LIGHTGBM, _pack_lightgbm, _unpack_lightgbm),
     "$xgboost": _boosted("xgboost", "XGBClassifier", xgboost_text, load_xgboost),
