@@ -17,7 +17,7 @@ START = """
 import sys
 from pathlib import Path
 import numpy as np
-from topbin.core.memory import keep_freed_memory
+from topbin.core.optional import keep_freed_memory
 
 MB = 200
 

@@ -9,7 +9,7 @@ import click
 from topbin.cli.options import engine_options, given, open_engine, request_options
 from topbin.cli.verb import Verb, flag, json_option, output_option, screen, write_json
 from topbin.core.formatting import counted
-from topbin.core.memory import keep_freed_memory
+from topbin.core.optional import keep_freed_memory
 
 
 @click.command(cls=Verb)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from topbin.core.estimate import RANGE_ONLY
 from topbin.core.formatting import counted, figure
 from topbin.evaluate.audit.judging import WITH_SCORES
-from topbin.evaluate.candidates import what_to_expect
+from topbin.evaluate.curves import what_to_expect
 from topbin.evaluate.verdict import RUN
 from topbin.store.answer import Answer
 

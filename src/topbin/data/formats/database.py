@@ -31,8 +31,8 @@ from zipfile import BadZipFile
 
 import pandas as pd
 
-from topbin.core.cells import NO_VALUE
 from topbin.core.errors import FileError, InputError, option
+from topbin.core.labels import NO_VALUE
 from topbin.core.optional import require
 from topbin.data.batch import FramePart, Part, tidy_column
 from topbin.data.formats.duck import (

@@ -16,10 +16,10 @@ from scipy.special import betaincinv, xlog1py, xlogy
 from scipy.stats import mannwhitneyu
 
 from topbin.core import AlphaEstimate, InputError
-from topbin.core.cells import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.core.checks import Floats, check_fraction
 from topbin.core.estimate import IF_ALIKE, Interval, Share
 from topbin.core.formatting import figure
+from topbin.core.labels import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.core.options import CONFIDENCE
 from topbin.core.posterior import FLAT_SHARE, LEVELS, AlphaPosterior
 from topbin.evaluate.audit.draw import AuditSample

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from topbin.core.cells import NEGATIVE, POSITIVE
 from topbin.core.checks import Floats
+from topbin.core.labels import NEGATIVE, POSITIVE
 from topbin.evaluate.audit.draw import (
     AuditSample,
     draw,

@@ -32,8 +32,16 @@ from topbin.core.options import CONFIDENCE
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.fitting import FitOptions, Recipe, run_crossfit
 from topbin.learn.folds import order_of
-from topbin.learn.labeling.clusters import Clusters, find_clusters, merge_small, project
-from topbin.learn.labeling.scar import FEWEST, TILT, ScarTest, scar_test
+from topbin.learn.labeling.scar import (
+    FEWEST,
+    TILT,
+    Clusters,
+    ScarTest,
+    find_clusters,
+    merge_small,
+    project,
+    scar_test,
+)
 from topbin.learn.learners import PVU
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.rows import TrainingTable, check_numbers
