@@ -13,12 +13,7 @@ from scipy.special import expit, logit
 
 from topbin.core.checks import Floats
 from topbin.core.labels import NEGATIVE, POSITIVE
-from topbin.evaluate.audit.draw import (
-    AuditSample,
-    draw,
-    draw_stratified,
-    draw_weighted,
-)
+from topbin.evaluate.audit.draw import AuditSample, draw, draw_stratified, draw_weighted
 from topbin.evaluate.audit.judging import compare_labels
 from topbin.evaluate.audit.limits import RecallBound, TopBin, recall_bound, risk_of_look
 
