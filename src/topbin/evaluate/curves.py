@@ -146,16 +146,13 @@ def pu_curves(
 ) -> Curves:
     """Precision, recall and false positive rate at every threshold, without negatives.
 
-    `scores_p` is a `Result`, a fitted classifier, an `Evidence` or `Tails`; or scores, beside
-    `scores_u`. Without `alpha`, α is the estimate, and the bands allow for its posterior. `alpha`
-    may be an `AlphaEstimate`, whose posterior is then used, or a known number.
-
     Parameters
     ----------
     scores_p, scores_u
         A `Result`, a fitted classifier, an `Evidence` or `Tails`; or scores, beside `scores_u`.
     alpha
-        None: the estimate. An `AlphaEstimate`, or a known number.
+        None: the estimate. An `AlphaEstimate`, or a known number. Of an estimate, the bands allow
+        for its posterior.
     confidence
         The level of the bands.
 

@@ -321,7 +321,7 @@ class Every:
         """The periods with those between them that have no rows."""
         if not periods:
             return ()
-        found, first = [periods[0]], self.number(periods[0].start)
+        filled, first = [periods[0]], self.number(periods[0].start)
         none = tuple((0,) * len(one) for one in periods[0].columns)
         empty = Period("", 0, 0, (0,) * len(periods[0].bins), none)
         for before, period in pairwise(periods):
@@ -332,9 +332,9 @@ class Every:
                         f"from {periods[0].start} to {period.start} there are more than "
                         f"{MOST_PERIODS:,} periods. Choose a wider one with {option('every')}.",
                     )
-                found.append(replace(empty, start=self.start(number)))
-            found.append(period)
-        return tuple(found)
+                filled.append(replace(empty, start=self.start(number)))
+            filled.append(period)
+        return tuple(filled)
 
     def follow_one_another(self, starts: Sequence[str]) -> bool:
         """Whether these are starts of periods without a gap, and not too many."""

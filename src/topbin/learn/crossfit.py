@@ -119,8 +119,6 @@ class CrossFit:
         single fold, as the held-out rows were: `fit.folds[repeat][k].score(X)`.
     groups
         Those of the rows, if rows belong together.
-    folds
-        For each repeat, the chains that held rows out.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from topbin.learn import find_learner
@@ -171,13 +169,6 @@ class OutOfTime(Exception):
 @dataclass(frozen=True, slots=True)
 class Progress:
     """An event of training: `done` of `total` steps, and the record of the last epoch.
-
-    Attributes
-    ----------
-    done, total
-        Steps that are done, and all of them.
-    epoch
-        The record of the last epoch.
 
     >>> Progress(done=3, total=12).epoch is None
     True

@@ -103,14 +103,10 @@ class Together:
         """
         bound = None if self.alone else before.upper_bound
         return replace(
-            before,
-            alpha=self.alpha,
-            interval=self.interval,
-            posterior=self.posterior,
+            before, alpha=self.alpha, interval=self.interval, posterior=self.posterior, cut=None,
             interval_assumes=ANSWERS_ALONE if self.alone else WITH_SCORES,
             upper_bound=None if bound is None else max(bound, self.alpha),
-            cut=None,
-        )
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +249,9 @@ def judge(
     else:
         alpha, limits = _corrected(np.asarray(said), sample, f_u, proxies)
     upper = share_of_upper(f_u if sample.expected else None)
-    asked = _Asked(alpha_hat, error, confidence, look, within, upper)
+    claim = _Claim(alpha_hat, error, confidence, look, within, upper)
     where = DRAWN.get(sample.kind, "random unlabeled rows")
-    return asked.judged(sample.kind, count, where, alpha, limits)
+    return claim.judged(sample.kind, count, where, alpha, limits)
 
 
 def judge_top(
@@ -304,9 +300,9 @@ def judge_top(
         f"random rows of the top bin, the {top.above_u:,} unlabeled rows that score as high as "
         f"{100 * top.above_p / top.n_p:.0f} % of the known positives,"
     )
-    asked = _Asked(alpha_hat, error, confidence, look, within)
+    claim = _Claim(alpha_hat, error, confidence, look, within)
     alpha = top.alpha(count[POSITIVE], answered)
-    return asked.judged("top", count, where, alpha, limits)
+    return claim.judged("top", count, where, alpha, limits)
 
 
 def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives") -> str:
@@ -352,7 +348,7 @@ def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives")
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Claim:
     """The estimate to be judged, and how strictly."""
 
     alpha_hat: AlphaEstimate | float
@@ -395,26 +391,13 @@ class _Asked:
             f"{follows}"
         )
         return AuditResult(
-            kind=kind,
-            n=count.total(),
-            n_positive=count[POSITIVE],
-            n_negative=count[NEGATIVE],
-            n_unsure=count[UNSURE],
-            n_blank=count[BLANK],
-            alpha=min(both[1], max(both[0], alpha)),
-            interval=both,
-            upper_bound=one_sided[1],
-            confidence=level,
-            assumes=ASSUMES[kind],
-            claim=value,
-            claim_interval=interval,
-            verdict=verdict,
-            excludes=excludes,
-            error=error,
-            power=chance,
+            kind=kind, n=count.total(), n_positive=count[POSITIVE], n_negative=count[NEGATIVE],
+            n_unsure=count[UNSURE], n_blank=count[BLANK],
+            alpha=min(both[1], max(both[0], alpha)), interval=both, upper_bound=one_sided[1],
+            confidence=level, assumes=ASSUMES[kind], claim=value, claim_interval=interval,
+            verdict=verdict, excludes=excludes, error=error, power=chance, look=self.look or 1,
             sentence=f"{sentence} {CANNOT}" if kind == "top" else sentence,
-            look=self.look or 1,
-        )
+        )  # fmt: skip
 
     def _verdict(
         self, kind: str, value: float, one_sided: Interval, both: Interval, chance: float
@@ -560,8 +543,8 @@ def _moved(
 ) -> AlphaPosterior:
     """The posterior with the median and the interval that the audit found, and says beside it."""
     low, high = posterior.interval(confidence)
-    places, found = (0, low, posterior.median, high, 1), (0, interval[0], alpha, interval[1], 1)
-    return AlphaPosterior(tuple(map(float, np.interp(posterior.quantiles, places, found))))
+    before, after = (0, low, posterior.median, high, 1), (0, interval[0], alpha, interval[1], 1)
+    return AlphaPosterior(tuple(map(float, np.interp(posterior.quantiles, before, after))))
 
 
 def update(

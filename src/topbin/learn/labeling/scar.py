@@ -58,9 +58,6 @@ class ScarTest:
         The likely positives that were compared, labeled and not.
     in_groups
         Whether rows are in groups, which are not tested.
-    is_alarm, says_nothing, sentence
-        Whether random labels would rarely look like these, whether the test could hardly find
-        anything, and the result in words.
 
     >>> test = ScarTest(p_value=0.4, power=0.6, tilt=3.0, n_p=100, n_u=80)
     >>> test.is_alarm, test.alarms()
