@@ -191,13 +191,7 @@ def judge(
     """Compare α̂ with what people saw in the drawn rows; `answers` are in the order of the draw.
 
     The verdict "agrees" needs an interval no wider than `error`, or rows enough to notice such an
-    error: by default half of α̂, but at least 0.02 and at most 0.1. `probabilities` of all
-    unlabeled rows make the interval narrower: the answers then need to show
-    only where these are wrong. `proxies` are cheaper labels of all unlabeled rows, from 0 to 1 and
-    one column each, such as what a language model says; they help as much as the answers show them
-    to be right. Whatever both are, the interval stays valid. If you look at the
-    result more than once, count the looks: all of them together then hold at `confidence`, so
-    that the interval may be cut to what earlier ones showed (`within`).
+    error. Whatever `probabilities` and `proxies` are, the interval stays valid.
 
     Parameters
     ----------
@@ -208,17 +202,18 @@ def judge(
     alpha_hat
         The estimate that is audited, or its α.
     error
-        The error that must show.
+        The error that must show. None: half of α̂, but at least 0.02 and at most 0.1.
     confidence
         The level of the interval.
     probabilities
-        Of all unlabeled rows; a weighted draw needs them.
+        Of all unlabeled rows: the answers need to show only where these are wrong, so the interval
+        is narrower. A weighted draw needs them.
     proxies
-        Cheaper labels of all unlabeled rows, one column each.
-    look
-        Which look at the result this is, from 1 on; None: the only one.
-    within
-        What earlier looks showed.
+        Cheaper labels of all unlabeled rows, from 0 to 1 and one column each, such as what a
+        language model says. They help as much as the answers show them to be right.
+    look, within
+        Which look at the result this is, from 1 on (None: the only one), and what earlier looks
+        showed. All looks together then hold at `confidence`, so that the interval is cut to it.
 
     Returns
     -------

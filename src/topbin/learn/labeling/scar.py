@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 from scipy.stats import rankdata
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import ExtraTreesClassifier
@@ -29,7 +30,6 @@ from sklearn.mixture import GaussianMixture
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.estimate import Alarm
 from topbin.core.labels import Mask
-from topbin.mpe.samples import is_sparse
 
 REDRAWS, TRIALS = 999, 200
 LEVEL, TILT = 0.05, 2.0
@@ -215,7 +215,7 @@ class Clusters:
 
 def project(X: Any, is_positive: Mask, seed: int = 0) -> Floats:
     """All rows in the space in which the positives are clustered."""
-    if is_sparse(X):
+    if issparse(X):
         components = min(COMPONENTS, X.shape[1] - 1, int(is_positive.sum()) - 1)
         if components < 1:
             return np.asarray(X.toarray(), np.float64)
