@@ -337,16 +337,14 @@ def _run_jobs(
             yield new
 
 
-def blind_scores(
-    chains: Sequence[Chain], X: Any, columns: Sequence[int], seed: int, times: int = BLIND
-) -> Floats:
+def blind_scores(chains: Sequence[Chain], X: Any, columns: Sequence[int], seed: int) -> Floats:
     """Scores of the rows that these chains held out, as if nobody knew some columns of theirs.
 
     Each row takes these columns from random other rows, several times. So what is left in its score
     is due to the others, and rows that differ in these columns can be compared. X is a matrix.
     """
     rng, scores = np.random.default_rng(seed), np.zeros(X.shape[0])
-    drawn = [rng.permutation(X.shape[0]) for _ in range(times)]
+    drawn = [rng.permutation(X.shape[0]) for _ in range(BLIND)]
     kept = np.setdiff1d(np.arange(X.shape[1]), columns)
     order = np.argsort(np.append(kept, columns))
     for chain in chains:

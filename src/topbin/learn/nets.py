@@ -60,6 +60,11 @@ def mlp(shape: Sequence[int], hidden: Sequence[int] = (5000, 5000, 50)) -> nn.Se
     return nn.Sequential(*layers, nn.Linear(widths[-1], 2))
 
 
+def uci_mlp(shape: Sequence[int], hidden: Sequence[int] = (512, 512)) -> nn.Sequential:
+    """The 512-512 net of the paper's tabular experiments."""
+    return mlp(shape, hidden)
+
+
 def allconv(shape: Sequence[int], width: int = 96) -> nn.Sequential:
     """Nine convolutions, no pooling but the last mean, two outputs; shape is (channels, h, w).
 
@@ -254,13 +259,13 @@ def crop_and_flip(images: Tensor, padding: int = 4) -> Tensor:
     return _pick(nn.functional.pad(images, [padding] * 4), rows, columns).contiguous()
 
 
-def shift(images: Tensor, padding: int = 2) -> Tensor:
-    """Shift each image by up to `padding` pixels; what comes in mirrors what is at the border.
+def shift(images: Tensor) -> Tensor:
+    """Shift each image by up to two pixels; what comes in mirrors what is at the border.
 
     >>> shift(torch.ones(2, 3, 8, 8)).shape
     torch.Size([2, 3, 8, 8])
     """
-    padding = min(padding, images.shape[2] - 1, images.shape[3] - 1)
+    padding = min(2, images.shape[2] - 1, images.shape[3] - 1)
     padded = nn.functional.pad(images, [padding] * 4, mode="reflect")
     return _pick(padded, *_shifts(images, padding))
 
@@ -322,7 +327,7 @@ _FAST = Net(
 )  # fmt: skip
 NETS = {
     "mlp": Net(mlp, lr=0.05),
-    "uci-mlp": Net(mlp, lr=0.1, size=(512, 512)),
+    "uci-mlp": Net(uci_mlp, lr=0.1),
     "allconv": Net(allconv, lr=0.1, images=True),
     "resnet18": Net(resnet18, lr=0.1, images=True),
     "fast": _FAST,

@@ -39,7 +39,7 @@ class TwoSamples:
     def both(self) -> Any:
         """One table: the positives above the unlabeled."""
         rows = [self.p, self.u]
-        return sp.vstack(rows, format="csr") if sp.issparse(self.p) else np.concatenate(rows)
+        return sp.vstack(rows, format="csr") if is_sparse(self.p) else np.concatenate(rows)
 
     def with_rows(self, both: Any, *notes: str) -> "TwoSamples":
         """The same two samples with other columns."""
@@ -56,7 +56,7 @@ def read_samples(X_p: Any, X_u: Any) -> TwoSamples:
             f"X_p has {p.shape[1]:,} columns and X_u has {u.shape[1]:,}; "
             "both need the same features in the same order.",
         )
-    if sp.issparse(p) != sp.issparse(u):
+    if is_sparse(p) != is_sparse(u):
         p, u = sp.csr_array(p), sp.csr_array(u)
     return _tame(TwoSamples(p[row_order(p)], u[row_order(u)]))
 
@@ -99,11 +99,11 @@ def compress(pair: TwoSamples, n_components: int, random_state: int) -> TwoSampl
     check_count(random_state, "random_state", least=0)
     columns = pair.p.shape[1]
     if columns <= n_components:
-        return pair.with_rows(pair.both.toarray()) if sp.issparse(pair.p) else pair
+        return pair.with_rows(pair.both.toarray()) if is_sparse(pair.p) else pair
     both = _dense(pair.both)
     rank = min(n_components, both.shape[0] - 1)  # centered rows span one dimension less
     kind, note = PCA, f"{rank} principal components of {columns:,} features"
-    if sp.issparse(both):  # centering would fill the table
+    if is_sparse(both):  # centering would fill the table
         kind, note = TruncatedSVD, f"{rank} singular directions of {columns:,} features"
     return pair.with_rows(kind(rank, random_state=random_state).fit_transform(both), note)
 
@@ -119,13 +119,18 @@ def unit_range(pair: TwoSamples) -> TwoSamples:
     return pair.with_rows((both - low) / np.where(high > low, high - low, 1.0))
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether X is a scipy sparse array or matrix."""
+    return bool(sp.issparse(X))
+
+
 def row_order(X: Any) -> NDArray[np.intp]:
     """An order of the rows that depends on their values alone, the same for sparse and dense."""
     return np.argsort(row_keys(X), kind="stable")
 
 
 def _check_table(X: Any, name: str) -> Any:
-    if sp.issparse(X):
+    if is_sparse(X):
         X = X.tocsr(copy=True)
         X.sum_duplicates()
         values = as_real_array(X.data, name)
@@ -155,7 +160,7 @@ def _tame(pair: TwoSamples) -> TwoSamples:
     """Scale every column by a power of two, which is exact, so that no square can overflow."""
     both = pair.both
     exponents = np.frexp(np.maximum(*np.abs(_column_extremes(both))))[1]
-    if not sp.issparse(both):
+    if not is_sparse(both):
         return pair.with_rows(np.ldexp(both, -exponents))
     both.data = np.ldexp(both.data, -exponents[both.indices])
     return pair.with_rows(both)
@@ -163,12 +168,12 @@ def _tame(pair: TwoSamples) -> TwoSamples:
 
 def _column_extremes(both: Any) -> tuple[Matrix, Matrix]:
     low, high = both.min(axis=0), both.max(axis=0)
-    return (low.toarray(), high.toarray()) if sp.issparse(both) else (low, high)
+    return (low.toarray(), high.toarray()) if is_sparse(both) else (low, high)
 
 
 def _dense(both: Any) -> Any:
     """Rows with the same memory layout, however they came; a huge sparse table stays sparse."""
-    if not sp.issparse(both):
+    if not is_sparse(both):
         return np.ascontiguousarray(both)
     return both.toarray() if both.shape[0] * both.shape[1] <= DENSE_CELLS else both
 

@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
@@ -29,6 +28,7 @@ from topbin.data.schema import check_columns
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.fitting import FitOptions, Recipe, quick_fit
 from topbin.learn.rows import TrainingTable, check_numbers
+from topbin.mpe.samples import is_sparse
 
 ROUNDS = 10
 CLOSE = 0.05  # change of log odds that ends the rounds
@@ -162,7 +162,7 @@ def attributes(X: Any, columns: Sequence[int], names: Sequence[str]) -> Floats:
            [0., 1.],
            [1., 0.]])
     """
-    chosen = X[:, columns].toarray() if issparse(X) else np.asarray(X, np.float64)[:, columns]
+    chosen = X[:, columns].toarray() if is_sparse(X) else np.asarray(X, np.float64)[:, columns]
     made = [_coded(column) for column in chosen.T]
     if all(part.shape[1] == 1 for part in made):
         named = ", ".join(f'"{name}"' for name in names)

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import issparse
 from scipy.stats import rankdata
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import ExtraTreesClassifier
@@ -30,6 +29,7 @@ from sklearn.mixture import GaussianMixture
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.estimate import Alarm
 from topbin.core.labels import Mask
+from topbin.mpe.samples import is_sparse
 
 REDRAWS, TRIALS = 999, 200
 LEVEL, TILT = 0.05, 2.0
@@ -126,7 +126,6 @@ def scar_test(
     likely: Floats | None = None,
     vary: float = VARY,
     seed: int = 0,
-    tilt: float = TILT,
 ) -> ScarTest:
     """Compare the labeled among likely positives with the others, by redrawing the labels.
 
@@ -141,7 +140,7 @@ def scar_test(
     """
     n_p, n_u = int(is_labeled.sum()), int((~is_labeled).sum())
     if min(n_p, n_u) < FEWEST:
-        return ScarTest(None, None, tilt, n_p, n_u)
+        return ScarTest(None, None, TILT, n_p, n_u)
     rng, ranks = np.random.default_rng(seed), rankdata(rows, axis=0)
     strata = np.zeros(n_p + n_u, np.intp) if likely is None else _alike(likely)
     for k in range(strata.max() + 1):
@@ -157,8 +156,8 @@ def scar_test(
     seen = _distance(ranks, np.flatnonzero(is_labeled)) / vary**2
     p_value = (1 + np.count_nonzero(np.array(redrawn) >= seen)) / (1 + REDRAWS)
     critical = vary**2 * np.quantile(redrawn, 1 - LEVEL)
-    is_seen = [distance_of(_tilted(ranks, tilt, rng)) > critical for _ in range(TRIALS)]
-    return ScarTest(float(p_value), float(np.mean(is_seen)), tilt, n_p, n_u)
+    is_seen = [distance_of(_tilted(ranks, rng)) > critical for _ in range(TRIALS)]
+    return ScarTest(float(p_value), float(np.mean(is_seen)), TILT, n_p, n_u)
 
 
 def _alike(likely: Floats) -> RowNumbers:
@@ -185,10 +184,10 @@ def _distance(ranks: Floats, labeled: RowNumbers) -> float:
     return float((total**2).sum() * n / (n_p * (n - n_p)))
 
 
-def _tilted(ranks: Floats, tilt: float, rng: np.random.Generator) -> Floats:
-    """Keys for which one half of the rows, in a random direction, has `tilt` times the odds."""
+def _tilted(ranks: Floats, rng: np.random.Generator) -> Floats:
+    """Keys for which one half of the rows, in a random direction, has `TILT` times the odds."""
     along = ranks @ rng.normal(size=ranks.shape[1])
-    odds = np.where(along > np.median(along), tilt, 1.0)
+    odds = np.where(along > np.median(along), TILT, 1.0)
     return np.asarray(rng.exponential(size=along.size) / odds)
 
 
@@ -215,7 +214,7 @@ class Clusters:
 
 def project(X: Any, is_positive: Mask, seed: int = 0) -> Floats:
     """All rows in the space in which the positives are clustered."""
-    if issparse(X):
+    if is_sparse(X):
         components = min(COMPONENTS, X.shape[1] - 1, int(is_positive.sum()) - 1)
         if components < 1:
             return np.asarray(X.toarray(), np.float64)
