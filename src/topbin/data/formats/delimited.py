@@ -46,7 +46,7 @@ from topbin.data.formats.written import (
     separators,
 )
 from topbin.data.paths import Format, open_bytes, own_folder
-from topbin.data.schema import check_names, kind_of
+from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
 SAMPLE_ROWS = 20_480  # what DuckDB's sniffer looks at
@@ -174,9 +174,7 @@ def _open_utf8(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimit
     """Settle dialect, names, types and row count of a file, or raise TB102 with what is wrong."""
     delimiter, header = _header(path, name, tabs)
     try:
-        query = f"select Columns from sniff_csv({path_literal(path)}, {_dialect(delimiter)})"
-        ((columns,),) = connection.rows(query)
-        guessed = {column["name"]: column["type"] for column in columns}
+        guessed = _sniff(connection, path, delimiter)
         if len(guessed) != len(header):
             raise duckdb.Error("the header is not clear.")
         file = Delimited(
@@ -237,6 +235,13 @@ def _is_fraction(text: str) -> bool:
         return not float(text).is_integer()
     except ValueError:
         return False
+
+
+def _sniff(connection: Duck, path: str, delimiter: str) -> Types:
+    """Columns with their types."""
+    asked = f"select Columns from sniff_csv({path_literal(path)}, {_dialect(delimiter)})"
+    ((columns,),) = connection.rows(asked)
+    return {column["name"]: column["type"] for column in columns}
 
 
 def _settle(connection: Duck, file: Delimited) -> Delimited:
