@@ -75,6 +75,12 @@ def test_paths_of_images_come_with_a_hint(name):
     assert "image" not in identifier(column(others, "path")).sentence
 
 
+def test_vectors_are_compared_as_a_whole():
+    vectors = RNG.normal(size=(N, 3))
+    vectors[0] = vectors[N - 1]  # a positive with a copy among the unlabeled
+    assert codes(pd.DataFrame({"v": list(vectors)})) == [("overlap", None)]
+
+
 def test_a_few_rows_prove_no_identifier():
     assert identifier(column(np.arange(19))) is None
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import topbin as tb
-from topbin.core.cells import NO_NUMBER
+from topbin.core.labels import NO_NUMBER
 from topbin.data.columns import as_columns, mark_of, mixed_units
 from topbin.data.features import Features, fit_features
 from topbin.data.findings import check_table, useless

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.posterior import AlphaPosterior
-from topbin.evaluate.candidates import (
+from topbin.evaluate.curves import (
     UNKNOWN,
     list_precision,
     percent_of,

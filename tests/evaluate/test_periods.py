@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from coded import fails
 
-from topbin.evaluate.periods import MOST_PERIODS, Every
-from topbin.evaluate.watch import Period
+from topbin.evaluate.watch import MOST_PERIODS, Every, Period
 
 DAYS = [date(1968, 2, 20) + timedelta(days=5 * k) for k in range(400)]
 FIRST = {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import topbin as tb
 from topbin.cli import main
-from topbin.core.cells import NO, NO_ANSWER, NOT_SURE, YES, YES_AND_NO
+from topbin.core.labels import NO, NO_ANSWER, NOT_SURE, YES, YES_AND_NO
 from topbin.evaluate.audit import read_answers
 from topbin.job.audits import audit as audits
 from topbin.job.audits.answers import ANSWERS, read_state

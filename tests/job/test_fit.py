@@ -16,7 +16,7 @@ from tumours import TRUTH, tumours
 
 import topbin as tb
 from topbin.core import InputError
-from topbin.evaluate.candidates import list_precision
+from topbin.evaluate.curves import list_precision
 from topbin.store.answer import Answer, answer_schema
 
 

@@ -19,7 +19,7 @@ import topbin as tb
 from topbin import AlphaEstimate
 from topbin.core.estimate import RANGE_ONLY
 from topbin.core.formatting import counted, figure
-from topbin.evaluate.candidates import what_to_expect
+from topbin.evaluate.curves import what_to_expect
 from topbin.learn.probabilities import TILT
 from topbin.show.page import audited_headline, headline, lead
 from topbin.show.screen import summarize

@@ -9,9 +9,8 @@ from sklearn.naive_bayes import GaussianNB
 import topbin as tb
 from topbin.core import Evidence, Tails
 from topbin.learn.fitting import FitOptions, fit_table
-from topbin.learn.labeling.clusters import find_clusters, merge_small
 from topbin.learn.labeling.propensity import attributes, labeling_chance
-from topbin.learn.labeling.scar import ScarTest, scar_test
+from topbin.learn.labeling.scar import ScarTest, find_clusters, merge_small, scar_test
 from topbin.learn.labeling.subtypes import shrunken
 from topbin.learn.learners import TEDN
 from topbin.learn.probabilities import RatioMap

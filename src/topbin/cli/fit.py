@@ -29,7 +29,7 @@ from topbin.core.atomic import read_file
 from topbin.core.errors import InputError
 from topbin.core.errors import option as named
 from topbin.core.formatting import counted, figure
-from topbin.core.memory import keep_freed_memory
+from topbin.core.optional import keep_freed_memory
 from topbin.core.options import options, read_request
 from topbin.engines.engine import ENGINES
 

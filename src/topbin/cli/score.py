@@ -23,7 +23,7 @@ from topbin.cli.verb import (
     write_json,
 )
 from topbin.core.formatting import counted
-from topbin.core.memory import keep_freed_memory
+from topbin.core.optional import keep_freed_memory
 from topbin.core.options import CONFIDENCE, RISK, Read
 
 INTO = "File: .csv, .tsv, .parquet or .jsonl; a PostgreSQL table; with --engine, a folder."

@@ -16,7 +16,7 @@ Scores = NDArray[np.floating[Any]]
 Floats = NDArray[np.float64]
 RowNumbers = NDArray[np.intp]
 Value = TypeVar("Value")
-Found = TypeVar("Found", bound=NDArray[np.floating[Any]])
+AnyScores = TypeVar("AnyScores", bound=NDArray[np.floating[Any]])
 
 
 def stored_as(content: Any, kind: type[Value]) -> Value:
@@ -101,7 +101,7 @@ def unmasked(values: Any) -> Any:
     return filled
 
 
-def refuse_nan(scores: Found, model: Any) -> Found:
+def refuse_nan(scores: AnyScores, model: Any) -> AnyScores:
     """The scores of a model, or TB004 if some are NaN, which would rank above all others."""
     bad = int(np.count_nonzero(np.isnan(scores)))
     if bad:
@@ -183,9 +183,9 @@ def as_numbers(value: Any) -> list[Any]:
     >>> as_numbers("3, 1.5"), as_numbers(2), as_numbers("two")
     ([3.0, 1.5], [2], ['two'])
     """
-    given = value.split(",") if isinstance(value, str) else value
-    given = given.tolist() if hasattr(given, "tolist") else given
-    return [_number(one) for one in (given if isinstance(given, list | tuple) else [given])]
+    parts = value.split(",") if isinstance(value, str) else value
+    parts = parts.tolist() if hasattr(parts, "tolist") else parts
+    return [_number(part) for part in (parts if isinstance(parts, list | tuple) else [parts])]
 
 
 def _number(text: Any) -> Any:

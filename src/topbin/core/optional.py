@@ -1,13 +1,17 @@
-"""The one door through which optional packages enter."""
+"""What a machine may lack: optional packages, which enter here only, and glibc's allocator."""
 
 import os
+import sys
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from topbin.core.errors import MissingExtra
 
 # Packages that report to their makers when they are imported, and the variable that stops them.
 REPORTING = {"onnxruntime": "ORT_DISABLE_TELEMETRY"}
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # parameters of mallopt, from malloc.h
+KEPT, USUAL = 1 << 30, 32 << 20  # bytes of a block, and of the end of the heap, that stay
 
 
 def require(module: str, *, extra: str | None, caller: str) -> ModuleType:
@@ -29,3 +33,21 @@ def require(module: str, *, extra: str | None, caller: str) -> ModuleType:
             raise  # the package is there; something it needs is not
         wanted = f'"topbin[{extra}]"' if extra else package
         raise MissingExtra("TB011", f"{caller} needs {package}: pip install {wanted}") from error
+
+
+def keep_freed_memory() -> None:
+    """Keep freed memory until this process ends; with another libc, do nothing.
+
+    A step of training, or the decoding of an image, allocates and frees large blocks again and
+    again. glibc gives freed ones back to the system, which has to clear every page of them before
+    the next step can use it: on a virtual machine, a seventh of the time of a small net. The
+    allocator belongs to the whole process, so only the command and its helpers may set it, never a
+    library call.
+    """
+    import ctypes
+
+    libc: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if hasattr(libc, "mallopt"):
+        if not libc.mallopt(MMAP_THRESHOLD, KEPT):  # an older glibc allows no more than it uses
+            libc.mallopt(MMAP_THRESHOLD, USUAL)
+        libc.mallopt(TRIM_THRESHOLD, KEPT)

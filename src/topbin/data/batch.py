@@ -16,11 +16,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from topbin.core.cells import NO_NUMBER, plain_word
 from topbin.core.checks import Scores
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.formatting import counted
-from topbin.core.labels import Coded
+from topbin.core.labels import NO_NUMBER, Coded, plain_word
 from topbin.core.optional import require
 from topbin.data.formats.written import holds_number, is_missing, look_numeric
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of

@@ -23,13 +23,7 @@ from scipy.sparse import issparse
 from topbin.core.checks import unmasked
 from topbin.core.errors import InputError
 from topbin.data.batch import FIRST_TEXTS, Batch
-from topbin.data.formats.written import (
-    MARKS,
-    NumberCell,
-    is_missing,
-    look_numeric,
-    read_cell,
-)
+from topbin.data.formats.written import MARKS, NumberCell, is_missing, look_numeric, read_cell
 from topbin.data.schema import Kind
 from topbin.data.vectors import stack_vectors
 

@@ -326,6 +326,8 @@ def separation(column: Column, is_p: Mask, is_u: Mask) -> float:
     >>> separation(column, np.array([0, 1, 1, 0], bool), np.array([1, 0, 0, 1], bool))
     1.0
     """
+    if column.kind == "vector":
+        return 0.5  # no number of it is read alone
     if column.kind in ("string", "other"):
         ways = (column.places, column.missing.astype(np.intp))
         return max(0.5, *(_category_auc(codes, is_p, is_u) for codes in ways))

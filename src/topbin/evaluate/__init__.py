@@ -1,8 +1,7 @@
 """How good: metrics without negatives, metrics with truth, and audits."""
 
 from topbin.evaluate import audit, metrics, with_truth
-from topbin.evaluate.candidates import list_precision
-from topbin.evaluate.curves import Curves, pu_curves
+from topbin.evaluate.curves import Curves, list_precision, pu_curves
 from topbin.evaluate.sensitivity import Sensitivity, sensitivity
 
 __all__ = [

@@ -480,7 +480,8 @@ def pu_risk(
     seen = _AtThreshold.of(threshold, scores_p, scores_u, weights_p, weights_u)
     if non_negative:
         return seen.measure("PU risk", _risk, alpha, confidence)
-    return seen.measure("unbiased PU risk", _unbiased_risk, alpha, confidence, span=(-inf, inf))
+    unbiased = lambda q_p, q_u, a: a * (1 - q_p) + q_u - a * q_p  # noqa: E731
+    return seen.measure("unbiased PU risk", unbiased, alpha, confidence, span=(-inf, inf))
 
 
 def lee_liu(
@@ -523,10 +524,6 @@ def lee_liu(
         return Measure("Lee-Liu score", 0.0, (0.0, 0.0), level, ("nothing is called positive.",))
     shares = [seen.p.known(level), seen.u.known(level)]
     return combined("Lee-Liu score", lambda q_p, q_u: q_p**2 / q_u, shares, level, span=(0.0, inf))
-
-
-def _unbiased_risk(q_p: Any, q_u: Any, alpha: Any) -> Any:
-    return alpha * (1 - q_p) + q_u - alpha * q_p
 
 
 def _risk(q_p: Any, q_u: Any, alpha: Any) -> Any:
@@ -590,14 +587,9 @@ def make_pu_scorer(
         response = "predict" if threshold is None else "predict_proba"
     label = {} if positive is None else {"pos_label": positive}
     return make_scorer(
-        _score,
-        response_method=response,
-        greater_is_better=metric not in LOSSES,
-        metric=metric,
-        alpha=alpha,
-        threshold=threshold,
-        **label,
-    )
+        _score, response_method=response, greater_is_better=metric not in LOSSES, metric=metric,
+        alpha=alpha, threshold=threshold, **label,
+    )  # fmt: skip
 
 
 def _score(

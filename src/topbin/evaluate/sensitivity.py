@@ -115,10 +115,6 @@ def sensitivity(
 ) -> Sensitivity:
     """How the interval of α widens if positives are not labeled at random, and what still follows.
 
-    `scores_p` is a `Result`, a fitted classifier, an `Evidence` or `Tails`; or scores, beside
-    `scores_u`. `gamma` are numbers ≥ 1. `at_most` and `at_least` name a conclusion about α, and
-    the answer says up to which Γ it holds. `confidence` is that of the estimate, if there is one.
-
     Parameters
     ----------
     scores_p, scores_u
@@ -126,7 +122,7 @@ def sensitivity(
     gamma
         One or more numbers ≥ 1.
     at_most, at_least
-        Shares: a conclusion about α each.
+        Shares: a conclusion about α each. The answer says up to which Γ it holds.
     confidence
         None: that of the estimate, if there is one.
 

@@ -169,7 +169,7 @@ def decide(
     if widths is not None and wrong:
         # Where scores mislead, answers count alone, and may be as uncertain as those can be.
         n = min(widths.n_u, BLIND)
-        half, at_alpha = (_alone(widths, alpha, n) for alpha in (0.5, estimate.alpha))
+        half, at_alpha = (replace(widths, alpha=a).plain(n) / 2 for a in (0.5, estimate.alpha))
         gains = (Gain(where="anywhere", n=n, interval=(0.5 - half, 0.5 + half)),)
         buys = f"label {counted(n)}: α to within {half:.2f}, whatever the scores say"
         if f"{at_alpha:.2f}" != f"{half:.2f}":
@@ -193,11 +193,6 @@ def is_narrow(interval: Interval, alpha: float) -> bool:
     (False, True, True)
     """
     return interval[1] - interval[0] <= max(NARROW, RELATIVE * alpha) + 1e-12
-
-
-def _alone(widths: AuditWidths, alpha: float, n: int) -> float:
-    """Half the width of the interval that n random answers give alone, at this α."""
-    return replace(widths, alpha=alpha, probabilities=None).plain(n) / 2
 
 
 def _first(alarms: Sequence[Alarm], reasons: dict[str, str]) -> Alarm | None:

@@ -33,7 +33,7 @@ from topbin.data.batch import Batch, add_columns
 from topbin.data.findings import Finding
 from topbin.data.table import read_table
 from topbin.data.write import in_front, write_table
-from topbin.evaluate.candidates import list_precision
+from topbin.evaluate.curves import list_precision
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, packages
 from topbin.show.page import page

@@ -20,7 +20,7 @@ from topbin.core.formatting import counted, figure
 from topbin.core.options import Request
 from topbin.data.batch import Batch, add_columns
 from topbin.data.write import in_front, unused
-from topbin.evaluate.candidates import ListPrecision, list_precision
+from topbin.evaluate.curves import ListPrecision, list_precision
 from topbin.evaluate.metrics import out_of_reach
 from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity

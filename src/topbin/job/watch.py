@@ -32,8 +32,7 @@ from topbin.data.batch import Batch, Part
 from topbin.engines.count import Sums
 from topbin.engines.engine import engine_of, total
 from topbin.evaluate.parts import UNITS, Seen, Whole, worth_of
-from topbin.evaluate.periods import Every
-from topbin.evaluate.watch import Period, Watched, follow
+from topbin.evaluate.watch import Every, Period, Watched, follow
 from topbin.job.grouping import moments
 from topbin.job.result import Result
 from topbin.learn.probabilities import posterior_of

@@ -144,12 +144,7 @@ class TEDnClassifier(PUClassifier):
         For tables, a mapping that keeps finished steps: a fit that was stopped continues if it gets
         the same mapping, data and parameters.
     estimator, plan, preset, …
-        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
-
-    Attributes
-    ----------
-    alpha_, estimate_, history_, oof_proba_, classes_, …
-        Those of every classifier.
+        All others, and the attributes, are those of `topbin.learn.estimator.PUClassifier`.
 
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
     >>> clf = TEDnClassifier().fit(X, y)      # half of the unlabeled are 1.0
@@ -219,12 +214,7 @@ class PvUClassifier(PUClassifier):
     memory
         Keeps finished steps, as in `TEDnClassifier`.
     estimator, plan, preset, …
-        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
-
-    Attributes
-    ----------
-    alpha_, estimate_, history_, oof_proba_, classes_, …
-        Those of every classifier.
+        All others, and the attributes, are those of `topbin.learn.estimator.PUClassifier`.
 
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
     >>> PvUClassifier().fit(X, y).predict([[1.0], [0.0]])      # half of the unlabeled are 1.0
@@ -249,12 +239,7 @@ class CVIRClassifier(PUClassifier):
     weights
         Of the two losses: "alpha", α and 1 − α, as in the paper, or "half".
     estimator, plan, preset, …
-        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
-
-    Attributes
-    ----------
-    alpha_, estimate_, history_, oof_proba_, classes_, …
-        Those of every classifier.
+        All others, and the attributes, are those of `topbin.learn.estimator.PUClassifier`.
 
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
     >>> CVIRClassifier(alpha=0.5).fit(X, y).predict([[1.0], [0.0]])
@@ -284,12 +269,7 @@ class UPUClassifier(PUClassifier):
     loss
         "sigmoid", as in the papers, or "logistic".
     estimator, plan, preset, …
-        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
-
-    Attributes
-    ----------
-    alpha_, estimate_, history_, oof_proba_, classes_, …
-        Those of every classifier.
+        All others, and the attributes, are those of `topbin.learn.estimator.PUClassifier`.
 
     >>> from topbin.learn import NetPlan
     >>> rng = np.random.default_rng(0)
@@ -320,12 +300,7 @@ class NNPUClassifier(UPUClassifier):
     beta, gamma
         How far below zero the negative part can fall, and the size of the step back.
     estimator, plan, preset, …
-        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
-
-    Attributes
-    ----------
-    alpha_, estimate_, history_, oof_proba_, classes_, …
-        Those of every classifier.
+        All others, and the attributes, are those of `topbin.learn.estimator.PUClassifier`.
 
     >>> from topbin.learn import NetPlan
     >>> rng = np.random.default_rng(0)
@@ -353,12 +328,7 @@ class DEDPULClassifier(PUClassifier):
     rule, bandwidth
         Those of `topbin.mpe.dedpul`, which is also the method.
     estimator, plan, preset, …
-        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
-
-    Attributes
-    ----------
-    alpha_, estimate_, history_, oof_proba_, classes_, …
-        Those of every classifier.
+        All others, and the attributes, are those of `topbin.learn.estimator.PUClassifier`.
 
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
     >>> DEDPULClassifier().fit(X, y).predict([[1.0], [0.0]])      # half of the unlabeled are 1.0
@@ -413,12 +383,7 @@ class ElkanNotoClassifier(PUClassifier):
         Whether to train once more, each unlabeled row counting as positive in part (section 3 of
         the paper); without it the first model is rescaled (section 2).
     estimator, plan, preset, …
-        All others are those of every classifier: see `topbin.learn.estimator.PUClassifier`.
-
-    Attributes
-    ----------
-    alpha_, estimate_, history_, oof_proba_, classes_, …
-        Those of every classifier.
+        All others, and the attributes, are those of `topbin.learn.estimator.PUClassifier`.
 
     >>> X, y = np.repeat([[1.0], [0.0]], [200, 100], axis=0), np.repeat([1, 0], [100, 200])
     >>> ElkanNotoClassifier().fit(X, y).predict([[1.0], [0.0]])   # half of the unlabeled are 1.0

@@ -119,8 +119,6 @@ class CrossFit:
         single fold, as the held-out rows were: `fit.folds[repeat][k].score(X)`.
     groups
         Those of the rows, if rows belong together.
-    folds
-        For each repeat, the chains that held rows out.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from topbin.learn import find_learner
@@ -171,13 +169,6 @@ class OutOfTime(Exception):
 @dataclass(frozen=True, slots=True)
 class Progress:
     """An event of training: `done` of `total` steps, and the record of the last epoch.
-
-    Attributes
-    ----------
-    done, total
-        Steps that are done, and all of them.
-    epoch
-        The record of the last epoch.
 
     >>> Progress(done=3, total=12).epoch is None
     True
@@ -346,16 +337,14 @@ def _run_jobs(
             yield new
 
 
-def blind_scores(
-    chains: Sequence[Chain], X: Any, columns: Sequence[int], seed: int, times: int = BLIND
-) -> Floats:
+def blind_scores(chains: Sequence[Chain], X: Any, columns: Sequence[int], seed: int) -> Floats:
     """Scores of the rows that these chains held out, as if nobody knew some columns of theirs.
 
     Each row takes these columns from random other rows, several times. So what is left in its score
     is due to the others, and rows that differ in these columns can be compared. X is a matrix.
     """
     rng, scores = np.random.default_rng(seed), np.zeros(X.shape[0])
-    drawn = [rng.permutation(X.shape[0]) for _ in range(times)]
+    drawn = [rng.permutation(X.shape[0]) for _ in range(BLIND)]
     kept = np.setdiff1d(np.arange(X.shape[1]), columns)
     order = np.argsort(np.append(kept, columns))
     for chain in chains:

@@ -56,11 +56,6 @@ USUAL = 0.95
 class Reason:
     """A column, or a word of a text column, its value in the row, and what it adds to the score.
 
-    Attributes
-    ----------
-    column, value, contribution
-        These three.
-
     >>> print(Reason("amount", "431", 1.3177))
     amount = 431 (+1.32)
     """
@@ -106,8 +101,6 @@ class Explanation:
         The rows as they came, for the values in `reasons`.
     nearest
         Near known positives of each row, if models read vectors.
-    score
-        The mean logit of the models, one per row.
 
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"age": [50], "pay": [7]})

@@ -208,13 +208,10 @@ def judge(
         return replace(estimate, notes=(*estimate.notes, *notes))
     tails = evidence.tails
     given = AlphaEstimate(
-        alpha=alpha,
-        n_p=tails.n_p,
-        n_u=tails.n_u,
-        method=options.method if notes else "given",
+        alpha=alpha, n_p=tails.n_p, n_u=tails.n_u, method=options.method if notes else "given",
         notes=notes or ("α was given, not estimated",),
         caution=find_method(options.method).caution if notes else None,
-    )
+    )  # fmt: skip
     judged = add_alarms(given, evidence, options.confidence)
     return judged if notes else replace(judged, posterior=AlphaPosterior.known(alpha))
 

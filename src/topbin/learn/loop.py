@@ -28,13 +28,6 @@ NEAR_ONE = 0.95  # an estimate this high would discard nearly all of U; it says 
 class EpochLoss:
     """The outcome of one epoch of training: mean loss, and error on P plus error on the kept U.
 
-    Attributes
-    ----------
-    loss
-        The mean loss.
-    training_error
-        The error on P plus the error on the kept rows of U.
-
     >>> EpochLoss(loss=0.6, training_error=0.3).loss
     0.6
     """
@@ -45,11 +38,6 @@ class EpochLoss:
 
 class Backend(Protocol):
     """A model that can score rows and improve itself by one epoch: any class with both methods.
-
-    Attributes
-    ----------
-    scores, epoch
-        The methods.
 
     >>> class Fixed:      # a row's score is the row, and nothing is learned
     ...     scores = staticmethod(np.asarray)
@@ -138,12 +126,7 @@ class SettleRule:
 
 
 class Diverged(TopbinError, ArithmeticError):
-    """The loss is not finite; the model is as it was after the last good epoch.
-
-    Attributes
-    ----------
-    code, message
-        TB015, and what happened.
+    """TB015: the loss is not finite; the model is as it was after the last good epoch.
 
     >>> issubclass(Diverged, ArithmeticError)
     True

@@ -259,13 +259,13 @@ def crop_and_flip(images: Tensor, padding: int = 4) -> Tensor:
     return _pick(nn.functional.pad(images, [padding] * 4), rows, columns).contiguous()
 
 
-def shift(images: Tensor, padding: int = 2) -> Tensor:
-    """Shift each image by up to `padding` pixels; what comes in mirrors what is at the border.
+def shift(images: Tensor) -> Tensor:
+    """Shift each image by up to two pixels; what comes in mirrors what is at the border.
 
     >>> shift(torch.ones(2, 3, 8, 8)).shape
     torch.Size([2, 3, 8, 8])
     """
-    padding = min(padding, images.shape[2] - 1, images.shape[3] - 1)
+    padding = min(2, images.shape[2] - 1, images.shape[3] - 1)
     padded = nn.functional.pad(images, [padding] * 4, mode="reflect")
     return _pick(padded, *_shifts(images, padding))
 

@@ -79,13 +79,6 @@ class ReadClasses:
 class ClassShare:
     """A known class, how many rows of it are labeled, and its share among the unlabeled rows.
 
-    Attributes
-    ----------
-    label, n
-        The class, and how many labeled rows it has.
-    share, interval
-        Its share among the unlabeled rows, and the interval of the share.
-
     >>> print(ClassShare("sport", 200, 0.25, (0.2, 0.3)))
     sport: 25 % (20 % to 30 %)
     """

@@ -40,11 +40,6 @@ class Risk:
     loss
         The loss of a row: "logistic" or "sigmoid".
 
-    Attributes
-    ----------
-    needs_gradient
-        Whether a weight is negative, so that no refit with row weights can minimize this.
-
     >>> pu = Risk(p_pos=0.5, p_neg=-0.5, u_neg=1.0, clamp=True)
     >>> pu.value(pos_p=0.2, neg_p=1.0, neg_u=0.75), pu.descent(pos_p=0.2, neg_p=1.0, neg_u=0.75)
     (0.35, 0.35)

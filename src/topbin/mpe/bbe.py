@@ -49,15 +49,15 @@ def bbe(tails: Tails, *, delta: float = DELTA, gamma: float = GAMMA) -> AlphaEst
 def bbe_cp(tails: Tails, *, level: float = 5e-4) -> AlphaEstimate:
     """Estimate α by the ratio q_u/q_p at the cut where its exact upper limit is smallest.
 
-    `level` is the probability that each of the two binomial limits fails at one cut. Only the
-    cuts at `geometric_ranks` are read, so thinned tails that keep these give the same answer.
+    Only the cuts at `geometric_ranks` are read, so thinned tails that keep these give the same
+    answer.
 
     Parameters
     ----------
     tails
         Counts above each cut, such as `Tails.from_scores(scores_p, scores_u)`.
     level
-        The chance that a limit fails.
+        The chance that each of the two binomial limits fails at one cut.
 
     Returns
     -------
@@ -87,13 +87,9 @@ def ratio_limit(tails: Tails, level: float, level_p: float | None = None) -> Sha
 def at_cut(cut: Tails, alpha: float, method: str, notes: tuple[str, ...] = ()) -> AlphaEstimate:
     """An estimate that was read at this one cut; α is capped at 1."""
     return AlphaEstimate(
-        alpha=min(1.0, alpha),
-        cut=float(cut.cuts),
-        n_p=cut.n_p,
-        n_u=cut.n_u,
-        method=method,
+        alpha=min(1.0, alpha), cut=float(cut.cuts), n_p=cut.n_p, n_u=cut.n_u, method=method,
         notes=notes,
-    )
+    )  # fmt: skip
 
 
 def upper_confidence(tails: Tails, *, delta: float = DELTA, gamma: float = GAMMA) -> Shares:
@@ -150,7 +146,7 @@ def bootstrap(
 
     This shows variability, not uncertainty: the percentiles of these values are not a confidence
     interval. Such an interval at a nominal 95 % was seen to cover α in 7 to 90 % of samples, since
-    every replicate repeats the bias of the estimate. Use `topbin.mpe.intervals` instead.
+    every replicate repeats the bias of the estimate. Use `topbin.mpe.estimate_alpha` instead.
 
     Parameters
     ----------

@@ -78,18 +78,17 @@ def dedpul_posterior(
 ) -> Floats:
     """The probability of being positive, min(1, α r), of each unlabeled score in its given order.
 
-    `at` asks for other scores of the same scorer instead; between unlabeled scores the ratio is
-    interpolated. `alpha` is estimated unless it is given. Equal scores get equal probabilities,
-    higher scores no smaller ones.
+    Equal scores get equal probabilities, higher scores no smaller ones.
 
     Parameters
     ----------
     scores_p, scores_u
         Scores of the known positives and of the unlabeled rows; higher is more positive.
     at
-        Other scores to ask for.
+        Other scores of the same scorer to ask for instead; between unlabeled scores the ratio is
+        interpolated.
     alpha
-        The share, if it is known.
+        The share, if it is known; None: it is estimated.
     rule, bandwidth
         As in `dedpul`.
 

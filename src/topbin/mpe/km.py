@@ -19,14 +19,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.mpe.samples import (
-    Matrix,
-    TwoSamples,
-    compress,
-    read_samples,
-    standardize,
-    subsample,
-)
+from topbin.mpe.samples import Matrix, TwoSamples, compress, read_samples, standardize, subsample
 
 Rows = NDArray[np.intp]
 Vector = NDArray[np.float64]

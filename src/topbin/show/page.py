@@ -12,8 +12,7 @@ from topbin.core.estimate import DIRECTION, IF_ALIKE, RANGE_ONLY, AlphaEstimate
 from topbin.core.formatting import counted, figure, percent, sentence, visible
 from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit import verdict_words
-from topbin.evaluate.candidates import what_to_expect
-from topbin.evaluate.curves import pu_curves
+from topbin.evaluate.curves import pu_curves, what_to_expect
 from topbin.evaluate.sensitivity import MEANS
 from topbin.evaluate.watch import Watched
 from topbin.show.display import Display

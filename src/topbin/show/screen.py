@@ -8,7 +8,7 @@ from typing import Any
 from topbin.core.estimate import RANGE_ONLY, AlphaEstimate
 from topbin.core.formatting import counted, figure, range_ends
 from topbin.evaluate.audit.judging import WITH_SCORES
-from topbin.evaluate.candidates import what_to_expect
+from topbin.evaluate.curves import what_to_expect
 from topbin.evaluate.verdict import RUN
 from topbin.store.answer import Answer
 

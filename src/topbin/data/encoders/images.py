@@ -28,12 +28,7 @@ from msgspec import Meta
 from topbin.core.atomic import new_folder, read_file
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.optional import require
-from topbin.data.encoders import (
-    Vectors,
-    cache_folder,
-    checked,
-    vectors_of,
-)
+from topbin.data.encoders import Vectors, cache_folder, checked, vectors_of
 from topbin.data.images import Images, Progress
 from topbin.data.images.cache import cores
 from topbin.data.images.decode import BadImage, decode, pillow, quiet_pillow, scaled

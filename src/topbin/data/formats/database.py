@@ -31,8 +31,8 @@ from zipfile import BadZipFile
 
 import pandas as pd
 
-from topbin.core.cells import NO_VALUE
 from topbin.core.errors import FileError, InputError, option
+from topbin.core.labels import NO_VALUE
 from topbin.core.optional import require
 from topbin.data.batch import FramePart, Part, tidy_column
 from topbin.data.formats.duck import (
@@ -57,8 +57,6 @@ COUNTS = (
     "sum(typeof({c}) = 'text'), "
     f"sum(typeof({{c}}) = 'text' and {{c}} glob '{ISO_DATE}' and julianday({{c}}) is not null)"
 )
-
-
 READING = {  # what SQLite may do
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
@@ -179,10 +177,6 @@ def _as_text(values: Sequence[Any]) -> pd.Series:
     return pd.Series([None if value is None else str(value) for value in values], dtype=object)
 
 
-def _may(action: int, *_: Any) -> int:
-    return sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY
-
-
 @contextmanager
 def _sqlite(path: str, name: str, code: str) -> Iterator[sqlite3.Connection]:
     """A connection that can only read this file, whatever the query or a view in the file says."""
@@ -190,7 +184,9 @@ def _sqlite(path: str, name: str, code: str) -> Iterator[sqlite3.Connection]:
     try:
         with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as connection:
             connection.execute("pragma trusted_schema = off")
-            connection.set_authorizer(_may)
+            connection.set_authorizer(
+                lambda action, *_: sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY
+            )
             yield connection
     except sqlite3.Error as error:
         raise InputError(code, failed(name, code, f"{error}.")) from error

@@ -23,9 +23,9 @@ from typing import IO
 
 import duckdb
 
-from topbin.core.cells import NO_VALUE
 from topbin.core.errors import InputError
 from topbin.core.formatting import counted
+from topbin.core.labels import NO_VALUE
 from topbin.data.formats.duck import (
     INFINITE,
     Duck,

@@ -16,8 +16,8 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from topbin.core.cells import NO_NUMBER, plain_word
 from topbin.core.errors import InputError, option
+from topbin.core.labels import NO_NUMBER, plain_word
 
 ORDERS = {"dmy": "day, month, year", "mdy": "month, day, year", "ymd": "year, month, day"}
 ISO = "iso"  # dates in any other form stay text

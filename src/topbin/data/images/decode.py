@@ -29,8 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from topbin.core.memory import keep_freed_memory
-from topbin.core.optional import require
+from topbin.core.optional import keep_freed_memory, require
 from topbin.data.images import Pixels, pixel_keys
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")

@@ -8,11 +8,11 @@ labels are not biased. Labels from a list of top candidates do not belong here: 
 random, and mixing them in biases the audit.
 """
 
-from topbin.core.cells import BLANK as BLANK
-from topbin.core.cells import NEGATIVE as NEGATIVE
-from topbin.core.cells import POSITIVE as POSITIVE
-from topbin.core.cells import UNSURE as UNSURE
-from topbin.core.cells import read_answers
+from topbin.core.labels import BLANK as BLANK
+from topbin.core.labels import NEGATIVE as NEGATIVE
+from topbin.core.labels import POSITIVE as POSITIVE
+from topbin.core.labels import UNSURE as UNSURE
+from topbin.core.labels import read_answers
 from topbin.evaluate.audit.draw import AuditSample, draw, draw_stratified, draw_weighted
 from topbin.evaluate.audit.judging import (
     AuditResult,
@@ -34,24 +34,7 @@ from topbin.evaluate.audit.planning import (
 )
 
 __all__ = [
-    "AuditPlan",
-    "AuditResult",
-    "AuditSample",
-    "RecallBound",
-    "Together",
-    "TopBin",
-    "WidthPlan",
-    "compare_labels",
-    "draw",
-    "draw_stratified",
-    "draw_weighted",
-    "judge",
-    "judge_top",
-    "plan",
-    "plan_either_way",
-    "plan_width",
-    "power",
-    "read_answers",
-    "recall_bound",
-    "update",
-]
+    "AuditPlan", "AuditResult", "AuditSample", "RecallBound", "Together", "TopBin", "WidthPlan",
+    "compare_labels", "draw", "draw_stratified", "draw_weighted", "judge", "judge_top", "plan",
+    "plan_either_way", "plan_width", "power", "read_answers", "recall_bound", "update",
+]  # fmt: skip

@@ -141,8 +141,8 @@ def draw_weighted(
 ) -> AuditSample:
     """Draw n unlabeled rows, those that look like the rarer class more often; see `reach`.
 
-    `taken` are rows of earlier draws, which are not drawn again. Within a stratum all other rows
-    are equally likely, so whatever the probabilities are, `judge` knows how often each is drawn.
+    Within a stratum all rows that are not `taken` are equally likely, so whatever the probabilities
+    are, `judge` knows how often each is drawn.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def draw_weighted(
     seed
         The same seed draws the same rows.
     taken
-        Positions of rows that are not to be drawn.
+        Positions of rows of earlier draws, which are not drawn again.
 
     Returns
     -------

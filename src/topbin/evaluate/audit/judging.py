@@ -16,10 +16,10 @@ from scipy.special import betaincinv, xlog1py, xlogy
 from scipy.stats import mannwhitneyu
 
 from topbin.core import AlphaEstimate, InputError
-from topbin.core.cells import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.core.checks import Floats, check_fraction
 from topbin.core.estimate import IF_ALIKE, Interval, Share
 from topbin.core.formatting import figure
+from topbin.core.labels import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answers
 from topbin.core.options import CONFIDENCE
 from topbin.core.posterior import FLAT_SHARE, LEVELS, AlphaPosterior
 from topbin.evaluate.audit.draw import AuditSample
@@ -103,14 +103,10 @@ class Together:
         """
         bound = None if self.alone else before.upper_bound
         return replace(
-            before,
-            alpha=self.alpha,
-            interval=self.interval,
-            posterior=self.posterior,
+            before, alpha=self.alpha, interval=self.interval, posterior=self.posterior, cut=None,
             interval_assumes=ANSWERS_ALONE if self.alone else WITH_SCORES,
             upper_bound=None if bound is None else max(bound, self.alpha),
-            cut=None,
-        )
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +191,7 @@ def judge(
     """Compare α̂ with what people saw in the drawn rows; `answers` are in the order of the draw.
 
     The verdict "agrees" needs an interval no wider than `error`, or rows enough to notice such an
-    error: by default half of α̂, but at least 0.02 and at most 0.1. `probabilities` of all
-    unlabeled rows make the interval narrower: the answers then need to show
-    only where these are wrong. `proxies` are cheaper labels of all unlabeled rows, from 0 to 1 and
-    one column each, such as what a language model says; they help as much as the answers show them
-    to be right. Whatever both are, the interval stays valid. If you look at the
-    result more than once, count the looks: all of them together then hold at `confidence`, so
-    that the interval may be cut to what earlier ones showed (`within`).
+    error. Whatever `probabilities` and `proxies` are, the interval stays valid.
 
     Parameters
     ----------
@@ -212,17 +202,18 @@ def judge(
     alpha_hat
         The estimate that is audited, or its α.
     error
-        The error that must show.
+        The error that must show. None: half of α̂, but at least 0.02 and at most 0.1.
     confidence
         The level of the interval.
     probabilities
-        Of all unlabeled rows; a weighted draw needs them.
+        Of all unlabeled rows: the answers need to show only where these are wrong, so the interval
+        is narrower. A weighted draw needs them.
     proxies
-        Cheaper labels of all unlabeled rows, one column each.
-    look
-        Which look at the result this is, from 1 on; None: the only one.
-    within
-        What earlier looks showed.
+        Cheaper labels of all unlabeled rows, from 0 to 1 and one column each, such as what a
+        language model says. They help as much as the answers show them to be right.
+    look, within
+        Which look at the result this is, from 1 on (None: the only one), and what earlier looks
+        showed. All looks together then hold at `confidence`, so that the interval is cut to it.
 
     Returns
     -------
@@ -253,9 +244,9 @@ def judge(
     else:
         alpha, limits = _corrected(np.asarray(said), sample, f_u, proxies)
     upper = share_of_upper(f_u if sample.expected else None)
-    asked = _Asked(alpha_hat, error, confidence, look, within, upper)
+    claim = _Claim(alpha_hat, error, confidence, look, within, upper)
     where = DRAWN.get(sample.kind, "random unlabeled rows")
-    return asked.judged(sample.kind, count, where, alpha, limits)
+    return claim.judged(sample.kind, count, where, alpha, limits)
 
 
 def judge_top(
@@ -304,9 +295,9 @@ def judge_top(
         f"random rows of the top bin, the {top.above_u:,} unlabeled rows that score as high as "
         f"{100 * top.above_p / top.n_p:.0f} % of the known positives,"
     )
-    asked = _Asked(alpha_hat, error, confidence, look, within)
+    claim = _Claim(alpha_hat, error, confidence, look, within)
     alpha = top.alpha(count[POSITIVE], answered)
-    return asked.judged("top", count, where, alpha, limits)
+    return claim.judged("top", count, where, alpha, limits)
 
 
 def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives") -> str:
@@ -352,7 +343,7 @@ def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives")
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Claim:
     """The estimate to be judged, and how strictly."""
 
     alpha_hat: AlphaEstimate | float
@@ -395,26 +386,13 @@ class _Asked:
             f"{follows}"
         )
         return AuditResult(
-            kind=kind,
-            n=count.total(),
-            n_positive=count[POSITIVE],
-            n_negative=count[NEGATIVE],
-            n_unsure=count[UNSURE],
-            n_blank=count[BLANK],
-            alpha=min(both[1], max(both[0], alpha)),
-            interval=both,
-            upper_bound=one_sided[1],
-            confidence=level,
-            assumes=ASSUMES[kind],
-            claim=value,
-            claim_interval=interval,
-            verdict=verdict,
-            excludes=excludes,
-            error=error,
-            power=chance,
+            kind=kind, n=count.total(), n_positive=count[POSITIVE], n_negative=count[NEGATIVE],
+            n_unsure=count[UNSURE], n_blank=count[BLANK],
+            alpha=min(both[1], max(both[0], alpha)), interval=both, upper_bound=one_sided[1],
+            confidence=level, assumes=ASSUMES[kind], claim=value, claim_interval=interval,
+            verdict=verdict, excludes=excludes, error=error, power=chance, look=self.look or 1,
             sentence=f"{sentence} {CANNOT}" if kind == "top" else sentence,
-            look=self.look or 1,
-        )
+        )  # fmt: skip
 
     def _verdict(
         self, kind: str, value: float, one_sided: Interval, both: Interval, chance: float
@@ -560,8 +538,8 @@ def _moved(
 ) -> AlphaPosterior:
     """The posterior with the median and the interval that the audit found, and says beside it."""
     low, high = posterior.interval(confidence)
-    places, found = (0, low, posterior.median, high, 1), (0, interval[0], alpha, interval[1], 1)
-    return AlphaPosterior(tuple(map(float, np.interp(posterior.quantiles, places, found))))
+    before, after = (0, low, posterior.median, high, 1), (0, interval[0], alpha, interval[1], 1)
+    return AlphaPosterior(tuple(map(float, np.interp(posterior.quantiles, before, after))))
 
 
 def update(

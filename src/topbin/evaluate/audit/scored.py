@@ -11,14 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from topbin.core.cells import NEGATIVE, POSITIVE
 from topbin.core.checks import Floats
-from topbin.evaluate.audit.draw import (
-    AuditSample,
-    draw,
-    draw_stratified,
-    draw_weighted,
-)
+from topbin.core.labels import NEGATIVE, POSITIVE
+from topbin.evaluate.audit.draw import AuditSample, draw, draw_stratified, draw_weighted
 from topbin.evaluate.audit.judging import compare_labels
 from topbin.evaluate.audit.limits import RecallBound, TopBin, recall_bound, risk_of_look
 

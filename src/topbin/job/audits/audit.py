@@ -15,9 +15,8 @@ from topbin.core.errors import InputError, option
 from topbin.core.formatting import sentence
 from topbin.core.options import CONFIDENCE, Read, Request, Rows
 from topbin.data.batch import add_columns
-from topbin.data.label_tools import ANSWER, read_export, tasks_of
 from topbin.data.table import read_table
-from topbin.data.write import in_front, unused, write_table
+from topbin.data.write import ANSWER, in_front, read_export, tasks_of, unused, write_table
 from topbin.evaluate.audit import (
     NEGATIVE,
     POSITIVE,

@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 from topbin.core.atomic import lock
-from topbin.core.cells import NEGATIVE, POSITIVE
 from topbin.core.checks import Floats, check_count
 from topbin.core.errors import InputError, option
+from topbin.core.labels import NEGATIVE, POSITIVE
 from topbin.core.options import Request
 from topbin.data.batch import add_columns
 from topbin.data.schema import check_columns
@@ -33,7 +33,7 @@ from topbin.evaluate.audit import AuditSample, TopBin, draw, read_answers
 from topbin.evaluate.audit.draw import merged
 from topbin.evaluate.audit.planning import AuditWidths
 from topbin.evaluate.audit.scored import ANYWHERE, RECALL, Pooled, Scored, sharpened
-from topbin.evaluate.candidates import list_precision
+from topbin.evaluate.curves import list_precision
 from topbin.job.audits.answers import WAIT, AuditState, Draw
 from topbin.job.files import numbered, read_numbered, read_stored, sum_of, unlabeled_rows
 from topbin.job.labeled import open_labeled

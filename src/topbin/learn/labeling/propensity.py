@@ -58,8 +58,6 @@ class Propensity:
     alpha
         The sum of (1 − e)/e over the number of unlabeled rows: for each known positive there are so
         many that are not labeled (Horvitz & Thompson 1952).
-    notes
-        What a reader of an estimate with these weights must know.
 
     >>> print(Propensity(("site",), 0.2, 0.3, 0.8, 5, True, np.ones(9), 0.4).notes[1])
     positives are labeled with probability 0.20 to 0.80, by SAR-EM
@@ -256,10 +254,5 @@ def matrix_columns(features: Any, names: Sequence[str]) -> list[int]:
         if name in dropped:
             raise InputError("TB126", f'labeling cannot be explained by "{name}": {dropped[name]}')
     check_columns(names, features.columns, "the table that models read")
-    places: list[int] = []
-    place = 0
-    for feature in features.features:
-        width = len(feature.names(scaled=features.scaled))
-        places += range(place, place + width) if feature.name in names else ()
-        place += width
+    places: list[int] = features.places(lambda feature: feature.name in names)
     return places

@@ -32,8 +32,16 @@ from topbin.core.options import CONFIDENCE
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.fitting import FitOptions, Recipe, run_crossfit
 from topbin.learn.folds import order_of
-from topbin.learn.labeling.clusters import Clusters, find_clusters, merge_small, project
-from topbin.learn.labeling.scar import FEWEST, TILT, ScarTest, scar_test
+from topbin.learn.labeling.scar import (
+    FEWEST,
+    TILT,
+    Clusters,
+    ScarTest,
+    find_clusters,
+    merge_small,
+    project,
+    scar_test,
+)
 from topbin.learn.learners import PVU
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.rows import TrainingTable, check_numbers
@@ -100,8 +108,6 @@ class Subtypes:
         The inverse of the odds that each known positive was labeled, with mean 1.
     test
         Whether labels look random.
-    notes
-        What a reader of an estimate with these weights must know.
 
     >>> part = Subtype(60, 0.1, (0.05, 0.2), labeled=0.5, labeled_interval=(0.33, 0.67))
     >>> subtypes = Subtypes((part,), 1.0, (1.0, 1.0), 600, 0.95, 2, np.zeros(60, int), np.ones(60),
@@ -167,8 +173,10 @@ class Subtypes:
 
     def summary(self) -> str:
         """How often each subtype is labeled, and what that says, as text."""
-        level = f"{100 * self.confidence:g} %"
-        lines = [f"subtypes        {len(self.parts)} among the known positives{self._merged()}"]
+        level, merged = f"{100 * self.confidence:g} %", ""
+        if self.merged:
+            merged = f" ({counted(self.merged, 'small cluster')} merged into others)"
+        lines = [f"subtypes        {len(self.parts)} among the known positives{merged}"]
         for k, part in enumerate(self.parts, 1):
             low, high = part.labeled_interval
             lines.append(
@@ -197,11 +205,6 @@ class Subtypes:
             "test": self.test.to_dict(),
             "limit": LIMIT,
         }
-
-    def _merged(self) -> str:
-        return (
-            f" ({counted(self.merged, 'small cluster')} merged into others)" if self.merged else ""
-        )
 
 
 def find_subtypes(
