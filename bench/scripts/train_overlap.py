@@ -221,35 +221,70 @@ class Prior:
             found[rows] = own[place]
         return found
 
+    def draw_alpha(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """So many values of α."""
+        alpha = np.where(rng.random(size) < self.uniform, rng.random(size),
+                         np.exp(rng.uniform(np.log(0.0005), 0, size)))  # fmt: skip
+        return np.where(rng.random(size) < self.ends, rng.integers(0, 2, size), alpha)
+
+    def draw_overlaps(
+        self, alpha: np.ndarray, n: np.ndarray, spread: np.ndarray, rng: np.random.Generator
+    ) -> "Overlaps":
+        """How classes overlap, for samples of these α, sizes and spreads."""
+        brought, size = spread == 1, alpha.size
+        own = self.pool[self.draw_curves(alpha, n, brought, rng)]
+        own = own * ~(brought & (rng.random(size) < self.apart))[:, None]
+        warp = np.exp(rng.normal(0, self.warp, (size, 1)))
+        # Unlabeled positives train models as negatives do, so those that are held out score lower.
+        lower = self.lower * (1 - 2 * alpha) + rng.normal(0, self.uneven, size)
+        return Overlaps(own, warp, np.exp(np.where(spread > 1, lower, 0.0))[:, None])
+
     def simulate(self, size: int, rng: np.random.Generator) -> "Simulated":
         """Counts of so many samples."""
         n = np.exp(rng.uniform(*np.log(SIZES_P), size))
         m = np.maximum(1, np.exp(rng.uniform(*np.log(SIZES_U), size)).round()).astype(np.int64)
-        alpha = np.where(rng.random(size) < self.uniform, rng.random(size),
-                         np.exp(rng.uniform(np.log(0.0005), 0, size)))  # fmt: skip
-        alpha = np.where(rng.random(size) < self.ends, rng.integers(0, 2, size), alpha)
+        alpha = self.draw_alpha(size, rng)
         spread = np.where(rng.random(size) < 0.5, SPREADS[1], SPREADS[0])
-        rows = (spread * n).round().clip(1)
-        share = ranks_read(rows[:, None]) / rows[:, None]
-        t = np.cumsum(rng.gamma(np.maximum(np.diff(n[:, None] * share, prepend=0), 1e-9)), axis=1)
-        t /= t[:, -1:] + rng.gamma(np.ones((size, 1)))  # true shares at the sampled ranks
-        brought = spread == 1
-        own = self.pool[self.draw_curves(alpha, n, brought, rng)]
-        own = own * ~(brought & (rng.random(size) < self.apart))[:, None]
-        h = _along(own, t ** np.exp(rng.normal(0, self.warp, (size, 1))))
-        # Unlabeled positives train models as negatives do, so those that are held out score lower.
-        lower = self.lower * (1 - 2 * alpha) + rng.normal(0, self.uneven, size)
-        lower = np.where(spread > 1, lower, 0.0)
-        own_t = t ** np.exp(lower)[:, None]
+        share = shares_read(n, spread)
+        t = true_shares(n, share, rng)
         hidden = np.rint(alpha * m).astype(np.int64)
-        y = sum(
-            _rows_above(count, above, rng) for count, above in ((hidden, own_t), (m - hidden, h))
-        )
+        y = self.draw_overlaps(alpha, n, spread, rng).counts(t, hidden, m, rng)
         for i in np.flatnonzero(rng.random(size) < self.ties):
             ends = np.append(np.sort(rng.choice(SHARES.size, rng.integers(1, 8))), SHARES.size - 1)
             to = ends[np.searchsorted(ends, np.arange(SHARES.size))]
             y[i], share[i] = y[i][to], share[i][to]
         return Simulated(y, share, n, m.astype(float), spread, hidden / m)
+
+
+class Overlaps(NamedTuple):
+    """Curves, how each is bent, and the powers of t that say where hidden positives score."""
+
+    curves: np.ndarray
+    warp: np.ndarray
+    power: np.ndarray
+
+    def above(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The shares of hidden positives and of negatives above cuts with these shares of known."""
+        return t**self.power, _along(self.curves, t**self.warp)
+
+    def counts(
+        self, t: np.ndarray, hidden: np.ndarray, m: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Of m unlabeled rows, how many fall above each cut."""
+        numbers = hidden, m - hidden
+        return sum(_rows_above(*one, rng) for one in zip(numbers, self.above(t), strict=True))
+
+
+def shares_read(n: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """The shares of the known positives at the ranks that are read."""
+    rows = (spread * n).round().clip(1)
+    return ranks_read(rows[:, None]) / rows[:, None]
+
+
+def true_shares(n: np.ndarray, share: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """What shares of all positives are above the cuts at these sampled ranks."""
+    t = np.cumsum(rng.gamma(np.maximum(np.diff(n[:, None] * share, prepend=0), 1e-9)), axis=1)
+    return t / (t[:, -1:] + rng.gamma(np.ones((n.size, 1))))
 
 
 def _along(curves: np.ndarray, t: np.ndarray) -> np.ndarray:
