@@ -25,6 +25,7 @@ from topbin.data.encoders import GivenEncoder
 from topbin.data.encoders.images import (
     DESCRIPTION,
     LITE,
+    LITES,
     NONE,
     ImageEncoder,
     is_image_encoder,
@@ -293,7 +294,8 @@ def _encoder(given: Any) -> ImageEncoder | GivenEncoder | None:
         return GivenEncoder(given)
     if given == NONE:
         return None
-    encoder = ImageEncoder(LITE if given in (None, LITE) else os.path.abspath(given))
+    given = LITE if given is None else given
+    encoder = ImageEncoder(given if given in LITES else os.path.abspath(given))
     load_model(encoder)  # now, because a fault is better found before minutes of decoding
     return encoder
 
