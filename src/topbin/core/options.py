@@ -219,7 +219,7 @@ class Read:
 
     text: Columns = opt((), "Columns of free text, read as words.", kind=Names)
     encoder: Any = opt(
-        None, "A folder with an encoder that reads the texts, or the images; lite0, none.",
+        None, "A folder with an encoder that reads the texts, or the images; lite0, lite2, none.",
         kind=str, any=True,
     )  # fmt: skip
     embeddings: Any = opt(

@@ -25,6 +25,7 @@ from topbin.data.encoders import GivenEncoder
 from topbin.data.encoders.images import (
     DESCRIPTION,
     LITE,
+    LITES,
     NONE,
     ImageEncoder,
     is_image_encoder,
@@ -292,7 +293,8 @@ def _encoder(name: Any) -> ImageEncoder | GivenEncoder | None:
         return GivenEncoder(name)
     if name == NONE:
         return None
-    encoder = ImageEncoder(LITE if name in (None, LITE) else os.path.abspath(name))
+    ours = LITE if name is None else name
+    encoder = ImageEncoder(ours if ours in LITES else os.path.abspath(ours))
     load_model(encoder)  # now, because a fault is better found before minutes of decoding
     return encoder
 

