@@ -6,7 +6,8 @@ import sys
 
 import joblib
 import pytest
-from hypothesis import settings
+from hypothesis import find, settings
+from hypothesis import strategies as st
 
 import topbin.show  # noqa: F401
 from topbin.store.safe import boosters
@@ -19,7 +20,12 @@ PICTURES = {}
 
 
 def pytest_collection_finish():
-    """Modules stay until the end, so that nobody looks for garbage among them again and again."""
+    """Modules stay until the end, so that nobody looks for garbage among them again and again.
+
+    Hypothesis makes its generator at the first example and looks for who refers to it, which
+    cannot be seen among frozen modules: older versions then warn.
+    """
+    find(st.none(), lambda _: True)
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

@@ -95,3 +95,16 @@ def test_a_folder_with_an_equals_sign_makes_no_column(tmp_path, ending):
     assert table.whole().frame["x"].tolist() == [1, 2]
     (part,) = table.parts()
     assert [batch.frame["x"].tolist() for batch in part.batches()] == [[1, 2]]
+
+
+def test_a_column_of_null_fits_any_type_and_only_if_it_is_one_itself(tmp_path):
+    """A column has the type null where its writer saw no value, as in an empty part."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    inside = arrow.array([{"town": None}], arrow.struct([("town", arrow.null())]))
+    files = [tmp_path / "filled.parquet", tmp_path / "null.parquet"]
+    for path, towns in zip(files, (arrow.array(["Ulm"]), arrow.nulls(1)), strict=True):
+        parquet.write_table(arrow.table({"town": towns, "inside": inside}), path)
+    assert [open_table(path).kinds["town"] for path in files] == ["string", "blank"]
+    towns = read_table(files).frame["town"]
+    assert towns[0] == "Ulm"
+    assert towns.isna().tolist() == [False, True]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import topbin as tb
@@ -20,6 +20,7 @@ tied = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=20)
 WORLDS = [World(0.3, 2, 1), World(0.05, 3, 2), World(0.7, 1, 0.5), World(0.5, 3, 1.5)]
 
 
+@example([0.0, 1.0], [0.0], 5e-324, 1)  # half of the smallest float is no float
 @given(tied, tied, st.floats(0, 1), st.integers(0, 5))
 def test_figures_are_their_definitions(scores_p, scores_u, alpha, threshold):
     q_p = sum(p >= threshold for p in scores_p) / len(scores_p)

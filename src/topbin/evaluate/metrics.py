@@ -377,9 +377,9 @@ def precision_of(q_p: Any, q_u: Any, alpha: Any) -> Any:
 
 
 def _f1(q_p: Any, q_u: Any, alpha: Any) -> Any:
-    # With precision cut at 1, q_u cannot be less than the positives found in it.
-    below = alpha + max(q_u, alpha * q_p)
-    return 2 * alpha * q_p / below if below > 0 else 0.0
+    if q_u > alpha * q_p:
+        return 2 * alpha * q_p / (alpha + q_u)
+    return 2 * q_p / (1 + q_p) if alpha > 0 else 0.0  # precision is cut at 1
 
 
 def _check_threshold(threshold: Any) -> float:

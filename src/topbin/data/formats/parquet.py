@@ -97,28 +97,33 @@ def _open(connection: Duck, path: str, name: str) -> ParquetFile:
     # A folder called x=1 must not make a column x.
     relation = f"read_parquet({path_literal(path)}, hive_partitioning=false)"
     part = open_relation(connection, path, name, relation)
-    listed = connection.rows(f"select name, num_children from parquet_schema({path_literal(path)})")
-    check_names(name, _top_level(listed))
-    return ParquetFile(path=path, name=name, relation=relation, own=part.own, types=part.own)
+    schema = f"parquet_schema({path_literal(path)})"
+    listed = connection.rows(f"select num_children, name, logical_type from {schema}")
+    columns = _top_level(listed)
+    check_names(name, [column for column, _ in columns])
+    # DuckDB before 2 calls a column that only has null one of integers.
+    blank = {column for column, meaning in columns if meaning == "NullType()"}
+    types = {column: "BLANK" if column in blank else type_ for column, type_ in part.own.items()}
+    return ParquetFile(path=path, name=name, relation=relation, own=types, types=types)
 
 
-def _top_level(listed: Sequence[tuple[str, int | None]]) -> list[str]:
-    """The names of the columns; the schema lists each with its children below it.
+def _top_level(listed: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The columns, without the number of their children, which the schema lists below each.
 
-    >>> _top_level([("schema", 2), ("place", 2), ("x", None), ("y", None), ("id", None)])
-    ['place', 'id']
+    >>> _top_level([(2, "schema"), (2, "place"), (None, "x"), (None, "y"), (None, "id")])
+    [('place',), ('id',)]
     """
-    names: list[str] = []
+    columns: list[tuple[Any, ...]] = []
     below: list[int] = []  # how many children of each open level are still to come
-    for name, children in listed:
+    for children, *known in listed:
         if len(below) == 1:
-            names.append(name)
+            columns.append(tuple(known))
         if below:
             below[-1] -= 1
         below.append(children or 0)
         while below and not below[-1]:
             below.pop()
-    return names
+    return columns
 
 
 def _row_groups(file: Part, rows: int) -> list[RowGroups]:
