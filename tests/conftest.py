@@ -4,11 +4,17 @@ import functools
 import gc
 import sys
 
+import duckdb
 import joblib
+import matplotlib.pyplot as plt
 import pytest
 from hypothesis import settings
+from one_database import sharing
+from sklearn.base import BaseEstimator
 
 import topbin.show  # noqa: F401
+from topbin.learn.crossfit import Plan
+from topbin.learn.defaults import PRESETS
 from topbin.store.safe import boosters
 
 settings.register_profile("same every time", derandomize=True, deadline=None)
@@ -16,6 +22,7 @@ settings.load_profile("same every time")
 
 PAGE = sys.modules["topbin.show.page"]  # topbin.show has a function of that name
 PICTURES = {}
+CONNECT = sharing(duckdb.connect)
 
 
 def pytest_collection_finish():
@@ -31,14 +38,15 @@ def pytest_sessionfinish():
 
 @pytest.fixture(scope="session", autouse=True)
 def once():
-    """What depends on its input alone is made once: pictures, and checks of a booster's text.
+    """What depends on its input alone is made once.
 
-    What is refused is checked each time. In tests/show every picture is drawn.
+    These are displays, checks of a booster's text, and the names of an estimator's parameters,
+    which take a tenth of a small fit. What is refused is checked each time.
     """
-    draw = PAGE.picture
+    draw, names = PAGE.picture, functools.cache(BaseEstimator._get_param_names.__func__)
 
     def drawn(display):
-        content = joblib.hash(display)
+        content = joblib.hash(display), PAGE.svg
         if content not in PICTURES:
             PICTURES[content] = draw(display)
         return PICTURES[content]
@@ -46,4 +54,55 @@ def once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PAGE, "picture", drawn)
         patch.setattr(boosters, "trees_only", functools.lru_cache(64)(boosters.trees_only))
+        patch.setattr(BaseEstimator, "_get_param_names", classmethod(lambda cls: [*names(cls)]))
         yield draw
+
+
+@pytest.fixture(scope="session", autouse=True)
+def outlines():
+    """A display is plotted, but matplotlib does not render it, which is most of a report's time.
+
+    Modules in which a report is looked at, or made of random tables, use `rendered`.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        render = PAGE.svg
+        patch.setattr(PAGE, "svg", lambda figure: plt.close(figure) or "<svg></svg>")
+        yield render
+
+
+@pytest.fixture(scope="module")
+def rendered(outlines):
+    """Pictures as users get them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PAGE, "svg", outlines)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fewer_folds():
+    """`fast` with two folds of two instead of three of three: half the fits, on the same road.
+
+    Modules in which α is compared with the truth use `usual_folds`.
+    """
+    usual = PRESETS["fast"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "fast", Plan(outer=2, inner=2, repeats=1))
+        yield usual
+
+
+@pytest.fixture(scope="module")
+def usual_folds(fewer_folds):
+    """`fast` as users get it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "fast", fewer_folds)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_database(request):
+    """Small files are read by one database, but not where reading is what is tested."""
+    room = request.path.parent.name
+    with pytest.MonkeyPatch.context() as patch:
+        if room not in ("adversary", "data", "engines"):
+            patch.setattr(duckdb, "connect", CONNECT)
+        yield

@@ -10,6 +10,8 @@ from tumours import TRUTH, hidden_truth, tumours
 
 from topbin.cli import main
 
+pytestmark = pytest.mark.usefixtures("usual_folds")
+
 
 def call(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
