@@ -13,6 +13,7 @@ from one_database import sharing
 from sklearn.base import BaseEstimator
 
 import topbin.show  # noqa: F401
+from topbin.evaluate import curves
 from topbin.learn.crossfit import Plan
 from topbin.learn.defaults import PRESETS
 from topbin.store.safe import boosters
@@ -60,21 +61,30 @@ def once():
 
 @pytest.fixture(scope="session", autouse=True)
 def outlines():
-    """A display is plotted, but matplotlib does not render it, which is most of a report's time.
+    """Displays are plotted, with few draws of a curve, but matplotlib does not render them.
 
-    Modules in which a report is looked at, or made of random tables, use `rendered`.
+    Both are most of a report's time. Modules in which a report is looked at, or made of random
+    tables, use `rendered`.
     """
+    usual = {name: getattr(PAGE, name) for name in ("svg", "_render")}
+
+    def with_few_draws(*given):
+        with pytest.MonkeyPatch.context() as few:
+            few.setattr(curves, "DRAWS", 50)
+            return usual["_render"](*given)
+
     with pytest.MonkeyPatch.context() as patch:
-        render = PAGE.svg
         patch.setattr(PAGE, "svg", lambda figure: plt.close(figure) or "<svg></svg>")
-        yield render
+        patch.setattr(PAGE, "_render", with_few_draws)
+        yield usual
 
 
 @pytest.fixture(scope="module")
 def rendered(outlines):
     """Pictures as users get them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PAGE, "svg", outlines)
+        for name, usual in outlines.items():
+            patch.setattr(PAGE, name, usual)
         yield
 
 
@@ -101,8 +111,8 @@ def usual_folds(fewer_folds):
 @pytest.fixture(scope="module", autouse=True)
 def one_database(request):
     """Small files are read by one database, but not where reading is what is tested."""
-    room = request.path.parent.name
+    has_its_own = request.path.parent.name in ("adversary", "data", "engines")
     with pytest.MonkeyPatch.context() as patch:
-        if room not in ("adversary", "data", "engines"):
+        if request.path.stem in ("test_own_files", "test_order") or not has_its_own:
             patch.setattr(duckdb, "connect", CONNECT)
         yield
