@@ -6,7 +6,6 @@ import sys
 
 import duckdb
 import joblib
-import matplotlib.pyplot as plt
 import pytest
 from hypothesis import settings
 from one_database import sharing
@@ -68,13 +67,17 @@ def outlines():
     """
     usual = {name: getattr(PAGE, name) for name in ("svg", "_render")}
 
+    def outline(figure):
+        sys.modules["matplotlib.pyplot"].close(figure)
+        return "<svg></svg>"
+
     def with_few_draws(*given):
         with pytest.MonkeyPatch.context() as few:
             few.setattr(curves, "DRAWS", 50)
             return usual["_render"](*given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PAGE, "svg", lambda figure: plt.close(figure) or "<svg></svg>")
+        patch.setattr(PAGE, "svg", outline)
         patch.setattr(PAGE, "_render", with_few_draws)
         yield usual
 
@@ -92,7 +95,7 @@ def rendered(outlines):
 def fewer_folds():
     """`fast` with two folds of two instead of three of three: half the fits, on the same road.
 
-    Modules in which α is compared with the truth use `usual_folds`.
+    Modules that judge how good α or a verdict is use `usual_folds`.
     """
     usual = PRESETS["fast"]
     with pytest.MonkeyPatch.context() as patch:
