@@ -7,7 +7,6 @@ from pathlib import Path
 
 from test_fuzz_folders import MEGABYTES, TIMES, environment
 
-
 FORMATS = ["csv", "jsonl", "parquet"]
 
 
