@@ -4,12 +4,18 @@ import functools
 import gc
 import sys
 
+import duckdb
 import joblib
 import pytest
 from hypothesis import find, settings
 from hypothesis import strategies as st
+from one_database import sharing
+from sklearn.base import BaseEstimator
 
 import topbin.show  # noqa: F401
+from topbin.evaluate import curves
+from topbin.learn.crossfit import Plan
+from topbin.learn.defaults import PRESETS
 from topbin.store.safe import boosters
 
 settings.register_profile("same every time", derandomize=True, deadline=None)
@@ -17,6 +23,7 @@ settings.load_profile("same every time")
 
 PAGE = sys.modules["topbin.show.page"]  # topbin.show has a function of that name
 PICTURES = {}
+CONNECT = sharing(duckdb.connect)
 
 
 def pytest_collection_finish():
@@ -37,14 +44,15 @@ def pytest_sessionfinish():
 
 @pytest.fixture(scope="session", autouse=True)
 def once():
-    """What depends on its input alone is made once: pictures, and checks of a booster's text.
+    """What depends on its input alone is made once.
 
-    What is refused is checked each time. In tests/show every picture is drawn.
+    These are displays, checks of a booster's text, and the names of an estimator's parameters,
+    which take a tenth of a small fit. What is refused is checked each time.
     """
-    draw = PAGE.picture
+    draw, names = PAGE.picture, functools.cache(BaseEstimator._get_param_names.__func__)
 
     def drawn(display):
-        content = joblib.hash(display)
+        content = joblib.hash(display), PAGE.svg
         if content not in PICTURES:
             PICTURES[content] = draw(display)
         return PICTURES[content]
@@ -52,4 +60,68 @@ def once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PAGE, "picture", drawn)
         patch.setattr(boosters, "trees_only", functools.lru_cache(64)(boosters.trees_only))
+        patch.setattr(BaseEstimator, "_get_param_names", classmethod(lambda cls: [*names(cls)]))
         yield draw
+
+
+@pytest.fixture(scope="session", autouse=True)
+def outlines():
+    """Displays are plotted, with few draws of a curve, but matplotlib does not render them.
+
+    Both are most of a report's time. Modules in which a report is looked at, or made of random
+    tables, use `rendered`.
+    """
+    usual = {name: getattr(PAGE, name) for name in ("svg", "_render")}
+
+    def outline(figure):
+        sys.modules["matplotlib.pyplot"].close(figure)
+        return "<svg></svg>"
+
+    def with_few_draws(*given):
+        with pytest.MonkeyPatch.context() as few:
+            few.setattr(curves, "DRAWS", 50)
+            return usual["_render"](*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PAGE, "svg", outline)
+        patch.setattr(PAGE, "_render", with_few_draws)
+        yield usual
+
+
+@pytest.fixture(scope="module")
+def rendered(outlines):
+    """Pictures as users get them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, usual in outlines.items():
+            patch.setattr(PAGE, name, usual)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fewer_folds():
+    """`fast` with two folds of two instead of three of three: half the fits, on the same road.
+
+    Modules that judge how good α or a verdict is use `usual_folds`.
+    """
+    usual = PRESETS["fast"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "fast", Plan(outer=2, inner=2, repeats=1))
+        yield usual
+
+
+@pytest.fixture(scope="module")
+def usual_folds(fewer_folds):
+    """`fast` as users get it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "fast", fewer_folds)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_database(request):
+    """Small files are read by one database, but not where reading is what is tested."""
+    has_its_own = request.path.parent.name in ("adversary", "data", "engines")
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.stem in ("test_own_files", "test_order") or not has_its_own:
+            patch.setattr(duckdb, "connect", CONNECT)
+        yield

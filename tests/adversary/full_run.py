@@ -13,7 +13,7 @@ from pathlib import Path
 from fuzz_folders import DAY
 
 IS_ALL = os.environ.get("TOPBIN_CALLS") == "all"
-CALLS = 10**9 if IS_ALL else int(os.environ.get("TOPBIN_CALLS", 10))  # of verbs, for each file
+CALLS = 10**9 if IS_ALL else int(os.environ.get("TOPBIN_CALLS", 5))  # of verbs, for each file
 MINUTES = float(os.environ.get("TOPBIN_MINUTES", "inf"))
 FROM = int(os.environ.get("TOPBIN_FROM", 0))
 FIGURES = os.environ.get("TOPBIN_FIGURES")

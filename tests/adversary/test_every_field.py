@@ -1,9 +1,9 @@
 """Every field of every stored file, with every wrong type, through the verbs that read it.
 
-Nothing but coded errors: no traceback, no hang, no connection. Beside the fields in turn there are
-random changes that differ from day to day; a failure names the day that repeats it. Every forgery
-is read; a few go through the verbs each day, and all of them through every verb that reads the file
-with `make fuzz` (see `full_run`).
+Nothing but coded errors: no traceback, no hang, no connection. Each day every field gets some of
+the wrong types, and there are random changes; a failure names the day that repeats it. All of these
+forgeries are read, and a few go through the verbs. With `make fuzz` every field gets every wrong
+type, and all forgeries go through every verb that reads the file (see `full_run`).
 """
 
 import copy
@@ -43,7 +43,7 @@ from topbin.store.answer import answer_schema
 from topbin.store.runs import SCHEMA, _sum_of, read_asked, read_result
 from topbin.store.scorer import read_known, write_known
 
-TIMES = 200  # random changes of each file; most are refused by the first reader
+TIMES = 200 if IS_ALL else 60  # random changes of each file; most are refused by the first reader
 SECONDS = 60  # for one verb, also on a busy machine
 WRONG = (None, True, -1, 2**63, 10**30, 1e308, "", "../\0", [], [[]], {}, {"a": 1}, "9" * 5000)
 VERBS = {
@@ -163,8 +163,13 @@ def without(value, place):
     return value
 
 
+def some_wrong(place):
+    """Wrong values for a field: five of all each day, others for each field."""
+    return WRONG if IS_ALL else random.Random(f"{DAY} {place}").sample(WRONG, 5)
+
+
 def forgeries(value, name, alike=()):
-    """Every field missing, with every wrong type, one field too many, and random changes.
+    """Every field missing, with wrong types, one field too many, and random changes.
 
     Fields that are `alike` have the type of another one, so that they are tried as a whole.
     """
@@ -172,7 +177,7 @@ def forgeries(value, name, alike=()):
         if place[0] in alike and place[1:]:
             continue
         yield place, without(value, place)
-        for wrong in WRONG:
+        for wrong in some_wrong(f"{name} {place}"):
             yield (*place, wrong), changed(value, place, wrong)
     yield "unknown", {**value, "unknown": 1} if isinstance(value, dict) else [*value, 1]
     for i in range(TIMES):
@@ -269,7 +274,7 @@ def test_every_field_of_the_settings(folder):
     def write(settings):
         (run / "run.toml").write_text(tomli_w.dumps(settings), encoding="utf-8")
 
-    forged = [(name, {**before, name: wrong}) for name in content for wrong in WRONG]
+    forged = [(name, {**before, name: wrong}) for name in content for wrong in some_wrong(name)]
     forged += list(forgeries(before, "settings"))
     verbs = ["draw", "config", "review", "resume", "list", "proxy", "refit"]
     try_all(forged, write, lambda: read_asked(run), verbs, "run.toml")
@@ -294,7 +299,7 @@ def test_every_field_of_draws_and_answers(folder, name, monkeypatch):
 def test_every_field_of_a_watch(folder, monkeypatch):
     keep_models(monkeypatch)
     new = pd.read_csv("new.csv", parse_dates=["day"])
-    assert call("watch", "the first time").exit_code == 0
+    assert call("watch", "the first time").exit_code in (0, 3)  # 3: the share has changed
     path = folder / "watch" / "watch.json"
     content = json.loads(path.read_text())
     (new.assign(day=new["day"] + pd.DateOffset(years=3))).to_csv("new.csv", index=False)

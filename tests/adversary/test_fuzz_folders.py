@@ -28,7 +28,7 @@ import topbin as tb
 from topbin.job.audits.audit import draw_audit
 from topbin.learn.crossfit import Plan
 
-TIMES = int(os.environ.get("TOPBIN_TIMES", 150))
+TIMES = int(os.environ.get("TOPBIN_TIMES", 60))
 MEGABYTES = 2500
 TINY = Plan(outer=2, inner=1, repeats=1, warm=0, rounds=1)
 rng = np.random.default_rng(0)

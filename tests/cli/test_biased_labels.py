@@ -17,6 +17,8 @@ import topbin as tb
 from topbin.cli import main
 from topbin.evaluate.audit import draw, judge
 
+pytestmark = pytest.mark.usefixtures("usual_folds")
+
 
 def ones_and_sevens(seed):
     """Pixels, which rows are labeled (100 ones), and which are positive."""
@@ -38,10 +40,14 @@ def one_run(seed):
 
 
 def test_the_audit_rejects_the_wrong_estimate_in_nine_of_ten_runs():
-    runs = [one_run(seed) for seed in range(50)]
+    """If the audit rejects 98 % of such runs, 23 of 25 do so with a probability of 98.7 %.
+
+    45 of 50 did so with 99.95 %; where it rejects 80 %, both tests pass in less than one of ten.
+    """
+    runs = [one_run(seed) for seed in range(25)]
     assert all(high < truth for high, truth, _ in runs)  # scores alone are wrong, and sure of it
-    assert sum(found.verdict == "contradicts" for *_, found in runs) >= 45
-    assert sum("not like those that stay unlabeled" in found.sentence for *_, found in runs) >= 45
+    assert sum(found.verdict == "contradicts" for *_, found in runs) >= 23
+    assert sum("not like those that stay unlabeled" in found.sentence for *_, found in runs) >= 23
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ from topbin.cli import main
 from topbin.cli.demo import as_table
 from topbin.mpe import METHODS
 
+pytestmark = pytest.mark.usefixtures("rendered")
+
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):

@@ -6,13 +6,21 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from tumours import TRUTH, hidden_truth, tumours
+from tumours import TRUTH, hidden_truth
+from tumours import tumours as all_columns
 
 from topbin.cli import main
+
+pytestmark = pytest.mark.usefixtures("usual_folds")
 
 
 def call(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def tumours():
+    """With the first ten measurements, which are enough."""
+    return all_columns().iloc[:, [*range(11), -1]]
 
 
 @pytest.fixture(scope="module")

@@ -111,10 +111,12 @@ def test_labels_mean_the_same_on_every_road(tmp_path, case, ending):
     path = tmp_path / f"t.{ending}"
     write_table(path, labeled(values))
     notes = {}
+    is_whole = case == "words and blank"  # else the rows are read and no model is fitted
     for name, arguments in roads(path, None, tmp_path / "run").items():
         if name.startswith("score"):
             continue
-        done = call(*arguments, *options, *(() if name == "alpha" else ("--force",)))
+        more = ("--force",) if is_whole else ("--dry-run",)
+        done = call(*arguments, *options, *(() if name == "alpha" else more))
         assert done.exit_code == 0, (name, done.output)
         # In memory, whole numbers with gaps are floats.
         notes[name] = re.search("^labels +(.*)$", done.output, re.MULTILINE)[1].replace(".0", "")

@@ -26,6 +26,8 @@ from topbin.show.screen import summarize
 from topbin.store.answer import Answer
 from topbin.store.runs import CANDIDATES, REPORT
 
+pytestmark = pytest.mark.usefixtures("rendered")
+
 RUNS = range(int(os.environ.get("TOPBIN_RUNS", "0"))) or range(date.today().toordinal() % 2, 10, 2)
 LEVEL = r"^95 % {}\s+(.*?)   "
 N_AUDITED = 60

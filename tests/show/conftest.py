@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.fixture(scope="module", autouse=True)
-def drawn_each_time(once):
+def drawn_each_time(once, rendered):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules["topbin.show.page"], "picture", once)
         yield

@@ -233,23 +233,21 @@ def test_more_rows_can_be_drawn_at_the_end_and_another_page_gets_them_too(
 
 
 @needs_browser
-@pytest.mark.parametrize("size", [(1280, 800), (390, 780)])
-def test_reasons_are_beside_the_row_without_scrolling(browser, tmp_path, size):
+def test_reasons_are_beside_the_row_without_scrolling(browser, tmp_path):
     wide = claims().assign(**{f"column {k}": range(400) for k in range(30)})
     run = tb.fit(wide, "known", id="case", budget="fast").save(tmp_path / "run")
     said = "Is this claim fraudulent?"
-    with (
-        serving(run, "--candidates", "--question", said) as (address, _),
-        opened(browser, address, width=size[0]) as page,
-    ):
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        assert page.locator("#question").inner_text() == said
-        top = page.locator("nav").bounding_box()["y"]
-        for name in ("#question", "#why", "#cells dd >> nth=0"):
-            box = page.locator(name).bounding_box()
-            assert box["y"] + box["height"] < top, name
-        assert " = " in page.locator("#why").inner_text()
-        assert "reason_1" not in page.locator("#cells").inner_text()
+    with serving(run, "--candidates", "--question", said) as (address, _):
+        for width, height in ((1280, 800), (390, 780)):
+            with opened(browser, address, width=width) as page:
+                page.set_viewport_size({"width": width, "height": height})
+                assert page.locator("#question").inner_text() == said
+                top = page.locator("nav").bounding_box()["y"]
+                for name in ("#question", "#why", "#cells dd >> nth=0"):
+                    box = page.locator(name).bounding_box()
+                    assert box["y"] + box["height"] < top, name
+                assert " = " in page.locator("#why").inner_text()
+                assert "reason_1" not in page.locator("#cells").inner_text()
     with serving(run, "--n", "5") as (address, _):
         assert json.loads(ask(address)[2])["question"] == said  # kept with the audits
 
