@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import topbin as tb
 from topbin.evaluate.metrics import Difference
 from topbin.job import models as choices
-from topbin.job.models import Choice, choose_model
+from topbin.job.models import CLEARLY, Choice, choose_model
 from topbin.job.prepare import prepare
 from topbin.learn import Plan
 from topbin.learn.backends.sklearn import weight_name
@@ -81,8 +81,10 @@ def tables():
     [(0.0, "linear", "both"), (0.9, "linear", "both"), (-0.9, "linear", "both"),
      (1.1, "trees", "trees"), (-1.1, "linear", "linear")],
 )  # fmt: skip
-def test_one_model_must_be_better_by_more_than_a_standard_error(monkeypatch, gain, words, vectors):
-    monkeypatch.setattr(choices, "auc_difference", lambda *_: Difference(0.02 * gain, 0.02))
+def test_one_model_must_be_clearly_better(monkeypatch, gain, words, vectors):
+    monkeypatch.setattr(
+        choices, "auc_difference", lambda *_: Difference(0.02 * CLEARLY * gain, 0.02)
+    )
     for name, expected in {"words": words, "vectors": vectors}.items():
         choice = choose_model(prepare(tables()[name]), {})
         assert choice.name == expected
@@ -96,7 +98,7 @@ def test_the_choice_compares_out_of_fold_scores_of_the_same_rows(monkeypatch):
     )
     data = prepare(tables()["vectors"])
     choice, ((trees, linear),) = choose_model(data, {}), seen
-    plan = Plan(outer=3, inner=1, repeats=3, warm=0, rounds=1)
+    plan = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)
     for name, scores in {"linear": linear, "trees": trees}.items():
         model, is_p = text_models(data.X)[name], data.labels.is_positive
         fit = crossfit(model, coarse(data.X, model), is_p, PVU, plan=plan, new_rows=False)

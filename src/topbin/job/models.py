@@ -5,9 +5,8 @@ The AUC of known positives against unlabeled rows orders models as the AUC of th
 is (1 − α) of that and α/2, whatever the model. So it needs no estimate of α, and unlike the
 smallest bound it does not reward a model that is sure of a few rows. But the hidden positives make
 it noisy: of a few hundred rows it often cannot tell which model is better. So one model is taken
-only if it is better by more than the standard error of the difference. Otherwise vectors get the
-mean of both, and tables that can be explained get the linear model. The choice is made once, by a
-short cross-fit of both.
+only if it is clearly better. Otherwise vectors get the mean of both, and tables that can be
+explained get the linear model. The choice is made once, by a short cross-fit of both.
 """
 
 from collections.abc import Callable, Mapping, MutableMapping
@@ -28,7 +27,6 @@ from topbin.job.progress import work_of
 from topbin.learn.classifiers import PvUClassifier, TEDnClassifier
 from topbin.learn.crossfit import Plan
 from topbin.learn.defaults import (
-    FEW_ROWS,
     FIRST,
     NET_FIRST,
     NET_PRESETS,
@@ -46,7 +44,7 @@ from topbin.learn.learners import PVU, TEDN
 from topbin.learn.open_set import OpenSetClassifier
 
 MOST_ROWS = 12_000  # for the choice
-REPEATS = 3  # of its cross-fit, where rows are few
+CLEARLY = 2.0  # standard errors by which one model must be better (bench/results/choice.md)
 NUMBERS = ("number", "boolean", "date")
 
 
@@ -95,8 +93,7 @@ def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | N
     rows, seed = np.flatnonzero(~data.labels.is_negative), data.request.certainty.seed
     if rows.size > MOST_ROWS:
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
-    X, repeats = data.X[rows], REPEATS if rows.size <= FEW_ROWS else 1
-    plan = plan_for(PVU, X, replace(FIRST, repeats=repeats))
+    X, plan = data.X[rows], plan_for(PVU, data.X[rows], FIRST)
     plain = data.encoder.places(lambda feature: feature.kind in NUMBERS)
     small = data.encoder.places(lambda feature: feature.kind == "string" and feature.scale)
     models, scores = text_models(data.X, plain, small), {}
@@ -107,7 +104,7 @@ def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | N
         ).scores
     gain = auc_difference(scores["trees"], scores["linear"])
     name = "both" if data.encoder.is_opaque else "linear"  # if neither is clearly better
-    if abs(gain.value) > gain.error:
+    if abs(gain.value) > CLEARLY * gain.error:
         name = "trees" if gain.value > 0 else "linear"
     auc = {each: pu_auc(*own).value for each, own in scores.items()}
     return Choice(name, models[name], auc, gain.error)
