@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import topbin as tb
 from topbin.evaluate.metrics import Difference
 from topbin.job import models as choices
-from topbin.job.models import CLEARLY, Choice, choose_model
+from topbin.job.models import TIES, Choice, choose_model
 from topbin.job.prepare import prepare
 from topbin.learn import Plan
 from topbin.learn.backends.sklearn import weight_name
@@ -82,10 +82,10 @@ def tables():
      (1.1, "trees", "trees"), (-1.1, "linear", "linear")],
 )  # fmt: skip
 def test_one_model_must_be_clearly_better(monkeypatch, gain, words, vectors):
-    monkeypatch.setattr(
-        choices, "auc_difference", lambda *_: Difference(0.02 * CLEARLY * gain, 0.02)
-    )
-    for name, expected in {"words": words, "vectors": vectors}.items():
+    cases = {"words": (words, "explained"), "vectors": (vectors, "vectors")}
+    for name, (expected, kind) in cases.items():
+        found = Difference(0.02 * TIES[kind][1] * gain, 0.02)
+        monkeypatch.setattr(choices, "auc_difference", lambda *_, found=found: found)
         choice = choose_model(prepare(tables()[name]), {})
         assert choice.name == expected
         assert choice.error == 0.02

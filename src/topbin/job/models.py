@@ -44,7 +44,9 @@ from topbin.learn.learners import PVU, TEDN
 from topbin.learn.open_set import OpenSetClassifier
 
 MOST_ROWS = 12_000  # for the choice
-CLEARLY = 2.0  # standard errors by which one model must be better (bench/results/choice.md)
+# On a tie: the model, and by how many standard errors another must be better than its rival. The
+# mean of both is a safe answer, a single model is not (bench/results/choice.md).
+TIES = {"vectors": ("both", 2.0), "explained": ("linear", 1.0)}
 NUMBERS = ("number", "boolean", "date")
 
 
@@ -103,8 +105,8 @@ def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | N
             data, rows, coarse(X, model), model, plan=plan, learner=learner, memory=memory
         ).scores
     gain = auc_difference(scores["trees"], scores["linear"])
-    name = "both" if data.encoder.is_opaque else "linear"  # if neither is clearly better
-    if abs(gain.value) > CLEARLY * gain.error:
+    name, clearly = TIES["vectors" if data.encoder.is_opaque else "explained"]
+    if abs(gain.value) > clearly * gain.error:
         name = "trees" if gain.value > 0 else "linear"
     auc = {each: pu_auc(*own).value for each, own in scores.items()}
     return Choice(name, models[name], auc, gain.error)
