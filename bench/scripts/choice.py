@@ -1,10 +1,14 @@
 """Is the model that a fit chooses for text or vectors the better one? On data with true labels.
 
-    TOPBIN_DATA=folder python bench/scripts/choice.py
+    TOPBIN_DATA=folder python bench/scripts/choice.py [data set ...]
 
-Both models learn known positives against unlabeled rows. How good each is, is its AUC on new rows
-by their true labels; the standard error is that of the difference, over bootstrap samples of these
-rows. The rule of choice sees none of the true labels. LightGBM is hidden, as in a plain install.
+All models learn known positives against unlabeled rows. How good each is, is its AUC on new rows by
+their true labels; the standard error is that of the difference between the linear model and trees.
+The rule of choice sees none of the true labels. It was chosen on splits 100 to 103 of the data sets
+in CHOSEN_ON. Splits 0 to 2 of those in SEEN had been looked at under an earlier rule before this
+one was settled, so they count apart, and these data sets have fresh splits. Each case also has what
+the rule reads, so that rules can be compared without new fits. LightGBM is hidden, as in a plain
+install.
 """
 
 import sys
@@ -18,21 +22,40 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.metrics import roc_auc_score
 from text import draw, reviews
 
-import topbin as tb
-from topbin.data import Batch, fit_features
+from topbin.core.options import Certainty, Request, Rows
+from topbin.evaluate.metrics import auc_difference
+from topbin.job.models import choose_model
+from topbin.job.prepare import prepare
 from topbin.learn import text_models
+from topbin.learn.defaults import coarse
 from topbin_bench.tasks import cifar, mnist, uci
 
-SPLITS, TESTED, SAMPLES = 3, 1_000, 200
+SPLITS, TESTED = 3, 1_000
 MOST = 300  # known positives; fewer of small data sets, so that a third of the positives is new
-COLUMNS = ["data", "split", "chosen", "better", "AUC, linear", "AUC, trees", "standard error",
-           "right"]  # fmt: skip
+CHOSEN_ON = ("spambase", "concrete", "digits, even", "MNIST, even", "IMDb, first 20 words",
+             "means of 30 numbers", "sums and a product")  # fmt: skip
+SEEN = ("landsat", "pageblock", "mushroom", "digits, 0 to 4", "breast cancer", "MNIST, 3 or 8",
+        "ring")  # fmt: skip
+COLUMNS = ["data", "split", "chosen", "better", "AUC, linear", "AUC, trees", "AUC, both",
+           "standard error", "right", "trees − linear, of known against unlabeled",
+           "its standard error"]  # fmt: skip
 NOTE = """{sets} data sets, at most {splits} draws each, α = .5, {p} known positives and {u}
-unlabeled rows (fewer where a data set has fewer). The chosen model is the better one in
-{best} of {runs} cases, and the better one or within one standard error of it in
-**{right} of {runs}** ({share:.1f} %; the target is 95 %). In {clear} cases one model is better by
-more than a standard error; the rule is right in {found} of these. The largest loss of AUC is
-{loss:.3f}.
+unlabeled rows (fewer where a data set has fewer). The chosen model is the better one of linear and
+trees, or within one standard error of it, in **{right} of {runs}** cases ({share:.1f} %; the target
+is 95 %). To take whichever has the larger AUC of known against unlabeled would be right in {alone}.
+The AUC of the chosen model minus that of the better one is {ahead:+.4f} on average, {worst:+.3f} at
+worst. "both" is the mean of the two; in {beaten} cases another of the three models is better than
+the chosen one by more than a standard error.
+
+"""
+HOW = """Some 100 rules were compared on 28 draws of seven data sets (splits 100 to 103): thresholds
+from 0 to 2.5 standard errors, one cross-fit or three, unlabeled rows that look negative only, and
+weights of the two models that are fixed or follow the difference. To take the larger AUC was right
+in 22 of 28. A tie within 1 to 2 standard errors was right in 25 and the best of all in 26, which 28
+draws cannot tell apart; 2 had the smaller loss, and serves vectors. Words, where a tie means the
+linear model, have 1: with 2, trees were refused on a small table that only they can read, a test of
+the package. That was decided after all draws of words below were seen; it costs one of them. Of the
+vectors, the first table has draws that nobody had looked at before the rule was settled.
 
 """
 Rowset = tuple[Any, Any]  # rows and whether they are positive
@@ -69,6 +92,21 @@ def ring(seed: int = 0) -> Rowset:
     return X, (X[:, :3] ** 2).sum(axis=1) < 2.37
 
 
+def means(seed: int = 5) -> Rowset:
+    """Two normal classes, where no model is better than a linear one."""
+    rng = np.random.default_rng(seed)
+    is_p = rng.random(6_000) < 0.5
+    return rng.normal(size=(6_000, 30)) + is_p[:, None] * rng.normal(0, 0.35, 30), is_p
+
+
+def sums(seed: int = 6) -> Rowset:
+    """A product of two numbers, which trees see, beside a sum, which a linear model sees."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(6_000, 20))
+    score = X[:, 0] * X[:, 1] + 0.6 * X[:, 2:6].sum(axis=1) + 0.5 * rng.normal(size=6_000)
+    return X, score > np.median(score)
+
+
 def of_words() -> Rowset:
     return reviews()
 
@@ -87,7 +125,11 @@ DATA: Mapping[str, Callable[[], Rowset]] = {
     "digits, even": lambda: of_digits(lambda y: y % 2 == 0),
     "digits, 0 to 4": lambda: of_digits(lambda y: y < 5),
     "breast cancer": of_cancer,
+    "concrete": lambda: of_uci("concrete"),
+    "means of 30 numbers": means,
+    "sums and a product": sums,
     "MNIST, 3 or 8": lambda: of_images(mnist.load, "t10k", (3,), (8,)),
+    "MNIST, 4 or 9": lambda: of_images(mnist.load, "t10k", (4,), (9,)),
     "MNIST, even": lambda: of_images(mnist.load, "t10k", (0, 2, 4, 6, 8), (1, 3, 5, 7, 9)),
     "CIFAR pixels, cat–dog": lambda: of_images(cifar.load, "test", (3,), (5,)),
     "CIFAR pixels, animals": lambda: of_images(
@@ -104,58 +146,72 @@ def frame_of(X: Any) -> pd.DataFrame:
 
 
 def case(name: str, rows: Rowset, seed: int) -> list[str]:
-    """One draw: which model is chosen, and how good both are on new rows."""
+    """One draw: which model is chosen, and how good all are on new rows."""
     X, is_p = rows
     n_p = min(MOST, is_p.sum() // 3, (~is_p).sum() // 2)
-    n_u = 2 * n_p
-    known, unlabeled, others = draw(is_p, (n_p, n_u), 0.5, seed)
-    some = np.concatenate([known, unlabeled])
+    known, unlabeled, others = draw(is_p, (n_p, 2 * n_p), 0.5, seed)
+    some, new = np.concatenate([known, unlabeled]), others[:TESTED]
     frame = frame_of(X[some]).assign(known=np.arange(some.size) < n_p)
-    notes = " ".join(tb.fit(frame, "known", budget="fast", seed=seed).estimate.notes)
-    chosen = notes.partition("model chosen: ")[2].partition(" ")[0]
-    new = others[:TESTED]
-    features = fit_features(Batch.from_frame(frame[["x"]]))
-    X_old, X_new = (features.encode(each) for each in (frame[["x"]], frame_of(X[new])))
-    y, truth, models = frame["known"].to_numpy(int), is_p[new], text_models(X_old)
-    scores = {k: model.fit(X_old, y).predict_proba(X_new)[:, 1] for k, model in models.items()}
-    auc = {k: roc_auc_score(truth, each) for k, each in scores.items()}
-    rng, off = np.random.default_rng(seed), []
-    for _ in range(SAMPLES):
-        i = rng.integers(new.size, size=new.size)
-        two = [roc_auc_score(truth[i], each[i]) for each in scores.values()]
-        off.append(two[0] - two[1])
-    error, best = float(np.std(off)), max(auc, key=auc.__getitem__)
-    right = auc[chosen] >= auc[best] - error
-    return [name, str(seed), chosen, best, *(f"{one:.3f}" for one in auc.values()),
-            f"{error:.3f}", "yes" if right else "no"]  # fmt: skip
+    data = prepare(Request(rows=Rows(source=frame, label="known"), certainty=Certainty(seed=seed)))
+    choice = choose_model(data, {})
+    if choice is None:
+        raise RuntimeError(f"{name}: nothing to choose")
+    X_new, y, truth = data.encoder.encode(frame_of(X[new])), data.labels.is_positive, is_p[new]
+    scores = {
+        kind: model.fit(coarse(data.X, model), y).predict_proba(X_new)[:, 1]
+        for kind, model in text_models(data.X).items()
+    }
+    auc = {kind: roc_auc_score(truth, each) for kind, each in scores.items()}
+    sides = ((scores[kind][truth], scores[kind][~truth]) for kind in ("linear", "trees"))
+    error, best = auc_difference(*sides).error, max(("linear", "trees"), key=auc.__getitem__)
+    right = auc[choice.name] >= auc[best] - error
+    three = [f"{auc[kind]:.4f}" if kind in auc else "–" for kind in ("linear", "trees", "both")]
+    return [name, str(seed), choice.name, best, *three, f"{error:.4f}", "yes" if right else "no",
+            f"{choice.auc['trees'] - choice.auc['linear']:.4f}", f"{choice.error:.4f}"]  # fmt: skip
 
 
 def main() -> None:
     one_thread()
     sys.modules["lightgbm"] = None  # type: ignore[assignment]  # looked for when a model is made
     lines: list[list[str]] = []
-    for name, load in DATA.items():
-        rows = load()
-        for seed in range(SPLITS):
+    for name in sys.argv[1:] or DATA:
+        rows = DATA[name]()
+        for seed in range(2 * SPLITS if name in SEEN else SPLITS):
             lines.append(case(name, rows, seed))
-            print(lines[-1], flush=True)
+            print("|".join(lines[-1]), flush=True)
     write_page(lines)
 
 
-def write_page(lines: list[list[str]]) -> None:
-    """The page of all cases."""
-    gaps = [abs(float(line[4]) - float(line[5])) for line in lines]
-    clear = [line for line, gap in zip(lines, gaps, strict=True) if gap > float(line[6])]
-    wrong = [gap for line, gap in zip(lines, gaps, strict=True) if line[2] != line[3]]
-    right = sum(line[7] == "yes" for line in lines)
+def section(lines: list[list[str]]) -> str:
+    """What the rule did on some data sets, and each case."""
+    auc = [dict(zip(("linear", "trees", "both"), line[4:7], strict=True)) for line in lines]
+    value = [{kind: float(each) for kind, each in one.items() if each != "–"} for one in auc]
+    error = [float(line[7]) for line in lines]
+    cases = list(zip(lines, value, error, strict=True))
+    ahead = [own[line[2]] - own[line[3]] for line, own, _ in cases]
+    right = sum(line[8] == "yes" for line in lines)
+    larger = ["trees" if float(line[9]) > 0 else "linear" for line in lines]
     note = NOTE.format(
-        sets=len({line[0] for line in lines}), splits=SPLITS, p=MOST, u=2 * MOST,
-        best=len(lines) - len(wrong), runs=len(lines), right=right, share=100 * right / len(lines),
-        clear=len(clear), found=sum(line[7] == "yes" for line in clear),
-        loss=max(wrong, default=0.0),
+        sets=len({line[0] for line in lines}), splits=SPLITS, p=MOST, u=2 * MOST, right=right,
+        runs=len(lines), share=100 * right / len(lines), ahead=np.mean(ahead), worst=min(ahead),
+        alone=sum(own[one] >= own[line[3]] - e
+                  for one, (line, own, e) in zip(larger, cases, strict=True)),
+        beaten=sum(max(own.values()) > own[line[2]] + e for line, own, e in cases),
     )  # fmt: skip
-    save("choice.md", head("The chosen model", "python bench/scripts/choice.py") + note
-         + table(COLUMNS, lines))  # fmt: skip
+    return note + table(COLUMNS, lines)
+
+
+def write_page(lines: list[list[str]]) -> None:
+    """The page of all cases: fresh draws, then those that were seen while the rule was made."""
+    parts: dict[str, list[list[str]]] = {"fresh": [], "seen": [], "chosen on": []}
+    for line in lines:
+        seen = "seen" if line[0] in SEEN and int(line[1]) < SPLITS else "fresh"
+        parts["chosen on" if line[0] in CHOSEN_ON else seen].append(line)
+    text = HOW + section(parts["fresh"])
+    text += "\n## Draws that were seen under an earlier rule\n\n" + section(parts["seen"])
+    text += "\n## Data sets on which the rule was chosen, other draws\n\n"
+    text += section(parts["chosen on"])
+    save("choice.md", head("The chosen model", "python bench/scripts/choice.py") + text)
 
 
 if __name__ == "__main__":

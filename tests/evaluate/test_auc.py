@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 from evaluate.hidden import World
 from topbin import AlphaEstimate
 from topbin.core import InputError
-from topbin.evaluate.metrics import estimated_auc, pu_auc
+from topbin.evaluate.metrics import auc_difference, estimated_auc, pu_auc
 
 tied = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=20)
 
@@ -128,3 +128,48 @@ def test_alpha_zero_leaves_pu_auc_as_it_is_and_alpha_one_has_no_auc():
 def test_bad_scores_are_refused(scores_p, scores_u, code):
     with pytest.raises(InputError, match=f"^{code}"):
         pu_auc(scores_p, scores_u)
+
+
+@st.composite
+def two_models(draw):
+    """Scores of the same rows by two models, with ties."""
+    n_p, n_u = draw(st.integers(1, 12)), draw(st.integers(1, 12))
+    scores = st.lists(st.integers(0, 5).map(float), min_size=n_p + n_u, max_size=n_p + n_u)
+    both = [np.array(draw(scores)) for _ in range(2)]
+    return [(one[:n_p], one[n_p:]) for one in both]
+
+
+@given(two_models())
+def test_the_difference_of_aucs_and_its_error_follow_the_definition(models):
+    def wins(model):
+        return np.array([[(p > u) + (p == u) / 2 for u in model[1]] for p in model[0]])
+
+    gain = wins(models[0]) - wins(models[1])  # of every pair
+    by_p, by_u = gain.mean(axis=1), gain.mean(axis=0)
+    found = auc_difference(*models)
+    assert found.value == pytest.approx(naive_auc(*models[0]) - naive_auc(*models[1]), abs=1e-12)
+    variance = by_p.var() / by_p.size + by_u.var() / by_u.size
+    assert found.error == pytest.approx(np.sqrt(variance), abs=1e-9)
+
+
+@given(two_models())
+def test_the_difference_of_aucs_turns_with_its_models_and_reads_ranks_only(models):
+    one, other = models
+    found, back = auc_difference(one, other), auc_difference(other, one)
+    assert (back.value, back.error) == pytest.approx((-found.value, found.error), abs=1e-12)
+    assert auc_difference(tuple(np.exp(side) for side in one), other) == found
+    same = auc_difference(one, one)
+    assert (same.value, same.error) == (0, 0)
+
+
+def test_the_error_of_the_difference_is_its_spread_over_samples():
+    rng = np.random.default_rng(2)
+
+    def sample():
+        shared = rng.normal(np.repeat([1.0, 0.0], [60, 120]))
+        models = (shared + rng.normal(0, size, 180) for size in (0.5, 1.0))
+        return auc_difference(*((one[:60], one[60:]) for one in models))
+
+    found = [sample() for _ in range(400)]
+    spread = np.std([each.value for each in found])
+    assert np.mean([each.error for each in found]) == pytest.approx(spread, rel=0.15)

@@ -9,17 +9,21 @@ import pytest
 from asked import asked
 from scipy.sparse import csr_array
 from scipy.special import logit
+from sklearn.ensemble import VotingClassifier
 from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
 
 import topbin as tb
+from topbin.evaluate.metrics import Difference
 from topbin.job import models as choices
-from topbin.job.models import CLEARLY, Choice, choose_model
+from topbin.job.models import TIES, Choice, choose_model
 from topbin.job.prepare import prepare
 from topbin.learn import Plan
+from topbin.learn.backends.sklearn import weight_name
 from topbin.learn.crossfit import crossfit
-from topbin.learn.defaults import text_models
+from topbin.learn.defaults import coarse, text_models
 from topbin.learn.explain import explain
-from topbin.learn.learners import TEDN
+from topbin.learn.learners import PVU, TEDN
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.overlap import alpha_posterior
 
@@ -61,18 +65,64 @@ def test_limits_are_those_of_the_chosen_model_as_if_it_were_the_only_one(by_word
     assert est.interval == posterior.interval(0.95)
 
 
-@pytest.mark.parametrize(
-    ("trees", "expected"), [(0.7, "linear"), (0.7 + 0.9 * CLEARLY, "linear"),
-                            (0.7 + 1.1 * CLEARLY, "trees"), (0.6, "linear")]
-)  # fmt: skip
-def test_for_words_trees_must_be_clearly_better(monkeypatch, trees, expected):
-    found = iter([0.7, trees])
-    monkeypatch.setattr(choices, "pu_auc", lambda *_: SimpleNamespace(value=next(found)))
+def tables():
+    """One fit of words, which can be explained, and one of vectors, which cannot."""
     good = np.arange(120) % 2 == 0
-    frame = pd.DataFrame({"note": notes(good), "known": good & (np.arange(120) < 80)})
-    choice = choose_model(prepare(asked(frame, "known", text="note")), {})
-    assert choice.name == expected
-    assert choice.auc == {"linear": 0.7, "trees": trees}
+    known = good & (np.arange(120) < 80)
+    vectors = list(np.random.default_rng(0).normal(size=(120, 3)))
+    return {
+        "words": asked(pd.DataFrame({"note": notes(good), "known": known}), "known", text="note"),
+        "vectors": asked(pd.DataFrame({"v": vectors, "known": known}), "known"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("gain", "words", "vectors"),
+    [(0.0, "linear", "both"), (0.9, "linear", "both"), (-0.9, "linear", "both"),
+     (1.1, "trees", "trees"), (-1.1, "linear", "linear")],
+)  # fmt: skip
+def test_one_model_must_be_clearly_better(monkeypatch, gain, words, vectors):
+    cases = {"words": (words, "explained"), "vectors": (vectors, "vectors")}
+    for name, (expected, kind) in cases.items():
+        found = Difference(0.02 * TIES[kind][1] * gain, 0.02)
+        monkeypatch.setattr(choices, "auc_difference", lambda *_, found=found: found)
+        choice = choose_model(prepare(tables()[name]), {})
+        assert choice.name == expected
+        assert choice.error == 0.02
+
+
+def test_the_choice_compares_out_of_fold_scores_of_the_same_rows(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        choices, "auc_difference", lambda *both: seen.append(both) or Difference(1, 0)
+    )
+    data = prepare(tables()["vectors"])
+    choice, ((trees, linear),) = choose_model(data, {}), seen
+    plan = Plan(outer=3, inner=1, repeats=1, warm=0, rounds=1)
+    for name, scores in {"linear": linear, "trees": trees}.items():
+        model, is_p = text_models(data.X)[name], data.labels.is_positive
+        fit = crossfit(model, coarse(data.X, model), is_p, PVU, plan=plan, new_rows=False)
+        np.testing.assert_array_equal(scores[0], fit.scores[is_p])
+        np.testing.assert_array_equal(scores[1], fit.scores[~is_p])
+        assert choice.auc[name] == choices.pu_auc(*scores).value
+
+
+def test_the_mean_of_both_models_takes_weights_and_is_stored(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(90, 3)), np.arange(90) % 3 == 0, rng.integers(0, 3, 90)
+    models = text_models(X)
+    assert weight_name(models["both"]) == "sample_weight"
+    assert weight_name(VotingClassifier([("k", KNeighborsClassifier())])) is None
+    fitted = [model.fit(X, y, sample_weight=weight).predict_proba(X) for model in models.values()]
+    np.testing.assert_allclose(fitted[2], (fitted[0] + fitted[1]) / 2)
+    rows = coarse(X, models["both"])
+    np.testing.assert_array_equal(rows, coarse(X, models["trees"]))
+    short = Plan(outer=2, inner=1, repeats=1, warm=0, rounds=1)
+    clf = tb.PvUClassifier(models["both"], plan=short).fit(X, y)
+    tb.save(clf, tmp_path / "model")
+    np.testing.assert_array_equal(
+        tb.load(tmp_path / "model").predict_proba(X), clf.predict_proba(X)
+    )
 
 
 def test_the_auc_against_unlabeled_rows_orders_models_as_that_of_the_classes():
@@ -144,9 +194,10 @@ def test_trees_read_categories_however_small_they_are_for_the_linear_model():
 
 
 def test_the_choice_is_told_beside_the_other_notes_and_changes_no_number():
-    choice = Choice("trees", None, {"linear": 0.6, "trees": 0.75})
+    choice = Choice("trees", None, {"linear": 0.6, "trees": 0.75}, 0.01)
     before = tb.estimate_alpha(np.arange(50.0, 150.0), np.arange(100.0))
     model = SimpleNamespace(estimate_=replace(before, notes=("another",)))
     choice.tell(model)
     assert model.estimate_ == replace(before, notes=("another", choice.note))
-    assert "above an unlabeled row in 75.0 % of pairs; linear 60.0 %" in choice.note
+    assert "in 60.0 % of pairs by the linear model, in 75.0 % by trees" in choice.note
+    assert "the standard error of the difference is 1.0 %" in choice.note

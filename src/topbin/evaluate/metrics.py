@@ -91,6 +91,33 @@ def pu_auc(
     return share.measure("PU-AUC", level)
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """By how much one figure exceeds another, and the standard error of that."""
+
+    value: float
+    error: float
+
+
+def auc_difference(one: tuple[Scores, Scores], other: tuple[Scores, Scores]) -> Difference:
+    """By how much one model's AUC exceeds another's, both having scored the same rows.
+
+    A row that is hard for both models moves both figures, so the difference is more certain than
+    either (DeLong, DeLong & Clarke-Pearson 1988). Each model has its scores of positives and of
+    the others, in the same order of rows.
+
+    >>> auc_difference((np.array([3.0, 2.0]), np.zeros(9)), (np.zeros(2), np.zeros(9)))
+    Difference(value=0.5, error=0.0)
+    """
+    p, u = (np.subtract(*pair) for pair in zip(_places(*one), _places(*other), strict=True))
+    return Difference(float(p.mean()), float(np.sqrt(p.var() / p.size + u.var() / u.size)))
+
+
+def _places(scores_p: Scores, scores_u: Scores) -> tuple[Floats, Floats]:
+    """How many of the other sample each row beats, or is beaten by: both have the AUC as mean."""
+    return share_below(scores_p, np.sort(scores_u)), 1 - share_below(scores_u, np.sort(scores_p))
+
+
 def estimated_auc(
     scores_p: Any,
     scores_u: Any,

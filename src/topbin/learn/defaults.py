@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -163,7 +163,10 @@ def linear_model(X: Any) -> Any:
 def text_models(
     X: Any, plain: Sequence[int] = (), categories: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """Models for text or vectors, of which one is chosen: linear, and boosted trees.
+    """Models for text or vectors, of which one is chosen: linear, boosted trees, for vectors both.
+
+    "both" is the mean of their probabilities: on vectors it is rarely worse than the better one,
+    and often better than either (bench/results/choice.md).
 
     Trees read the `plain` columns (numbers, dates) and of the others those that vary most, because
     words beyond a few hundred cost them much time. `categories` are those that the encoder made
@@ -171,12 +174,13 @@ def text_models(
     a weaker penalty than single ones (C = 2; bench/results/text.md).
 
     >>> list(text_models(np.zeros((9, 2))))
-    ['linear', 'trees']
+    ['linear', 'trees', 'both']
     """
     sparse = bool(issparse(X))
     linear = LogisticRegression(C=TEXT_C if sparse else VECTOR_C, max_iter=1000)
     if not sparse:
-        return {"linear": linear, "trees": default_model(X)}
+        models = {"linear": linear, "trees": default_model(X)}
+        return {**models, "both": VotingClassifier([*models.items()], voting="soft")}
     power = np.asarray(X.multiply(X).sum(axis=0)).ravel()
     power[list(categories)] /= BESIDE_TEXT**2
     power[list(plain)] = np.inf
@@ -211,6 +215,8 @@ def coarse(X: Any, model: Any) -> Any:
     array([ 1.,  1.,  8., nan,  8.])
     """
     model = getattr(model, "estimator", model)
+    if isinstance(model, VotingClassifier):
+        model = dict(model.estimators).get("trees")
     if not isinstance(model, HistGradientBoostingClassifier):
         return X
     if hasattr(X, "select_dtypes"):  # pandas: the user's own model reads the frame as it came

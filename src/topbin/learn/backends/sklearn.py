@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 from sklearn.base import clone
+from sklearn.ensemble import VotingClassifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
@@ -142,6 +143,9 @@ def seeded(estimator: Any, seed: int) -> Any:
 def weight_name(estimator: Any) -> str | None:
     """The name of row weights in `fit`, in a pipeline that of its last step; None if none."""
     steps = getattr(estimator, "steps", None)
+    if isinstance(estimator, VotingClassifier):  # its `fit` does not name what its models take
+        every = {weight_name(model) for _, model in estimator.estimators}
+        return "sample_weight" if every == {"sample_weight"} else None
     if not steps:
         return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
     last, model = steps[-1]
