@@ -4,12 +4,10 @@ import functools
 import gc
 import sys
 
-import duckdb
 import joblib
 import pytest
 from hypothesis import find, settings
 from hypothesis import strategies as st
-from one_database import sharing
 from sklearn.base import BaseEstimator
 
 import topbin.show  # noqa: F401
@@ -23,7 +21,6 @@ settings.load_profile("same every time")
 
 PAGE = sys.modules["topbin.show.page"]  # topbin.show has a function of that name
 PICTURES = {}
-CONNECT = sharing(duckdb.connect)
 
 
 def pytest_collection_finish():
@@ -114,14 +111,4 @@ def usual_folds(fewer_folds):
     """`fast` as users get it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PRESETS, "fast", fewer_folds)
-        yield
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_database(request):
-    """Small files are read by one database, but not where reading is what is tested."""
-    has_its_own = request.path.parent.name in ("adversary", "data", "engines")
-    with pytest.MonkeyPatch.context() as patch:
-        if request.path.stem in ("test_own_files", "test_order") or not has_its_own:
-            patch.setattr(duckdb, "connect", CONNECT)
         yield
