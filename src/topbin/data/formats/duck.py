@@ -301,9 +301,9 @@ def one_select(sql: str) -> str:
 
     >>> one_select("select 1")
     'select 1'
-    >>> one_select("select 1; drop table t")
+    >>> one_select("select 1; drop table t")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    _duckdb.Error: a query must be one SELECT; this is SELECT, DROP.
+    duckdb.Error: a query must be one SELECT; this is SELECT, DROP.
     """
     kinds = [statement.type for statement in duckdb.extract_statements(sql)]
     if kinds != [duckdb.StatementType.SELECT]:
