@@ -103,14 +103,17 @@ def run(
     as_json: bool,
     folder: Path,
 ) -> None:
-    """Run tasks or families; `smoke` runs everything that needs no data, in seconds.
+    """Run tasks or families; `smoke` runs what needs no data, in seconds, `everything` the plan.
 
+    Before it starts, it says how many CPU hours the fits took where the committed results were
+    made. `everything` is the plan behind the results page; it takes no options that choose cells.
     Cells that have a result are not run again. Data comes from the folder in TOPBIN_DATA or, if a
     file is not there, from its official source. The workers of a Dask cluster must see both
     folders. Without -o, `smoke` writes to bench/results/smoke.
     """
     from rich.console import Console
 
+    from topbin_bench.agenda import cpu_hours, everything
     from topbin_bench.grid import grid, jobs_of
     from topbin_bench.progress import Watch
     from topbin_bench.runner import run as run_cells
@@ -121,11 +124,20 @@ def run(
         source = ctx.get_parameter_source("folder")
         folder = SMOKE if source is click.core.ParameterSource.DEFAULT else folder
     chosen = [name for value in methods for name in value.split(",")]
-    cells = grid(names, profile or "cpu", methods=chosen, alphas=alphas, seeds=seeds)
+    if names == ("everything",):
+        if profile or chosen or alphas or seeds:
+            raise click.UsageError("`everything` is a fixed plan; it takes no choice of cells.")
+        cells = everything()
+    else:
+        cells = grid(names, profile or "cpu", methods=chosen, alphas=alphas, seeds=seeds)
     store = Store(folder.resolve())
     todo = store.missing(cells, retry=retry)
     left, done = jobs_of(todo), len(cells) - len(todo)
     click.echo(f"{len(cells)} cells, {done} of them done before, {len(left)} fits to do", err=True)
+    hours, unknown = cpu_hours(todo, Store(RESULTS).frame())
+    if hours:
+        rest = f"; {unknown} fits have no record" if unknown else ""
+        click.echo(f"about {hours:.1f} CPU hours, as the same fits took before{rest}", err=True)
     with ExitStack() as stack:
         if scheduler is not None:
             _use_cluster(scheduler, stack)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from topbin_bench.forms import Grid
 from topbin_bench.grid import Cell, Job
-from topbin_bench.methods import name_of
+from topbin_bench.methods import CONTENDERS, name_of
 from topbin_bench.runner import run_on_one_thread
 from topbin_bench.store import DONE
 
@@ -37,8 +37,8 @@ class Again:
 
 
 def some_cells(rows: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
-    """At most n finished cells, drawn at random."""
-    done = rows[rows["status"] == DONE]
+    """At most n finished cells that code can run again, drawn at random."""
+    done = rows[(rows["status"] == DONE) & rows["method"].isin(CONTENDERS)]
     picked = np.random.default_rng(seed).permutation(len(done))[:n]
     return done.iloc[picked]
 
