@@ -136,7 +136,7 @@ def paper_tables(rows: pd.DataFrame) -> str:
     """Every table of the paper with our number in each cell."""
     pairs = pairs_of(rows)
     found = (
-        f"{count(pairs)}.\n\nEach cell has the paper's number, then ours, for the same way to stop. "
+        f"{count(pairs)}.\n\nEach cell has the paper's number, then ours, with the same stop. "
         "Beside ResNet-18 is our fast net, beside BERT a net on TF-IDF, beside the wide MLP one of "
         "300 × 300 × 50; KM2 and TIcE read rows, not nets.\n\n"
     )

@@ -7,9 +7,8 @@ as in Garg et al. 2021. A `trainer` names what is fitted.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from topbin.core.options import DEFAULT_METHOD
 from topbin.learn import LEARNERS
-from topbin.mpe import METHODS
+from topbin.mpe import DEFAULT_METHOD, METHODS
 from topbin_bench.errors import look_up
 
 SCORES_FROM = "pvu"
