@@ -37,7 +37,8 @@ FIGURES = ("alpha_error", "memorizing", "coverage")
 UCI, MNIST, CIFAR, IMDB = (
     [task.name for task in FAMILIES[name]] for name in ("uci", "mnist", "cifar", "imdb")
 )
-RIVALS = list(METHODS)
+# The posterior of PvU's nets is in the plan, but no cell of it has been run yet.
+RIVALS = [name for name in METHODS if name != "overlap"]
 OURS = [DEFAULT, BY_BBE]
 ALPHA = ["tedn", *OURS, OLD_DEFAULT, *RIVALS]
 CLASSIFIERS = ["pvu", "dedpul", "nnpu", "upu"]

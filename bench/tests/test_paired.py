@@ -5,6 +5,7 @@ import pytest
 
 from topbin_bench.agenda import AGENDA, cpu_hours, everything
 from topbin_bench.cli import bench
+from topbin_bench.errors import BenchError
 from topbin_bench.grid import Cell, grid
 from topbin_bench.methods import OLD_DEFAULT, plain_name
 from topbin_bench.paired import MISSING, all_printed, count, pairs_of, reasons, side_by_side
@@ -73,6 +74,8 @@ def test_against_the_paper(rows):
 def test_the_old_default_is_shown_and_never_run_again(rows):
     assert plain_name(OLD_DEFAULT) == "topbin 0.2"
     assert OLD_DEFAULT not in set(some_cells(rows, 15, seed=0)["method"])
+    with pytest.raises(BenchError, match="less than 36 CPU seconds"):
+        some_cells(rows, 1, seed=0, under=36)
 
 
 def test_the_plan_is_whole_and_its_cost_is_known(rows):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -214,9 +215,14 @@ def figures(images: Path, as_json: bool, folder: Path) -> None:
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="Draws other cells."
 )
+@click.option(
+    "--under", type=float, default=inf, help="Only cells whose fit took fewer CPU seconds."
+)
 @click.option("--within", type=float, help="Exit with 3 if an answer differs by more than this.")
 @options
-def check(cells: int, seed: int, within: float | None, as_json: bool, folder: Path) -> None:
+def check(
+    cells: int, seed: int, under: float, within: float | None, as_json: bool, folder: Path
+) -> None:
     """Run some finished cells again, drawn at random, and compare; nothing is written.
 
     On the same kind of processor the answers should agree to the last digit; on another kind, the
@@ -226,7 +232,7 @@ def check(cells: int, seed: int, within: float | None, as_json: bool, folder: Pa
     from topbin_bench.results import stored_rows
     from topbin_bench.store import Store
 
-    rows, found = some_cells(stored_rows(Store(folder)), cells, seed), []
+    rows, found = some_cells(stored_rows(Store(folder)), cells, seed, under), []
     for again in run_again(rows):
         found.append(again)
         cell = again.cell

@@ -11,7 +11,7 @@ from topbin_bench.paper import EARLY_STOPS, PAPER, Printed, Stop
 from topbin_bench.results import ALLCONV, PHOTOGRAPHS, base_of
 from topbin_bench.tables import DIGITS, NONE, SCALE, STOPS, Mean, column_mean, done_at, shown
 
-# KM2 and TIcE read the rows themselves, so that one run stands beside the rows of all nets.
+# KM2 and TIcE read the rows themselves, so that one run counts for all nets.
 NO_NET = ("km2", "tice")
 MARKS: Mapping[Stop, str] = {"last": "", "pu": f", {STOPS['pu']}", "oracle": "*"}
 
