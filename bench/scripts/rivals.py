@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -40,9 +41,10 @@ contain the true α, if a method gives intervals. Accuracy is for a population w
 positives, on rows that no method saw; no method is told α. ± is one standard error over splits,
 each a mean over tables. *Our default is* better, tied or worse by Student's t at 95 % for the
 paired differences of all tables and splits. CPU seconds (mean over tables) and peak memory (the
-largest) are those of one fit in its own process, on one thread, after the imports.
+largest) are those of one fit in its own process, on one thread, after the imports; compare them
+only between libraries that were run on the same day: {days}.
 
-topbin {topbin}: `TEDnClassifier()`, and BBE on cross-fitted scores of positives against unlabeled.
+topbin, the source of that day: `TEDnClassifier()`, and BBE on cross-fitted scores of P against U.
 pulearn {pulearn}: the histogram prior with its bootstrap interval ({resamples} resamples), the EM
 prior, Elkan-Noto over a random forest (200 trees), bagging (100 trees), nnPU with the EM prior: as
 a share of the unlabeled, as its documentation asks, and as the share of all rows that the prior
@@ -165,7 +167,8 @@ def fresh(chosen: argparse.Namespace) -> pd.DataFrame:
             if python is not None:
                 version = version_of(python, library.replace("_", "-"))
                 judged = judge(run(python, library, folder), truths, folder)
-                frames.append(judged.assign(library=library, version=version))
+                day = str(date.today())
+                frames.append(judged.assign(library=library, version=version, day=day))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -176,16 +179,23 @@ def main() -> None:
     options.add_argument("--splits", type=int, default=3)
     options.add_argument("--alpha", type=float, nargs="+", default=[HALF])
     rows = fresh(options.parse_args())
-    known = pd.read_csv(RESULTS / "rivals.csv").fillna({"failed": ""})
+    known = pd.read_csv(RESULTS / "rivals.csv", dtype={"failed": str}).fillna({"failed": ""})
     kept = known[~known["library"].isin(rows["library"])]
     rows = pd.concat([rows, kept], ignore_index=True).sort_values(
         "alpha", ascending=False, kind="stable"
     )
     rows.to_csv(RESULTS / "rivals.csv", index=False, float_format="%.5g")
+    write(rows)
+
+
+def write(rows: pd.DataFrame) -> None:
+    """Write the page from all rows."""
     used = rows.groupby("library")["version"].first()
+    days = rows.groupby("library")["day"].first()
     note = NOTE.format(
+        days=", ".join(f"{library} {day}" for library, day in days.items()),
         splits=rows["seed"].nunique(), resamples=RESAMPLES, km_rows=KM_ROWS,
-        pulearn=used["pulearn"], pu_toolbox=used["pu_toolbox"], topbin=used["topbin"],
+        pulearn=used["pulearn"], pu_toolbox=used["pu_toolbox"],
     )  # fmt: skip
     title = head("topbin beside pulearn and pu-toolbox", "python bench/scripts/rivals.py …")
     save("rivals.md", (
