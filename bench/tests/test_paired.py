@@ -60,9 +60,9 @@ def test_what_is_missing_has_its_reason(rows):
 def test_against_each_counts_tasks(rows):
     lines = against_each(rows, "alpha_error", "topbin", ["bbe", "tice", OLD_DEFAULT, "km2"]).rows
     assert lines == (
-        ("BBE", "1", "0", "0", "–"),
-        ("TIcE", "0", "1", "0", "–"),
-        ("topbin 0.2", "0", "0", "1", "concrete"),
+        ("BBE", "-0.100 ± 0.000", "better", "1", "0", "0", "–"),
+        ("TIcE", "-0.008 ± 0.005", "tied", "0", "1", "0", "–"),
+        ("topbin 0.2", "0.010 ± 0.000", "worse", "0", "0", "1", "concrete"),
     )
 
 

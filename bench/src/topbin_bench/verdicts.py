@@ -66,21 +66,31 @@ def against_each(
     """Ours against each other method: on how many tasks it is better, tied or worse.
 
     Both are compared on the splits that both have, as in `against_best`; a task with one split is
-    not counted.
+    not counted. The first verdict is for the splits of all tasks together.
     """
-    lines = []
+    lines, low = [], measure == "alpha_error"
     for rival in rivals:
         found: dict[str, list[str]] = {"better": [], "tied": [], "worse": []}
+        gaps = []
         for (task,), cells in groups_of(done_at(rows, alpha), ["task"]):
             table = by_split(cells, measure, [ours, rival])
             if len(table) > 1 and {ours, rival} <= set(table):
-                gap = mean_of(table[ours] - table[rival])
-                assert gap is not None
-                found[verdict(gap, low=measure == "alpha_error")].append(task)
-        counts = [str(len(tasks)) for tasks in found.values()]
-        worse = ", ".join(found["worse"]) or NONE
-        lines += [(name_of(rival), *counts, worse)] if any(found.values()) else []
-    return Grid(("against", "better", "tied", "worse", "worse on"), tuple(lines))
+                gaps.append(table[ours] - table[rival])
+                found[_judged(gaps[-1], low)[1]].append(task)
+        if gaps:
+            gap, all_of_them = _judged(pd.concat(gaps), low)
+            counts = [str(len(tasks)) for tasks in found.values()]
+            worse = ", ".join(found["worse"]) or NONE
+            text = gap.show(DIGITS[measure])
+            lines.append((name_of(rival), text, all_of_them, *counts, worse))
+    header = ("against", "difference", "verdict", "better on", "tied on", "worse on", "namely")
+    return Grid(header, tuple(lines))
+
+
+def _judged(gaps: "pd.Series[float]", low: bool) -> tuple[Mean, str]:
+    gap = mean_of(gaps)
+    assert gap is not None
+    return gap, verdict(gap, low=low)
 
 
 def against_paper(rows: pd.DataFrame, measure: Measure, ours: Sequence[str]) -> Grid:
