@@ -1,7 +1,7 @@
 """Bring pages from outside docs/ into the site, with their links, and refuse requests to a network.
 
-In the repository a link such as `../../bench/results/coverage.md` leads to a file. On the site,
-docs/ is the root, so the same file is at `bench/results/coverage.md`.
+In the repository a link such as `../../bench/results/posterior.md` leads to a file. On the site,
+docs/ is the root, so the same file is at `bench/results/posterior.md`.
 """
 
 import posixpath

@@ -5,6 +5,7 @@
 
 Each library runs in its own environment, which `python -m venv a; a/bin/pip install pulearn`
 makes. All get the same rows (training and hold-out together), standardized, without a true label.
+A library that is not given keeps its rows of the last run, as long as its version is the newest.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -24,20 +26,25 @@ from topbin_bench.judge import accuracy
 from topbin_bench.rows import pooled
 from topbin_bench.tables import NONE, mean_of, shown
 from topbin_bench.tasks import TASKS
+from topbin_bench.verdicts import verdict
 
 TASKS_RUN = ("concrete", "mushroom", "landsat", "pageblock", "spambase", "gaussians")
 HALF = 0.5
 WORKER = Path(__file__).with_name("rivals_worker.py")
 LIMIT = 1800  # seconds per library
+OURS = "topbin (default)"
 NOTE = """
 The five UCI tables and Gaussians 4σ apart, {splits} splits each; every method sees the same P and U
 (training and hold-out rows together). *Error* is |α̂ − α| for the share α among the unlabeled; a
 share among all rows, which pulearn gives, is converted. *Covers* counts the 95 % intervals that
 contain the true α, if a method gives intervals. Accuracy is for a population with a share α of
 positives, on rows that no method saw; no method is told α. ± is one standard error over splits,
-each a mean over tables. CPU seconds (mean over tables) and peak memory (the largest) are those of
-one fit in its own process, on one thread, after the imports.
+each a mean over tables. *Our default is* better, tied or worse by Student's t at 95 % for the
+paired differences of all tables and splits. CPU seconds (mean over tables) and peak memory (the
+largest) are those of one fit in its own process, on one thread, after the imports; compare them
+only between libraries that were run on the same day: {days}.
 
+topbin, the source of that day: `TEDnClassifier()`, and BBE on cross-fitted scores of P against U.
 pulearn {pulearn}: the histogram prior with its bootstrap interval ({resamples} resamples), the EM
 prior, Elkan-Noto over a random forest (200 trees), bagging (100 trees), nnPU with the EM prior: as
 a share of the unlabeled, as its documentation asks, and as the share of all rows that the prior
@@ -98,21 +105,37 @@ def show(value: float, digits: int) -> str:
     return NONE if np.isnan(value) else f"{value:.{digits}f}"
 
 
+def against(rows: pd.DataFrame, column: str, *, low: bool) -> dict[tuple[float, str], str]:
+    """What our default is, by α and method, for the paired differences of all tables and splits."""
+    found = {}
+    for alpha, cells in rows.groupby("alpha"):
+        wide = cells.pivot_table(column, ["task", "seed"], "method")
+        for method in wide.columns.drop(OURS):
+            gap = mean_of((wide[OURS] - wide[method]).dropna())
+            assert gap is not None
+            found[alpha, method] = verdict(gap, low=low)
+    return found
+
+
 def overall(rows: pd.DataFrame) -> str:
     """One line per method and α: means over all tables, ± one standard error over splits."""
     lines = []
+    less, more = against(rows, "error", low=True), against(rows, "accuracy", low=False)
     for (alpha, method), cells in rows.groupby(["alpha", "method"], sort=False):
         by_split = cells.groupby("seed")[["error", "accuracy"]].mean()
         error, right = mean_of(by_split["error"]), mean_of(by_split["accuracy"])
         given = cells[cells["low"].notna()]
         inside = (given["low"] <= given["alpha"]) & (given["alpha"] <= given["high"])
         lines.append([
-            f"{alpha:g}", method, shown(error, 3),
+            f"{alpha:g}", method, shown(error, 3), less.get((alpha, method), NONE),
             f"{inside.sum()} of {len(given)}" if len(given) else "–",
-            shown(right, 1), show(cells["seconds"].mean(), 1),
+            shown(right, 1), more.get((alpha, method), NONE), show(cells["seconds"].mean(), 1),
             f"{cells['mb'].max():.0f}", str(int((cells["failed"] != "").sum()) or "–"),
         ])  # fmt: skip
-    header = ["α", "method", "error of α̂", "covers", "accuracy, %", "CPU s", "peak MB", "failed"]
+    header = [
+        "α", "method", "error of α̂", "our default is", "covers", "accuracy, %", "our default is",
+        "CPU s", "peak MB", "failed",
+    ]  # fmt: skip
     return table(header, lines)
 
 
@@ -126,32 +149,53 @@ def by_task(rows: pd.DataFrame, column: str, digits: int) -> str:
     return table(["method", *TASKS_RUN], lines)
 
 
-def versions(python: str, package: str) -> str:
+def version_of(python: str, package: str) -> str:
     code = f"from importlib.metadata import version; print(version({package!r}))"
     return subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.strip()
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--pulearn", required=True, help="python with pulearn")
-    options.add_argument("--pu-toolbox", required=True, help="python with pu-toolbox")
-    options.add_argument("--splits", type=int, default=3)
-    options.add_argument("--alpha", type=float, nargs="+", default=[HALF])
-    chosen = options.parse_args()
+def fresh(chosen: argparse.Namespace) -> pd.DataFrame:
+    """The rows of the libraries that are given, each with its version."""
     pythons = {
         "topbin": sys.executable, "pulearn": chosen.pulearn, "pu_toolbox": chosen.pu_toolbox,
     }  # fmt: skip
+    frames = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         truths = export(folder, chosen.alpha, chosen.splits)
-        found = [row for library, python in pythons.items() for row in run(python, library, folder)]
-        rows = judge(found, truths, folder)
-    rows = rows.sort_values("alpha", ascending=False, kind="stable")
+        for library, python in pythons.items():
+            if python is not None:
+                version = version_of(python, library.replace("_", "-"))
+                judged = judge(run(python, library, folder), truths, folder)
+                day = str(date.today())
+                frames.append(judged.assign(library=library, version=version, day=day))
+    return pd.concat(frames, ignore_index=True)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("--pulearn", help="python with pulearn; without it, its last rows")
+    options.add_argument("--pu-toolbox", help="python with pu-toolbox; without it, its last rows")
+    options.add_argument("--splits", type=int, default=3)
+    options.add_argument("--alpha", type=float, nargs="+", default=[HALF])
+    rows = fresh(options.parse_args())
+    known = pd.read_csv(RESULTS / "rivals.csv", dtype={"failed": str}).fillna({"failed": ""})
+    kept = known[~known["library"].isin(rows["library"])]
+    rows = pd.concat([rows, kept], ignore_index=True).sort_values(
+        "alpha", ascending=False, kind="stable"
+    )
     rows.to_csv(RESULTS / "rivals.csv", index=False, float_format="%.5g")
+    write(rows)
+
+
+def write(rows: pd.DataFrame) -> None:
+    """Write the page from all rows."""
+    used = rows.groupby("library")["version"].first()
+    days = rows.groupby("library")["day"].first()
     note = NOTE.format(
-        splits=chosen.splits, resamples=RESAMPLES, km_rows=KM_ROWS,
-        pulearn=versions(chosen.pulearn, "pulearn"),
-        pu_toolbox=versions(chosen.pu_toolbox, "pu-toolbox"),
+        days=", ".join(f"{library} {day}" for library, day in days.items()),
+        splits=rows["seed"].nunique(), resamples=RESAMPLES, km_rows=KM_ROWS,
+        pulearn=used["pulearn"], pu_toolbox=used["pu_toolbox"],
     )  # fmt: skip
     title = head("topbin beside pulearn and pu-toolbox", "python bench/scripts/rivals.py …")
     save("rivals.md", (

@@ -82,7 +82,17 @@ def test_lines_with_the_same_counts_are_one():
     assert page.counted(rows_of(*cells)).rows == (("concrete", "paper", "0.1, 0.9", "1: bbe"),)
 
 
-def test_a_command_of_the_plan():
-    assert (
-        "topbin-bench run mnist --profile cpu --seeds 3 --jobs 2 --alpha 0.5\n" in page.commands()
-    )
+def test_a_command_of_the_plan(rows):
+    said = page.commands(rows)
+    assert "topbin-bench run mnist --profile cpu --seeds 3 --jobs 2 --alpha 0.5\n" in said
+    assert "CPU hours" in said
+
+
+def test_every_number_of_the_paper_has_ours_or_a_reason(rows):
+    pairs = page.pairs_of(rows)
+    assert page.count(pairs).endswith("each with its reason")
+    beside = sum(pair.ours is not None for pair in pairs)
+    text = page.PAGE.read_text()
+    assert f"{len(pairs)} numbers; {beside} have ours beside them" in text
+    assert f"{len(pairs) - beside} are missing" in text
+    assert set(page.PAPER_TABLES) == {pair.paper.table for pair in pairs}

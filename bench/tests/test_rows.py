@@ -91,8 +91,9 @@ def test_every_kind_of_method_reads_sparse_rows(texts):
     assert scores[:60].mean() > scores[60:].mean()
     assert 0.3 < last.epoch.alpha < 0.8
     assert 0 <= fit_features(texts, "tice", SMOKE["text"]).estimate.alpha <= 1
-    answer = fit_default(texts, SMOKE["text"], seed=0)
-    shown = answer.posterior(texts.X_u)
+    posterior, bbe = fit_default(texts, SMOKE["text"], methods=["overlap", "bbe"], seed=0)
+    assert (posterior.estimate.method, bbe.estimate.method) == ("overlap", "bbe")
+    shown = posterior.posterior(texts.X_u)
     assert shown[:60].min() > shown[60:].max()
 
 
@@ -120,7 +121,7 @@ def test_a_net_with_its_own_schedule_has_its_own_epochs(learner, phases):
 def test_the_default_reads_images_with_the_fast_net():
     X = np.random.default_rng(0).integers(0, 255, (60, 28, 28), dtype=np.uint8)
     settings = replace(find_profile("fast").settings["digits"], warm_start=1, epochs=1)
-    answer = fit_default(Split(X, X, X, X), settings, seed=0)
+    (answer,) = fit_default(Split(X, X, X, X), settings, methods=["overlap"], seed=0)
     assert answer.estimate.method == "overlap"
     assert answer.posterior(X[:5]).shape == (5,)
 

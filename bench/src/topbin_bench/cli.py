@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -103,14 +104,17 @@ def run(
     as_json: bool,
     folder: Path,
 ) -> None:
-    """Run tasks or families; `smoke` runs everything that needs no data, in seconds.
+    """Run tasks or families; `smoke` runs what needs no data, in seconds, `everything` the plan.
 
+    Before it starts, it says how many CPU hours the fits took where the committed results were
+    made. `everything` is the plan behind the results page; it takes no options that choose cells.
     Cells that have a result are not run again. Data comes from the folder in TOPBIN_DATA or, if a
     file is not there, from its official source. The workers of a Dask cluster must see both
     folders. Without -o, `smoke` writes to bench/results/smoke.
     """
     from rich.console import Console
 
+    from topbin_bench.agenda import cpu_hours, everything
     from topbin_bench.grid import grid, jobs_of
     from topbin_bench.progress import Watch
     from topbin_bench.runner import run as run_cells
@@ -121,11 +125,20 @@ def run(
         source = ctx.get_parameter_source("folder")
         folder = SMOKE if source is click.core.ParameterSource.DEFAULT else folder
     chosen = [name for value in methods for name in value.split(",")]
-    cells = grid(names, profile or "cpu", methods=chosen, alphas=alphas, seeds=seeds)
+    if names == ("everything",):
+        if profile or chosen or alphas or seeds:
+            raise click.UsageError("`everything` is a fixed plan; it takes no choice of cells.")
+        cells = everything()
+    else:
+        cells = grid(names, profile or "cpu", methods=chosen, alphas=alphas, seeds=seeds)
     store = Store(folder.resolve())
     todo = store.missing(cells, retry=retry)
     left, done = jobs_of(todo), len(cells) - len(todo)
     click.echo(f"{len(cells)} cells, {done} of them done before, {len(left)} fits to do", err=True)
+    hours, unknown = cpu_hours(todo, Store(RESULTS).frame())
+    if hours:
+        rest = f"; {unknown} fits have no record" if unknown else ""
+        click.echo(f"about {hours:.1f} CPU hours, as the same fits took before{rest}", err=True)
     with ExitStack() as stack:
         if scheduler is not None:
             _use_cluster(scheduler, stack)
@@ -202,9 +215,14 @@ def figures(images: Path, as_json: bool, folder: Path) -> None:
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0), help="Draws other cells."
 )
+@click.option(
+    "--under", type=float, default=inf, help="Only cells whose fit took fewer CPU seconds."
+)
 @click.option("--within", type=float, help="Exit with 3 if an answer differs by more than this.")
 @options
-def check(cells: int, seed: int, within: float | None, as_json: bool, folder: Path) -> None:
+def check(
+    cells: int, seed: int, under: float, within: float | None, as_json: bool, folder: Path
+) -> None:
     """Run some finished cells again, drawn at random, and compare; nothing is written.
 
     On the same kind of processor the answers should agree to the last digit; on another kind, the
@@ -214,7 +232,7 @@ def check(cells: int, seed: int, within: float | None, as_json: bool, folder: Pa
     from topbin_bench.results import stored_rows
     from topbin_bench.store import Store
 
-    rows, found = some_cells(stored_rows(Store(folder)), cells, seed), []
+    rows, found = some_cells(stored_rows(Store(folder)), cells, seed, under), []
     for again in run_again(rows):
         found.append(again)
         cell = again.cell

@@ -8,11 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from topbin.learn import LEARNERS
-from topbin.mpe import METHODS
+from topbin.mpe import DEFAULT_METHOD, METHODS
 from topbin_bench.errors import look_up
 
 SCORES_FROM = "pvu"
 DEFAULT = "topbin"
+BY_BBE = "topbin-bbe"  # the same fit, but its scores are read by BBE
+# The default of 0.2, which read α by BBE. Its rows are kept to compare with; no code runs it.
+OLD_DEFAULT = "topbin-0.2"
 WARM_STARTS = (0, 10, 50)
 ALL = (True, True, True)  # estimates, classifies, bounds
 GRAY = "#333333"
@@ -20,7 +23,9 @@ GRAY = "#333333"
 # Label and color of what is not an estimator in topbin's registry, from the same palettes.
 LOOKS = {
     "tedn": ("(TED)ⁿ", "#d55e00"),
-    "topbin": ("topbin (default)", "#000000"),
+    DEFAULT: ("topbin (default)", "#000000"),
+    BY_BBE: ("topbin, α by BBE", "#555555"),
+    OLD_DEFAULT: ("topbin 0.2", "#888888"),
     "cvir": ("CVIR", "#e69f00"),
     "pvu": ("PvU", "#332288"),
     "nnpu": ("nnPU", "#cc79a7"),
@@ -28,7 +33,8 @@ LOOKS = {
     "pvn": ("PvN", "#444444"),
 }
 # The order of every table and legend: what we propose, the estimators, the learners.
-ORDER = {name: i for i, name in enumerate(dict.fromkeys(("tedn", "topbin", *METHODS, *LOOKS)))}
+FIRST = ("tedn", DEFAULT, BY_BBE, OLD_DEFAULT)
+ORDER = {name: i for i, name in enumerate(dict.fromkeys((*FIRST, *METHODS, *LOOKS)))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,7 @@ class Contender:
     `known_alpha`: it is told the true α. `oracle`: it is shown true negatives.
     `warm_start` replaces that of the profile; with `warm_stop` the warm start ends by itself.
     `probabilities`: it reads p(labeled | x); other score-level methods read only the order.
+    `alpha_by`: how our default reads α from its scores.
     """
 
     name: str
@@ -52,11 +59,12 @@ class Contender:
     warm_start: int | None = None
     warm_stop: bool = False
     probabilities: bool = False
+    alpha_by: str = DEFAULT_METHOD
 
     @property
     def ablation(self) -> bool:
         """Whether it is another contender with one change; the comparisons skip it."""
-        return self.warm_start is not None or self.warm_stop
+        return self.warm_start is not None or self.warm_stop or self.alpha_by != DEFAULT_METHOD
 
     @property
     def learner(self) -> str | None:
@@ -111,6 +119,7 @@ CONTENDERS = {
         *_estimators(),
         *_learners(),
         Contender(DEFAULT, DEFAULT, "our default: (TED)ⁿ over boosted trees or fast nets", *ALL),
+        Contender(BY_BBE, DEFAULT, "our default, its α by BBE", True, True, alpha_by="bbe"),
         *_warm_starts(),
     )
 }
@@ -140,6 +149,8 @@ def plain_name(method: str) -> str:
     >>> plain_name("tedn-w10")
     '(TED)ⁿ W=10'
     """
+    if method in LOOKS:
+        return LOOKS[method][0]
     base, _, warm = method.partition("-")
     return _look(base)[0] + (f" W={warm.removeprefix('w')}" if warm else "")
 

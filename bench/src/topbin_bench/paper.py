@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Measure = Literal["alpha_error", "accuracy"]
-Stop = Literal["last", "oracle"]
+Stop = Literal["last", "pu", "oracle"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from math import inf, isnan
 import numpy as np
 import pandas as pd
 
+from topbin_bench.errors import BenchError
 from topbin_bench.forms import Grid
 from topbin_bench.grid import Cell, Job
-from topbin_bench.methods import name_of
+from topbin_bench.methods import CONTENDERS, name_of
 from topbin_bench.runner import run_on_one_thread
 from topbin_bench.store import DONE
 
@@ -36,9 +37,15 @@ class Again:
         return max(inf if isnan(distance) else distance for distance in away)
 
 
-def some_cells(rows: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
-    """At most n finished cells, drawn at random."""
-    done = rows[rows["status"] == DONE]
+def some_cells(rows: pd.DataFrame, n: int, seed: int, under: float = inf) -> pd.DataFrame:
+    """At most n finished cells, drawn at random from those that code can run again.
+
+    `under` leaves out cells whose fit took as many CPU seconds or more.
+    """
+    done = rows[(rows["status"] == DONE) & rows["method"].isin(CONTENDERS)]
+    done = done[done["seconds"] < under]
+    if not len(done):
+        raise BenchError(f"no finished cell took less than {under:g} CPU seconds.")
     picked = np.random.default_rng(seed).permutation(len(done))[:n]
     return done.iloc[picked]
 

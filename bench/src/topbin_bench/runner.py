@@ -136,7 +136,7 @@ def run_job(job: Job) -> Tables:
     contenders = [find_contender(cell.method) for cell in job.cells]
     began = process_time()
     if contenders[0].learner is None:
-        measured = _answer(job, contenders[0], split, truth)
+        measured = _answer(job, contenders, split, truth)
     else:
         measured = _train(job, contenders, split, truth)
     seconds = process_time() - began
@@ -170,13 +170,18 @@ def problem(task: Task, alpha: float, seed: int) -> tuple[Split, Truth]:
     return task.split(alpha, seed)
 
 
-def _answer(job: Job, contender: Contender, split: Split, truth: Truth) -> Measured:
+def _answer(job: Job, contenders: Sequence[Contender], split: Split, truth: Truth) -> Measured:
     settings = job.cells[0].settings
-    if contender.name == DEFAULT:
-        answer = fit_default(split, settings, seed=_seed(job))
+    if job.trainer == DEFAULT:
+        methods = [contender.alpha_by for contender in contenders]
+        answers = fit_default(split, settings, methods=methods, seed=_seed(job))
     else:
-        answer = fit_features(split, contender.name, settings)
-    return Measured({contender.name: [answer_point(answer, contender, truth)]}, answer.estimate)
+        answers = [fit_features(split, job.trainer, settings)]
+    both = list(zip(contenders, answers, strict=True))
+    paths = {one.name: [answer_point(answer, one, truth)] for one, answer in both}
+    # Only one of those that share a fit has an interval of its own.
+    shown = next((answer for one, answer in both if one.bounds), answers[0])
+    return Measured(paths, shown.estimate)
 
 
 def _train(job: Job, contenders: Sequence[Contender], split: Split, truth: Truth) -> Measured:

@@ -4,8 +4,9 @@ The one loop of `topbin.learn` trains every net; our default is its nested cross
 estimators read the rows themselves. Only methods that say so are told α.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -146,11 +147,14 @@ def fit_features(split: Split, method: str, settings: Settings) -> Answer:
     return Answer(getattr(mpe, method)(X[:n_p], X[n_p:], max_rows=settings.max_rows))
 
 
-def fit_default(split: Split, settings: Settings, *, seed: int) -> Answer:
+def fit_default(
+    split: Split, settings: Settings, *, methods: Sequence[str], seed: int
+) -> list[Answer]:
     """`TEDnClassifier()` without options, on all rows; with a net of its own schedule, that net.
 
-    For the other profiles images are reduced to 50 principal components first, because trees need
-    columns that mean something; texts stay sparse.
+    There is one answer for each method that reads α from the scores. For the other profiles images
+    are reduced to 50 principal components first, because trees need columns that mean something;
+    texts stay sparse.
     """
     X_p, X_u = pooled(split)
     plan: Plan | NetPlan | None = None
@@ -161,5 +165,17 @@ def fit_default(split: Split, settings: Settings, *, seed: int) -> Answer:
         read, estimator = for_default(stack(X_p, X_u)), None
         if settings.repeats is not None:
             plan = Plan(2, 2, settings.repeats)
-    model = TEDnClassifier(estimator, plan=plan, random_state=seed).fit_pu(read(X_p), read(X_u))
-    return Answer(model.estimate_, lambda rows: model.predict_proba(read(rows))[:, 1])
+    faces = [
+        TEDnClassifier(estimator, plan=plan, method=method, random_state=seed) for method in methods
+    ]
+    if estimator is not None:
+        fitted = [face.fit_pu(read(X_p), read(X_u)) for face in faces]
+    else:
+        X, y = stack(read(X_p), read(X_u)), np.repeat([1, 0], [X_p.shape[0], X_u.shape[0]])
+        fit = faces[0].crossfit(X, y)
+        fitted = [face.fit_from(fit, X, y) for face in faces]
+    return [Answer(model.estimate_, partial(_probability, model, read)) for model in fitted]
+
+
+def _probability(model: TEDnClassifier, read: Callable[[Any], Any], rows: Any) -> Floats:
+    return model.predict_proba(read(rows))[:, 1]

@@ -6,9 +6,9 @@ import pandas as pd
 from scipy.stats import t as student
 
 from topbin_bench.forms import Grid
-from topbin_bench.methods import in_order, name_of
+from topbin_bench.methods import DEFAULT, OLD_DEFAULT, in_order, name_of
 from topbin_bench.paper import EARLY_STOPS, Measure
-from topbin_bench.results import ALLCONV, base_of
+from topbin_bench.results import ALLCONV, HALF, base_of, beside
 from topbin_bench.store import DONE
 from topbin_bench.tables import (
     DIGITS,
@@ -23,7 +23,7 @@ from topbin_bench.tables import (
     shown,
 )
 
-INTERVALS_OF = ("topbin", "tedn", "bbe")
+INTERVALS_OF = (DEFAULT, OLD_DEFAULT, "tedn", "overlap")
 
 
 def against_best(
@@ -56,15 +56,71 @@ def _duel(
     means = [f"{table[method].mean():.{DIGITS[measure]}f}" for method in (mine, best)]
     return (
         name_of(mine), means[0], name_of(best), means[1], gap.show(DIGITS[measure]), str(gap.n),
-        _verdict(gap, low),
+        verdict(gap, low=low),
     )  # fmt: skip
 
 
-def _verdict(gap: Mean, low: bool) -> str:
-    """What a paired difference means.
+def against_each(
+    rows: pd.DataFrame, measure: Measure, ours: str, rivals: Sequence[str], *, alpha: float = HALF
+) -> Grid:
+    """Ours against each other method: on how many tasks it is better, tied or worse.
 
-    >>> _verdict(Mean(-0.03, 0.01, 9), low=True), _verdict(Mean(-0.03, 0.01, 3), low=True)
-    ('better', 'tied')
+    Both are compared on the splits that both have, as in `against_best`; a task with one split is
+    not counted. The first verdict is for the splits of all tasks together.
+    """
+    lines, low = [], measure == "alpha_error"
+    for rival in rivals:
+        found: dict[str, list[str]] = {"better": [], "tied": [], "worse": []}
+        gaps = []
+        for (task,), cells in groups_of(done_at(rows, alpha), ["task"]):
+            table = by_split(cells, measure, [ours, rival])
+            if len(table) > 1 and {ours, rival} <= set(table):
+                gaps.append(table[ours] - table[rival])
+                found[_judged(gaps[-1], low)[1]].append(task)
+        if gaps:
+            gap, all_of_them = _judged(pd.concat(gaps), low)
+            counts = [str(len(tasks)) for tasks in found.values()]
+            worse = ", ".join(found["worse"]) or NONE
+            text = gap.show(DIGITS[measure])
+            lines.append((name_of(rival), text, all_of_them, *counts, worse))
+    header = ("against", "difference", "verdict", "better on", "tied on", "worse on", "namely")
+    return Grid(header, tuple(lines))
+
+
+def _judged(gaps: "pd.Series[float]", low: bool) -> tuple[Mean, str]:
+    gap = mean_of(gaps)
+    assert gap is not None
+    return gap, verdict(gap, low=low)
+
+
+def against_paper(rows: pd.DataFrame, measure: Measure, ours: Sequence[str]) -> Grid:
+    """Ours at the last epochs against the number that the paper prints for (TED)ⁿ.
+
+    The paper's splits are not ours, so nothing is paired: the mean over our splits is compared with
+    the printed number, as if that had no error.
+    """
+    lines = []
+    for (task,), cells in groups_of(done_at(rows), ["task"]):
+        paper = beside(task, "tedn", measure)
+        table = by_split(cells, measure, ours, paired=False)
+        if paper is None or not len(table.columns):
+            continue
+        texts = []
+        for method in ours:
+            gap = mean_of(table[method] - paper.value) if method in table else None
+            mean = mean_of(table[method]) if method in table else None
+            judged = NONE if gap is None else verdict(gap, low=measure == "alpha_error")
+            texts += [shown(mean, DIGITS[measure]), judged]
+        lines.append((task, f"{paper.value:g}", *texts))
+    header = [cell for method in ours for cell in (name_of(method), "verdict")]
+    return Grid(("task", "the paper's (TED)ⁿ", *header), tuple(lines))
+
+
+def verdict(gap: Mean, *, low: bool) -> str:
+    """What a mean difference is by Student's t at 95 %; with `low`, less is better.
+
+    >>> [verdict(Mean(-0.03, 0.01, n), low=True) for n in (9, 3)]
+    ['better', 'tied']
     """
     if gap.error is None:
         return "one split"
