@@ -10,11 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 import topbin as tb
-from topbin.learn.crossfit import Plan
-from topbin.learn.defaults import PRESETS
 
 
 def claims(rows=400, seed=0, labeled=0.2):
@@ -34,9 +31,7 @@ def claims(rows=400, seed=0, labeled=0.2):
 
 @functools.cache
 def fitted():
-    with pytest.MonkeyPatch.context() as patch:  # the same run, whichever test asks first
-        patch.setitem(PRESETS, "fast", Plan(outer=2, inner=2, repeats=1))
-        return tb.fit(claims(), "known", id="case", budget="fast")
+    return tb.fit(claims(), "known", id="case", budget="fast")
 
 
 @functools.cache

@@ -12,8 +12,6 @@ from sklearn.base import BaseEstimator
 
 import topbin.show  # noqa: F401
 from topbin.evaluate import curves
-from topbin.learn.crossfit import Plan
-from topbin.learn.defaults import PRESETS
 from topbin.store.safe import boosters
 
 settings.register_profile("same every time", derandomize=True, deadline=None)
@@ -91,24 +89,4 @@ def rendered(outlines):
     with pytest.MonkeyPatch.context() as patch:
         for name, usual in outlines.items():
             patch.setattr(PAGE, name, usual)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def fewer_folds():
-    """`fast` with two folds of two instead of three of three: half the fits, on the same road.
-
-    Modules that judge how good α or a verdict is use `usual_folds`.
-    """
-    usual = PRESETS["fast"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(PRESETS, "fast", Plan(outer=2, inner=2, repeats=1))
-        yield usual
-
-
-@pytest.fixture(scope="module")
-def usual_folds(fewer_folds):
-    """`fast` as users get it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(PRESETS, "fast", fewer_folds)
         yield

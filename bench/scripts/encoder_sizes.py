@@ -9,6 +9,8 @@ photographs.py, whose default was chosen here.
 
 import argparse
 import json
+import os
+import tempfile
 from pathlib import Path
 from time import process_time
 
@@ -18,7 +20,6 @@ from PIL import Image
 from report import head, one_thread, save, table
 
 import topbin as tb
-from topbin.data.encoders.images import ImageEncoder
 from topbin_bench.tasks import cifar
 
 CAT, DOG = 3, 5
@@ -34,6 +35,14 @@ def photographs() -> tuple[np.ndarray, np.ndarray, int]:
     return pixels, np.concatenate([y for _, y in chosen]) == DOG, len(chosen[0][1])
 
 
+def encoder_folder(name: str, pixels: np.ndarray) -> Path:
+    """The folder of one of topbin's encoders, which a fit writes when it needs it."""
+    os.environ["TOPBIN_CACHE"] = tempfile.mkdtemp()
+    read = tb.Read(encoder=name)
+    tb.fit(pixels[:20], positives=pixels[20:40], read=read, budget="fast")
+    return next(Path(os.environ["TOPBIN_CACHE"]).rglob(f"{name}-*"))
+
+
 def encode(name: str, side: int, pixels: np.ndarray, kept: Path) -> np.ndarray:
     """One vector per photograph, enlarged to so many pixels; the CPU time is kept beside it."""
     file = kept / f"{name}-{side}.npy"
@@ -41,7 +50,7 @@ def encode(name: str, side: int, pixels: np.ndarray, kept: Path) -> np.ndarray:
         return np.load(file)
     one = onnxruntime.SessionOptions()
     one.intra_op_num_threads = 1
-    model = ImageEncoder(name).folder / "model.onnx"
+    model = encoder_folder(name, pixels) / "model.onnx"
     session = onnxruntime.InferenceSession(model, one, providers=["CPUExecutionProvider"])
     began, vectors = process_time(), []
     for start in range(0, len(pixels), 32):

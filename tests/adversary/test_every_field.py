@@ -68,7 +68,7 @@ VERBS = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, usual_folds):
+def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fields")
     run = file_run(folder)
     small_run(folder / "other").joinpath("unlabeled.parquet").rename(folder / "rows.parquet")

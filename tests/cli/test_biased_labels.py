@@ -17,8 +17,6 @@ import topbin as tb
 from topbin.cli import main
 from topbin.evaluate.audit import draw, judge
 
-pytestmark = pytest.mark.usefixtures("usual_folds")
-
 
 def ones_and_sevens(seed):
     """Pixels, which rows are labeled (100 ones), and which are positive."""

@@ -15,8 +15,6 @@ from topbin.cli import VERBS, main
 from topbin.cli.demo import DATA, hide_labels
 from topbin.data import open_table
 
-pytestmark = pytest.mark.usefixtures("usual_folds")
-
 
 def claims(n=240):
     rng = np.random.default_rng(0)

@@ -11,8 +11,6 @@ from tumours import tumours as all_columns
 
 from topbin.cli import main
 
-pytestmark = pytest.mark.usefixtures("usual_folds")
-
 
 def call(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])

@@ -14,8 +14,6 @@ from click.testing import CliRunner
 
 from topbin.cli import main
 
-pytestmark = pytest.mark.usefixtures("usual_folds")
-
 SAMPLE = "--sample", "200"
 
 

@@ -53,4 +53,4 @@ def test_memory_stays_where_it_is_asked_for_and_nowhere_else(work):
 
 def test_only_the_command_and_its_helpers_ask():
     used = [path.name for path in SOURCE.rglob("*.py") if "keep_freed_memory()" in path.read_text()]
-    assert sorted(used) == ["decode.py", "fit.py", "optional.py", "score.py", "watch.py"]
+    assert sorted(used) == ["decode.py", "fit.py", "optional.py", "score.py"]

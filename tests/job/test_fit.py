@@ -19,8 +19,6 @@ from topbin.core import InputError
 from topbin.evaluate.curves import list_precision
 from topbin.store.answer import Answer, answer_schema
 
-pytestmark = pytest.mark.usefixtures("usual_folds")
-
 
 @pytest.fixture(scope="module")
 def result():

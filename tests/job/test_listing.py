@@ -122,7 +122,7 @@ def test_a_number_of_rows_is_checked(run, n):
         list_rows(run, n)
 
 
-def test_without_a_number_no_more_rows_are_listed_than_can_be_positive(run, usual_folds):
+def test_without_a_number_no_more_rows_are_listed_than_can_be_positive(run):
     high = fitted().estimate.interval[1]
     most = int(np.ceil(high * fitted().estimate.n_u))
     stored = json.loads((run / "result.json").read_text())["candidates"]

@@ -28,8 +28,6 @@ from topbin.data.encoders.images import ImageEncoder, signature, waves
 from topbin.data.images import Images
 from topbin.job.audits.review import open_review
 
-pytestmark = pytest.mark.usefixtures("usual_folds")
-
 
 @pytest.fixture(autouse=True)
 def _cache(tmp_path, monkeypatch):

@@ -7,8 +7,6 @@ from topbin.core.options import read_request
 from topbin.job.fit import fit_prepared
 from topbin.job.prepare import prepare
 
-pytestmark = pytest.mark.usefixtures("usual_folds")
-
 
 def settings_of(seed, folder):
     """One table or two files, csv or parquet, by turns."""

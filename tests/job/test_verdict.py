@@ -11,8 +11,6 @@ import topbin as tb
 from topbin.cli import main
 from topbin.store.runs import read_result
 
-pytestmark = pytest.mark.usefixtures("usual_folds")
-
 N = 1200
 
 

@@ -45,8 +45,9 @@ from topbin.evaluate.measure import (
 )
 
 __all__ = [
-    "Choice", "Measure", "estimated_auc", "estimated_f1", "estimated_precision", "lee_liu",
-    "make_pu_scorer", "pu_auc", "pu_risk", "recall", "threshold_for_precision",
+    "Choice", "Difference", "Measure", "auc_difference", "estimated_auc", "estimated_f1",
+    "estimated_precision", "lee_liu", "make_pu_scorer", "pu_auc", "pu_risk", "recall",
+    "threshold_for_precision",
 ]  # fmt: skip
 IN_TOP_BIN = (
     "this threshold is in the top bin, which α assumes to contain only positives; the figure "
@@ -93,7 +94,11 @@ def pu_auc(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """By how much one figure exceeds another, and the standard error of that."""
+    """By how much one figure exceeds another, and the standard error of that.
+
+    >>> Difference(0.03, error=0.01).value
+    0.03
+    """
 
     value: float
     error: float
@@ -103,9 +108,20 @@ def auc_difference(one: tuple[Scores, Scores], other: tuple[Scores, Scores]) -> 
     """By how much one model's AUC exceeds another's, both having scored the same rows.
 
     A row that is hard for both models moves both figures, so the difference is more certain than
-    either (DeLong, DeLong & Clarke-Pearson 1988). Each model has its scores of positives and of
-    the others, in the same order of rows.
+    either (DeLong, DeLong & Clarke-Pearson 1988).
 
+    Parameters
+    ----------
+    one, other
+        For each model its scores of positives and of the other rows, in the same order of rows.
+
+    Returns
+    -------
+    Difference
+        The `value`, and its standard `error`.
+
+    Examples
+    --------
     >>> auc_difference((np.array([3.0, 2.0]), np.zeros(9)), (np.zeros(2), np.zeros(9)))
     Difference(value=0.5, error=0.0)
     """

@@ -15,6 +15,7 @@ from .crossfit import Progress as Progress
 from .crossfit import RunOptions as RunOptions
 from .crossfit import crossfit as crossfit
 from .defaults import NetPlan as NetPlan
+from .defaults import coarse as coarse
 from .defaults import text_models as text_models
 from .explain import Explanation as Explanation
 from .explain import Reason as Reason
