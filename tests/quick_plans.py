@@ -1,4 +1,4 @@
-"""Small plans, for tests of how a result is made, stored and shown, not of how near the truth it is."""
+"""Small plans, for tests of how a result is made, stored and shown, not of how good it is."""
 
 from contextlib import contextmanager
 

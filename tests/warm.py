@@ -6,6 +6,7 @@ A server imports them once; each process is a fork of it. How the command starts
 
 import multiprocessing
 import os
+from contextlib import nullcontext
 
 from topbin.cli import main
 from topbin.store import runs
@@ -14,20 +15,20 @@ CONTEXT = multiprocessing.get_context("forkserver")
 IMPORTED = ["pytest", "lightgbm", "matplotlib.pyplot", "topbin.job.fit", "topbin.cli.fit"]
 
 
-def start(arguments, said, event=None, number=None):
+def start(arguments, said, event=None, number=None, within=nullcontext):
     """Start the command; what it prints goes to the file `said`.
 
     Once this event, a stage and how much of it is done, is in events.jsonl, the process gets the
-    signal of this number: at once, also on a busy machine.
+    signal of this number: at once, also on a busy machine. It runs within that context.
     """
     CONTEXT.set_forkserver_preload(IMPORTED)
-    given = [str(each) for each in arguments], str(said), event, number
+    given = [str(each) for each in arguments], str(said), event, number, within
     process = CONTEXT.Process(target=_run, args=given)
     process.start()
     return process
 
 
-def _run(arguments, said, event, number):
+def _run(arguments, said, event, number, within):
     append = runs.append_lines
 
     def append_and_signal(path, *events):
@@ -39,4 +40,5 @@ def _run(arguments, said, event, number):
     file = os.open(said, os.O_WRONLY | os.O_CREAT)
     os.dup2(file, 1)
     os.dup2(file, 2)
-    main(arguments)
+    with within():
+        main(arguments)

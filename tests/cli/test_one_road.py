@@ -22,6 +22,8 @@ BROKEN = {
     "empty.csv": ("", "is empty (0 bytes)"),
 }
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):

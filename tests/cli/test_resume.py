@@ -11,10 +11,12 @@ import pandas as pd
 import pytest
 import warm
 from click.testing import CliRunner
+from quick_plans import quick_plans
 
 from topbin.cli import main
 
 SAMPLE = "--sample", "200"
+pytestmark = pytest.mark.usefixtures("quick_fits")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,7 @@ def stop(table, run, reached, with_signal, *more):
 def stop_command(command, run, reached, with_signal):
     said, at_event = run.with_suffix(".txt"), isinstance(reached, tuple)
     at = {"event": reached, "number": with_signal} if at_event else {}
-    process = warm.start(command, said, **at)
+    process = warm.start(command, said, **at, within=quick_plans)
     until = time.monotonic() + 120
     while not at_event and not (run / reached).exists() and time.monotonic() < until:
         time.sleep(0.005)
