@@ -22,8 +22,6 @@ BROKEN = {
     "empty.csv": ("", "is empty (0 bytes)"),
 }
 
-pytestmark = pytest.mark.usefixtures("quick_fits")
-
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):

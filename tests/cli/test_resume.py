@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import time
 
@@ -179,9 +180,8 @@ def test_a_time_limit_is_told_and_the_run_can_go_on_without_it(table, whole, tmp
     assert "time_limit" not in (run / "run.toml").read_text()
 
 
-def test_a_complete_run_is_left_as_it_is_its_audit_included(table, tmp_path):
-    run = tmp_path / "run"
-    call(*arguments(table, run))
+def test_a_complete_run_is_left_as_it_is_its_audit_included(table, whole, tmp_path):
+    run = shutil.copytree(table.parent / "whole", tmp_path / "run")
     assert call("audit", run, "--n", 20).exit_code == 0
     drawn = pd.read_csv(run / "audit.csv").assign(is_positive="yes")
     drawn.to_csv(run / "audit.csv", index=False)
