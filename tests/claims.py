@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from quick_plans import usual_plans
 
 import topbin as tb
 
@@ -31,7 +32,8 @@ def claims(rows=400, seed=0, labeled=0.2):
 
 @functools.cache
 def fitted():
-    return tb.fit(claims(), "known", id="case", budget="fast")
+    with usual_plans():  # many files share it, and some of them have quick plans
+        return tb.fit(claims(), "known", id="case", budget="fast")
 
 
 @functools.cache

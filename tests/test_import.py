@@ -1,5 +1,6 @@
 """`import topbin` and `topbin --help` load nothing heavy."""
 
+import functools
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import topbin
 HEAVY = {"torch", "matplotlib", "pandas", "duckdb", "dask", "pyspark", "lightgbm", "polars"}
 
 
+@functools.cache
 def modules_after(statement):
     code = f"{statement}\nimport sys\nprint(*sorted({{m.split('.')[0] for m in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -27,6 +27,9 @@ def claims(n=240):
     })  # fmt: skip
 
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A run with weights, and its file."""

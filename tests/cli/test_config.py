@@ -11,6 +11,8 @@ import topbin as tb
 from topbin.cli import main
 from topbin.core import InputError
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from quick_plans import quick_plans
 from tumours import TRUTH, hidden_truth
 from tumours import tumours as all_columns
 
@@ -115,8 +116,9 @@ def test_rows_known_positive_among_the_unlabeled_are_refused(folder):
 
 
 def test_a_threshold_that_is_passed_exits_3(ran, folder):
-    done = call("fit", folder / "t.csv", "--label", "known", "--id", "case", "--preset", "fast",
-                "-o", folder / "run5", "--max-alpha", "0.001", "--quiet")  # fmt: skip
+    with quick_plans():
+        done = call("fit", folder / "t.csv", "--label", "known", "--id", "case", "--preset", "fast",
+                    "-o", folder / "run5", "--max-alpha", "0.001", "--quiet")  # fmt: skip
     assert done.exit_code == 3
     assert done.stdout == ""
 
@@ -230,8 +232,9 @@ def test_an_audit_needs_the_same_data_and_a_draw(folder, tmp_path):
     frame = tumours()
     frame.to_csv(tmp_path / "t.csv", index=False)
     run = tmp_path / "run"
-    call("fit", tmp_path / "t.csv", "--label", "known", "--id", "case", "--preset", "fast",
-         "-o", run)  # fmt: skip
+    with quick_plans():
+        call("fit", tmp_path / "t.csv", "--label", "known", "--id", "case", "--preset", "fast",
+             "-o", run)  # fmt: skip
     assert "topbin audit RUN" in call("audit", run, "--labels", tmp_path / "t.csv").stderr
     frame.assign(**{"mean radius": 0.5}).to_csv(tmp_path / "t.csv", index=False)
     assert call("audit", run).stderr.startswith("TB117")

@@ -16,6 +16,7 @@ from topbin.store.runs import read_result
 PLACES = {"a": (-6.0, 0.0), "b": (6.0, 0.0), "c": (0.0, 6.0), "new": (0.0, -6.0)}
 FIT = ["fit", "old.csv", "--classes", "topic", "--unlabeled", "new.csv", "--id", "id"]
 FIT += ["--preset", "fast", "-o", "run"]
+pytestmark = pytest.mark.usefixtures("quick_fits")
 
 
 def rows(counts, seed):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import time
 
@@ -11,10 +12,12 @@ import pandas as pd
 import pytest
 import warm
 from click.testing import CliRunner
+from quick_plans import quick_plans
 
 from topbin.cli import main
 
 SAMPLE = "--sample", "200"
+pytestmark = pytest.mark.usefixtures("quick_fits")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,7 @@ def stop(table, run, reached, with_signal, *more):
 def stop_command(command, run, reached, with_signal):
     said, at_event = run.with_suffix(".txt"), isinstance(reached, tuple)
     at = {"event": reached, "number": with_signal} if at_event else {}
-    process = warm.start(command, said, **at)
+    process = warm.start(command, said, **at, within=quick_plans)
     until = time.monotonic() + 120
     while not at_event and not (run / reached).exists() and time.monotonic() < until:
         time.sleep(0.005)
@@ -177,9 +180,8 @@ def test_a_time_limit_is_told_and_the_run_can_go_on_without_it(table, whole, tmp
     assert "time_limit" not in (run / "run.toml").read_text()
 
 
-def test_a_complete_run_is_left_as_it_is_its_audit_included(table, tmp_path):
-    run = tmp_path / "run"
-    call(*arguments(table, run))
+def test_a_complete_run_is_left_as_it_is_its_audit_included(table, whole, tmp_path):
+    run = shutil.copytree(table.parent / "whole", tmp_path / "run")
     assert call("audit", run, "--n", 20).exit_code == 0
     drawn = pd.read_csv(run / "audit.csv").assign(is_positive="yes")
     drawn.to_csv(run / "audit.csv", index=False)

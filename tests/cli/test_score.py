@@ -73,8 +73,9 @@ def test_a_file_that_cannot_be_read_ends_it_or_is_counted(fitted_run, tmp_path):
     assert "1 file skipped because it cannot be read" in result.stdout
 
 
-def test_a_cluster_that_is_not_there_is_one_sentence(fitted_run, tmp_path):
+def test_a_cluster_that_is_not_there_is_one_sentence(fitted_run, tmp_path, monkeypatch):
     pytest.importorskip("distributed", reason='needs pip install "topbin[dask]"')
+    monkeypatch.setattr("topbin.engines.dask.REACH_SECONDS", 1)
     files = write_claims(tmp_path / "in", claims(50), ())
     given = fitted_run, files, "-o", tmp_path / "out", "--engine", "dask"
     result = run(*given, "--scheduler", "tcp://127.0.0.1:9")

@@ -4,6 +4,7 @@ import doctest
 import re
 import shlex
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import matplotlib.pyplot
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from how_to import write_files
 from pictures import write_photos
+from quick_plans import quick_plans, usual_plans
 from tumours import tumours
 
 from topbin.cli import main
@@ -64,7 +66,8 @@ def run_once(place):
         elif begun.exists():
             shutil.copytree(begun, made)
         else:
-            run_line(line)
+            with usual_plans():
+                run_line(line)
             shutil.copytree(made, begun)
 
     return run
@@ -107,7 +110,10 @@ def test_a_how_to_page_runs(name, claims, run_once):
         write_files(claims)
     if name == "images.md":
         write_photos(claims / "photos")
-    assert run_page(f"how-to/{name}", run_once) > 0
+    # Where a page asserts numbers, or an audit might contradict them, they are those of users.
+    numbers = any(word in HOW_TO[name] for word in ("assert ", "--labels"))
+    with nullcontext() if numbers else quick_plans():
+        assert run_page(f"how-to/{name}", run_once) > 0
     matplotlib.pyplot.close("all")
     if name == "new-rows.md":
         assert {"topbin_probability", "topbin_positive"} <= set(pd.read_csv("scored.csv"))

@@ -1,6 +1,7 @@
 """Plain, idiomatic English: phrases that a reader stumbles over do not occur."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,13 @@ ALLOWED = re.compile(
 )  # old names in tables
 
 
+@cache
 def lines_to_check():
     """Every line of every text file, with its place."""
+    return list(_lines())
+
+
+def _lines():
     for place in PLACES:
         found = [ROOT / place] if (ROOT / place).is_file() else sorted((ROOT / place).rglob("*"))
         for path in found:

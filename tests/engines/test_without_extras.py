@@ -1,5 +1,6 @@
 """Without dask, pyspark and torch the rest works, and asking for one of them names its extra."""
 
+import json
 import subprocess
 import sys
 
@@ -34,19 +35,40 @@ def test_import_and_fit_need_none_of_them(tmp_path):
     assert (run / "report.html").exists()
 
 
-@pytest.mark.parametrize("engine", ["dask", "spark"])
-def test_a_missing_engine_names_its_extra(tmp_path, engine):
-    claims().assign(score=1.0).to_parquet(tmp_path / "a.parquet")
-    given = "alpha", tmp_path / "a.parquet", "--score", "score", "--label", "known"
-    done = python(MAIN, *given, "--engine", engine)
-    assert done.returncode == 1
-    package = {"dask": "distributed", "spark": "pyspark"}[engine]
-    assert done.stderr.startswith(f'TB011 engine "{engine}" needs {package}: pip install "topbin[')
-    assert f"topbin[{engine}]" in done.stderr
+ASK_FOR_EACH = """
+import json, numpy as np, topbin
+from click.testing import CliRunner
+from topbin.cli import main
+said = {}
+for engine in ("dask", "spark"):
+    done = CliRunner().invoke(main, [*sys.argv[1:], "--engine", engine])
+    said[engine] = done.exit_code, done.stderr
+try:
+    topbin.NNPUClassifier().fit(np.eye(4), [1, 1, 0, 0])
+except ImportError as error:
+    said["torch"] = 1, str(error)
+print(json.dumps(said))
+"""
 
 
-def test_a_missing_torch_names_its_extra():
-    code = "import topbin, numpy as np\ntopbin.NNPUClassifier().fit(np.eye(4), [1, 1, 0, 0])\n"
-    done = python(code)
-    assert "TB011" in done.stderr
-    assert 'pip install "topbin[torch]"' in done.stderr
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """Exit code and what is said where an engine or a net is asked for, in one process."""
+    path = tmp_path_factory.mktemp("missing") / "a.parquet"
+    claims().assign(score=1.0).to_parquet(path)
+    done = python(ASK_FOR_EACH, "alpha", path, "--score", "score", "--label", "known")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(("engine", "package"), [("dask", "distributed"), ("spark", "pyspark")])
+def test_a_missing_engine_names_its_extra(said, engine, package):
+    code, text = said[engine]
+    assert code == 1
+    assert text.startswith(f'TB011 engine "{engine}" needs {package}: pip install "topbin[')
+    assert f"topbin[{engine}]" in text
+
+
+def test_a_missing_torch_names_its_extra(said):
+    assert "TB011" in said["torch"][1]
+    assert 'pip install "topbin[torch]"' in said["torch"][1]

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +11,7 @@ torch = pytest.importorskip("torch")
 safetensors_torch = pytest.importorskip("safetensors.torch")
 
 import interrupted_run  # noqa: E402
+import warm  # noqa: E402
 
 from topbin.core.errors import InputError  # noqa: E402
 from topbin.core.estimate import Alarm, AlphaEstimate  # noqa: E402
@@ -59,17 +58,12 @@ def test_resumed_is_the_same_to_the_bit(tmp_path, learner, stop_after):
 
 def test_killed_without_warning_and_resumed_is_the_same_to_the_bit(tmp_path):
     path = tmp_path / "run.safetensors"
-    with subprocess.Popen(
-        [sys.executable, interrupted_run.__file__, str(path)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    ) as process:
-        seen = [int(process.stdout.readline()) for _ in range(3)]
-        process.send_signal(signal.SIGKILL)
-        process.wait(60)
+    with warm.script(interrupted_run.__file__, path) as (process, lines):
+        seen = [int(lines.readline()) for _ in range(3)]
+        os.kill(process.pid, signal.SIGKILL)
+        process.join(60)
     assert seen == [1, 2, 3]
-    assert process.returncode == -signal.SIGKILL
+    assert process.exitcode == -signal.SIGKILL
     resumed, whole = interrupted_run.start(), interrupted_run.start()
     there = checkpoint.load(path, interrupted_run.start())
     assert 3 <= len(there) < TOTAL

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 
@@ -30,45 +30,26 @@ from topbin.learn.nets import Optim  # noqa: E402
 
 WORKER = Path(together.__file__)
 PAGE = Path(__file__).parents[2] / "docs/how-to/torchrun.md"
-SECONDS = 300  # until a process that hangs is ended; a busy machine takes long to import torch
-
-
-def start(job, folder, size=2):
-    """The processes of a team, each with the environment that torchrun gives."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    return [
-        subprocess.Popen(
-            [sys.executable, str(WORKER), job, str(folder)],
-            env={**os.environ, **shared, "RANK": str(rank), "OMP_NUM_THREADS": "1"},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(size)
-    ]
-
-
-def ends(processes):
-    """Exit code and last words of each; those still there after the first one's end are ended."""
-    try:
-        processes[0].wait(SECONDS)
-    finally:
-        for process in processes[1:]:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(5)
-        for process in processes:
-            process.kill()
-    return [(process.communicate()[1], process.returncode)[::-1] for process in processes]
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory):
+def teams(tmp_path_factory):
+    """A folder with what each of two processes wrote and said, and their exit codes, by job."""
+    folder = tmp_path_factory.mktemp("teams")
+    with ExitStack() as stack:
+        free = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in together.JOBS]
+        ports = [str(each.getsockname()[1]) for each in free]
+    command = [sys.executable, str(WORKER), str(folder), *ports]
+    subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True)
+    return folder, json.loads((folder / "codes.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def pair(teams):
     """What each of two processes found."""
-    folder = tmp_path_factory.mktemp("pair")
-    for code, said in ends(start("learn", folder)):
-        assert code == 0, said
+    folder, codes = teams[0] / "learn", teams[1]["learn"]
+    for rank, code in enumerate(codes):
+        assert code == 0, (folder / f"rank-{rank}.txt").read_text()
     return [json.loads((folder / f"rank-{rank}.json").read_text()) for rank in range(2)]
 
 
@@ -109,8 +90,9 @@ def test_a_resumed_run_is_the_run_without_a_break(pair):
 
 
 @pytest.mark.parametrize("job", ["die", "sleep"])
-def test_a_process_that_dies_or_hangs_ends_the_others_with_a_code(tmp_path, job):
-    code, said = ends(start(job, tmp_path))[0]
+def test_a_process_that_dies_or_hangs_ends_the_others_with_a_code(teams, job):
+    folder, codes = teams
+    code, said = codes[job][0], (folder / job / "rank-0.txt").read_text()
     # Once the error is said, a thread of the communication library may abort the process.
     assert code in (1, -signal.SIGABRT)
     assert "TB403 another process of this training has died or does not answer" in said
@@ -130,7 +112,7 @@ def test_the_page_s_script_gives_the_same_by_torchrun(tmp_path, monkeypatch, cap
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command = [*torchrun, "--nproc-per-node", "2", str(tmp_path / "train.py")]
     done = subprocess.run(
-        command, cwd=tmp_path / "two", capture_output=True, text=True, timeout=SECONDS
+        command, cwd=tmp_path / "two", capture_output=True, text=True, timeout=together.SECONDS
     )
     assert done.returncode == 0, done.stderr
     monkeypatch.chdir(tmp_path / "one")

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 import interrupted_fit  # noqa: E402
+import warm  # noqa: E402
 
 from topbin.core.errors import FileError  # noqa: E402
 from topbin.learn.backends.checkpoint import path_in  # noqa: E402
@@ -36,18 +35,12 @@ def assert_same_bits(one, two):
 )
 def test_a_stopped_fit_goes_on_to_the_same_bits(tmp_path, how, epochs):
     folder = tmp_path / "kept"
-    with subprocess.Popen(
-        [sys.executable, interrupted_fit.__file__, str(folder)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    ) as process:
+    with warm.script(interrupted_fit.__file__, folder) as (process, lines):
         for _ in range(epochs):
-            assert process.stdout.readline()
-        process.send_signal(how)
-        process.communicate(timeout=60)
-    assert process.returncode in (-how, 130)
+            assert lines.readline()
+        os.kill(process.pid, how)
+        process.join(60)
+    assert process.exitcode in (-how, 130)
     seen = []
     resumed = interrupted_fit.face(str(folder), on_event=seen.append).fit(X, S)
     whole = interrupted_fit.face().fit(X, S)

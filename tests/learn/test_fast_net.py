@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +16,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 import interrupted_fast  # noqa: E402
+import warm  # noqa: E402
 
 from topbin.learn import NETS, Optim, TorchBackend, build_net, default_optim  # noqa: E402
 from topbin.learn.backends.torch import torch_backend  # noqa: E402
@@ -241,15 +240,10 @@ def test_auto_is_stored_by_its_name_and_old_folders_that_say_auto_hold_a_resnet(
 
 def test_killed_and_resumed_is_the_same_to_the_bit(tmp_path):
     folder = tmp_path / "kept"
-    with subprocess.Popen(
-        [sys.executable, interrupted_fast.__file__, str(folder)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    ) as process:
-        assert [process.stdout.readline() for _ in range(3)] == ["1\n", "2\n", "3\n"]
-        process.send_signal(signal.SIGKILL)
-        process.wait(60)
+    with warm.script(interrupted_fast.__file__, folder) as (process, lines):
+        assert [lines.readline() for _ in range(3)] == ["1\n", "2\n", "3\n"]
+        os.kill(process.pid, signal.SIGKILL)
+        process.join(60)
     seen = []
     resumed = interrupted_fast.fit(str(folder), on_event=seen.append)
     whole = interrupted_fast.fit()

@@ -19,14 +19,14 @@ import topbin as tb
 from topbin.learn import Plan
 
 rng = np.random.default_rng(0)
-X = np.r_[rng.normal(4, 1, (600, 2)), rng.normal(0, 1, (300, 2))]
-s = np.r_[np.ones(300), np.zeros(600)]
-truth = np.arange(900) < 600
+X = np.r_[rng.normal(4, 1, (200, 2)), rng.normal(0, 1, (100, 2))]
+s = np.r_[np.ones(100), np.zeros(200)]
+truth = np.arange(300) < 200
 small = Plan(outer=2, inner=2, repeats=1)
 for face in (tb.TEDnClassifier(), tb.CVIRClassifier(alpha=0.5), tb.PvUClassifier(),
              tb.ElkanNotoClassifier(), tb.DEDPULClassifier()):
     face.set_params(plan=small, confidence=None).fit(X, s)
-    assert (face.predict(X[300:]) == truth[300:]).mean() > 0.9, face
+    assert (face.predict(X[100:]) == truth[100:]).mean() > 0.9, face
     name = type(face).__name__
     tb.save(face, f"{folder}/{name}")
     assert (tb.load(f"{folder}/{name}").predict_proba(X) == face.predict_proba(X)).all()

@@ -1,12 +1,15 @@
 """What every process of a team runs, and what one process runs alone, for test_distributed.
 
-`python together.py JOB FOLDER` under the environment that torchrun sets.
+`python together.py FOLDER PORT…` forks the two processes of each job, one port per job, each with
+the environment that torchrun sets; so torch is imported once, not six times.
 """
 
 import json
 import os
+import signal
 import sys
 import time
+import traceback
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,6 +25,8 @@ from topbin.learn.backends.torch import TorchBackend, mean_losses
 from topbin.learn.nets import Optim
 
 ALPHA = 0.4
+SECONDS = 300  # until a process that hangs is ended
+JOBS = ("sleep", "die", "learn")
 EPOCHS = {"pvu": 4, "nnpu": 4, "cvir": 4, "tedn": 4}
 
 
@@ -127,7 +132,8 @@ class Failing(nn.Module):
         return self.net(x)
 
 
-def main(job, folder):
+def one_of_two(job, folder):
+    """What one process does."""
     here = Path(folder) / f"rank-{os.environ['RANK']}.json"
     here.write_text("{}")
     while len(list(Path(folder).glob("rank-*.json"))) < 2:
@@ -139,8 +145,50 @@ def main(job, folder):
         list(run("pvu", TorchBackend(Failing(job), Optim(), batch=7, team=team), epochs=9))
 
 
-if __name__ == "__main__":
+def start(job, folder, port, rank):
+    """Fork a process of a team; its last words go to a file."""
+    if pid := os.fork():
+        return pid
+    said = os.open(folder / f"rank-{rank}.txt", os.O_WRONLY | os.O_CREAT)
+    os.dup2(said, 2)
+    os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ["RANK"] = str(rank)
+    code = 1
     try:
-        main(*sys.argv[1:])
+        one_of_two(job, folder)
+        code = 0
     except TopbinError as error:
-        sys.exit(str(error))
+        print(error, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def code_of(pid, seconds):
+    """The exit code of a process, which is ended if it is still there after these seconds."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if (found := os.waitpid(pid, os.WNOHANG))[0]:
+            return os.waitstatus_to_exitcode(found[1])
+        time.sleep(0.02)
+    os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def main(folder, *ports):
+    """Exit codes of each job's processes; those that outlive the first one's end are ended."""
+    folder, teams = Path(folder), {}
+    torch.optim.SGD(net().parameters(), 0.1).zero_grad()  # the first one imports for seconds
+    for job, port in zip(JOBS, ports, strict=True):
+        (folder / job).mkdir()
+        teams[job] = [start(job, folder / job, port, rank) for rank in range(2)]
+    codes = {}
+    for job, (first, second) in teams.items():
+        codes[job] = [code_of(first, SECONDS), code_of(second, 0.5 if job == "sleep" else 5)]
+    (folder / "codes.json").write_text(json.dumps(codes))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

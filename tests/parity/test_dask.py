@@ -13,7 +13,7 @@ from how_to import run_page, write_files
 from score_files import same, scored, spoil, whole, write
 
 from topbin.core.errors import InputError, MissingExtra
-from topbin.engines import Local, bin_scores, count_from, open_engine, tails_from
+from topbin.engines import Local, bin_scores, count_from, dask, open_engine, tails_from
 from topbin.job.score import score_files
 
 distributed = pytest.importorskip("distributed", reason='needs pip install "topbin[dask]"')
@@ -103,7 +103,8 @@ def test_a_part_that_kills_worker_after_worker_is_a_coded_error(engine, monkeypa
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://x"])
-def test_an_unreachable_scheduler_is_said_within_seconds(address):
+def test_an_unreachable_scheduler_is_said_within_seconds(address, monkeypatch):
+    monkeypatch.setattr(dask, "REACH_SECONDS", 1)
     begun = time.monotonic()
     with (
         pytest.raises(InputError, match="TB401 no Dask scheduler answers at"),

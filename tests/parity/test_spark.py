@@ -28,8 +28,11 @@ COLUMNS = {"score": "score", "label": "label"}
 
 @pytest.fixture(scope="module")
 def engine():
-    with open_engine("spark", "local[2,2]") as engine:  # two threads, two attempts a task
-        yield engine
+    with pytest.MonkeyPatch.context() as patch:
+        # In so short a session a second compiler and parallel collectors do not pay off.
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        with open_engine("spark", "local[2,2]") as engine:  # two threads, two attempts per task
+            yield engine
 
 
 def test_ties_empty_parts_and_parts_of_one_row(engine, tmp_path):

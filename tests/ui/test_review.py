@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from claims import claims
 from click.testing import CliRunner
+from quick_plans import quick_plans
 from stored import result_of
 from ui.test_report import CHROMIUM, QUIET, brightness, sync_api
 
@@ -27,7 +28,8 @@ ANSWER = {"y": "positive", "n": "negative", "?": "unsure"}
 
 @pytest.fixture(scope="module")
 def fitted():
-    return tb.fit(claims().assign(note=LONG), "known", id="case", budget="fast")
+    with quick_plans():
+        return tb.fit(claims().assign(note=LONG), "known", id="case", budget="fast")
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +237,8 @@ def test_more_rows_can_be_drawn_at_the_end_and_another_page_gets_them_too(
 @needs_browser
 def test_reasons_are_beside_the_row_without_scrolling(browser, tmp_path):
     wide = claims().assign(**{f"column {k}": range(400) for k in range(30)})
-    run = tb.fit(wide, "known", id="case", budget="fast").save(tmp_path / "run")
+    with quick_plans():
+        run = tb.fit(wide, "known", id="case", budget="fast").save(tmp_path / "run")
     said = "Is this claim fraudulent?"
     with serving(run, "--candidates", "--question", said) as (address, _):
         for width, height in ((1280, 800), (390, 780)):

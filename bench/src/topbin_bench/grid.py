@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from math import isnan
 from typing import Any
 
@@ -44,7 +45,7 @@ class Cell:
         >>> a.key == b.key, len(a.key)
         (False, 16)
         """
-        what = [FORMAT, self.task, self.method, self.alpha, self.seed, asdict(self.settings)]
+        what = [FORMAT, self.task, self.method, self.alpha, self.seed, _said(self.settings)]
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
@@ -52,6 +53,12 @@ class Cell:
         """Cells with the same value are fitted together."""
         trainer = find_contender(self.method).trainer
         return (self.task, self.alpha, self.seed, self.profile, trainer)
+
+
+@cache
+def _said(settings: Settings) -> dict[str, Any]:
+    """The settings as JSON has them; thousands of cells share a few."""
+    return asdict(settings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,9 +54,9 @@ class Pair:
 
 def pairs_of(rows: pd.DataFrame) -> list[Pair]:
     """Every number of the paper's tables, with our mean over splits for the same way to stop."""
-    found = []
+    found, done = [], _by_task_and_method(rows)
     for cell in all_printed():
-        ours = _ours(rows, cell)
+        ours = _ours(done, cell)
         reasons = [entry.reason for entry in MISSING if ours is None and entry.covers(cell)]
         found.append(Pair(cell, ours, reasons[0] if reasons else ""))
     return found
@@ -74,17 +74,25 @@ def all_printed() -> tuple[Printed, ...]:
     return (*PAPER, *early)
 
 
-def _ours(rows: pd.DataFrame, cell: Printed) -> Mean | None:
-    """Our mean beside a number of the paper, for the net that is nearest to the paper's."""
+def _by_task_and_method(rows: pd.DataFrame) -> Mapping[tuple[str, str], pd.DataFrame]:
+    """The finished rows with the paper's α, by the name of a task without its net, and method."""
     here = done_at(rows)
-    here = here[(here["method"] == cell.method) & (here["task"].map(base_of) == cell.task)]
+    groups = here.groupby([here["task"].map(base_of), "method"], sort=False)
+    return {(str(task), str(method)): cells for (task, method), cells in groups}
+
+
+def _ours(done: Mapping[tuple[str, str], pd.DataFrame], cell: Printed) -> Mean | None:
+    """Our mean beside a number of the paper, for the net that is nearest to the paper's."""
+    here = done.get((cell.task, cell.method))
+    if here is None:
+        return None
     allconv, fast = here["task"].str.contains(ALLCONV), here["profile"] == "fast"
     if cell.method in NO_NET:
         here = here[~allconv]
     elif cell.net == "allconv":
         here = here[allconv]
     elif cell.net == "mlp":  # of digits; photographs have none
-        here = here[~fast & ~here["task"].map(base_of).isin(PHOTOGRAPHS)]
+        here = here[~fast & (cell.task not in PHOTOGRAPHS)]
     elif cell.net == "resnet18":
         here = here[fast]
     return column_mean(here, f"{cell.measure}_{cell.stop}", SCALE[cell.measure])
@@ -122,6 +130,7 @@ def side_by_side(rows: pd.DataFrame, pairs: list[Pair], table: str) -> Grid:
     Beside (TED)ⁿ there is our default, which the paper does not have. A star is an oracle stop.
     """
     lines: dict[tuple[str, str], dict[str, str]] = {}
+    done = _by_task_and_method(rows)
     for pair in pairs:
         cell = pair.paper
         if cell.table != table:
@@ -131,7 +140,7 @@ def side_by_side(rows: pd.DataFrame, pairs: list[Pair], table: str) -> Grid:
         text = f"{cell.value:.{digits}f} / {shown(pair.ours, digits)}"
         line[f"{name_of(cell.method)}{MARKS[cell.stop]}"] = text
         if cell.method == "tedn":
-            line[name_of(DEFAULT)] = shown(_ours(rows, replace(cell, method=DEFAULT)), digits)
+            line[name_of(DEFAULT)] = shown(_ours(done, replace(cell, method=DEFAULT)), digits)
     names = dict.fromkeys(name for line in lines.values() for name in line)
     texts = ((*of, *(line.get(name, NONE) for name in names)) for of, line in lines.items())
     return Grid(("task", "the paper's net", *names), tuple(texts))

@@ -84,9 +84,14 @@ def by_split(
     cells: pd.DataFrame, measure: Measure, methods: Sequence[str], *, paired: bool = True
 ) -> pd.DataFrame:
     """One row per split, one column per method; `paired`: only splits that all methods have."""
-    table = cells.pivot_table(f"{measure}_last", "seed", "method").reindex(columns=list(methods))
-    table = SCALE[measure] * table.dropna(axis=1, how="all")
+    table = every_split(cells, measure)
+    table = table.reindex(columns=list(methods)).dropna(axis=1, how="all")
     return table.dropna() if paired else table
+
+
+def every_split(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
+    """One row per split, one column per method that has any."""
+    return SCALE[measure] * cells.pivot_table(f"{measure}_last", "seed", "method")
 
 
 def compare(rows: pd.DataFrame, measure: Measure, *, alpha: float = HALF) -> Grid:

@@ -18,6 +18,7 @@ from topbin_bench.tables import (
     by_split,
     column_mean,
     done_at,
+    every_split,
     groups_of,
     mean_of,
     shown,
@@ -69,12 +70,14 @@ def against_each(
     not counted. The first verdict is for the splits of all tasks together.
     """
     lines, low = [], measure == "alpha_error"
+    groups = groups_of(done_at(rows, alpha), ["task"])
+    tables = {task: every_split(cells, measure) for (task,), cells in groups}
     for rival in rivals:
         found: dict[str, list[str]] = {"better": [], "tied": [], "worse": []}
         gaps = []
-        for (task,), cells in groups_of(done_at(rows, alpha), ["task"]):
-            table = by_split(cells, measure, [ours, rival])
-            if len(table) > 1 and {ours, rival} <= set(table):
+        for task, every in tables.items():
+            table = every[[ours, rival]].dropna() if {ours, rival} <= set(every) else every[:0]
+            if len(table) > 1:
                 gaps.append(table[ours] - table[rival])
                 found[_judged(gaps[-1], low)[1]].append(task)
         if gaps:

@@ -56,7 +56,8 @@ HEADER = re.compile(
 LISTS = ["split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child"]
 LISTS += [f"{at}_{what}" for at in ("leaf", "internal") for what in ("value", "weight", "count")]
 CATEGORIES = ["cat_boundaries", "cat_threshold"]
-WHOLE = {"split_feature", "decision_type", "left_child", "right_child", *CATEGORIES}
+DECISION = "decision_type"  # its first bit: a split by categories
+WHOLE = {"split_feature", DECISION, "left_child", "right_child", *CATEGORIES}
 WHOLE |= {"leaf_count", "internal_count"}
 LINES = {
     name: re.compile(rf"{name}=({_some(INT if name in WHOLE else FLOAT)})\n")
@@ -112,29 +113,36 @@ def _check_tree(block: str, number: int, columns: int) -> None:
 
 
 def _check_positions(lists: dict[str, list[str]], leaves: int, columns: int, n_cat: int) -> None:
-    whole = {name: _ints(items) for name, items in lists.items() if name in WHOLE}
-    sides = [whole[side] for side in ("left_child", "right_child")]
-    for side in sides:
-        check_range(side, -leaves, leaves - 1)  # a leaf is stored as −1 − its number
-    # The leaves are counted on behind the inner nodes.
-    sides = [np.where(side < 0, leaves - 2 - side, side) for side in sides]
-    features = whole["split_feature"]
-    check_splits(np.arange(leaves - 1), sides, 2 * leaves - 1, features, columns)
-    check_range(whole["decision_type"], 0, 12)
-    is_category = whole["decision_type"] % 2 == 1
-    places = [text for text, chosen in zip(lists["threshold"], is_category, strict=True) if chosen]
+    """The positions of a tree, as lists: trees are small, and a model has thousands of them."""
+    left, right, features, kinds = (
+        _ints(lists[name]) for name in ("left_child", "right_child", "split_feature", DECISION)
+    )
+    for side in (left, right):
+        _check_within(side, -leaves, leaves - 1)  # a leaf is stored as −1 − its number
+        later = all(child < 0 or child > parent for parent, child in enumerate(side))
+        require_that(later, "a child comes before its parent")
+    _check_within(features, 0, columns)
+    require_that(len({*left, *right}) == len(left) + len(right), "a node has two parents")
+    _check_within(kinds, 0, 12)
+    places = [text for text, kind in zip(lists["threshold"], kinds, strict=True) if kind % 2 == 1]
     spelled = all(re.fullmatch(INT, place) for place in places)
     require_that(spelled, "the place of a set of categories is not a whole number")
-    check_range(_ints(places), 0, n_cat)
+    _check_within(_ints(places), 0, n_cat)
     if n_cat:
-        bounds, words = whole["cat_boundaries"], whole["cat_threshold"]
-        fits = bounds.size == n_cat + 1 and bounds[0] == 0 and bounds[-1] == words.size
-        require_that(fits and (np.diff(bounds) >= 0).all(), "its category lists do not fit")
-        check_range(words, 0, 2**32)
+        bounds, words = _ints(lists["cat_boundaries"]), _ints(lists["cat_threshold"])
+        fits = len(bounds) == n_cat + 1 and bounds[0] == 0 and bounds[-1] == len(words)
+        rises = fits and all(low <= high for low, high in pairwise(bounds))
+        require_that(rises, "its category lists do not fit")
+        _check_within(words, 0, 2**32)
 
 
-def _ints(items: list[str]) -> Any:
-    return np.array([int(item) for item in items], np.int64)
+def _check_within(places: list[int], low: int, high: int) -> None:
+    if places and not (low <= min(places) and max(places) < high):
+        check_range(np.array(places), low, high)
+
+
+def _ints(items: list[str]) -> list[int]:
+    return [int(item) for item in items]
 
 
 def load_booster(text: str, lightgbm: Any) -> Any:
