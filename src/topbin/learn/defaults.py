@@ -25,6 +25,7 @@ from topbin.data.features import BESIDE_TEXT
 from topbin.data.images import Images
 from topbin.learn.crossfit import Plan
 from topbin.learn.risk import Learner
+from topbin.learn.word_regression import WordRegression
 
 FEW_ROWS = 5_000  # above, a third repeat did not lower the error of α
 SMALL_ROWS = 10_000  # up to here, a fifth of the rows is too few to read α from
@@ -48,7 +49,7 @@ NET_PRESETS = {
 }
 NET_FIRST = Plan(outer=2, inner=1, repeats=1, warm=2, rounds=0)
 NET_ROWS = 2_000  # with fewer to train on, a net gets more epochs, so that it takes enough steps
-TEXT_C, VECTOR_C = 2.0, 0.05
+TEXT_C, VECTOR_C = 1.0, 0.05
 TREE_COLUMNS = 200  # of a sparse table, those that trees read
 FEWEST_CALIBRATED = 10  # rows of a side; fewer cannot be calibrated
 
@@ -170,15 +171,13 @@ def text_models(
 
     Trees read the `plain` columns (numbers, dates) and of the others those that vary most, because
     words beyond a few hundred cost them much time. `categories` are those that the encoder made
-    small beside text; trees are offered them as if their entries were 0 or 1. Pairs of words need
-    a weaker penalty than single ones (C = 2; bench/results/text.md).
+    small beside text; trees are offered them as if their entries were 0 or 1.
 
     >>> list(text_models(np.zeros((9, 2))))
     ['linear', 'trees', 'both']
     """
-    sparse = bool(issparse(X))
-    linear = LogisticRegression(C=TEXT_C if sparse else VECTOR_C, max_iter=1000)
-    if not sparse:
+    if not issparse(X):
+        linear = LogisticRegression(C=VECTOR_C, max_iter=1000)
         models = {"linear": linear, "trees": default_model(X)}
         return {**models, "both": VotingClassifier([*models.items()], voting="soft")}
     power = np.asarray(X.multiply(X).sum(axis=0)).ravel()
@@ -187,6 +186,7 @@ def text_models(
     kept = np.sort(np.argsort(-power, kind="stable")[: len(plain) + TREE_COLUMNS])
     columns = ColumnTransformer([("kept", "passthrough", kept.tolist())], sparse_threshold=0.0)
     trees = default_model(np.empty((X.shape[0], kept.size)))
+    linear = WordRegression(C=TEXT_C, max_iter=1000)
     return {"linear": linear, "trees": make_pipeline(columns, trees)}
 
 

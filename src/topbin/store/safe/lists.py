@@ -1,9 +1,10 @@
 """The types that can be built from a file; there is no pickle, and no way around these lists.
 
 A name in a file is looked up here, and nothing else is ever built. topbin's own classes
-are `VALUES` and `FACES`. `SKLEARN` holds the scikit-learn types whose compiled code either reads no
-fitted positions, or whose positions `topbin.store.safe.trees` checks. Support vector machines,
-KDTree and BallTree are not here: their compiled code trusts counts that nobody checks.
+are `VALUES` and `FACES`. `SKLEARN` holds the scikit-learn types, and ours that inherit from one,
+whose compiled code either reads no fitted positions, or whose positions `topbin.store.safe.trees`
+checks. Support vector machines, KDTree and BallTree are not here: their compiled code trusts counts
+that nobody checks.
 """
 
 
@@ -80,6 +81,7 @@ SKLEARN = _modules("""
     sklearn.preprocessing: PolynomialFeatures QuantileTransformer RobustScaler StandardScaler
     sklearn.svm: LinearSVC
     sklearn.tree: DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier
+    topbin.learn.word_regression: WordRegression
 """)
 # Built by name alone: of a loss, scoring reads only how it makes probabilities.
 NAMED = _modules("sklearn._loss.loss: ExponentialLoss HalfBinomialLoss HalfMultinomialLoss")
