@@ -87,6 +87,11 @@ def reading(alpha, method, **more):
     return AlphaEstimate(alpha=alpha, n_p=99, n_u=100, method=method, **more)
 
 
+def test_a_method_does_not_disagree_with_itself():
+    main = reading(0.05, "bbe", interval=(0.2, 0.4))
+    assert not list(methods_disagree(main, [main]))
+
+
 @pytest.mark.parametrize(
     ("alpha", "method", "is_strange"),
     [

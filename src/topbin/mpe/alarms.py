@@ -169,7 +169,7 @@ TESTS = (no_flat_top, not_higher)
 
 
 def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -> Alarms:
-    """Readings of the same scores outside the interval, on a side to which their method errs not.
+    """Readings of the same scores by other methods, outside the interval where these do not err.
 
     Where classes overlap, methods that need a pure top bin are too high, as is known of them. Below
     the interval none of them should be, and other methods should be on neither side.
@@ -179,8 +179,11 @@ def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -
     (low, high), row = estimate.interval, 1 / estimate.n_u
     strange = [
         other for other in others
-        if other.alpha < low - row
-        or (other.alpha > high + row and find_method(other.method).errs != "up")
+        if other.method != estimate.method
+        and (
+            other.alpha < low - row
+            or (other.alpha > high + row and find_method(other.method).errs != "up")
+        )
     ]  # fmt: skip
     if strange:
         points = [f"{figure(other.alpha)} by {other.method}" for other in strange]
