@@ -22,7 +22,7 @@ GRAY = "#333333"
 
 # Label and color of what is not an estimator in topbin's registry, from the same palettes.
 LOOKS = {
-    "tedn": ("(TED)ⁿ", "#d55e00"),
+    "tedn": ("(TED)ⁿ", "#ee3377"),
     DEFAULT: ("topbin (default)", "#000000"),
     BY_BBE: ("topbin, α by BBE", "#555555"),
     OLD_DEFAULT: ("topbin 0.2", "#888888"),
@@ -41,7 +41,7 @@ ORDER = {name: i for i, name in enumerate(dict.fromkeys((*FIRST, *METHODS, *LOOK
 class Contender:
     """A method of the benchmark: what is fitted for it, and which of the two answers it gives.
 
-    `bounds`: our interval belongs to it, because the interval is made from BBE's top bins.
+    `bounds`: rows of results keep the interval of the fit beside its α.
     `known_alpha`: it is told the true α. `oracle`: it is shown true negatives.
     `warm_start` replaces that of the profile; with `warm_stop` the warm start ends by itself.
     `probabilities`: it reads p(labeled | x); other score-level methods read only the order.
