@@ -339,7 +339,7 @@ def spells(word: Any, value: Any) -> bool:
         number = float(word)
     except ValueError:
         number = None
-    return bool(number == value or str(value).strip().lower() == word.strip().lower())
+    return bool(number == value or plain_word(value) == plain_word(word))
 
 
 def means_positive(word: str, value: Any) -> bool:
