@@ -12,7 +12,7 @@ from shlex import quote
 import numpy as np
 from scipy.stats import norm
 
-from topbin.core import Alarm, AlphaEstimate, Tails
+from topbin.core import Alarm, AlphaEstimate, Evidence, Tails
 from topbin.core.estimate import FEW_POSITIVES, RANGE_ONLY
 from topbin.core.formatting import counted, figure
 from topbin.core.hashing import Twins
@@ -28,27 +28,23 @@ CLEARLY = 0.001
 
 
 def find_alarms(
-    estimate: AlphaEstimate,
-    tails: Tails,
-    others: Sequence[AlphaEstimate] = (),
-    independent: Tails | None = None,
+    estimate: AlphaEstimate, evidence: Evidence, others: Sequence[AlphaEstimate] = ()
 ) -> tuple[Alarm, ...]:
-    """Every alarm that these tails and these other estimates raise.
-
-    `independent` are the tails of as many independent rows, for tests, if rows are in groups.
+    """Every alarm that this evidence and these other estimates raise.
 
     >>> est = AlphaEstimate(alpha=0.3, n_p=30, n_u=30, method="bbe")
     >>> scores_p, scores_u = np.arange(70.0, 100.0), np.arange(0.0, 90.0, 3.0)
-    >>> [alarm.code for alarm in find_alarms(est, Tails.from_scores(scores_p, scores_u))]
+    >>> [alarm.code for alarm in find_alarms(est, Evidence.of(scores_p, scores_u))]
     ['few-positives']
     """
-    read = at_ranks(tails, geometric_ranks(tails.n_p))
-    tested = read
-    if independent is not None and independent is not tails:
-        tested = at_ranks(independent, geometric_ranks(independent.n_p))
+    read, tested = (
+        at_ranks(tails, geometric_ranks(tails.n_p)) for tails in (evidence.tails, evidence.independent)
+    )
     alarms = [
         alarm for check in CHECKS for alarm in check(estimate, tested if check in TESTS else read)
     ]
+    if evidence.crossfitted:
+        alarms = [by_own_models(alarm) for alarm in alarms]
     return (*alarms, *methods_disagree(estimate, others))
 
 

@@ -10,7 +10,7 @@ from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Scores
 from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.tails import geometric_ranks
-from topbin.mpe.alarms import by_own_models, find_alarms
+from topbin.mpe.alarms import find_alarms
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.overlap import alpha_posterior
 from topbin.mpe.registry import METHODS, Method, find_method
@@ -145,9 +145,7 @@ def add_alarms(
             # A bound that is higher is as valid, and must not contradict the answer beside it.
             upper_bound=max(bound, estimate.alpha) if estimate.method == "overlap" else bound,
         )
-    alarms = find_alarms(estimate, evidence.tails, others, tails)
-    if evidence.crossfitted:
-        alarms = tuple(map(by_own_models, alarms))
+    alarms = find_alarms(estimate, evidence, others)
     estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
     return _without_signal(estimate) if estimate.has_no_signal else estimate
 
