@@ -38,7 +38,8 @@ def find_alarms(
     ['few-positives']
     """
     read, tested = (
-        at_ranks(tails, geometric_ranks(tails.n_p)) for tails in (evidence.tails, evidence.independent)
+        at_ranks(tails, geometric_ranks(tails.n_p))
+        for tails in (evidence.tails, evidence.independent)
     )
     alarms = [
         alarm for check in CHECKS for alarm in check(estimate, tested if check in TESTS else read)
