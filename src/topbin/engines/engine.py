@@ -187,5 +187,5 @@ def advising_to_skip(skip_bad: bool) -> Iterator[None]:
         if skip_bad or error.code != "TB102":
             raise
         way_out = f"leave it out with {option('skip_bad', True)}"
-        advice = f"{error.told} Fix or remove the file, or {way_out}."
+        advice = f"{error.marked} Fix or remove the file, or {way_out}."
         raise InputError("TB102", advice) from error

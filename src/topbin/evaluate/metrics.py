@@ -189,7 +189,7 @@ def estimated_auc(
             f"PU-AUC is {share.value:.3f}, above its ceiling 1 − α/2 = {1 - value / 2:.3f}: "
             "α is probably too high.",
         )
-    parts = [share.known(level), (value, limits)]
+    parts = [share.with_limits(level), (value, limits)]
     return combined("estimated AUC", _corrected, parts, level, notes=notes)
 
 
@@ -477,7 +477,7 @@ class _AtThreshold:
         uncut = float(formula(self.p.value, self.u.value, value))
         if uncut > span[1]:
             notes += (f"cut to 1 from {uncut:.3f}: α is too high for this threshold, or luck.",)
-        parts = [self.p.known(level), self.u.known(level), (value, limits)]
+        parts = [self.p.with_limits(level), self.u.with_limits(level), (value, limits)]
         return combined(name, formula, parts, level, span=span, notes=notes)
 
     def refuse_own_cut(self, alpha: Any) -> None:
@@ -577,7 +577,7 @@ def lee_liu(
         )
     if seen.u.value == 0:
         return Measure("Lee-Liu score", 0.0, (0.0, 0.0), level, ("nothing is called positive.",))
-    shares = [seen.p.known(level), seen.u.known(level)]
+    shares = [seen.p.with_limits(level), seen.u.with_limits(level)]
     return combined("Lee-Liu score", lambda q_p, q_u: q_p**2 / q_u, shares, level, span=(0.0, inf))
 
 

@@ -19,7 +19,6 @@ from topbin.mpe.elkan_noto import elkan_noto
 from topbin.mpe.km import km1, km2
 from topbin.mpe.overlap import overlap
 from topbin.mpe.scott import scott, scott_bracket
-from topbin.mpe.thinning import best_cut
 from topbin.mpe.tice import tice
 
 Needs = Literal["tails", "scores", "probabilities", "features"]
@@ -70,7 +69,7 @@ class Method:
             settings = {"share_p": evidence.share_p, **settings}
         if self.reads_effective:
             settings = {"effective": evidence.effective, **settings}
-        estimate = self.estimate(*self._samples(evidence, plain=not settings), **settings)
+        estimate = self.estimate(*self._samples(evidence), **settings)
         # Weighted positives are worth fewer in tails, but there are as many of them.
         n_p = estimate.n_p if evidence.weight_p is None else len(evidence.weight_p)
         return replace(estimate, caution=self.caution, n_p=n_p)
@@ -102,14 +101,11 @@ class Method:
         """Which way it errs, as a sentence."""
         return self.why or ERRS[self.errs]
 
-    def _samples(self, evidence: Evidence, *, plain: bool) -> tuple[Any, ...]:
+    def _samples(self, evidence: Evidence) -> tuple[Any, ...]:
         if self.needs == "features":
             return evidence.X_p, evidence.X_u
         if self.needs != "tails":
             return evidence.scores
-        known = evidence.has_tails or evidence.weight_p is not None
-        if self.cuts == "best" and plain and not known:
-            return (best_cut(*evidence.scores),)  # the point alone needs no other cut
         return (evidence.tails,)
 
 
