@@ -30,8 +30,8 @@ BOUND_ASSUMES = "one-sided; if rows are independent and positives are labeled at
 class AlarmKind:
     """What an alarm with some code means.
 
-    `doubt` follows a headline that cannot stand without it. `wrong` says why α cannot be taken at
-    its word, and `high` why it can only be too high.
+    `doubt` follows a headline that cannot stand without it. `wrong` says why α cannot be
+    trusted, and `high` why it can only be too high.
     """
 
     remedy: str = AUDIT

@@ -167,7 +167,7 @@ def count_cuts(cuts: Mapping[Any, Scores], labels: LabelValues | None, chunk: Ch
     """By group, the rows of a chunk above each cut, then all: what the second pass counts.
 
     Without labels all rows count, and the positives among them are taken off the sum. A group
-    without positives has no cuts; its rows are counted all the same.
+    without positives has no cuts; its rows are counted anyway.
     """
     usable = np.isfinite(chunk.scores)
     if labels is not None:

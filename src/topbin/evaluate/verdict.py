@@ -185,7 +185,7 @@ def is_narrow(interval: Interval, alpha: float) -> bool:
 
 
 def _wrong(estimate: AlphaEstimate) -> str | None:
-    """Why α cannot be taken at its word, if there is a reason."""
+    """Why α cannot be trusted, if there is a reason."""
     alarms = {alarm.code: alarm for alarm in reversed(estimate.alarms)}
     for code, kind in ALARMS.items():
         if kind.wrong and code in alarms:

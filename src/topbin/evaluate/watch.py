@@ -20,7 +20,8 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
-from scipy.special import gammaincc, ndtri
+from scipy.special import ndtri
+from scipy.stats import chi2
 
 from topbin.core.checks import Floats
 from topbin.core.errors import InputError, option
@@ -205,7 +206,7 @@ def _share_p(whole: Whole, new: ScoreSums, old: ScoreSums) -> float:
     if not contrast.separates:
         return 1.0
     base = whole.alpha_of(new + old)
-    return float(gammaincc(0.5, (contrast.value / whole.sd(contrast, base, base)) ** 2 / 2))
+    return float(chi2.sf((contrast.value / whole.sd(contrast, base, base)) ** 2, 1))
 
 
 def _gap(whole: Whole, new: ScoreSums, first: ScoreSums, confidence: float) -> tuple[float, float]:
@@ -235,7 +236,7 @@ def _column_p(new: Period, old: Period) -> Floats:
     left, right = (np.where(few, one, 0).sum(axis=2) for one in (counts, expected))
     off += ((left - right) ** 2 / np.maximum(right, FEWEST)).sum(axis=0)
     degrees = (~few).sum(axis=1) + (right.min(axis=0) >= FEWEST) - 1
-    p_values = gammaincc(np.maximum(degrees, 1) / 2, off / 2)
+    p_values = chi2.sf(off, np.maximum(degrees, 1))
     return np.where((degrees < 1) | (rows.min(axis=(0, 2)) < FEWEST), 1.0, p_values)
 
 

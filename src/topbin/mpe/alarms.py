@@ -20,11 +20,11 @@ from topbin.core.tails import at_ranks, geometric_ranks
 from topbin.mpe.registry import find_method
 
 Alarms = Iterator[Alarm]
-TINY_BIN = 20
-NEAR_ONE = 0.95
-REPEATED = 0.05
-LEVEL = 0.025
-CLEARLY = 0.001
+TINY_BIN = 20  # rows on a side; the ratio of two such counts is off by about a third
+NEAR_ONE = 0.95  # any α that leaves hardly any negatives
+REPEATED = 0.05  # of the rows; any small share
+LEVEL = 0.025  # of each one-sided test, as of one end of a 95 % interval
+CLEARLY = 0.001  # any level far below LEVEL: that scores are reversed is a strong claim
 
 
 def find_alarms(
@@ -166,7 +166,7 @@ TESTS = (no_flat_top, not_higher)
 
 
 def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -> Alarms:
-    """Readings of the same scores by other methods, outside the interval where these do not err.
+    """Readings by other methods, outside the interval on a side on which they are not known to err.
 
     Where classes overlap, methods that need a pure top bin are too high, as is known of them. Below
     the interval none of them should be, and other methods should be on neither side.

@@ -126,9 +126,9 @@ def add_alarms(
     """
     tails = evidence.independent
     if evidence.groups_p is not None:
-        n_p, n_u = (max(1, int(n)) for n in evidence.grouped)
-        note = _about_groups(evidence, confidence is not None)
-        estimate = replace(estimate, worth=(n_p, n_u), notes=(*estimate.notes, note))
+        worth_p, worth_u = (max(1, round(n)) for n in evidence.grouped)
+        note = _about_groups(evidence, (worth_p, worth_u), confidence is not None)
+        estimate = replace(estimate, worth=(worth_p, worth_u), notes=(*estimate.notes, note))
     if confidence is not None:
         posterior = estimate.posterior
         if posterior is None:
@@ -162,11 +162,11 @@ def _without_signal(estimate: AlphaEstimate) -> AlphaEstimate:
     return replace(estimate, alpha=1.0, upper_bound=None if level is None else 1.0)
 
 
-def _about_groups(evidence: Evidence, has_interval: bool) -> str:
+def _about_groups(evidence: Evidence, worth: tuple[int, int], has_interval: bool) -> str:
     """What every reader of an estimate from groups must know."""
     both = np.append(evidence.groups_p, evidence.groups_u)
     n_p, n_u = evidence.groups_p.size, evidence.groups_u.size
-    worth_p, worth_u = (max(1, int(n)) for n in evidence.grouped)
+    worth_p, worth_u = worth
     limits = "intervals count groups: " if has_interval else ""
     return (
         f"{np.unique(both).size:,} groups, {both.size:,} rows; folds keep groups together; {limits}"

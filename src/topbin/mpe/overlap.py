@@ -107,7 +107,7 @@ def alpha_posterior(
 
 
 class Sizes(NamedTuple):
-    """How many independent rows the net is told of, and how many times as many rows there are."""
+    """The numbers of independent rows that the net reads, and how many rows there are for each."""
 
     n_p: float
     n_u: float

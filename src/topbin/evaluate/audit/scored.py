@@ -19,7 +19,7 @@ from topbin.evaluate.audit.limits import RecallBound, TopBin, recall_bound, risk
 
 ANYWHERE, TOP, RECALL = WHERE = ("anywhere", "top", "recall")
 COINS = 0  # the seed of what is left out
-LEAST_RIGHT = 0.02  # no proxy is taken to be right, or wrong, in more than all but so many rows
+LEAST_RIGHT = 0.02  # a proxy is taken to be right, and wrong, in at least this share of rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
