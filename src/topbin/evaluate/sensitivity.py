@@ -257,7 +257,7 @@ class _Reader:
         # What else is asked for must not change the interval at a Γ.
         read, rows = (*LADDER, *(one for one in gammas if one > MOST)), evidence.effective
         wider = (alpha_posterior(evidence.tails, effective=rows, gamma=one) for one in read[1:])
-        ends = [at_random.interval, *(one.interval(confidence) for one in wider)]
+        ends: Any = [at_random.interval, *(one.interval(confidence) for one in wider)]
         low, high = np.transpose(ends)
         return cls(np.array(read), np.minimum.accumulate(low), np.maximum.accumulate(high))
 
