@@ -13,6 +13,7 @@ from topbin_bench.figures.epochs import _even
 from topbin_bench.figures.panels import blocks
 from topbin_bench.figures.triangles import tilt
 from topbin_bench.grid import Cell, grid, jobs_of
+from topbin_bench.methods import ORDER, color_of
 from topbin_bench.progress import Watch
 from topbin_bench.results import beside, caption, finished, read_rows, with_nets
 from topbin_bench.runner import Finished
@@ -365,6 +366,10 @@ def test_linear_pvu_is_tilted_though_a_flat_line_separates():
     assert P[:, 1].min() > 0 > N[:, 1].max()
     assert abs(w[0]) > 0.3 * w[1] > 0
     assert (P @ w > (N @ w).max()).mean() > 0.2
+
+
+def test_methods_that_figures_show_together_have_colors_of_their_own():
+    assert len({color_of(method) for method in ORDER}) == len(ORDER)
 
 
 # ---------------------------------------------------------------- progress

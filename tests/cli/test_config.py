@@ -100,7 +100,9 @@ def test_a_query_in_a_file_runs_only_if_it_is_repeated(folder):
 def test_an_engine_can_be_named_in_python_too(folder):
     found = tb.fit("t.csv", "known", id="case", budget=tb.Budget(preset="fast", engine="local"))
     assert found.estimate.n_u == 180
-    with pytest.raises(InputError, match="TB008 no engine is called 'bogus'"):
+    with pytest.raises(
+        InputError, match="TB008 engine= must be one of local, dask, spark; got 'bogus'"
+    ):
         tb.fit("t.csv", "known", budget=tb.Budget(engine="bogus"))
 
 

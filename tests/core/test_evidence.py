@@ -7,17 +7,15 @@ import pytest
 from coded import fails
 
 from topbin.core import Evidence, Tails
-from topbin.core.evidence import SPREAD
+from topbin.core.evidence import VARIANCE_FACTOR
 
 P, U = np.array([3.0, 2.0]), np.array([3.0, 1.0, 0.0])
 
 
 def test_scores_become_evidence_whose_tails_are_those_of_the_scores():
     evidence = Evidence.of(P, U, share_p=0.5)
-    assert not evidence.has_tails
     assert evidence.tails == Tails.from_scores(P, U)
     assert evidence.tails is evidence.tails
-    assert evidence.has_tails
     assert evidence.scores[0] is P
     assert evidence.share_p == 0.5
 
@@ -26,9 +24,10 @@ def test_evidence_and_tails_are_taken_as_they_are():
     evidence, tails = Evidence.of(P, U), Tails.from_scores(P, U)
     assert Evidence.of(evidence) is evidence
     assert Evidence.of(tails).tails is tails
-    assert Evidence.of(tails).has_tails
     assert not Evidence.of(tails).has_scores
     assert Evidence.of(evidence, share_p=0.5).share_p == 0.5
+    assert Evidence.of(evidence, crossfitted=True).crossfitted
+    assert Evidence.of(Evidence.of(evidence, crossfitted=True)).crossfitted
     for both in (evidence, tails):
         with fails("TB007", "already covers both samples"):
             Evidence.of(both, U)
@@ -64,7 +63,7 @@ def test_independent_rows_are_worth_as_many_as_they_are():
 def test_cross_fitted_rows_are_worth_fewer_with_the_same_shares():
     evidence = Evidence.of(*MANY, crossfitted=True)
     assert evidence.grouped == (130.0, 260.0)
-    assert evidence.effective == (130 / SPREAD, 260 / SPREAD)
+    assert evidence.effective == (130 / VARIANCE_FACTOR, 260 / VARIANCE_FACTOR)
     fewer = evidence.independent
     assert (fewer.n_p, fewer.n_u) == (100, 200)
     np.testing.assert_allclose(fewer.q_p, evidence.tails.q_p)
@@ -76,7 +75,7 @@ def test_groups_and_cross_fitting_add_up():
     scores = np.repeat(MANY[0][:65], 2), np.repeat(MANY[1][:130], 2)  # the rows of a pair are equal
     evidence = Evidence(*scores, groups_p=pairs_p, groups_u=pairs_u, crossfitted=True)
     assert evidence.grouped == pytest.approx((65, 130))
-    assert evidence.effective == pytest.approx((65 / SPREAD, 130 / SPREAD))
+    assert evidence.effective == pytest.approx((65 / VARIANCE_FACTOR, 130 / VARIANCE_FACTOR))
     assert (evidence.independent.n_p, evidence.independent.n_u) == (50, 100)
 
 

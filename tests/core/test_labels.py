@@ -66,6 +66,11 @@ def test_known_negatives_are_kept_apart():
     )
 
 
+def test_a_value_is_found_however_its_letters_are_written():
+    for typed, held in (("si\u0301", "S\u00cd"), ("STRASSE", "Stra\u00dfe")):
+        assert read_labels([held, "x"], positive=typed).positive == held
+
+
 def test_negative_alone_means_one_is_positive():
     assert read_labels([1, 0, -1], negative=-1).n_u == 1
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from topbin.core import LEVELS
-from topbin.core.evidence import SPREAD
+from topbin.core.evidence import VARIANCE_FACTOR
 from topbin.mpe import SHARES, SIZES_P, SIZES_U, load_net
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def test_the_net_is_what_the_page_says():
     assert len(net.layers) == 4  # three hidden layers
     assert int(number_of(r"Three hidden layers of (\d+) numbers")) == len(net.layers[0][1])
     assert int(number_of(r"none of (\d+) typical curves")) == len(net.curves)
-    assert float(number_of(r"they count as ([\d.]+) times fewer rows")) == SPREAD
+    assert float(number_of(r"they count as ([\d.]+) times fewer rows")) == VARIANCE_FACTOR
     assert (
         number_of(r"up to ([\d,]+) positives and a million").replace(",", "") == f"{SIZES_P[1]:g}"
     )

@@ -144,12 +144,23 @@ def test_the_difference_of_aucs_and_its_error_follow_the_definition(models):
     def wins(model):
         return np.array([[(p > u) + (p == u) / 2 for u in model[1]] for p in model[0]])
 
+    def variance_of_mean(values):  # of one row, the largest that values from -1 to 1 can have
+        return values.var(ddof=1) / values.size if values.size > 1 else 1.0
+
     gain = wins(models[0]) - wins(models[1])  # of every pair
     by_p, by_u = gain.mean(axis=1), gain.mean(axis=0)
     found = auc_difference(*models)
     assert found.value == pytest.approx(naive_auc(*models[0]) - naive_auc(*models[1]), abs=1e-12)
-    variance = by_p.var() / by_p.size + by_u.var() / by_u.size
+    variance = variance_of_mean(by_p) + variance_of_mean(by_u) if gain.any() else 0.0
     assert found.error == pytest.approx(np.sqrt(variance), abs=1e-9)
+
+
+@pytest.mark.parametrize("other", [([np.nan], [1.0]), ([1.0], [0.0, 1.0]), ([], [1.0])])
+def test_bad_scores_of_either_model_are_refused(other):
+    good = [1.0], [0.0]
+    for models in ((good, other), (other, good)):
+        with pytest.raises(InputError, match=r"^TB00[145]"):
+            auc_difference(*models)
 
 
 @given(two_models())

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topbin.evaluate.audit import TopBin, judge_top
-from topbin.evaluate.audit.limits import SPREAD
+from topbin.evaluate.audit.limits import SD_FACTOR
 
 SCORES = st.lists(st.integers(0, 9).map(float), min_size=1, max_size=30)
 
@@ -38,7 +38,7 @@ def test_alpha_is_the_share_above_times_purity_over_recall():
 def test_the_width_is_that_of_the_relative_variance():
     top = TopBin(0.5, 3000, 10_000, 1400, 2000)
     low, high = top.limits(320, 400, 0.025)
-    relative = 0.7 / (0.3 * 10_000) + 0.2 / 320 + SPREAD**2 * 0.3 / (0.7 * 2000)
+    relative = 0.7 / (0.3 * 10_000) + 0.2 / 320 + SD_FACTOR**2 * 0.3 / (0.7 * 2000)
     alpha = top.alpha(320, 400)
     assert high - low == pytest.approx(2 * 1.96 * alpha * np.sqrt(relative), rel=0.05)
 

@@ -1,6 +1,7 @@
 """What follows if labels are selective: intervals, tipping points, and what an audit implies."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ from roc_models import draw_tails
 import topbin as tb
 from topbin.core import AlphaEstimate, Evidence, Tails
 from topbin.evaluate.sensitivity import LADDER, MOST, check_gammas, reconcile
+from topbin.mpe.bound import upper_bound
 from topbin.mpe.overlap import alpha_posterior
 
 TAILS = next(draw_tails("Gaussians 3σ", 200, 1000, 0.1, repeats=1, seed=1))
@@ -38,8 +40,26 @@ def test_gamma_1_comes_first_and_is_the_interval_of_the_estimate_to_the_bit(foun
     assert found.intervals[1].interval == interval(TAILS, gamma=1.5)
 
 
+def unbounded():
+    """A result without a bound, so that none is simulated for each Γ."""
+    estimate = replace(tb.estimate_alpha(TAILS), upper_bound=None)
+    return SimpleNamespace(evidence=Evidence.of(TAILS), estimate=estimate)
+
+
+def test_the_bound_is_that_of_the_estimate_at_gamma_1_and_higher_at_larger_ones(found):
+    estimate = tb.estimate_alpha(TAILS)
+    at_three = upper_bound(TAILS, gamma=3.0)
+    first, second, third = (one.upper_bound for one in found.intervals)
+    assert (first, third) == (estimate.upper_bound, at_three)
+    assert first < second < third
+    assert [one.upper_bound for one in tb.sensitivity(unbounded(), gamma=3).intervals] == [
+        None,
+        None,
+    ]
+
+
 def test_intervals_of_larger_gamma_contain_those_of_smaller_ones(found):
-    many = tb.sensitivity(TAILS, gamma=np.geomspace(1, 200, 60))
+    many = tb.sensitivity(unbounded(), gamma=np.geomspace(1, 200, 60))
     for low, high in (
         np.transpose([one.interval for one in each.intervals]) for each in (found, many)
     ):
@@ -106,7 +126,7 @@ def test_an_audit_is_reconciled_by_the_smallest_gamma_that_makes_both_meet():
     told = reconcile(TAILS, (high + 0.05, 0.5))
     near = tb.sensitivity(TAILS, gamma=(told.gamma / 1.02, told.gamma)).intervals[1:]
     assert near[0].interval[1] < high + 0.05 <= near[1].interval[1]
-    assert f"Γ = {told.gamma:.2f}" in str(told)
+    assert f"agree if Γ is at least {told.gamma:.2f}" in str(told)
 
 
 def test_an_audit_that_no_gamma_reaches():

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from topbin.core import Alarm, AlphaEstimate
+from topbin.core.estimate import ALARMS
 from topbin.core.posterior import LEVELS, AlphaPosterior
 from topbin.evaluate.audit import draw, judge
 from topbin.evaluate.audit.judging import update
 from topbin.evaluate.audit.planning import AuditWidths
-from topbin.evaluate.verdict import HIGH, WRONG, Gain, decide, verdict_of
+from topbin.evaluate.audit.scored import Scored
+from topbin.evaluate.verdict import Gain, decide, verdict_of
 
 
 def estimate(low, high, *codes, n_p=200, n_u=1000, bound=None):
@@ -40,12 +42,12 @@ def test_the_rules(found, say):
     assert decide(found).say == say
 
 
-@pytest.mark.parametrize("code", WRONG)
+@pytest.mark.parametrize("code", [code for code, kind in ALARMS.items() if kind.wrong])
 def test_what_makes_alpha_wrong_asks_for_an_audit(code):
     assert decide(estimate(0.2, 0.3, code)).say == "audit first"
 
 
-@pytest.mark.parametrize("code", HIGH)
+@pytest.mark.parametrize("code", [code for code, kind in ALARMS.items() if kind.high])
 def test_what_makes_alpha_too_high_leaves_the_bound_with_its_condition(code):
     found = decide(estimate(0.2, 0.3, code))
     assert found.say == "quote only the bound"
@@ -111,8 +113,11 @@ def test_after_an_audit_that_contradicts_the_scores_no_audit_is_priced_by_them()
     before = estimate(0.0, 0.02, n_p=40)
     judged = judge(draw(1000, 100), ["yes"] * 26 + ["no"] * 74, before)
     both = update(before, judged.alpha, judged.interval, 0.95, alone=True)
-    scores = np.linspace(0.5, 1, 40), np.linspace(0, 1, 1000), np.linspace(0, 0.04, 1000)
-    found = verdict_of(before, 1000, scores, audit=replace(judged, together=both))
+    scored = Scored(
+        p=np.linspace(0.5, 1, 40), u=np.linspace(0, 1, 1000),
+        f_p=np.ones(40), f_u=np.linspace(0, 0.04, 1000),
+    )  # fmt: skip
+    found = verdict_of(before, 1000, scored, audit=replace(judged, together=both))
     assert [gain.where for gain in found.gains] == ["anywhere"]
     assert found.gains[0].n >= 100
 

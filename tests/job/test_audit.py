@@ -15,7 +15,7 @@ import topbin as tb
 from topbin.cli import main
 from topbin.core.errors import InputError
 from topbin.evaluate.audit import draw_weighted
-from topbin.evaluate.audit.scored import Pooled, Scored, thinned
+from topbin.evaluate.audit.scored import Pooled, Scored, equally_likely
 from topbin.job.audits.answers import read_state
 from topbin.job.audits.audit import draw_audit, read_audit
 from topbin.store.runs import open_run
@@ -316,7 +316,7 @@ def test_positives_that_were_drawn_more_often_are_compared_with_such_labeled_one
         said = np.where(y[sample.rows], "positive", "negative").tolist()
         signs.append("no sign" in scored.compare(Pooled(sample, said, None)))
     assert np.mean(signs) >= 0.92
-    half = thinned(np.where(f_u > 0.5, 1.0, 0.5))
+    half = equally_likely(np.where(f_u > 0.5, 1.0, 0.5))
     assert half[f_u > 0.5].all()
     assert half[f_u <= 0.5].mean() == pytest.approx(0.5, abs=0.05)
 

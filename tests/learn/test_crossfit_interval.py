@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import topbin as tb
 from topbin.core.estimate import INTERVAL_ASSUMES
-from topbin.core.evidence import SPREAD
+from topbin.core.evidence import VARIANCE_FACTOR
 from topbin.learn.crossfit import Plan
 from topbin.mpe import alpha_posterior, upper_bound
 
@@ -22,7 +22,7 @@ def rows():
 
 def posterior_of(evidence):
     """Of as many independent rows as these are worth, and at most the bound for an upper end."""
-    n_p, n_u = evidence.tails.n_p / SPREAD, evidence.tails.n_u / SPREAD
+    n_p, n_u = evidence.tails.n_p / VARIANCE_FACTOR, evidence.tails.n_u / VARIANCE_FACTOR
     found = alpha_posterior(evidence.tails, effective=(n_p, n_u))
     return found.at_most(max(found.median, upper_bound(evidence.independent, 0.975)))
 
@@ -35,7 +35,7 @@ def test_classifiers_allow_for_the_dependence_of_their_own_scores(face, rows):
     assert found.posterior == posterior_of(evidence)
     assert found.interval == found.posterior.interval(0.95)
     fewer = evidence.independent
-    assert (fewer.n_p, fewer.n_u) == (round(120 / SPREAD), round(400 / SPREAD))
+    assert (fewer.n_p, fewer.n_u) == (round(120 / VARIANCE_FACTOR), round(400 / VARIANCE_FACTOR))
     bound = upper_bound(fewer)
     assert found.upper_bound == (max(bound, found.alpha) if found.method == "overlap" else bound)
     assert bound > upper_bound(evidence.tails)

@@ -1,5 +1,6 @@
 """The classifiers over nets: tables, tensors, tuples and Datasets."""
 
+from dataclasses import replace
 from time import monotonic
 
 import numpy as np
@@ -15,6 +16,7 @@ from topbin.learn.loop import Diverged
 
 torch = pytest.importorskip("torch")
 
+from topbin.learn import net_fitting  # noqa: E402
 from topbin.learn.backends.torch import mean_losses  # noqa: E402
 from topbin.learn.folds import pick  # noqa: E402
 from topbin.learn.net_fitting import fit_scaler, scaled  # noqa: E402
@@ -57,6 +59,17 @@ def test_every_learner_trains_a_net(name):
     assert proba.max() <= 1
     assert clf.history_[-1].epoch == len(clf.history_) or name == "tedn-cvir"
     assert clf.n_features_in_ == 2
+
+
+def test_alarms_are_about_the_mean_over_epochs(monkeypatch):
+    X, s, _ = table()
+    plan = replace(SHORT, epochs=2, warm=2)
+    for mean, above in ((0.99, True), (0.01, False)):
+        monkeypatch.setattr(net_fitting, "mean_alpha", lambda *_, mean=mean, **__: mean)
+        found = tb.TEDnClassifier(linear(), plan=plan, method="bbe").fit(X, s).estimate_
+        assert found.alpha == mean
+        assert (mean > found.upper_bound) == above
+        assert ("above-bound" in [alarm.code for alarm in found.alarms]) == above
 
 
 def test_one_table_two_samples_tensors_and_datasets_are_one():

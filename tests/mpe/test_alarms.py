@@ -5,7 +5,7 @@ import pytest
 from gaussians import gaussians
 from scipy.sparse import csr_matrix
 
-from topbin.core import AlphaEstimate, Tails
+from topbin.core import AlphaEstimate, Evidence, Tails
 from topbin.core.hashing import find_twins
 from topbin.mpe.alarms import find_alarms, methods_disagree, shared_rows
 from topbin.mpe.bbe import bbe_cp
@@ -14,6 +14,10 @@ from topbin.mpe.estimate import estimate_alpha
 
 def codes(scores_p, scores_u):
     return [alarm.code for alarm in estimate_alpha(scores_p, scores_u).alarms]
+
+
+def alarms_of(estimate, tails):
+    return find_alarms(estimate, Evidence.of(tails))
 
 
 def test_clean_data_raises_no_alarm():
@@ -40,7 +44,7 @@ def test_indistinguishable_has_its_stated_size():
     quiet = 0
     for _ in range(200):
         tails = Tails.from_scores(rng.normal(size=300), rng.normal(size=300))
-        quiet += "indistinguishable" not in [a.code for a in find_alarms(bbe_cp(tails), tails)]
+        quiet += "indistinguishable" not in [a.code for a in alarms_of(bbe_cp(tails), tails)]
     assert quiet <= 0.05 * 200
 
 
@@ -54,7 +58,7 @@ def test_a_tiny_bin():
     scores_u = np.r_[np.full(5, 9.0), np.linspace(0, 1, 5000)]
     tails = Tails.from_scores(scores_p, scores_u)
     est = AlphaEstimate(alpha=0.1, n_p=1000, n_u=5005, method="bbe", cut=9.0)
-    assert "tiny-bin" in [alarm.code for alarm in find_alarms(est, tails)]
+    assert "tiny-bin" in [alarm.code for alarm in alarms_of(est, tails)]
 
 
 def test_a_rising_ratio_inside_the_bin():
@@ -62,7 +66,7 @@ def test_a_rising_ratio_inside_the_bin():
     scores_p, hidden = rng.normal(1, 1, 3000), rng.normal(1, 1, 1000)
     tails = Tails.from_scores(scores_p, np.r_[hidden, rng.normal(0, 1, 2000)])
     est = AlphaEstimate(alpha=0.6, n_p=3000, n_u=3000, method="bbe", cut=0.0)
-    (alarm,) = (a for a in find_alarms(est, tails) if a.code == "no-flat-top")
+    (alarm,) = (a for a in alarms_of(est, tails) if a.code == "no-flat-top")
     assert alarm.bias == "either"  # impure, or mainly clear cases are labeled
 
 
@@ -70,7 +74,7 @@ def test_a_rising_ratio_is_a_rare_false_alarm_in_a_pure_bin():
     false = 0
     for seed in range(200):
         tails = Tails.from_scores(*gaussians(0.3, 500, 1000, seed=seed).scores())
-        false += "no-flat-top" in [a.code for a in find_alarms(bbe_cp(tails), tails)]
+        false += "no-flat-top" in [a.code for a in alarms_of(bbe_cp(tails), tails)]
     assert false <= 0.1 * 200
 
 
@@ -78,13 +82,18 @@ def test_a_point_outside_its_interval_says_which_way():
     tails = Tails.from_scores(*gaussians(0.4, 500, 500).scores())
     for alpha, bias in ((0.9, "up"), (0.1, "down")):
         est = AlphaEstimate(alpha=alpha, n_p=500, n_u=500, method="m", interval=(0.35, 0.45))
-        (alarm,) = (a for a in find_alarms(est, tails) if a.code == "outside-interval")
+        (alarm,) = (a for a in alarms_of(est, tails) if a.code == "outside-interval")
         assert alarm.bias == bias
         assert "0.350 to 0.450" in alarm.message
 
 
 def reading(alpha, method, **more):
     return AlphaEstimate(alpha=alpha, n_p=99, n_u=100, method=method, **more)
+
+
+def test_a_method_does_not_disagree_with_itself():
+    main = reading(0.05, "bbe", interval=(0.2, 0.4))
+    assert not list(methods_disagree(main, [main]))
 
 
 @pytest.mark.parametrize(
@@ -149,4 +158,4 @@ def test_thinned_tails_raise_the_same_alarms():
     for alpha in (0.05, 0.5, 0.98):
         tails = Tails.from_scores(*gaussians(alpha, 300, 500).scores())
         thin = at_ranks(tails, geometric_ranks(300))
-        assert find_alarms(bbe_cp(tails), thin) == find_alarms(bbe_cp(tails), tails)
+        assert alarms_of(bbe_cp(tails), thin) == alarms_of(bbe_cp(tails), tails)

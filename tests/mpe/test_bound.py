@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from roc_models import draw_tails
 
 from topbin.core import Evidence, InputError, Tails
-from topbin.core.evidence import SPREAD
+from topbin.core.evidence import VARIANCE_FACTOR
 from topbin.core.tails import at_ranks, geometric_ranks
 from topbin.mpe.bound import (
     alpha_grid,
@@ -252,9 +252,10 @@ def overdispersed(rng, n_p, n_u, alpha):
     """Tails with all negatives below all positives, whose shares vary as those of a cross-fit.
 
     A share s of the positives of both samples comes in pairs with one score. The mean of the
-    squared sizes of these groups over the mean size is (1 + 3s)/(1 + s), which is to be SPREAD.
+    squared sizes of these groups over the mean size is (1 + 3s)/(1 + s), which is to be
+    VARIANCE_FACTOR.
     """
-    rows, pairs = [], (SPREAD - 1) / (3 - SPREAD)
+    rows, pairs = [], (VARIANCE_FACTOR - 1) / (3 - VARIANCE_FACTOR)
     for n in (n_p, round(alpha * n_u)):
         groups = np.repeat(rng.random(n), 1 + (rng.random(n) < pairs))
         rows.append(groups[:n])

@@ -6,7 +6,7 @@ from gaussians import gaussians
 
 import topbin as tb
 from topbin.core import Evidence, InputError, Tails
-from topbin.core.evidence import SPREAD
+from topbin.core.evidence import VARIANCE_FACTOR
 from topbin.mpe import METHODS, alpha_posterior, upper_bound
 
 SCORE_METHODS = [name for name, method in METHODS.items() if method.needs != "features"]
@@ -171,7 +171,7 @@ def test_cross_fitted_scores_count_as_the_independent_rows_that_they_are_worth()
     scores = gaussians(0.3, 500, 800).scores()
     evidence = Evidence(*scores, crossfitted=True)
     est, plain = tb.estimate_alpha(evidence), tb.estimate_alpha(*scores)
-    effective = 500 / SPREAD, 800 / SPREAD
+    effective = 500 / VARIANCE_FACTOR, 800 / VARIANCE_FACTOR
     assert evidence.effective == effective
     own = alpha_posterior(evidence.tails, effective=effective)
     assert est.posterior == bounded(own, evidence.independent)

@@ -15,7 +15,7 @@ from roc_models import draw_tails
 
 import topbin as tb
 from topbin.core import LEVELS, Tails
-from topbin.core.evidence import SPREAD
+from topbin.core.evidence import VARIANCE_FACTOR
 from topbin.core.tails import at_ranks, geometric_ranks
 from topbin.mpe import thin_tails
 from topbin.mpe.overlap import (
@@ -108,7 +108,7 @@ def plain_bins(tails):
 
 
 @settings(max_examples=60)
-@given(samples(max_size=60), st.sampled_from([1.0, SPREAD]))
+@given(samples(max_size=60), st.sampled_from([1.0, VARIANCE_FACTOR]))
 def test_inputs_equal_the_definition(sample, spread):
     tails = Tails.from_scores(*sample)
     above_u, share_p = plain_bins(tails)
@@ -139,7 +139,7 @@ def plain_quantiles(net, x, anchor, n_u):
 
 
 @pytest.mark.parametrize("model", ["Gaussians 2σ", "3σ, 20 probability levels"])
-@pytest.mark.parametrize("spread", [1.0, SPREAD])
+@pytest.mark.parametrize("spread", [1.0, VARIANCE_FACTOR])
 def test_quantiles_are_those_of_a_plain_forward_pass(model, spread):
     tails = next(draw_tails(model, 120, 900, 0.2, repeats=1, seed=0))
     above_u, share_p = plain_bins(tails)

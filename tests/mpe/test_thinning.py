@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from topbin.core import Tails
 from topbin.core.tails import at_ranks, geometric_ranks
 from topbin.mpe import bbe, bbe_cp, thin_tails, thinning
-from topbin.mpe.thinning import best_cut
 
 ROWS = thinning.FEW  # of each sample: more than enough to be thinned
 
@@ -57,14 +56,6 @@ def test_large_samples_of_every_kind(kind):
     assert at_ranks(ranked, ranks) == at_ranks(full, ranks)
     assert bbe(ranked) == bbe(full)
     assert bbe_cp(ranked) == bbe_cp(full)
-
-
-@pytest.mark.parametrize("kind", sorted(LARGE))
-def test_the_best_cut_alone_is_that_of_full_tails(kind):
-    for pair in (large(kind, ROWS), large(kind, 50)):
-        alone = best_cut(*pair)
-        assert alone.cuts.size == 1
-        assert bbe(alone) == bbe(Tails.from_scores(*pair))
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.003, 0.5, 1.0])

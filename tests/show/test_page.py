@@ -11,7 +11,7 @@ from gaussians import gaussians
 
 import topbin as tb
 from topbin.core import AlphaEstimate, Evidence
-from topbin.core.estimate import TO_DO
+from topbin.core.estimate import ALARMS
 from topbin.job.audits.review import estimate_before
 from topbin.show import fragment as show_fragment
 from topbin.show import page as show_page
@@ -134,7 +134,7 @@ def test_alarms_are_grouped_by_what_to_do_the_urgent_ones_first(result, scored):
     boxes = page(result, scored).split('<div class="alarm">')[1:]
     found = [re.findall(r"<code>([a-z-]+)</code>", box) for box in boxes]
     assert found[:3] == [["leak", "shared-rows"], ["biased-labels"], ["few-positives", "ties"]]
-    assert set(TO_DO) <= set(MEANING)
+    assert set(ALARMS) <= set(MEANING)
 
 
 def test_where_the_bound_is_the_answer_no_other_number_is_one(result, scored):

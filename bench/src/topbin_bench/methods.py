@@ -6,6 +6,7 @@ as in Garg et al. 2021. A `trainer` names what is fitted.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from topbin.learn import LEARNERS
 from topbin.mpe import DEFAULT_METHOD, METHODS
@@ -17,12 +18,11 @@ BY_BBE = "topbin-bbe"  # the same fit, but its scores are read by BBE
 # The default of 0.2, which read α by BBE. Its rows are kept to compare with; no code runs it.
 OLD_DEFAULT = "topbin-0.2"
 WARM_STARTS = (0, 10, 50)
-ALL = (True, True, True)  # estimates, classifies, bounds
 GRAY = "#333333"
 
 # Label and color of what is not an estimator in topbin's registry, from the same palettes.
 LOOKS = {
-    "tedn": ("(TED)ⁿ", "#d55e00"),
+    "tedn": ("(TED)ⁿ", "#ee3377"),
     DEFAULT: ("topbin (default)", "#000000"),
     BY_BBE: ("topbin, α by BBE", "#555555"),
     OLD_DEFAULT: ("topbin 0.2", "#888888"),
@@ -41,7 +41,7 @@ ORDER = {name: i for i, name in enumerate(dict.fromkeys((*FIRST, *METHODS, *LOOK
 class Contender:
     """A method of the benchmark: what is fitted for it, and which of the two answers it gives.
 
-    `bounds`: our interval belongs to it, because the interval is made from BBE's top bins.
+    `bounds`: rows of results keep the interval of the fit beside its α.
     `known_alpha`: it is told the true α. `oracle`: it is shown true negatives.
     `warm_start` replaces that of the profile; with `warm_stop` the warm start ends by itself.
     `probabilities`: it reads p(labeled | x); other score-level methods read only the order.
@@ -104,25 +104,29 @@ def _learners() -> list[Contender]:
     ]
 
 
-def _warm_starts() -> list[Contender]:
-    fixed = [
-        Contender(f"tedn-w{w}", f"tedn-w{w}", f"(TED)ⁿ, W = {w}", *ALL, warm_start=w)
-        for w in WARM_STARTS
-    ]
-    auto = Contender("tedn-auto", "tedn-auto", "(TED)ⁿ, W ends by itself", *ALL, warm_stop=True)
-    return [*fixed, auto]
-
-
-CONTENDERS = {
-    contender.name: contender
-    for contender in (
-        *_estimators(),
-        *_learners(),
-        Contender(DEFAULT, DEFAULT, "our default: (TED)ⁿ over boosted trees or fast nets", *ALL),
-        Contender(BY_BBE, DEFAULT, "our default, its α by BBE", True, True, alpha_by="bbe"),
-        *_warm_starts(),
+def _fits() -> list[Contender]:
+    """Our default and (TED)ⁿ with other warm starts: they give α, classify and have an interval."""
+    complete = partial(Contender, estimates=True, classifies=True, bounds=True)
+    by_bbe = Contender(
+        BY_BBE,
+        DEFAULT,
+        "our default, its α by BBE",
+        estimates=True,
+        classifies=True,
+        alpha_by="bbe",
     )
-}
+    fixed = [
+        complete(f"tedn-w{w}", f"tedn-w{w}", f"(TED)ⁿ, W = {w}", warm_start=w) for w in WARM_STARTS
+    ]
+    return [
+        complete(DEFAULT, DEFAULT, "our default: (TED)ⁿ over boosted trees or fast nets"),
+        by_bbe,
+        *fixed,
+        complete("tedn-auto", "tedn-auto", "(TED)ⁿ, W ends by itself", warm_stop=True),
+    ]
+
+
+CONTENDERS = {contender.name: contender for contender in (*_estimators(), *_learners(), *_fits())}
 # Ablations run only when they are asked for by name.
 USUAL = tuple(name for name, c in CONTENDERS.items() if not c.ablation)
 

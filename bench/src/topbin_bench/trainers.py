@@ -144,7 +144,7 @@ def fit_features(split: Split, method: str, settings: Settings) -> Answer:
     X_p, X_u = pooled(split)
     X, _ = flat(stack(X_p, X_u))
     n_p = X_p.shape[0]
-    return Answer(getattr(mpe, method)(X[:n_p], X[n_p:], max_rows=settings.max_rows))
+    return Answer(mpe.METHODS[method].estimate(X[:n_p], X[n_p:], max_rows=settings.max_rows))
 
 
 def fit_default(

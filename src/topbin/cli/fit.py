@@ -31,7 +31,7 @@ from topbin.core.errors import option as named
 from topbin.core.formatting import counted, figure
 from topbin.core.optional import keep_freed_memory
 from topbin.core.options import options, read_request
-from topbin.engines.engine import ENGINES
+from topbin.engines.engine import check_engine
 
 DATA_OPTIONS = [each for each in options() if each.place in ("rows", "read")]
 RULE = "name a table and its --label, or --positives and --unlabeled"
@@ -152,10 +152,8 @@ def request_of(source: tuple[str, ...], config: Path | None, values: Mapping[str
         refuse_addresses(config, request, typed)
     _check_named(request.rows)
     refuse_same(request.rows)
-    if request.budget.engine not in (None, *ENGINES):
-        known = ", ".join(ENGINES)
-        message = f"{named('engine')} must be one of {known}; got {request.budget.engine!r}."
-        raise InputError("TB008", message)
+    if request.budget.engine is not None:
+        check_engine(request.budget.engine)
     return request
 
 

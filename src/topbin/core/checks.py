@@ -1,7 +1,7 @@
 """Checks shared by every room: each returns a clean value or raises a coded error."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -206,6 +206,16 @@ def look_up(name: Any, table: Mapping[str, Value], kind: str) -> Value:
     """
     if isinstance(name, str) and name in table:
         return table[name]
-    near = get_close_matches(str(name), table, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, table)
     raise InputError("TB007", f"no {kind} is called {name!r}; there are {', '.join(table)}.{hint}")
+
+
+def did_you_mean(name: Any, known: Iterable[str], show: Callable[[str], str] = repr) -> str:
+    """` Did you mean 'x'?` for the most similar known name, or nothing.
+
+    >>> did_you_mean("is_Fruad", ["amount", "is_fraud"])
+    " Did you mean 'is_fraud'?"
+    """
+    names = {each.casefold(): each for each in known}
+    near = get_close_matches(str(name).casefold(), names, n=1)
+    return f" Did you mean {show(names[near[0]])}?" if near else ""

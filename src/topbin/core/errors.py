@@ -39,31 +39,31 @@ def unmarked(text: str) -> str:
 class TopbinError(Exception):
     """The base of all errors topbin raises; `code` names the section that explains it.
 
-    `told` is the message with its options marked.
+    `marked` is the message with its options marked.
 
     >>> raise InputError("TB001", "scores_p is empty; pass at least one positive score.")
     Traceback (most recent call last):
     topbin.core.errors.InputError: TB001 scores_p is empty; pass at least one positive score.
     """
 
-    def __init__(self, code: str, told: str) -> None:
-        self.code, self.told = code, told
-        self.message = _shown(told.replace(NEXT, ", "), _in_python)
+    def __init__(self, code: str, marked: str) -> None:
+        self.code, self.marked = code, marked
+        self.message = _shown(marked.replace(NEXT, ", "), _in_python)
         super().__init__(f"{code} {self.message}")
 
     @property
     def in_command(self) -> str:
         """The message with options as the command has them."""
-        return _shown(self.told.replace(NEXT, " "), _in_command)
+        return _shown(self.marked.replace(NEXT, " "), _in_command)
 
     def __reduce__(self) -> tuple[type["TopbinError"], tuple[str, str]]:
         # Errors cross process borders in parallel folds; the default would lose one argument.
-        return type(self), (self.code, self.told)
+        return type(self), (self.code, self.marked)
 
 
-def _shown(told: str, style: Callable[..., str]) -> str:
+def _shown(marked: str, style: Callable[..., str]) -> str:
     """The message with its options in this style; marks that are not ours are removed."""
-    first, *others = told.split(OPEN)
+    first, *others = marked.split(OPEN)
     shown = [first]
     for part in others:
         marked, is_closed, rest = part.partition(CLOSE)

@@ -20,27 +20,74 @@ Bias = Literal["up", "down", "either"]
 DIRECTION: dict[Bias, str] = {"up": "too high", "down": "too low", "either": "off either way"}
 INTERVAL_ASSUMES = "if the classes overlap as in the data sets that the prior was learned from"
 IF_ALIKE = "if the labeled positives are like the others"
-# Alarms without which no headline stands, in words that follow it.
-DOUBTS = {
-    "leak": "a column seems to leak the label, so the share is likely higher",
-    "group-column": "rows seem to belong together, so the share is likely higher",
-    "near-copies": "rows seem to belong together, so the share is likely higher",
-    "biased-labels": "the labels do not look random, so the share is likely higher",
-}
-# What to do about an alarm, the most urgent first; about those that are not named, an audit.
+# What to do about an alarm, the most urgent first.
 FIX, AUDIT = "fix the rows or columns, then fit again", "label some rows: an audit decides"
 MORE = "more known positives, or other columns, would help"
-TO_DO = {
-    **dict.fromkeys(
-        ("leak", "group-column", "near-copies", "repeated-rows", "shared-rows", "reversed-scores",
-         "diverged"), FIX,
-    ),
-    **dict.fromkeys(
-        ("few-positives", "tiny-bin", "indistinguishable", "lower-scores", "ties", "near-one",
-         "steep-start", "alpha-near-one"), MORE,
-    ),
-}  # fmt: skip
 BOUND_ASSUMES = "one-sided; if rows are independent and positives are labeled at random"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmKind:
+    """What an alarm with some code means.
+
+    `doubt` follows a headline that cannot stand without it. `wrong` says why α cannot be
+    trusted, and `high` why it can only be too high.
+    """
+
+    remedy: str = AUDIT
+    doubt: str = ""
+    wrong: str = ""
+    high: str = ""
+
+
+# By code. Of several alarms the first in this order is the one that a headline or a verdict names.
+ALARMS = {
+    "leak": AlarmKind(
+        remedy=FIX,
+        doubt="a column seems to leak the label, so the share is likely higher",
+        wrong="a column seems to leak the label",
+    ),
+    "group-column": AlarmKind(
+        remedy=FIX,
+        doubt="rows seem to belong together, so the share is likely higher",
+        wrong="rows seem to belong together",
+    ),
+    "near-copies": AlarmKind(
+        remedy=FIX,
+        doubt="rows seem to belong together, so the share is likely higher",
+        wrong="rows seem to belong together",
+    ),
+    "repeated-rows": AlarmKind(remedy=FIX, wrong="many rows are copies of others"),
+    "biased-labels": AlarmKind(
+        doubt="the labels do not look random, so the share is likely higher",
+        wrong="the labels do not look random, so that α is likely higher",
+    ),
+    "lower-scores": AlarmKind(remedy=MORE, wrong="known positives score lower than unlabeled rows"),
+    "reversed-scores": AlarmKind(remedy=FIX, wrong="the scores seem to be reversed"),
+    "indistinguishable": AlarmKind(
+        remedy=MORE, wrong="nothing separates known positives from unlabeled rows"
+    ),
+    "methods-disagree": AlarmKind(wrong="methods that read the same scores disagree"),
+    "no-flat-top": AlarmKind(wrong="no group of rows looks purely positive"),
+    "unlike-prior": AlarmKind(
+        wrong="the classes overlap unlike those of all data sets seen before"
+    ),
+    "outside-interval": AlarmKind(wrong="the point is outside the interval"),
+    "diverged": AlarmKind(remedy=FIX, wrong="training failed"),
+    "shared-rows": AlarmKind(
+        remedy=FIX, high="known positives seem to be among the unlabeled rows too"
+    ),
+    "near-one": AlarmKind(remedy=MORE, high="a model that learned nothing gives such an α too"),
+    "alpha-near-one": AlarmKind(
+        remedy=MORE, high="a model that learned nothing gives such an α too"
+    ),
+    "above-bound": AlarmKind(high="the point is above the bound"),
+    "steep-start": AlarmKind(remedy=MORE, high="the rows are too few for so many columns"),
+    "few-positives": AlarmKind(remedy=MORE),
+    "tiny-bin": AlarmKind(remedy=MORE),
+    "ties": AlarmKind(remedy=MORE),
+}
+UNNAMED = AlarmKind()  # of a code that is not in the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +269,7 @@ class AlphaEstimate:
         ('fix the rows or columns, then fit again', ['leak'])
         """
         by_remedy = {
-            to_do: [alarm for alarm in self.alarms if TO_DO.get(alarm.code, AUDIT) == to_do]
+            to_do: [a for a in self.alarms if ALARMS.get(a.code, UNNAMED).remedy == to_do]
             for to_do in (FIX, AUDIT, MORE)
         }
         return [(to_do, alarms) for to_do, alarms in by_remedy.items() if alarms]
@@ -258,7 +305,8 @@ class AlphaEstimate:
     def doubt(self) -> str | None:
         """What a headline must say beside α, if there is an alarm of that kind."""
         codes = [alarm.code for alarm in self.alarms]
-        return next((words for code, words in DOUBTS.items() if code in codes), None)
+        kinds = (kind for code, kind in ALARMS.items() if code in codes)
+        return next((kind.doubt for kind in kinds if kind.doubt), None)
 
     @property
     def errs(self) -> str | None:
@@ -272,7 +320,9 @@ class AlphaEstimate:
         if self.worth_p >= RANGE_ONLY:
             if (most := self.leading_bound) is not None:
                 rows = counted(most * self.n_u)
-                point = f"the point of {self.method}, {figure(self.alpha)}, is above it"
+                point = (
+                    f"the point estimate of {self.method}, {figure(self.alpha)}, is above the bound"
+                )
                 if self.has_no_signal:
                     point = "no signal: these scores do not separate positives from unlabeled rows"
                 bound = f"α ≤ {figure(most)} {of} (at most {rows}) {IF_ALIKE}, by the bound"

@@ -19,8 +19,9 @@ CUTS = 200  # at which it is measured how much the rows of a group are alike
 # A row trains the models that score the others, so cross-fitted scores are not independent: two
 # similar positives rise together if both are labeled, fall together if both are not, and move apart
 # otherwise. The gap between the shares of labeled and of hidden positives above a cut then varies
-# like that of fewer independent rows, by this factor (bench/results/crossfit_coverage.md).
-SPREAD = 1.3
+# like that of fewer independent rows: its variance is so many times as large, on average over the
+# data sets of bench/results/crossfit_coverage.md.
+VARIANCE_FACTOR = 1.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class Evidence:
     counted: Tails | None = None  # counted elsewhere, for example over files larger than memory
     X_p: Any = None  # features, for methods that read no scores
     X_u: Any = None
-    # Whether these rows trained the models that scored the others of them (see SPREAD).
+    # Whether these rows trained the models that scored the others of them (VARIANCE_FACTOR).
     crossfitted: bool = False
     # How much each positive counts, where the labeled positives are not like the others: the
     # inverse of the odds that it was labeled. None: all count the same.
@@ -74,11 +75,9 @@ class Evidence:
                     f"{kind} already covers both samples, but scores_u was passed too. "
                     f"Pass the {kind} alone, or two samples of scores.",
                 )
-            given = (
-                scores_p
-                if isinstance(scores_p, Evidence)
-                else cls(counted=scores_p, crossfitted=crossfitted)
-            )
+            given = cls(counted=scores_p) if isinstance(scores_p, Tails) else scores_p
+            if crossfitted:
+                given = replace(given, crossfitted=True)
             return given if share_p is None else replace(given, share_p=share_p)
         if scores_u is None:
             raise InputError("TB001", "scores_u is missing; pass the scores of the unlabeled rows.")
@@ -120,7 +119,7 @@ class Evidence:
         (10.0, 20.0)
         """
         n_p, n_u = self.grouped
-        return (n_p / SPREAD, n_u / SPREAD) if self.crossfitted else (n_p, n_u)
+        return (n_p / VARIANCE_FACTOR, n_u / VARIANCE_FACTOR) if self.crossfitted else (n_p, n_u)
 
     @cached_property
     def independent(self) -> Tails:
@@ -135,11 +134,6 @@ class Evidence:
             return tails
         above: tuple[Any, Any] = tails.q_p * n_p, tails.q_u * n_u  # need not be whole numbers
         return Tails(tails.cuts, *above, n_p, n_u)
-
-    @property
-    def has_tails(self) -> bool:
-        """Whether the tails are known already, so that reading them costs nothing."""
-        return self.counted is not None or "tails" in vars(self)
 
     @property
     def has_scores(self) -> bool:

@@ -247,9 +247,7 @@ class LabelValues:
         return value is None or value not in (self.positive, self.negative)
 
 
-def read_labels(
-    s: Any, *, positive: Any = None, negative: Any = None, name: str = "the label column"
-) -> Labels:
+def read_labels(s: Any, *, positive: Any = None, negative: Any = None) -> Labels:
     """Read a label column: {1, 0}, {1, −1}, bool, 1/NaN/None, or any values with `positive=`.
 
     With `positive=` every other value is unlabeled, except `negative=`, which marks rows known
@@ -264,8 +262,6 @@ def read_labels(
         The value that means positive; the others are unlabeled.
     negative
         The value of rows that are known to be negative.
-    name
-        What messages call the column.
 
     Returns
     -------
@@ -280,7 +276,7 @@ def read_labels(
     "'ja' = positive (1 row), blank = unlabeled (2 rows); there is no other value"
     """
     coded = code_labels(s)
-    values = resolve_labels(coded.counts(), positive=positive, negative=negative, name=name)
+    values = resolve_labels(coded.counts(), positive=positive, negative=negative)
     return values.read(coded)
 
 
@@ -339,7 +335,7 @@ def spells(word: Any, value: Any) -> bool:
         number = float(word)
     except ValueError:
         number = None
-    return bool(number == value or str(value).strip().lower() == word.strip().lower())
+    return bool(number == value or plain_word(value) == plain_word(word))
 
 
 def means_positive(word: str, value: Any) -> bool:

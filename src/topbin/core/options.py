@@ -9,7 +9,6 @@ reads options then know it.
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from functools import cache
 from itertools import product
 from math import inf, isfinite
@@ -18,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from topbin.core.checks import as_numbers
+from topbin.core.checks import as_numbers, did_you_mean
 from topbin.core.errors import InputError, option
 
 CONFIDENCE = 0.95  # of intervals and bounds
@@ -502,9 +501,8 @@ def _as_now(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unknown(name: str, known: Iterable[str]) -> InputError:
-    """TB008 for an option that there is none of."""
-    near = get_close_matches(name, list(known), n=1)
-    hint = f" Did you mean {option(near[0])}?" if near else ""
+    """TB008 for an unknown option."""
+    hint = did_you_mean(name, known, option)
     return InputError("TB008", f"no option is called {name!r:.80}.{hint}")
 
 

@@ -55,7 +55,7 @@ class AlphaPosterior:
 
     @classmethod
     def known(cls, alpha: float) -> "AlphaPosterior":
-        """α without a doubt."""
+        """α known exactly."""
         return cls((float(alpha),) * len(LEVELS))
 
     @property
@@ -75,7 +75,7 @@ class AlphaPosterior:
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """The quantiles between which α is with this probability, and below and above alike."""
-        # (1 − .95)/2 is not .025 to the last digit, and an end that is 0 shall be 0.
+        # (1 − .95)/2 is not .025 to the last digit, and an end that is 0 must be 0.
         risk = round((1 - check_fraction(confidence, "confidence")) / 2, 16)
         low, high = self.at([risk, 1 - risk])
         return float(low), float(high)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from topbin.core.binomial import effective_rows
 from topbin.core.checks import Scores, check_scores
-from topbin.core.counting import PIECE, SPARSE, count_above, merge
+from topbin.core.counting import PIECE, SPARSE, count_above
 from topbin.core.counting import Counts as Counts
 from topbin.core.errors import InputError
 
@@ -48,13 +48,7 @@ class Tails:
     @classmethod
     def from_scores(cls, scores_p: Any, scores_u: Any) -> "Tails":
         """Count both samples exactly; ties are kept together."""
-        # What `merge` can code is finite; the plain way checks for itself.
-        scores_p = check_scores(scores_p, "scores_p", finite=False)
-        scores_u = check_scores(scores_u, "scores_u", finite=False, allow_empty=True)
-        merged = merge(scores_p, scores_u)
-        if merged is None:
-            return cls.of_positives(scores_p).count(scores_u)
-        return cls(*merged, scores_p.size, scores_u.size)
+        return cls.of_positives(scores_p).count(scores_u)
 
     @classmethod
     def from_chunks(cls, scores_p: Any, chunks_u: Iterable[Any]) -> "Tails":

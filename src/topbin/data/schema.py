@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Literal
 
+from topbin.core.checks import did_you_mean
 from topbin.core.errors import InputError
 
 Kind = Literal["number", "boolean", "date", "string", "vector", "blank", "other"]
@@ -60,9 +60,7 @@ def nearest(name: str, options: Iterable[str]) -> str:
     >>> nearest("is_fruad", ["amount", "is_fraud"])
     ' Did you mean "is_fraud"?'
     """
-    known = {option.casefold(): option for option in options}
-    similar = get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
-    return f' Did you mean "{known[similar[0]]}"?' if similar else ""
+    return did_you_mean(name, options, '"{}"'.format)
 
 
 def check_columns(wanted: Iterable[str], known: Sequence[str], where: str) -> None:

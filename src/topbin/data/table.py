@@ -421,7 +421,7 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
             part: Part = format_.open(connection, place, f'"{path}"', **query)
     except InputError as error:
         if error.code == "TB102" and path.lower().endswith(TEXT) and os.path.isfile(path):
-            raise InputError("TB102", f"{error.told} {ONE_TEXT}") from error
+            raise InputError("TB102", f"{error.marked} {ONE_TEXT}") from error
         raise
     return part
 

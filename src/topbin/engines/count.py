@@ -139,7 +139,7 @@ class Sums(dict[Any, Any]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class FirstPass:
     """What the first pass brings back from a part; parts add."""
 
     labels: Sums = field(default_factory=Sums)
@@ -147,12 +147,12 @@ class Seen:
     rows: int = 0
     unusable: int = 0
 
-    def __add__(self, other: "Seen") -> "Seen":
+    def __add__(self, other: "FirstPass") -> "FirstPass":
         labels, scores_p = self.labels + other.labels, self.scores_p + other.scores_p
-        return Seen(labels, scores_p, self.rows + other.rows, self.unusable + other.unusable)
+        return FirstPass(labels, scores_p, self.rows + other.rows, self.unusable + other.unusable)
 
 
-def see(is_positive: Callable[[Any], bool], chunk: Chunk) -> Seen:
+def see(is_positive: Callable[[Any], bool], chunk: Chunk) -> FirstPass:
     """Labels, positive scores and unusable rows of a chunk: what the first pass looks for."""
     usable = np.isfinite(chunk.scores)
     unusable = usable.size - int(np.count_nonzero(usable))
@@ -160,14 +160,14 @@ def see(is_positive: Callable[[Any], bool], chunk: Chunk) -> Seen:
         chunk = chunk.at(usable)
     is_p = np.flatnonzero(chunk.labels.where(is_positive))
     scores_p = Sums({group: (scores,) for group, scores in chunk.by_group(is_p)})
-    return Seen(Sums(chunk.labels.counts()), scores_p, usable.size, unusable)
+    return FirstPass(Sums(chunk.labels.counts()), scores_p, usable.size, unusable)
 
 
 def count_cuts(cuts: Mapping[Any, Scores], labels: LabelValues | None, chunk: Chunk) -> Sums:
     """By group, the rows of a chunk above each cut, then all: what the second pass counts.
 
     Without labels all rows count, and the positives among them are taken off the sum. A group
-    without positives has no cuts; its rows are counted all the same.
+    without positives has no cuts; its rows are counted anyway.
     """
     usable = np.isfinite(chunk.scores)
     if labels is not None:
@@ -250,7 +250,7 @@ def count_from(
         columns = replace(columns, dtype=np.float32 if is_short else np.float64)
         # A guess, which is mostly right and saves a pass over the labels.
         is_positive = partial(spells, 1 if positive is None else positive)
-        look = Task(columns, partial(see, is_positive), Seen())
+        look = Task(columns, partial(see, is_positive), FirstPass())
         parts, seen, bad = _first_pass(engine, table.parts(PART_ROWS), look, skip_bad)
     if seen.unusable and not drop_nan:
         raise InputError(
@@ -311,7 +311,7 @@ def _check_kinds(table: Table, score: str) -> None:
 
 def _first_pass(
     engine: Engine, parts: list[Part], look: Task, skip_bad: bool
-) -> tuple[list[Part], Seen, dict[str, TopbinError]]:
+) -> tuple[list[Part], FirstPass, dict[str, TopbinError]]:
     """The parts that can be read, what was seen in them, and the errors of the other files.
 
     Of a file with a broken part nothing may count, so the others are then looked at again.
@@ -356,7 +356,7 @@ def over_chunks(task: Task, part: Part) -> Any:
     return sum(map(task.read, task.columns.chunks(part)), task.nothing)
 
 
-def _notes(seen: Seen, alone: Collection[Any], groups: int) -> Iterator[str]:
+def _notes(seen: FirstPass, alone: Collection[Any], groups: int) -> Iterator[str]:
     if seen.unusable:
         yield f"{seen.unusable:,} of {seen.rows:,} rows were left out: no finite score"
     if alone:

@@ -9,7 +9,7 @@ from typing import Any
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.engines.engine import BRANCH, REACH_SECONDS, Part, Shared, Sum, added
+from topbin.engines.engine import BRANCH, REACH_SECONDS, PartT, Shared, Sum, added
 
 LOOK_SECONDS = 2.0
 SAY_SECONDS = 10.0
@@ -35,7 +35,7 @@ class Dask(AbstractContextManager["Dask"]):
             ) from error
 
     def total(
-        self, task: Callable[[Shared, Part], Sum], parts: Sequence[Part], shared: Shared
+        self, task: Callable[[Shared, PartT], Sum], parts: Sequence[PartT], shared: Shared
     ) -> Sum:
         """The sum of `task(shared, part)` over the cluster."""
         # Submitted, not scattered: a scattered value is lost with the workers that hold it.
@@ -56,9 +56,9 @@ class Dask(AbstractContextManager["Dask"]):
         return result
 
     def _result(self, future: Any) -> Any:
-        """What a future gives, for as long as some worker is heard of.
+        """What a future gives, as long as any worker can be reached.
 
-        A warning after some seconds in which none is, and TB402 after some minutes.
+        Without one it warns after some seconds, and raises TB402 after some minutes.
         """
         heard, since, is_said = None, monotonic(), False
         done = Event()

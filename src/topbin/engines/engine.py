@@ -17,7 +17,7 @@ from topbin.core.checks import check_count
 from topbin.core.errors import InputError, TopbinError, option
 
 Shared = TypeVar("Shared")
-Part = TypeVar("Part")
+PartT = TypeVar("PartT")
 Sum = TypeVar("Sum")
 
 REACH_SECONDS = 5
@@ -50,7 +50,7 @@ class Engine(AbstractContextManager["Engine"], Protocol):
     """
 
     def total(
-        self, task: Callable[[Shared, Part], Sum], parts: Sequence[Part], shared: Shared
+        self, task: Callable[[Shared, PartT], Sum], parts: Sequence[PartT], shared: Shared
     ) -> Sum:
         """The sum of `task(shared, part)` over all parts; there is at least one part."""
         ...
@@ -78,7 +78,7 @@ class Local(AbstractContextManager["Local"]):
         self.threads = check_count(threads or os.cpu_count() or 1, "threads")
 
     def total(
-        self, task: Callable[[Shared, Part], Sum], parts: Sequence[Part], shared: Shared
+        self, task: Callable[[Shared, PartT], Sum], parts: Sequence[PartT], shared: Shared
     ) -> Sum:
         """The sum of `task(shared, part)`; the first error stops parts that have not started."""
         pool = ThreadPoolExecutor(self.threads)
@@ -100,6 +100,13 @@ class Local(AbstractContextManager["Local"]):
 def engine_of(engine: Any) -> AbstractContextManager[Any]:
     """An engine that is open, which stays so, or one by its name; None stays None."""
     return open_engine(engine) if isinstance(engine, str) else nullcontext(engine)
+
+
+def check_engine(name: str) -> None:
+    """Refuse a name that no engine has (TB008)."""
+    if name not in ENGINES:
+        known = ", ".join(ENGINES)
+        raise InputError("TB008", f"{option('engine')} must be one of {known}; got {name!r}.")
 
 
 @contextmanager
@@ -124,9 +131,7 @@ def open_engine(name: str = "local", address: str | None = None) -> Iterator[Eng
     ...     engine.total(lambda shared, part: shared * part, [1, 2, 3], 10)
     60
     """
-    if name not in ENGINES:
-        known = ", ".join(ENGINES)
-        raise InputError("TB008", f"no engine is called {name!r}; the engines are {known}.")
+    check_engine(name)
     made = getattr(import_module(ENGINES[name].module), ENGINES[name].cls)
     with made(address) if ENGINES[name].option else made() as engine:
         yield engine
@@ -150,7 +155,7 @@ class Outcome:
 
 
 def total_of(
-    engine: Engine, task: Callable[[Any, Part], Any], parts: Sequence[Part], shared: Any
+    engine: Engine, task: Callable[[Any, PartT], Any], parts: Sequence[PartT], shared: Any
 ) -> Outcome:
     """The sum of `task(shared, part)`, in which a coded error is a result and not a failure.
 
@@ -161,7 +166,7 @@ def total_of(
 
 
 def total(
-    engine: Engine, task: Callable[[Any, Part], Any], parts: Sequence[Part], shared: Any
+    engine: Engine, task: Callable[[Any, PartT], Any], parts: Sequence[PartT], shared: Any
 ) -> Any:
     """The sum over all parts, or the error of the first file that has one."""
     outcome = total_of(engine, task, parts, shared)
@@ -187,5 +192,5 @@ def advising_to_skip(skip_bad: bool) -> Iterator[None]:
         if skip_bad or error.code != "TB102":
             raise
         way_out = f"leave it out with {option('skip_bad', True)}"
-        advice = f"{error.told} Fix or remove the file, or {way_out}."
+        advice = f"{error.marked} Fix or remove the file, or {way_out}."
         raise InputError("TB102", advice) from error

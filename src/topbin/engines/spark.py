@@ -9,7 +9,7 @@ from socket import create_connection
 
 from topbin.core.errors import InputError
 from topbin.core.optional import require
-from topbin.engines.engine import REACH_SECONDS, Part, Shared, Sum
+from topbin.engines.engine import REACH_SECONDS, PartT, Shared, Sum
 
 DEPTH = 2
 QUIET = {
@@ -29,9 +29,9 @@ class Spark(AbstractContextManager["Spark"]):
         sql = require("pyspark.sql", extra="spark", caller='engine "spark"')
         self._errors = require("pyspark.errors", extra="spark", caller='engine "spark"')
         _check_reached(address or "")
-        self._theirs = sql.SparkSession.getActiveSession() is not None
+        self._is_borrowed = sql.SparkSession.getActiveSession() is not None
         builder = sql.SparkSession.builder.appName("topbin").config(map=QUIET)
-        if not self._theirs:
+        if not self._is_borrowed:
             builder = builder.master(address or "local[*]")
             if (address or "local").startswith("local"):
                 # Else workers run whatever "python3" is first on PATH, which may lack topbin.
@@ -44,7 +44,7 @@ class Spark(AbstractContextManager["Spark"]):
             ) from error
 
     def total(
-        self, task: Callable[[Shared, Part], Sum], parts: Sequence[Part], shared: Shared
+        self, task: Callable[[Shared, PartT], Sum], parts: Sequence[PartT], shared: Shared
     ) -> Sum:
         """The sum of `task(shared, part)` over the cluster."""
         context = self._session.sparkContext
@@ -62,7 +62,7 @@ class Spark(AbstractContextManager["Spark"]):
 
     def __exit__(self, *error: object) -> None:
         """End the session if it was started here."""
-        if not self._theirs:
+        if not self._is_borrowed:
             self._session.stop()
 
 

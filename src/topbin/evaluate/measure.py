@@ -78,7 +78,7 @@ class Share:
         risk = (1 - confidence) / 2
         return 1 - exact_upper(self.n - hits, self.n, risk), exact_upper(hits, self.n, risk)
 
-    def known(self, confidence: float) -> tuple[Any, tuple[Any, Any]]:
+    def with_limits(self, confidence: float) -> tuple[Any, tuple[Any, Any]]:
         """The share and its limits."""
         return self.value, self.limits(confidence)
 
@@ -117,7 +117,7 @@ def combined(
 ) -> Measure:
     """The figure of some values, each with its limits, cut to the values that it can have.
 
-    >>> shares = [Share(0.5, 100).known(0.95), Share(0.8, 100).known(0.95)]
+    >>> shares = [Share(0.5, 100).with_limits(0.95), Share(0.8, 100).with_limits(0.95)]
     >>> print(combined("product", lambda a, b: a * b, shares, 0.95))
     product 0.400 (95 %: 0.307 to 0.489)
     """

@@ -23,7 +23,7 @@ is the negatives', kept from going below 0 (Kiryo et al., NeurIPS 2017). The sco
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from inspect import Parameter, signature
-from math import inf, isclose
+from math import inf, isclose, sqrt
 from typing import Any
 
 import numpy as np
@@ -125,13 +125,25 @@ def auc_difference(one: tuple[Scores, Scores], other: tuple[Scores, Scores]) -> 
     >>> auc_difference((np.array([3.0, 2.0]), np.zeros(9)), (np.zeros(2), np.zeros(9)))
     Difference(value=0.5, error=0.0)
     """
-    p, u = (np.subtract(*pair) for pair in zip(_places(*one), _places(*other), strict=True))
-    return Difference(float(p.mean()), float(np.sqrt(p.var() / p.size + u.var() / u.size)))
+    places_of_one, places_of_other = _places(*one), _places(*other)
+    if [side.size for side in places_of_one] != [side.size for side in places_of_other]:
+        raise InputError("TB005", "the two models must have scored the same rows.")
+    p, u = map(np.subtract, places_of_one, places_of_other)
+    if not p.any() and not u.any():
+        return Difference(0.0, 0.0)
+    return Difference(float(p.mean()), sqrt(_variance_of_mean(p) + _variance_of_mean(u)))
 
 
-def _places(scores_p: Scores, scores_u: Scores) -> tuple[Floats, Floats]:
+def _places(scores_p: Any, scores_u: Any) -> tuple[Floats, Floats]:
     """How many of the other sample each row beats, or is beaten by: both have the AUC as mean."""
-    return share_below(scores_p, np.sort(scores_u)), 1 - share_below(scores_u, np.sort(scores_p))
+    p, u = check_scores(scores_p, "scores_p"), check_scores(scores_u, "scores_u")
+    return share_below(p, np.sort(u)), 1 - share_below(u, np.sort(p))
+
+
+def _variance_of_mean(differences: Floats) -> float:
+    """Of a single row, the largest that a number from −1 to 1 can have."""
+    n = differences.size
+    return float(differences.var(ddof=1) / n) if n > 1 else 1.0
 
 
 def estimated_auc(
@@ -177,7 +189,7 @@ def estimated_auc(
             f"PU-AUC is {share.value:.3f}, above its ceiling 1 − α/2 = {1 - value / 2:.3f}: "
             "α is probably too high.",
         )
-    parts = [share.known(level), (value, limits)]
+    parts = [share.with_limits(level), (value, limits)]
     return combined("estimated AUC", _corrected, parts, level, notes=notes)
 
 
@@ -465,7 +477,7 @@ class _AtThreshold:
         uncut = float(formula(self.p.value, self.u.value, value))
         if uncut > span[1]:
             notes += (f"cut to 1 from {uncut:.3f}: α is too high for this threshold, or luck.",)
-        parts = [self.p.known(level), self.u.known(level), (value, limits)]
+        parts = [self.p.with_limits(level), self.u.with_limits(level), (value, limits)]
         return combined(name, formula, parts, level, span=span, notes=notes)
 
     def refuse_own_cut(self, alpha: Any) -> None:
@@ -565,7 +577,7 @@ def lee_liu(
         )
     if seen.u.value == 0:
         return Measure("Lee-Liu score", 0.0, (0.0, 0.0), level, ("nothing is called positive.",))
-    shares = [seen.p.known(level), seen.u.known(level)]
+    shares = [seen.p.with_limits(level), seen.u.with_limits(level)]
     return combined("Lee-Liu score", lambda q_p, q_u: q_p**2 / q_u, shares, level, span=(0.0, inf))
 
 

@@ -38,7 +38,7 @@ SEPARATES = 3.0  # standard errors between positives and unlabeled rows; else D 
 BINS, FEWEST = 10, 5  # of scores, and rows of a part that a test of them needs
 APART = 0.02  # the least difference of probabilities between bins
 BORROWS = 0.5  # of the prior's variance: if more is left, most is known from the whole
-DOUBT = 0.01  # the level of the tests of what is assumed, for all groups together
+LEVEL = 0.01  # the level of the tests of what is assumed, for all groups together
 LINES = 12  # groups on the screen
 ASSUMES = (
     "if positives score alike in all groups, and negatives too, so that only their shares differ"
@@ -73,14 +73,14 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ScoreSums:
     """All that is read from the scores of some rows: parts add.
 
     `total` is the sum of their probabilities, each a whole number of `UNITS`, so that the order of
     additions does not matter. `bins` are counts of them between `Whole.cuts`.
 
     >>> cuts = np.array([0.4])
-    >>> both = Seen.of(np.array([0.25, 0.5]), cuts) + Seen.of(np.array([0.75]), cuts)
+    >>> both = ScoreSums.of(np.array([0.25, 0.5]), cuts) + ScoreSums.of(np.array([0.75]), cuts)
     >>> both.rows, both.mean, both.bins
     (3, 0.5, (1, 2))
     """
@@ -90,15 +90,15 @@ class Seen:
     bins: tuple[int, ...]
 
     @classmethod
-    def of(cls, f: Floats, cuts: Floats) -> "Seen":
+    def of(cls, f: Floats, cuts: Floats) -> "ScoreSums":
         """What is read from rows with these probabilities."""
         bins = np.bincount(np.searchsorted(cuts, f, "right"), minlength=cuts.size + 1)
         total = int(np.rint(f * UNITS).astype(np.int64).sum())
         return cls(f.size, total, tuple(map(int, bins)))
 
-    def __add__(self, other: "Seen") -> "Seen":
+    def __add__(self, other: "ScoreSums") -> "ScoreSums":
         bins = tuple(a + b for a, b in zip(self.bins, other.bins, strict=True))
-        return Seen(self.rows + other.rows, self.total + other.total, bins)
+        return ScoreSums(self.rows + other.rows, self.total + other.total, bins)
 
     @property
     def mean(self) -> float:
@@ -140,12 +140,12 @@ class Whole:
             cuts += [cut] if cut - cuts[-1] >= APART else []
         return np.array(cuts[1:])
 
-    def seen(self, f: Floats) -> Seen:
+    def seen(self, f: Floats) -> ScoreSums:
         """What is read from rows with these probabilities."""
-        return Seen.of(f, self.cuts)
+        return ScoreSums.of(f, self.cuts)
 
     @cached_property
-    def unlabeled(self) -> Seen:
+    def unlabeled(self) -> ScoreSums:
         """What is read from all unlabeled rows."""
         return self.seen(self.f_u)
 
@@ -154,7 +154,7 @@ class Whole:
         """The point, away from 0 and from 1."""
         return float(np.clip(self.posterior.median, RAREST, 1 - RAREST))
 
-    def alpha_of(self, seen: Seen) -> float:
+    def alpha_of(self, seen: ScoreSums) -> float:
         """α of these rows, if that of the whole is known."""
         value = self.contrast(seen, self.unlabeled).value
         return float(np.clip(self.alpha + (1 - self.alpha) * value, RAREST, 1 - RAREST))
@@ -165,7 +165,7 @@ class Whole:
         return float(np.sqrt(contrast.variance(alpha, *each)[0]))
 
     def compare(
-        self, part: Seen, rest: Seen, share: float, confidence: float, own_p: Any = None
+        self, part: ScoreSums, rest: ScoreSums, share: float, confidence: float, own_p: Any = None
     ) -> Compared:
         """A part of the unlabeled rows against the rest; `share` is its share of them.
 
@@ -215,7 +215,7 @@ class Whole:
         enough = SEPARATES * np.sqrt(noise + self.f_u.var() / (self.f_u.size * self.worth[1]))
         return (mean, square), unlabeled, gap if gap > enough else np.inf, noise
 
-    def contrast(self, part: Seen, rest: Seen) -> "Contrast":
+    def contrast(self, part: ScoreSums, rest: ScoreSums) -> "Contrast":
         """D, and what its noise depends on."""
         positives, unlabeled, gap, noise = self._moments
         value = (part.mean - rest.mean) / gap
@@ -244,7 +244,7 @@ class Whole:
             log_weight = log_weight - 0.5 * (miss**2 / variance + np.log(variance))
         return alpha, rest, odds, np.exp(log_weight - log_weight.max())
 
-    def fit(self, part: Seen, rest: Seen) -> float | None:
+    def fit(self, part: ScoreSums, rest: ScoreSums) -> float | None:
         """The p-value that part and rest mix the same two classes, from counts in bins of scores.
 
         In each bin the shares of part and rest differ by D·(share of positives − of unlabeled).
@@ -467,12 +467,12 @@ def _doubts(compared: Compared, n_p: int, comparisons: int) -> list[str]:
         notes.append("no labeled positives; its positives are assumed to score like the others")
     if compared.borrows:
         notes.append("few rows, so most of its α is that of the whole")
-    if compared.like_positives is not None and compared.like_positives * comparisons < DOUBT:
+    if compared.like_positives is not None and compared.like_positives * comparisons < LEVEL:
         notes.append(
             "its labeled positives do not score like the others, so labeling or the overlap of "
             "the classes differs, and the comparison can be off"
         )
-    if compared.fit is not None and compared.fit * comparisons < DOUBT:
+    if compared.fit is not None and compared.fit * comparisons < LEVEL:
         notes.append(
             "its scores are not a mixture of the same two classes, so the overlap differs, and "
             "the comparison can be off"

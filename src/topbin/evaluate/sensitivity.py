@@ -8,20 +8,21 @@ which has the formulas; Γ = 1 gives the interval of the estimate to the bit, an
 the interval of a smaller one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import ceil, floor, log, sqrt
+from itertools import accumulate
+from math import ceil, exp, floor, log
 from typing import Any, Literal
 
 import numpy as np
 
 from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import Floats, as_numbers, check_fraction
-from topbin.core.estimate import INTERVAL_ASSUMES, Interval
+from topbin.core.estimate import INTERVAL_ASSUMES, Interval, Share
 from topbin.core.formatting import figure, percent
 from topbin.core.options import CONFIDENCE, Labeling
 from topbin.evaluate.measure import read_source
-from topbin.mpe.bound import check_gamma
+from topbin.mpe.bound import check_gamma, upper_bound
 from topbin.mpe.estimate import estimate_alpha
 from topbin.mpe.overlap import alpha_posterior
 
@@ -30,7 +31,6 @@ GAMMAS = (1.5, 2.0, 3.0)
 LADDER = (1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0,
           50.0, 70.0, 100.0)  # fmt: skip
 MOST = LADDER[-1]
-FINE = 1.005  # the ratio of two Γ that count as the same
 MEANS = (
     "Γ = 2 means that the odds of being labeled may be twice as high for some positives as for "
     "others; Γ = 1, that positives are labeled at random"
@@ -40,10 +40,14 @@ Kind = Literal["at most", "at least"]
 
 @dataclass(frozen=True, slots=True)
 class GammaInterval:
-    """The interval of α if labeling is selective by a factor `gamma` at most."""
+    """Interval and bound of α if labeling is selective by a factor `gamma` at most.
+
+    As for an estimate, the bound holds for any overlap of the classes; None if it has none.
+    """
 
     gamma: float
     interval: Interval
+    upper_bound: Share | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,7 @@ def sensitivity(
     Returns
     -------
     Sensitivity
-        An interval for each Γ, and up to which Γ each conclusion holds.
+        Interval and bound for each Γ, and up to which Γ each conclusion holds.
 
     Examples
     --------
@@ -149,10 +153,13 @@ def sensitivity(
         for kind, value in named.items()
         if value is not None
     ]
-    reader = _Reader.of(evidence, estimate, confidence, gammas)
-    intervals = tuple(GammaInterval(one, reader.at(one)) for one in gammas)
+    at_random = _at_random(evidence, estimate, confidence)
+    reader = _Reader.of(evidence, at_random, confidence, gammas)
+    bounds = _bounds(evidence, at_random.upper_bound, confidence, gammas)
+    ends = map(reader.at, gammas)
+    intervals = tuple(map(GammaInterval, gammas, ends, bounds))
     assumes = INTERVAL_ASSUMES if estimate is None else estimate.interval_assumes
-    conclusions = tuple(_conclude(reader, one, gammas, assumes) for one in wanted)
+    conclusions = tuple(_conclude(reader, one, assumes) for one in wanted)
     return Sensitivity(intervals, confidence, assumes, conclusions)
 
 
@@ -190,25 +197,41 @@ def reconcile(source: Any, audited: Interval) -> Reconciled | None:
     """
     evidence, estimate = read_source(source)
     level = (estimate and estimate.confidence) or CONFIDENCE
-    reader = _Reader.of(evidence, estimate, level)
-
-    def meets(gamma: float) -> bool:
-        low, high = reader.at(gamma)
-        return low <= audited[1] and audited[0] <= high
-
-    if meets(1.0):
+    reader = _Reader.of(evidence, _at_random(evidence, estimate, level), level)
+    low, high = reader.at(1.0)
+    if low <= audited[1] and audited[0] <= high:
         return None
-    other = "" if audited[0] > reader.at(1.0)[1] else ", or negatives score among the top positives"
-    turn = _turn(meets, [1.0])
-    if turn is None:
+    is_higher = audited[0] > high
+    kind: Kind = "at most" if is_higher else "at least"
+    missed = np.nextafter(audited[0], 0) if is_higher else np.nextafter(audited[1], 1)
+    least = reader.last_inside(kind, float(missed))
+    if least is None:
         sentence = f"No selection up to Γ = {MOST:g} reconciles the estimate with the audit."
         return Reconciled(None, sentence)
-    least = ceil(100 * turn[1]) / 100
+    least = ceil(100 * least) / 100
+    other = "" if is_higher else ", or negatives score among the top positives"
     return Reconciled(
-        least,
-        f"The estimate and the audit are reconciled if labeling is at least {least:.2f} times "
-        f"selective (Γ = {least:.2f}){other}.",
+        least, f"The estimate and the audit agree if Γ is at least {least:.2f}{other}."
     )
+
+
+def _at_random(
+    evidence: Evidence, estimate: AlphaEstimate | None, confidence: float
+) -> AlphaEstimate:
+    """What holds if labels are random: the estimate, if it has an interval at this confidence."""
+    if estimate is None or estimate.confidence != confidence or estimate.interval is None:
+        return estimate_alpha(evidence, confidence=confidence)
+    return estimate
+
+
+def _bounds(
+    evidence: Evidence, at_random: float | None, confidence: float, gammas: Sequence[float]
+) -> list[float | None]:
+    """The bound at each Γ; never below that at a smaller one, whatever the simulations say."""
+    if at_random is None:
+        return [None] * len(gammas)
+    wider = (upper_bound(evidence.independent, confidence, gamma=one) for one in gammas[1:])
+    return [*accumulate(wider, max, initial=at_random)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,20 +249,16 @@ class _Reader:
     def of(
         cls,
         evidence: Evidence,
-        estimate: AlphaEstimate | None,
+        at_random: AlphaEstimate,
         confidence: float,
         gammas: Sequence[float] = (),
     ) -> "_Reader":
-        """Γ = 1 is the interval of the estimate, if it is at this confidence."""
-        random = None
-        if estimate is not None and estimate.confidence == confidence:
-            random = estimate.interval
-        if random is None:
-            random = estimate_alpha(evidence, confidence=confidence).interval
+        """Γ = 1 is the interval of the estimate."""
         # What else is asked for must not change the interval at a Γ.
         read, rows = (*LADDER, *(one for one in gammas if one > MOST)), evidence.effective
         wider = (alpha_posterior(evidence.tails, effective=rows, gamma=one) for one in read[1:])
-        low, high = np.transpose([random, *(one.interval(confidence) for one in wider)])
+        ends: Any = [at_random.interval, *(one.interval(confidence) for one in wider)]
+        low, high = np.transpose(ends)
         return cls(np.array(read), np.minimum.accumulate(low), np.maximum.accumulate(high))
 
     def at(self, gamma: float) -> Interval:
@@ -248,50 +267,31 @@ class _Reader:
         low, high = (float(np.interp(place, places, end)) for end in (self.low, self.high))
         return low, high
 
+    def last_inside(self, kind: Kind, alpha: float) -> float | None:
+        """The largest Γ at which "at most α", or "at least α", holds; None if at all."""
+        end, wanted = (self.high, alpha) if kind == "at most" else (-self.low, -alpha)
+        if end[-1] <= wanted:
+            return None
+        gamma = exp(np.interp(wanted, end, np.log(self.gammas)))
+        return None if gamma > MOST else gamma
 
-def _conclude(
-    reader: _Reader, wanted: tuple[Kind, float], gammas: Sequence[float], assumes: str
-) -> Conclusion:
-    """Up to which Γ a conclusion holds; the Γ of the intervals come first, so that both agree."""
+
+def _conclude(reader: _Reader, wanted: tuple[Kind, float], assumes: str) -> Conclusion:
+    """Up to which Γ a conclusion holds."""
     kind, alpha = wanted
-
-    def fails(gamma: float) -> bool:
-        low, high = reader.at(gamma)
-        return high > alpha if kind == "at most" else low < alpha
-
-    said = f"{kind.capitalize()} {percent(alpha)} % of the unlabeled rows are positive, {assumes}"
-    if fails(1.0):
-        low, high = reader.at(1.0)
+    low, high = reader.at(1.0)
+    claim = f"{kind.capitalize()} {percent(alpha)} % of the unlabeled rows are positive, {assumes}"
+    if high > alpha if kind == "at most" else low < alpha:
         end = f"begins at {percent(low)}" if kind == "at least" else f"reaches {percent(high)}"
         sentence = (
             f'"{kind} {percent(alpha)} %" does not follow even if labels are random (Γ = 1): the '
         )
         return Conclusion(kind, alpha, False, None, f"{sentence}interval {end} %.")
-    turn = _turn(fails, gammas)
-    if turn is None:
-        sentence = f"{said}, up to Γ = {MOST:g}, the largest that was tried."
+    last = reader.last_inside(kind, alpha)
+    if last is None:
+        sentence = f"{claim}, up to Γ = {MOST:g}, the largest that was tried."
         return Conclusion(kind, alpha, True, None, sentence)
-    tipping = max(1.0, floor(100 * turn[0]) / 100)
-    sentence = f"{said}; this holds as long as Γ ≤ {tipping:.2f}."
-    return Conclusion(kind, alpha, True, tipping, sentence)
-
-
-def _turn(is_so: Callable[[float], bool], tried: Sequence[float]) -> tuple[float, float] | None:
-    """Two Γ close together: at the first it is not so, at the second it is; None if at no Γ.
-
-    >>> low, high = _turn(lambda gamma: gamma > 2.5, [1.0])
-    >>> low <= 2.5 < high, high / low < FINE
-    (True, True)
-    """
-    low, high = tried[0], 0.0
-    for gamma in (*tried[1:], *(tried[-1] * 2**k for k in range(1, 10))):
-        high = min(gamma, MOST)
-        if is_so(high):
-            break
-        if high == MOST:
-            return None
-        low = high
-    while high / low >= FINE:
-        middle = sqrt(low * high)
-        low, high = (low, middle) if is_so(middle) else (middle, high)
-    return low, high
+    tipping = max(1.0, floor(100 * last) / 100)
+    return Conclusion(
+        kind, alpha, True, tipping, f"{claim}; this holds as long as Γ ≤ {tipping:.2f}."
+    )

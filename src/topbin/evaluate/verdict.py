@@ -2,11 +2,11 @@
 
 The rules, all of them:
 
-1. A leak, rows that belong together, biased labels, or scores that cannot be right (`WRONG`):
-   audit first, or fit again as the remedy says.
+1. A leak, rows that belong together, biased labels, or scores that cannot be right (`wrong`
+   in `ALARMS`): audit first, or fit again as the remedy says.
 2. An α so low that nearly all positives would be labeled already: audit first, because labels that
    follow a rule, such as "all severe cases", look the same.
-3. A reason why α can only be too high (`HIGH`): quote only the bound.
+3. A reason why α can only be too high (`high`): quote only the bound.
 4. An interval no wider than 0.05, or than half of α: quote it. Of rare positives it is so narrow
    while their number can be many times larger or smaller; then the reason says so.
 5. A wider one whose low end is far below its high end: quote only the bound, if it says anything.
@@ -15,22 +15,22 @@ The rules, all of them:
 After a random audit only the interval counts, because its answers need none of the assumptions.
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, Protocol, get_args
 
 import numpy as np
 from msgspec import Meta
 
 from topbin.core.errors import InputError
-from topbin.core.estimate import IF_ALIKE, Alarm, AlphaEstimate, Interval
+from topbin.core.estimate import ALARMS, IF_ALIKE, AlphaEstimate, Interval
 from topbin.core.formatting import counted, figure, range_ends
 from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit import AuditResult, TopBin
 from topbin.evaluate.audit.judging import update
 from topbin.evaluate.audit.planning import AuditWidths
+from topbin.evaluate.audit.scored import Scored
 
 Say = Literal["quote it", "quote only the bound", "audit first"]
 Where = Literal["anywhere", "top"]
@@ -41,28 +41,6 @@ USEFUL = 0.5  # a bound above it says too little to be quoted
 BLIND = 100  # rows to audit where scores mislead
 SIZES = (30, 60, 100, 150, 200, 300, 400)  # of audits that are suggested
 RUN = "RUN"  # the run folder, where nobody knows yet what it is called
-WRONG = {
-    "leak": "a column seems to leak the label",
-    "group-column": "rows seem to belong together",
-    "near-copies": "rows seem to belong together",
-    "repeated-rows": "many rows are copies of others",
-    "biased-labels": "the labels do not look random, so that α is likely higher",
-    "lower-scores": "known positives score lower than unlabeled rows",
-    "reversed-scores": "the scores seem to be reversed",
-    "indistinguishable": "nothing separates known positives from unlabeled rows",
-    "methods-disagree": "methods that read the same scores disagree",
-    "no-flat-top": "no group of rows looks purely positive",
-    "unlike-prior": "the classes overlap unlike those of all data sets seen before",
-    "outside-interval": "the point is outside the interval",
-    "diverged": "training failed",
-}
-HIGH = {
-    "shared-rows": "known positives seem to be among the unlabeled rows too",
-    "near-one": "a model that learned nothing gives such an α too",
-    "alpha-near-one": "a model that learned nothing gives such an α too",
-    "above-bound": "the point is above the bound",
-    "steep-start": "the rows are too few for so many columns",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,27 +94,38 @@ class Verdict:
         return lines
 
 
+class OtherFit(Protocol):
+    """A fit that is tried where something is wrong with the columns."""
+
+    @property
+    def option(self) -> str:
+        """What to add to the command."""
+
+    @property
+    def sentence(self) -> str:
+        """What it gives."""
+
+
 def verdict_of(
     estimate: AlphaEstimate,
     n_u: int,
-    scores: tuple[Any, Any, Any] | None,
+    scored: Scored | None,
     *,
-    remedy: Any = None,
+    remedy: OtherFit | None = None,
     audit: AuditResult | None = None,
 ) -> Verdict:
     """The verdict with what an audit would buy, after what was found in an answer.
 
-    `scores` are those of P and of U, and the probabilities of U. Without them, audits are priced as
-    if there were no model; so they are after an audit that contradicts the scores. `remedy` has an
-    option and a sentence.
+    Without scores, audits are priced as if there were no model; so they are after an audit that
+    contradicts the scores.
     """
     both = estimate if audit is None or audit.together is None else audit.together
     f_u, top = None, None
     is_contradicted = audit is not None and audit.together is not None and audit.together.alone
-    if scores is not None and not is_contradicted:
-        f_u = scores[2]
+    if scored is not None and not is_contradicted:
+        f_u = scored.f_u
         with suppress(InputError):  # no unlabeled row is in the top bin
-            top = TopBin.at(scores[0], scores[1]).in_groups(estimate)
+            top = TopBin.at(scored.p, scored.u).in_groups(estimate)
     widths = AuditWidths(both.alpha, n_u, f_u, top, estimate.confidence or CONFIDENCE)
     if remedy is None:
         return decide(estimate, audit=audit, widths=widths)
@@ -195,16 +184,13 @@ def is_narrow(interval: Interval, alpha: float) -> bool:
     return interval[1] - interval[0] <= max(NARROW, RELATIVE * alpha) + 1e-12
 
 
-def _first(alarms: Sequence[Alarm], reasons: dict[str, str]) -> Alarm | None:
-    """The alarm that comes first among the reasons."""
-    return next((alarm for code in reasons for alarm in alarms if alarm.code == code), None)
-
-
 def _wrong(estimate: AlphaEstimate) -> str | None:
-    """Why α cannot be taken at its word, if there is a reason."""
-    if (alarm := _first(estimate.alarms, WRONG)) is not None:
-        column = "" if alarm.column is None else f' ("{alarm.column}")'
-        return f"{WRONG[alarm.code]}{column}"
+    """Why α cannot be trusted, if there is a reason."""
+    alarms = {alarm.code: alarm for alarm in reversed(estimate.alarms)}
+    for code, kind in ALARMS.items():
+        if kind.wrong and code in alarms:
+            column = alarms[code].column
+            return kind.wrong if column is None else f'{kind.wrong} ("{column}")'
     labeled = estimate.n_p / (estimate.n_p + estimate.alpha * estimate.n_u)
     if labeled < NEARLY_ALL:
         return None
@@ -220,8 +206,9 @@ def _judged(estimate: AlphaEstimate, is_random: bool) -> tuple[Say, str]:
         return "audit first", "there is no interval"
     of = f"the interval {figure(ends[0])} to {figure(ends[1])}"
     wide = f"{of} is still wide" if is_random else f"{of} is wide"
-    if not is_random and (high := _first(estimate.alarms, HIGH)):
-        return _bound(most, HIGH[high.code])
+    codes = [] if is_random else [alarm.code for alarm in estimate.alarms]
+    if high := [kind.high for code, kind in ALARMS.items() if kind.high and code in codes]:
+        return _bound(most, high[0])
     if is_narrow(ends, estimate.alpha):
         if FAR * ends[0] < ends[1]:
             of += (

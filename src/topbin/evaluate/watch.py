@@ -20,14 +20,15 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
-from scipy.special import gammaincc, ndtri
+from scipy.special import ndtri
+from scipy.stats import chi2
 
 from topbin.core.checks import Floats
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Interval
 from topbin.core.formatting import counted, figure
 from topbin.core.options import CONFIDENCE, RISK
-from topbin.evaluate.parts import Seen, Whole
+from topbin.evaluate.parts import ScoreSums, Whole
 
 WINDOWS = (1, 2, 4, 8)  # periods that are held against all earlier ones
 A_YEAR: dict[str, int] = {"day": 365, "week": 52, "month": 12}
@@ -54,9 +55,9 @@ class Period:
     negative: Count = 0
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> ScoreSums:
         """Its scores."""
-        return Seen(self.rows, self.total, self.bins)
+        return ScoreSums(self.rows, self.total, self.bins)
 
     def __add__(self, other: "Period") -> "Period":
         both = self.seen + other.seen
@@ -100,16 +101,16 @@ class Watched:
             return f"{self.start}: no rows"
         ends = "{} to {}".format(*map(figure, self.interval))
         rows = counted(self.rows) + (f", with {labeled}" if labeled else "")
-        said = f"{self.start}: α = {figure(self.alpha)}, {ends} ({rows})"
+        line = f"{self.start}: α = {figure(self.alpha)}, {ends} ({rows})"
         if self.alarm == "share":
-            return f"{said}; ALARM: the share has moved since {self.since}"
+            return f"{line}; ALARM: the share has moved since {self.since}"
         if self.alarm == "rows":
             which = f" ({', '.join(self.columns[:3])})" if self.columns else ""
             return (
-                f"{said}; ALARM: the rows have moved since {self.since}{which}; the model no "
+                f"{line}; ALARM: the rows have moved since {self.since}{which}; the model no "
                 "longer fits, so α cannot be read from it"
             )
-        return said
+        return line
 
 
 def follow(
@@ -181,7 +182,7 @@ def _alarm(
     comparisons.
     """
     tests = per_year * len(WINDOWS)
-    share, rows, said = [], [], {}
+    share, rows, moved = [], [], {}
     for window in (w for w in WINDOWS if w < len(recent)):
         new, old = reduce(add, recent[-window:]), before[-window - 1]
         share.append((min(1.0, tests * _share_p(whole, new.seen, old.seen)), window))
@@ -190,25 +191,25 @@ def _alarm(
         least = float(own.min(initial=1.0)) * own.size if own.size else 1.0
         rows.append((min(1.0, 2 * tests * min(1.0 if fit is None else fit, least)), window))
         order = np.argsort(own, kind="stable")
-        said[window] = tuple(columns[i] for i in order if 2 * tests * own.size * own[i] < risk)
+        moved[window] = tuple(columns[i] for i in order if 2 * tests * own.size * own[i] < risk)
     if not share:
         return _Raised()
     (p_share, own_window), (p_rows, other) = min(share), min(rows)
     if p_rows < risk:
-        return _Raised("rows", other, p_share, p_rows, said[other])
+        return _Raised("rows", other, p_share, p_rows, moved[other])
     return _Raised("share" if p_share < risk else None, own_window, p_share, p_rows)
 
 
-def _share_p(whole: Whole, new: Seen, old: Seen) -> float:
+def _share_p(whole: Whole, new: ScoreSums, old: ScoreSums) -> float:
     """The p-value that the share is the same, two-sided."""
     contrast = whole.contrast(new, old)
     if not contrast.separates:
         return 1.0
     base = whole.alpha_of(new + old)
-    return float(gammaincc(0.5, (contrast.value / whole.sd(contrast, base, base)) ** 2 / 2))
+    return float(chi2.sf((contrast.value / whole.sd(contrast, base, base)) ** 2, 1))
 
 
-def _gap(whole: Whole, new: Seen, first: Seen, confidence: float) -> tuple[float, float]:
+def _gap(whole: Whole, new: ScoreSums, first: ScoreSums, confidence: float) -> tuple[float, float]:
     """The interval of α minus that of the first period; the overlap mostly cancels."""
     contrast = whole.contrast(new, first)
     if not contrast.separates:
@@ -235,7 +236,7 @@ def _column_p(new: Period, old: Period) -> Floats:
     left, right = (np.where(few, one, 0).sum(axis=2) for one in (counts, expected))
     off += ((left - right) ** 2 / np.maximum(right, FEWEST)).sum(axis=0)
     degrees = (~few).sum(axis=1) + (right.min(axis=0) >= FEWEST) - 1
-    p_values = gammaincc(np.maximum(degrees, 1) / 2, off / 2)
+    p_values = chi2.sf(off, np.maximum(degrees, 1))
     return np.where((degrees < 1) | (rows.min(axis=(0, 2)) < FEWEST), 1.0, p_values)
 
 

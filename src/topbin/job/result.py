@@ -20,6 +20,7 @@ from topbin.core.formatting import counted, figure
 from topbin.core.options import Request
 from topbin.data.batch import Batch, add_columns
 from topbin.data.write import in_front, unused
+from topbin.evaluate.audit.scored import Scored
 from topbin.evaluate.curves import ListPrecision, list_precision
 from topbin.evaluate.metrics import out_of_reach
 from topbin.evaluate.parts import ByGroup
@@ -115,11 +116,11 @@ class Result:
         """
         if self.seeks_novel:
             return None
-        scores = None
+        scored = None
         if self.best is None:
-            own = self.evidence.scores
-            scores = (*own, fit_probabilities(self.evidence, self.estimate)(own[1]))
-        return verdict_of(self.estimate, self.data.n_u, scores, remedy=self.remedy)
+            own, likely = self.evidence.scores, fit_probabilities(self.evidence, self.estimate)
+            scored = Scored(*own, *map(likely, own))
+        return verdict_of(self.estimate, self.data.n_u, scored, remedy=self.remedy)
 
     @property
     def seeks_novel(self) -> bool:

@@ -31,7 +31,7 @@ from topbin.core.options import CONFIDENCE, RISK, Read, Request, Rows
 from topbin.data.batch import Batch, Part
 from topbin.engines.count import Sums
 from topbin.engines.engine import engine_of, total
-from topbin.evaluate.parts import UNITS, Seen, Whole, worth_of
+from topbin.evaluate.parts import UNITS, ScoreSums, Whole, worth_of
 from topbin.evaluate.watch import Every, Period, Watched, follow
 from topbin.job.grouping import moments
 from topbin.job.result import Result
@@ -362,7 +362,7 @@ class Counting:
         """What is kept of some rows of a batch."""
         known, negative = (int(which[numbers].sum()) for which in labels)
         f = rated.columns[PROBABILITY][numbers]
-        seen = Seen.of(f, self.cuts)
+        seen = ScoreSums.of(f, self.cuts)
         columns: tuple[tuple[int, ...], ...] = ()
         if self.state.columns:
             places = _watched(self.scorer, self.state)

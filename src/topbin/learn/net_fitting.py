@@ -37,6 +37,7 @@ from topbin.learn.nets import nn
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.risk import Learner
 from topbin.learn.rows import TrainingTable, TwoSamples
+from topbin.mpe.alarms import find_alarms
 
 TURN = 1000  # between the seeds of nets that take turns
 STEADY = "α is the mean of the estimates of the last {} epochs, because single ones vary"
@@ -106,7 +107,8 @@ def fit_net(
     if learner.estimates_alpha and options.method == TRACKED_BY and len(trained) == 1:
         # BBE's α of (TED)ⁿ as the paper reads it.
         notes = (*estimate.notes, STEADY.format(kind.last))
-        estimate = replace(estimate.moved_to(mean_alpha(history, last=kind.last)), notes=notes)
+        moved = estimate.moved_to(mean_alpha(history, last=kind.last))
+        estimate = replace(moved, notes=notes, alarms=find_alarms(moved, evidence))
     alarms = (alarm for each in trained for alarm in each.alarms)
     estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
     likely = fit_probabilities(evidence, estimate)

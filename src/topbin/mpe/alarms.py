@@ -12,7 +12,7 @@ from shlex import quote
 import numpy as np
 from scipy.stats import norm
 
-from topbin.core import Alarm, AlphaEstimate, Tails
+from topbin.core import Alarm, AlphaEstimate, Evidence, Tails
 from topbin.core.estimate import FEW_POSITIVES, RANGE_ONLY
 from topbin.core.formatting import counted, figure
 from topbin.core.hashing import Twins
@@ -20,35 +20,32 @@ from topbin.core.tails import at_ranks, geometric_ranks
 from topbin.mpe.registry import find_method
 
 Alarms = Iterator[Alarm]
-TINY_BIN = 20
-NEAR_ONE = 0.95
-REPEATED = 0.05
-LEVEL = 0.025
-CLEARLY = 0.001
+TINY_BIN = 20  # rows on a side; the ratio of two such counts is off by about a third
+NEAR_ONE = 0.95  # any α that leaves hardly any negatives
+REPEATED = 0.05  # of the rows; any small share
+LEVEL = 0.025  # of each one-sided test, as of one end of a 95 % interval
+CLEARLY = 0.001  # any level far below LEVEL: that scores are reversed is a strong claim
 
 
 def find_alarms(
-    estimate: AlphaEstimate,
-    tails: Tails,
-    others: Sequence[AlphaEstimate] = (),
-    independent: Tails | None = None,
+    estimate: AlphaEstimate, evidence: Evidence, others: Sequence[AlphaEstimate] = ()
 ) -> tuple[Alarm, ...]:
-    """Every alarm that these tails and these other estimates raise.
-
-    `independent` are the tails of as many independent rows, for tests, if rows are in groups.
+    """Every alarm that this evidence and these other estimates raise.
 
     >>> est = AlphaEstimate(alpha=0.3, n_p=30, n_u=30, method="bbe")
     >>> scores_p, scores_u = np.arange(70.0, 100.0), np.arange(0.0, 90.0, 3.0)
-    >>> [alarm.code for alarm in find_alarms(est, Tails.from_scores(scores_p, scores_u))]
+    >>> [alarm.code for alarm in find_alarms(est, Evidence.of(scores_p, scores_u))]
     ['few-positives']
     """
-    read = at_ranks(tails, geometric_ranks(tails.n_p))
-    tested = read
-    if independent is not None and independent is not tails:
-        tested = at_ranks(independent, geometric_ranks(independent.n_p))
+    read, tested = (
+        at_ranks(tails, geometric_ranks(tails.n_p))
+        for tails in (evidence.tails, evidence.independent)
+    )
     alarms = [
         alarm for check in CHECKS for alarm in check(estimate, tested if check in TESTS else read)
     ]
+    if evidence.crossfitted:
+        alarms = [by_own_models(alarm) for alarm in alarms]
     return (*alarms, *methods_disagree(estimate, others))
 
 
@@ -169,7 +166,7 @@ TESTS = (no_flat_top, not_higher)
 
 
 def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -> Alarms:
-    """Readings of the same scores outside the interval, on a side to which their method errs not.
+    """Readings by other methods, outside the interval on a side on which they are not known to err.
 
     Where classes overlap, methods that need a pure top bin are too high, as is known of them. Below
     the interval none of them should be, and other methods should be on neither side.
@@ -179,8 +176,11 @@ def methods_disagree(estimate: AlphaEstimate, others: Sequence[AlphaEstimate]) -
     (low, high), row = estimate.interval, 1 / estimate.n_u
     strange = [
         other for other in others
-        if other.alpha < low - row
-        or (other.alpha > high + row and find_method(other.method).errs != "up")
+        if other.method != estimate.method
+        and (
+            other.alpha < low - row
+            or (other.alpha > high + row and find_method(other.method).errs != "up")
+        )
     ]  # fmt: skip
     if strange:
         points = [f"{figure(other.alpha)} by {other.method}" for other in strange]

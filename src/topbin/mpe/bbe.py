@@ -4,7 +4,7 @@ The idea is to trust the bin whose upper confidence bound is smallest. The DKW i
 paper allows every bin the same absolute error; the limits of Clopper & Pearson (Biometrika 1934)
 shrink with the bin, so small pure bins, and rare positives, are found.
 
-How the estimate would vary from sample to sample shows a bootstrap that draws counts, not rows:
+A bootstrap that draws counts, not rows, shows how the estimate would vary from sample to sample:
 resampling rows with replacement makes the counts between neighboring cuts multinomial (Efron,
 Annals of Statistics 1979), so a replicate costs a few hundred numbers, however many rows there are.
 """

@@ -17,9 +17,9 @@ Rule = Literal["auto", "em", "bend"]
 BANDWIDTH = 0.2  # in standard deviations of the positives
 FINE = 16  # grid points per bandwidth
 REACH = 6  # bandwidths after which the kernel is zero
-ROUNDING = 1e-9
-STEPS = 1000
-FAR = 0.05
+ROUNDING = 1e-9  # any number above the errors of rounding
+STEPS = 1000  # values of α that are tried; far finer than its error
+FAR = 0.05  # a bend counts only where the gap is smaller
 
 
 def dedpul(

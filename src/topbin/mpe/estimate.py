@@ -10,7 +10,7 @@ from topbin.core import AlphaEstimate, Evidence, InputError
 from topbin.core.checks import Scores
 from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.tails import geometric_ranks
-from topbin.mpe.alarms import by_own_models, find_alarms
+from topbin.mpe.alarms import find_alarms
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.overlap import alpha_posterior
 from topbin.mpe.registry import METHODS, Method, find_method
@@ -126,9 +126,9 @@ def add_alarms(
     """
     tails = evidence.independent
     if evidence.groups_p is not None:
-        n_p, n_u = (max(1, int(n)) for n in evidence.grouped)
-        note = _about_groups(evidence, confidence is not None)
-        estimate = replace(estimate, worth=(n_p, n_u), notes=(*estimate.notes, note))
+        worth_p, worth_u = (max(1, round(n)) for n in evidence.grouped)
+        note = _about_groups(evidence, (worth_p, worth_u), confidence is not None)
+        estimate = replace(estimate, worth=(worth_p, worth_u), notes=(*estimate.notes, note))
     if confidence is not None:
         posterior = estimate.posterior
         if posterior is None:
@@ -145,9 +145,7 @@ def add_alarms(
             # A bound that is higher is as valid, and must not contradict the answer beside it.
             upper_bound=max(bound, estimate.alpha) if estimate.method == "overlap" else bound,
         )
-    alarms = find_alarms(estimate, evidence.tails, others, tails)
-    if evidence.crossfitted:
-        alarms = tuple(map(by_own_models, alarms))
+    alarms = find_alarms(estimate, evidence, others)
     estimate = replace(estimate, alarms=(*estimate.alarms, *alarms))
     return _without_signal(estimate) if estimate.has_no_signal else estimate
 
@@ -164,11 +162,11 @@ def _without_signal(estimate: AlphaEstimate) -> AlphaEstimate:
     return replace(estimate, alpha=1.0, upper_bound=None if level is None else 1.0)
 
 
-def _about_groups(evidence: Evidence, has_interval: bool) -> str:
+def _about_groups(evidence: Evidence, worth: tuple[int, int], has_interval: bool) -> str:
     """What every reader of an estimate from groups must know."""
     both = np.append(evidence.groups_p, evidence.groups_u)
     n_p, n_u = evidence.groups_p.size, evidence.groups_u.size
-    worth_p, worth_u = (max(1, int(n)) for n in evidence.grouped)
+    worth_p, worth_u = worth
     limits = "intervals count groups: " if has_interval else ""
     return (
         f"{np.unique(both).size:,} groups, {both.size:,} rows; folds keep groups together; {limits}"

@@ -23,13 +23,14 @@ from topbin.mpe.samples import Matrix, TwoSamples, compress, read_samples, stand
 
 Rows = NDArray[np.intp]
 Vector = NDArray[np.float64]
+# Of the kernel, relative to its usual width: one power of ten either way, by half powers.
 WIDTHS = (0.1, 0.1**0.5, 1.0, 10**0.5, 10.0)
 NEGLIGIBLE = 3e-3  # of λ: by convexity the most that a distance taken for 0 can move a crossing
 ENOUGH = 1e-4  # duality gap against squared distance
-WEIGHTLESS = 1e-7
-NEWCOMERS = 100
-FIRST_STEP = 0.05
-RESOLUTION = 2e-3
+WEIGHTLESS = 1e-7  # of all weight; any small number
+NEWCOMERS = 100  # rows that may join at a time; any number changes the speed only
+FIRST_STEP = 0.05  # for the slope at the start; any small number
+RESOLUTION = 2e-3  # of α, far below its error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,7 +178,7 @@ def km1(
     X_p, X_u
         Features of the positives and of the unlabeled rows, with the same columns.
     max_rows, random_state
-        At most so many rows of each sample are used, drawn with `random_state`.
+        The most rows of each sample that are used, drawn with `random_state`.
     n_components
         A wider table is reduced to so many principal components.
 

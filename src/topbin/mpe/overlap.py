@@ -22,7 +22,7 @@ from scipy.special import expit
 from topbin.core.checks import Floats
 from topbin.core.errors import InputError
 from topbin.core.estimate import Alarm, AlphaEstimate
-from topbin.core.evidence import SPREAD
+from topbin.core.evidence import VARIANCE_FACTOR
 from topbin.core.posterior import LEVELS, AlphaPosterior
 from topbin.core.tails import Tails, geometric_ranks
 from topbin.mpe.bound import check_gamma
@@ -37,7 +37,7 @@ SHARES = np.array(
 # The sizes for which the net was trained. More rows are read as if they were so many, which makes
 # the answer a little wider than it need be; fewer say next to nothing.
 SIZES_P, SIZES_U = (1.5, 1e5), (5.0, 1e6)
-SPREADS = (1.0, SPREAD)  # rows per independent row; of cross-fitted ones
+SPREADS = (1.0, VARIANCE_FACTOR)  # rows per independent row; of cross-fitted ones
 # Quantiles nearer to 0 or 1 than half a row are 0 or 1.
 HALF_A_ROW, NEAR_END = 0.5, 2e-5
 WEIGHTS = "overlap.npz"
@@ -107,7 +107,7 @@ def alpha_posterior(
 
 
 class Sizes(NamedTuple):
-    """How many independent rows the net is told of, and how many times as many rows there are."""
+    """The numbers of independent rows that the net reads, and how many rows there are for each."""
 
     n_p: float
     n_u: float

@@ -19,7 +19,6 @@ from topbin.mpe.elkan_noto import elkan_noto
 from topbin.mpe.km import km1, km2
 from topbin.mpe.overlap import overlap
 from topbin.mpe.scott import scott, scott_bracket
-from topbin.mpe.thinning import best_cut
 from topbin.mpe.tice import tice
 
 Needs = Literal["tails", "scores", "probabilities", "features"]
@@ -70,7 +69,7 @@ class Method:
             settings = {"share_p": evidence.share_p, **settings}
         if self.reads_effective:
             settings = {"effective": evidence.effective, **settings}
-        estimate = self.estimate(*self._samples(evidence, plain=not settings), **settings)
+        estimate = self.estimate(*self._samples(evidence), **settings)
         # Weighted positives are worth fewer in tails, but there are as many of them.
         n_p = estimate.n_p if evidence.weight_p is None else len(evidence.weight_p)
         return replace(estimate, caution=self.caution, n_p=n_p)
@@ -102,49 +101,51 @@ class Method:
         """Which way it errs, as a sentence."""
         return self.why or ERRS[self.errs]
 
-    def _samples(self, evidence: Evidence, *, plain: bool) -> tuple[Any, ...]:
+    def _samples(self, evidence: Evidence) -> tuple[Any, ...]:
         if self.needs == "features":
             return evidence.X_p, evidence.X_u
         if self.needs != "tails":
             return evidence.scores
-        known = evidence.has_tails or evidence.weight_p is not None
-        if self.cuts == "best" and plain and not known:
-            return (best_cut(*evidence.scores),)  # the point alone needs no other cut
         return (evidence.tails,)
 
 
 METHODS = {
     "overlap": Method(
-        overlap, "tails", "the median of α under a prior over overlap", "Overlap", "#d55e00",
+        overlap, "tails", "the median of α under a prior over overlap",
+        label="Overlap", color="#d55e00",
         why="α may be too high or too low where classes overlap in a way not seen before",
         cuts="ranks", reads_effective=True,
     ),
     "bbe": Method(
-        bbe, "tails", "Garg et al. 2021, algorithm 1", "BBE", "#0072b2", "up", IMPURE_TOP,
-        cuts="best", bracket=bbe_bracket, referee=True,
+        bbe, "tails", "Garg et al. 2021, algorithm 1", label="BBE", color="#0072b2",
+        errs="up", why=IMPURE_TOP, cuts="best", bracket=bbe_bracket, referee=True,
     ),
     "bbe_cp": Method(
-        bbe_cp, "tails", "the same idea with exact binomial limits", "BBE-CP", "#56b4e9",
-        "up", IMPURE_TOP, cuts="ranks", referee=True,
+        bbe_cp, "tails", "the same idea with exact binomial limits", label="BBE-CP",
+        color="#56b4e9", errs="up", why=IMPURE_TOP, cuts="ranks", referee=True,
     ),
     "scott": Method(
-        scott, "tails", "Scott 2015, as in the appendix of Garg et al. 2021", "Scott", "#aa4499",
-        "up", IMPURE_TOP, bracket=scott_bracket,
+        scott, "tails", "Scott 2015, as in the appendix of Garg et al. 2021", label="Scott",
+        color="#aa4499", errs="up", why=IMPURE_TOP, bracket=scott_bracket,
     ),
     "elkan_noto": Method(
-        elkan_noto, "probabilities", "Elkan & Noto 2008", "EN", "#8c564b",
-        "up", "where the classes overlap, the truth is lower than α",
+        elkan_noto, "probabilities", "Elkan & Noto 2008", label="EN", color="#8c564b",
+        errs="up", why="where the classes overlap, the truth is lower than α",
     ),
-    "dedpul": Method(dedpul, "scores", "Ivanov 2020", "DEDPUL", "#009e73"),
+    "dedpul": Method(dedpul, "scores", "Ivanov 2020", label="DEDPUL", color="#009e73"),
     "alphamax": Method(
-        alphamax, "scores", "Jain et al. 2016", "AlphaMax", "#882255",
+        alphamax, "scores", "Jain et al. 2016", label="AlphaMax", color="#882255",
         compared=False,  # its elbow is the coarsest reading: off by up to .12 where α is large
     ),
-    "km1": Method(km1, "features", "Ramaswamy, Scott & Tewari 2016", "KM1", "#ddcc77"),
-    "km2": Method(km2, "features", "Ramaswamy, Scott & Tewari 2016", "KM2", "#999933"),
+    "km1": Method(
+        km1, "features", "Ramaswamy, Scott & Tewari 2016", label="KM1", color="#ddcc77"
+    ),
+    "km2": Method(
+        km2, "features", "Ramaswamy, Scott & Tewari 2016", label="KM2", color="#999933"
+    ),
     "tice": Method(
-        tice, "features", "Bekker & Davis 2018", "TIcE", "#777777",
-        "up", "α comes from a lower bound of the label frequency, so the truth is usually lower",
+        tice, "features", "Bekker & Davis 2018", label="TIcE", color="#777777", errs="up",
+        why="α comes from a lower bound of the label frequency, so the truth is usually lower",
     ),
 }  # fmt: skip
 

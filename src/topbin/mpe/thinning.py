@@ -76,15 +76,6 @@ def thin_tails(
     return _tails_at(p, u, np.unique(np.searchsorted(p, p[places])))
 
 
-def best_cut(scores_p: Scores, scores_u: Scores) -> Tails:
-    """Tails at the one cut that `bbe` chooses, for those who want nothing but its α.
-
-    >>> best_cut(np.ones(1000), np.repeat([1.0, 0.0], 500)).above_u
-    array([500])
-    """
-    return _best(_ranked(scores_p, "scores_p"), _ranked(scores_u, "scores_u"), DELTA, GAMMA)
-
-
 def lowest_cut(
     size: int,
     tails_at: Callable[[Counts], Tails],

@@ -14,6 +14,7 @@ from topbin.mpe.samples import TwoSamples
 
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.intp]
+# Those of the code of the paper (Bekker & Davis, AAAI 2018).
 BORDERS = (0.25, 0.5, 0.75)
 FOLDS = 5
 ROUNDS = 2
@@ -61,7 +62,7 @@ def tice(
     max_splits
         Of each tree.
     max_rows, random_state
-        At most so many rows of each sample are used, drawn with `random_state`.
+        The most rows of each sample that are used, drawn with `random_state`.
     n_components
         A wider table is reduced to so many principal components.
 

@@ -113,7 +113,7 @@ def read_asked(folder: PathLike) -> Request:
     try:
         return read_request(tomllib.loads(text))
     except InputError as error:
-        raise damaged(path, error.told.removesuffix(".")) from error
+        raise damaged(path, error.marked.removesuffix(".")) from error
     except (ValueError, RecursionError) as error:
         raise damaged(path, repr(error)) from error
 

@@ -3,7 +3,7 @@
 A simple draw never sees a score. A stratified draw cuts the unlabeled into strata of equal size by
 score and takes the same share of each. A weighted draw knows each row's probability f, and takes
 rows that look like the rarer class more often; each answer then counts by how often its row is
-drawn. How often says `reach`: so that a single answer can move α as little as possible either way.
+drawn. `reach` says how often: so that a single answer can move α as little as possible either way.
 Rows that vary most (Neyman) are not favored beyond that: the rows that are left with few answers
 would widen any valid interval.
 """

@@ -24,6 +24,8 @@ from topbin.core.options import CONFIDENCE
 from topbin.core.posterior import FLAT_SHARE, LEVELS, AlphaPosterior
 from topbin.evaluate.audit.draw import AuditSample
 from topbin.evaluate.audit.limits import (
+    NEEDS_ALIKE,
+    NEEDS_RANDOM,
     OF_A_KIND,
     Guess,
     RecallBound,
@@ -65,14 +67,7 @@ DRAWN = {  # how the rows were drawn, before "are positive"
     "weighted": "random unlabeled rows, of which those that look like the rarer class were drawn "
     "more often and count less,",
 }
-NEEDS_RANDOM = "needs only random rows and right answers"
-ASSUMES = {
-    "simple": NEEDS_RANDOM,
-    "stratified": NEEDS_RANDOM,
-    "weighted": NEEDS_RANDOM,
-    "recall": NEEDS_RANDOM,
-    "top": "if labeled positives are like the others; no pure top bin is needed",
-}
+NO_PURE_BIN = "no pure top bin is needed"
 RELATIVE_ERROR, LEAST_ERROR, LARGEST_ERROR = 0.5, 0.02, 0.1  # that an audit must notice
 FEW = 5  # positives; fewer say nothing about how they differ from the labeled ones
 UNLIKELY = 0.01
@@ -228,21 +223,21 @@ def judge(
     least 0.161 (95 % confidence), and the estimate says 0.080. The positives that get labeled are
     probably not like those that stay unlabeled.
     """
-    said = read_answers(answers)
-    if len(said) != sample.n:
+    words = read_answers(answers)
+    if len(words) != sample.n:
         raise InputError(
             "TB005",
-            f"{sample.n:,} rows were drawn and {len(said):,} answers given. Keep every row "
+            f"{sample.n:,} rows were drawn and {len(words):,} answers given. Keep every row "
             "of the audit, in its order; leave the cell empty if a row has no answer.",
         )
-    count = _count(said)
+    count = _count(words)
     f_u = None if probabilities is None else np.asarray(probabilities, np.float64)
     if f_u is None and sample.expected:
         raise InputError("TB008", "a weighted draw can be judged only with its probabilities.")
     if f_u is None:
-        alpha, limits = _by_stratum(np.asarray(said), sample)
+        alpha, limits = _by_stratum(np.asarray(words), sample)
     else:
-        alpha, limits = _corrected(np.asarray(said), sample, f_u, proxies)
+        alpha, limits = _corrected(np.asarray(words), sample, f_u, proxies)
     upper = share_of_upper(f_u if sample.expected else None)
     claim = _Claim(alpha_hat, error, confidence, look, within, upper)
     where = DRAWN.get(sample.kind, "random unlabeled rows")
@@ -284,12 +279,12 @@ def judge_top(
     >>> round(audited.alpha, 3), audited.verdict                      # .4·.9/.7
     (0.514, 'undecided')
     """
-    said = read_answers(answers)
-    count = _count(said)
+    words = read_answers(answers)
+    count = _count(words)
     answered, open_rows = count[POSITIVE] + count[NEGATIVE], count[UNSURE] + count[BLANK]
 
     def limits(risk: float) -> Interval:
-        return top.limits(count[POSITIVE], len(said), risk, open_rows=open_rows)
+        return top.limits(count[POSITIVE], len(words), risk, open_rows=open_rows)
 
     where = (
         f"random rows of the top bin, the {top.above_u:,} unlabeled rows that score as high as "
@@ -333,7 +328,10 @@ def compare_labels(scores_p: Any, scores_found: Any, *, what: str = "positives")
     k, p = f"{audited.size:,} {what} that the audit found", float(test.pvalue)
     if p >= UNLIKELY:
         alike = f"The {k} score like the labeled ones (p = {p:.2f})"
-        return f"{alike}: no sign of biased labels in their scores, which is no proof."
+        return (
+            f"{alike}: their scores show no sign of biased labels; this does not prove that there "
+            "are none."
+        )
     lower = test.statistic < audited.size * labeled.size / 2
     chance = "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
     return (
@@ -379,17 +377,18 @@ class _Claim:
         low, high = map(figure, interval)
         ends = f" ({low} to {high})" if interval[0] < interval[1] else ""
         most = self.alpha_hat.leading_bound if isinstance(self.alpha_hat, AlphaEstimate) else None
-        said = figure(value) if most is None else f"at most {figure(most)} {IF_ALIKE}"
+        claim = figure(value) if most is None else f"at most {figure(most)} {IF_ALIKE}"
         sentence = (
             f"The audit {verdict_words(verdict, excludes)}: {_in_words(count, where)}, so α is "
-            f"{finding} ({100 * level:g} % confidence), and the estimate says {said}{ends}. "
+            f"{finding} ({100 * level:g} % confidence), and the estimate says {claim}{ends}. "
             f"{follows}"
         )
+        assumes = f"{NEEDS_ALIKE}; {NO_PURE_BIN}" if kind == "top" else NEEDS_RANDOM
         return AuditResult(
             kind=kind, n=count.total(), n_positive=count[POSITIVE], n_negative=count[NEGATIVE],
             n_unsure=count[UNSURE], n_blank=count[BLANK],
             alpha=min(both[1], max(both[0], alpha)), interval=both, upper_bound=one_sided[1],
-            confidence=level, assumes=ASSUMES[kind], claim=value, claim_interval=interval,
+            confidence=level, assumes=assumes, claim=value, claim_interval=interval,
             verdict=verdict, excludes=excludes, error=error, power=chance, look=self.look or 1,
             sentence=f"{sentence} {CANNOT}" if kind == "top" else sentence,
         )  # fmt: skip
@@ -454,7 +453,7 @@ def _corrected(
     open_ = Guess.of(z_u, factors.mean(0), w_u, sample.rows[is_open])
     negative = open_.mean - w[is_open] * open_.audited
     least, most = np.append(known, negative), np.append(known, negative + w[is_open])
-    lows, highs = zip(*(one.ends for one in (*guesses, open_)), strict=True)
+    lows, highs = zip(*(one.limits for one in (*guesses, open_)), strict=True)
     ends = min(lows), max(highs)
     is_negative = ~is_positive & ~is_open
     of_a_kind = min(w[is_positive].sum(), w[is_negative].sum())

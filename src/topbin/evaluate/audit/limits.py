@@ -34,7 +34,10 @@ from topbin.core.errors import InputError
 from topbin.core.estimate import AlphaEstimate, Interval
 from topbin.evaluate.audit.draw import reach
 
-HALVINGS = 60
+# What an interval assumes, whatever the scores say.
+NEEDS_RANDOM = "needs only random rows and right answers"
+NEEDS_ALIKE = "if labeled positives are like the others"
+HALVINGS = 60  # of at most 100 in the logarithm: far below the last digit of a share
 FOLDS = 5  # of the answers, so that no answer chooses the λ of its own difference
 TRUST = 10  # answers that the probabilities are worth before there are any: λ begins at 1
 OF_A_KIND = 10  # with fewer positive or negative answers the limits are exact
@@ -45,8 +48,9 @@ SPENT = 0.8  # of the risk that is left goes into each look at the result
 SHARE = 0.9
 # Held-out scores of cross-fitting are not independent: similar rows train each other's models.
 # Between known and hidden positives above a cut the sd was 0.94 to 1.26 of the binomial one over
-# five tables and four scorers; 1.2 covers most of them.
-SPREAD = 1.2
+# five tables and four scorers; 1.2 covers most of them. It is a variance 1.44 times as large, more
+# than VARIANCE_FACTOR, which is right on average, because here one cut decides.
+SD_FACTOR = 1.2
 
 
 def risk_of_look(risk: float, look: int) -> float:
@@ -100,20 +104,20 @@ class Guess:
     """A guess of y for every unlabeled row: its mean, and those of the audited rows.
 
     With w for what an answer counts, w(y − guess) + the mean of all guesses has α as its mean, and
-    lies between `ends`.
+    lies between `limits`.
     """
 
     mean: float
     audited: Floats
-    ends: Interval
+    limits: Interval
 
     @classmethod
     def of(cls, z_u: Floats, factors: Floats, w_u: Floats, rows: Any) -> "Guess":
         """The guess with these factors."""
         guess = np.minimum(1, z_u @ factors)
         mean = float(guess.mean())
-        ends = mean - float((w_u * guess).max()), mean + float((w_u * (1 - guess)).max())
-        return cls(mean, guess[rows], ends)
+        limits = mean - float((w_u * guess).max()), mean + float((w_u * (1 - guess)).max())
+        return cls(mean, guess[rows], limits)
 
 
 def without_replacement(share: float) -> float:
@@ -284,7 +288,7 @@ class TopBin:
 
         Exact binomial limits of the three shares, their relative distances squared and added
         (Zou & Donner, Statistics in Medicine 2008). The known positives count as fewer rows than
-        they are, by `SPREAD`.
+        they are, by `SD_FACTOR`.
 
         >>> low, high = TopBin(3.0, 500, 1000, 140, 200).limits(40, 50, 0.025)
         >>> round(low, 2), round(high, 2)
@@ -301,7 +305,7 @@ class TopBin:
 
     def _distances(self, risk: float) -> Interval:
         """How far q_u/q_p may be off downward and upward, in logarithms."""
-        rows, hits = (n * self.worth_p / SPREAD**2 for n in (self.n_p, self.above_p))
+        rows, hits = (n * self.worth_p / SD_FACTOR**2 for n in (self.n_p, self.above_p))
         n_u, above_u = self.n_u * self.worth_u, self.above_u * self.worth_u
         q_u, q_p = above_u / n_u, hits / rows
         down = (
@@ -342,7 +346,7 @@ def recall_bound(
     below: tuple[int, int],
     *,
     confidence: float,
-    doubt: float | None = None,
+    risk: float | None = None,
     goal: float | None = None,
 ) -> RecallBound:
     """A lower bound for recall from (positive, drawn) on each side; open rows are in the counts.
@@ -357,8 +361,8 @@ def recall_bound(
         How many are positive, and how many were drawn, on each side.
     confidence
         The level of the bound.
-    doubt
-        The risk that a look may use, if not 1 − confidence.
+    risk
+        What a look may use, if not 1 − confidence.
     goal
         A recall that is asked for.
 
@@ -372,9 +376,9 @@ def recall_bound(
     >>> at = TopBin(0.5, 200, 1000, 90, 100)
     >>> print(recall_bound(at, (45, 50), (0, 100), confidence=0.95, goal=0.8))
     With 95 % confidence at least 84 % of the positives are among the 200 rows above the threshold.
-    That is the wanted 80 %: you can stop.
+    That reaches the 80 % that you asked for, so you can stop.
     """
-    risk = (1 - confidence if doubt is None else doubt) / 2
+    risk = (1 - confidence if risk is None else risk) / 2
     rest = at.n_u - at.above_u
     above_least = at.above_u * float(exact_lower(*above, risk))
     below_most = rest * float(exact_upper(*below, risk)) if rest else 0.0
@@ -385,7 +389,8 @@ def recall_bound(
     )
     more = None
     if goal is not None and least >= goal:
-        more, words = 0, f"{words} That is the wanted {100 * goal:g} %: you can stop."
+        more = 0
+        words += f" That reaches the {100 * goal:g} % that you asked for, so you can stop."
     elif goal is not None:
         enough = above_least * (1 - goal) / goal / max(1, rest)
         sizes = below[1] + np.arange(1, rest - below[1] + 1)

@@ -4,6 +4,7 @@ The widths are those that the limits have on average if the estimate and the mod
 are right; the audit itself does not rely on that.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import sqrt
@@ -19,7 +20,14 @@ from topbin.core.checks import Floats, check_count, check_fraction, is_number
 from topbin.core.estimate import Interval
 from topbin.core.options import CONFIDENCE
 from topbin.evaluate.audit.draw import how_often, reach
-from topbin.evaluate.audit.limits import OF_A_KIND, TopBin, risk_of_look, share_of_upper
+from topbin.evaluate.audit.limits import (
+    NEEDS_ALIKE,
+    NEEDS_RANDOM,
+    OF_A_KIND,
+    TopBin,
+    risk_of_look,
+    share_of_upper,
+)
 from topbin.evaluate.measure import read_alpha
 
 MOST_ROWS = 1_000_000
@@ -88,8 +96,8 @@ def plan(
             "a larger error.",
         )
     # A tooth of the saw is about √n/(p(1 − p)) rows long; small plans are searched from 1 row.
-    reach = min(1.0, 8 / (1e-9 + min(spread) * near**0.5))
-    ns = np.arange(max(1, int((1 - reach) * near - 100)), int((1 + reach) * near + 300))
+    tooth = min(1.0, 8 / (1e-9 + min(spread) * near**0.5))  # relative to the number of rows
+    ns = np.arange(max(1, int((1 - tooth) * near - 100)), int((1 + tooth) * near + 300))
     reached = _power(ns, claim, truth, risk)
     first = int(np.flatnonzero(np.append(True, reached < wanted))[-1])
     return AuditPlan(int(ns[first]), float(reached[first]), claim, truth, confidence)
@@ -188,7 +196,10 @@ def plan_either_way(
 
 def no_room(error: float) -> str:
     """Why an error of this size cannot be noticed."""
-    return f"The estimate's own range leaves no room for an error of {error:g}."
+    return (
+        f"An error of {error:g}, up or down from the estimate's own range, would put α outside "
+        "[0, 1]."
+    )
 
 
 def possible_errors(claimed: Interval, error: float) -> list[tuple[float, float]]:
@@ -214,17 +225,14 @@ class WidthPlan:
 
     def __str__(self) -> str:
         lines = [f"For a {100 * self.confidence:g} % interval no wider than {self.width:g}:"]
-        random, needs = self.plain, "needs only random rows and right answers"
+        random, needs = self.plain, NEEDS_RANDOM
         if self.anywhere is not None:
             random, needs = self.anywhere, "if the model's probabilities are right, more if not"
             needs += f"; {_rows(self.plain)} without the model"
         lines.append(f"  --where anywhere   {_rows(random)}   {needs}")
         if self.top_at_best is not None:
             best = f"; never narrower than {self.top_at_best:.3f}"
-            lines.append(
-                f"  --where top        {_rows(self.top)}   if labeled positives are like the "
-                f"others{best}"
-            )
+            lines.append(f"  --where top        {_rows(self.top)}   {NEEDS_ALIKE}{best}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -273,9 +281,10 @@ class AuditWidths:
         return min(self.plain(n), min(far[0], 1 - alpha) + min(far[1], alpha))
 
     def in_top(self, n: int) -> float:
-        """Of random rows of the top bin."""
-        assert self.top is not None
+        """Of random rows of the top bin; without one they say nothing."""
         top = self.top
+        if top is None:
+            return 1.0
         pure = min(1.0, self.alpha * top.above_p / top.n_p * top.n_u / top.above_u)
         low, high = top.limits(pure * n, n, self._risk)
         return high - low
@@ -342,11 +351,7 @@ def _least(width_of: Callable[[int], float], width: float, most: int) -> int | N
     """The smallest number of rows whose interval is narrow enough; None if `most` is too few."""
     if width_of(most) > width:
         return None
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if width_of(middle) <= width else (middle, high)
-    return high
+    return bisect_left(range(most), True, lo=1, key=lambda n: width_of(n) <= width)
 
 
 def _rows(n: int | None) -> str:

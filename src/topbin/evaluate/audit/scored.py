@@ -1,7 +1,7 @@
 """Audits of rows with held-out scores: where to draw, and what scores and answers say together.
 
-Rows need not be equally likely to be drawn. Where a question needs rows that are, `thinned` leaves
-some out so that the others are.
+Rows need not be equally likely to be drawn. Where a question needs rows that are, `equally_likely`
+leaves some out so that the others are.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from topbin.evaluate.audit.limits import RecallBound, TopBin, recall_bound, risk
 
 ANYWHERE, TOP, RECALL = WHERE = ("anywhere", "top", "recall")
 COINS = 0  # the seed of what is left out
-LEAST_RIGHT = 0.02  # no proxy is taken to be right, or wrong, in more than all but so many rows
+LEAST_RIGHT = 0.02  # a proxy is taken to be right, and wrong, in at least this share of rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +98,7 @@ class Scored:
         positives = drawn.sample.rows[np.asarray(drawn.answers) == POSITIVE]
         weights = drawn.sample.weights(self.f_u, self.f_p)
         often = np.divide(1, weights, out=np.zeros(weights.size), where=weights > 0)
-        known = np.flatnonzero(thinned(often))
+        known = np.flatnonzero(equally_likely(often))
         if self.groups_p is None or self.groups_u is None:
             return compare_labels(self.p[known], self.u[positives])
         of_known = _by_group(self.p[known], self.groups_p[known])
@@ -119,24 +119,24 @@ class Scored:
         Within a side, rows drawn anywhere are random too, and so are those drawn for this question.
         Of rows that were not equally likely, some are left out so that the others are.
         """
-        said: dict[int, str] = {}
+        answer_of: dict[int, str] = {}
         for one in drawn:
             weights, rows = one.sample.weights(self.f_u), one.sample.rows
             for side in (rows[self.u[rows] >= threshold], rows[self.u[rows] < threshold]):
-                alike = set(side[thinned(weights[side], side)].tolist())
+                alike = set(side[equally_likely(weights[side], side)].tolist())
                 answers = zip(rows.tolist(), one.answers, strict=True)
-                said |= {row: answer for row, answer in answers if row in alike}
-        rows = np.fromiter(said, np.int64, len(said))
+                answer_of |= {row: answer for row, answer in answers if row in alike}
+        rows = np.fromiter(answer_of, np.int64, len(answer_of))
         is_above = self.u[rows] >= threshold
         if is_above.all() or not is_above.any():
             return None
-        words = np.array(list(said.values()))
+        words = np.array(list(answer_of.values()))
         is_positive, is_negative = words == POSITIVE, words == NEGATIVE
         above = int((is_above & is_positive).sum()), int(is_above.sum())
         below = int((~is_above & ~is_negative).sum()), int((~is_above).sum())  # open rows count too
         spent = risk_of_look(1 - confidence, look)
         at = self.bin_at(threshold)
-        return recall_bound(at, above, below, confidence=confidence, doubt=spent, goal=goal)
+        return recall_bound(at, above, below, confidence=confidence, risk=spent, goal=goal)
 
 
 def _by_group(scores: Any, codes: Any) -> Any:
@@ -145,7 +145,7 @@ def _by_group(scores: Any, codes: Any) -> Any:
     return np.bincount(codes, scores)[used] / np.bincount(codes)[used]
 
 
-def thinned(chances: Floats, rows: Any = None) -> Any:
+def equally_likely(chances: Floats, rows: Any = None) -> Any:
     """Which rows to keep if each is kept with its chance over the largest; always the same ones.
 
     Of rows that were drawn with unequal chances, this leaves rows that are equally likely.

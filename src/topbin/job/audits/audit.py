@@ -374,9 +374,8 @@ class _Judged:
         if result.novel is None:  # what follows is about positives
             judged = replace(judged, gamma=_reconciled(folder, judged))
             scored = read_scores(folder, result)
-            scores = None if scored is None else (scored.p, scored.u, scored.f_u)
             n_u, remedy = result.data.n_u, result.remedy
-            verdict = verdict_of(result.estimate, n_u, scores, remedy=remedy, audit=judged)
+            verdict = verdict_of(result.estimate, n_u, scored, remedy=remedy, audit=judged)
             audited = replace(result, audit=judged, verdict=verdict)
         listed = relisted(folder, result, audited)
         audited = replace(audited, candidates=listed.listed)

@@ -356,7 +356,7 @@ def _proxy(cells: Any, name: str) -> Floats:
         try:
             values = np.array([meaning.get(word, np.nan) for word in read_answers(cells)])
         except InputError as error:
-            what = error.told.removeprefix("audit answers not understood: ")
+            what = error.marked.removeprefix("audit answers not understood: ")
             raise InputError("TB002", f'the proxy "{name}" is not understood: {what}') from error
     if not values.size or np.isnan(values).all():
         raise InputError("TB008", f'the proxy "{name}" has no value in any row.')

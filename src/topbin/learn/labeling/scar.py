@@ -36,8 +36,8 @@ LEVEL, TILT = 0.05, 2.0
 WEAK = 0.1  # a power below which a test without a finding says nothing
 # The models that call a row likely were trained on the labels of others like it, and some likely
 # rows are negative, so labels vary more among them than chance alone lets them: by this factor.
-# With 1.15, about √SPREAD of `topbin.core.evidence`, 6 of 29 fits with random labels raised an
-# alarm, with 1.3 two did. Other seeds check it in bench/results/subtypes.md.
+# It is on the sd: with 1.15, about √VARIANCE_FACTOR of `topbin.core.evidence`, 6 of 29 fits with
+# random labels raised an alarm, with 1.3 two did. Other seeds check it (bench/results/subtypes.md).
 VARY = 1.3
 STRATA = 4
 FEWEST = 20  # likely positives, labeled or not; with fewer the test says nothing

@@ -25,7 +25,7 @@ import numpy as np
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
 from topbin.core.binomial import share_below
 from topbin.core.checks import Floats, RowNumbers, check_count
-from topbin.core.evidence import SPREAD
+from topbin.core.evidence import VARIANCE_FACTOR
 from topbin.core.formatting import counted, percent
 from topbin.core.labels import Mask
 from topbin.core.options import CONFIDENCE
@@ -281,7 +281,7 @@ def _read_one(rows: TrainingTable, is_member: Mask, options: FitOptions) -> _Rea
     likely = np.zeros(rows.is_positive.size, bool)
     at_point = fit_probabilities(evidence, replace(estimate, posterior=None))
     likely[taken] = at_point(fit.scores) >= LIKELY
-    variance = SPREAD * sum(1 / max(count, 1) for count in above)
+    variance = VARIANCE_FACTOR * sum(1 / max(count, 1) for count in above)
     return _Reading(estimate, variance, likely)
 
 
