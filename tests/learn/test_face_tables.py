@@ -77,6 +77,22 @@ def encoded(given, new=None):
     return X if new is None else read_table(face, new, reset=False, to_numbers=True)
 
 
+def test_the_warning_names_the_line_of_the_caller(seen):
+    X, rest, lines = PLAIN[: N // 2], PLAIN[N // 2 :], set()
+    classes = np.where(LABELS == 1, "a", None)
+    calls = (
+        (tb.TEDnClassifier().fit, PLAIN, LABELS),
+        (tb.TEDnClassifier().fit_pu, X, rest),
+        (tb.OpenSetClassifier().fit, PLAIN, classes),
+        (tb.OpenSetClassifier().fit_pu, X, rest),
+    )
+    for fit, *given in calls:
+        with pytest.warns(UserWarning, match="does not read") as said:
+            seen(fit, *given)
+        lines |= {warning.filename for warning in said if "does not read" in str(warning.message)}
+    assert lines == {__file__}
+
+
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_face_and_the_whole_job_see_the_same_matrix(make, seen):
     job = seen(tb.fit, make(PLAIN.assign(known=LABELS)), "known")

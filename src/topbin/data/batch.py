@@ -7,7 +7,7 @@ missing), dates have no time zone, booleans are nullable, and everything else is
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from topbin.core.errors import InputError, MissingExtra
 from topbin.core.formatting import counted
 from topbin.core.labels import NO_NUMBER, Coded, plain_word
 from topbin.core.optional import require
-from topbin.data.formats.written import holds_number, is_missing, look_numeric
+from topbin.data.formats.written import Written, holds_number, is_missing, look_numeric
 from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
 from topbin.data.schema import WHOLE as WHOLE_TYPES
 
@@ -190,6 +190,19 @@ class Part:
     is_database: bool = False
     id_column: str | None = None  # a column that names rows and is never a feature
     number_texts: frozenset[str] = frozenset()  # columns of text whose cells seem to hold numbers
+    written: Mapping[str, Written] = field(default_factory=dict)  # dates, numbers in other forms
+    ways: Mapping[str, str] = field(default_factory=dict)  # in which columns of these are read
+    others: int = 0  # files beside the texts of a folder, which are no rows
+
+    @property
+    def empty(self) -> int:
+        """How many of the texts of a folder are empty."""
+        return 0
+
+    @property
+    def encoding_note(self) -> str:
+        """What to say about a file that is not UTF-8."""
+        return ""
 
     def read_as(self, types: Types) -> "Part":
         """The same rows, with their columns read as these types."""

@@ -408,7 +408,7 @@ def _learn(column: Column, is_text: bool, scaled: bool) -> Feature:
         feature = replace(feature, first_day=first, has_times=has_times)
     if not scaled:
         return feature
-    return _with_scale(feature, column)
+    return _with_scale(feature, numbers(feature, column))
 
 
 def _learn_vectors(feature: Feature, column: Column) -> Feature:
@@ -419,16 +419,20 @@ def _learn_vectors(feature: Feature, column: Column) -> Feature:
     """
     raw = _raw_vectors(feature, column)
     if raw.shape[1] <= WIDE or len(raw) <= COMPONENTS:
-        return _with_scale(replace(feature, size=raw.shape[1]), column)
+        feature = replace(feature, size=raw.shape[1])
+        return _with_scale(feature, _components(feature, raw))
     mean, axes = principal_axes(raw)
-    own: Any = {"mean": tuple(mean.tolist()), "axes": tuple(axes.ravel().round(7).tolist())}
-    feature = _with_scale(replace(feature, size=len(axes), **own), column)
+    feature = replace(
+        feature, size=len(axes), mean=tuple(mean.tolist()),
+        axes=tuple(axes.ravel().round(7).tolist()),
+    )  # fmt: skip
+    feature = _with_scale(feature, _components(feature, raw))
     spread = np.array(feature.scale)
     return replace(feature, scale=tuple(np.sqrt(spread * spread.max()).tolist()))
 
 
-def _with_scale(feature: Feature, column: Column) -> Feature:
-    pairs = [_center_and_scale(values) for values in numbers(feature, column)]
+def _with_scale(feature: Feature, arrays: Sequence[Floats]) -> Feature:
+    pairs = [_center_and_scale(values) for values in arrays]
     center, scale = zip(*pairs, strict=True)
     return replace(feature, center=center, scale=scale)
 
@@ -473,6 +477,10 @@ def _dimensions(feature: Feature, column: Column) -> list[Floats]:
     if (size := raw.shape[1]) != expected:
         before = f'column "{feature.name}" had vectors of {expected:,} numbers in the fit'
         raise InputError("TB109", f"{before} and has {size:,} now. Use the same model for both.")
+    return _components(feature, raw)
+
+
+def _components(feature: Feature, raw: NDArray[Any]) -> list[Floats]:
     if feature.axes:
         axes = np.array(feature.axes).reshape(feature.size, -1)
         raw = project(raw, np.array(feature.mean), axes)

@@ -28,6 +28,7 @@ from topbin.core.errors import InputError
 from topbin.core.formatting import counted
 from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
+from topbin.data.batch import Part
 from topbin.data.columns import (
     Cells,
     Column,
@@ -378,13 +379,11 @@ def find_shared(files: int, known: str) -> tuple[Finding, ...]:
     return (Finding("shared-files", None, files, words),)
 
 
-def find_in_files(files: Iterable[Any]) -> tuple[Finding, ...]:
+def find_in_files(files: Iterable[Part]) -> tuple[Finding, ...]:
     """What folders of texts have beside texts, how many are empty, and other encodings."""
-    folders = list(files)
-    others, empty = (
-        sum(getattr(each, name, 0) for each in folders) for name in ("others", "empty")
-    )
-    notes = (getattr(each, "encoding_note", "") for each in folders)
+    parts = list(files)
+    others, empty = sum(each.others for each in parts), sum(each.empty for each in parts)
+    notes = (each.encoding_note for each in parts)
     findings = [Finding("encoding", None, None, note) for note in notes if note]
     if others:
         was = "was skipped because it does" if others == 1 else "were skipped because they do"

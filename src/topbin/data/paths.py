@@ -159,7 +159,7 @@ def _folder(path: Path, formats: Sequence[Format]) -> Format:
     if endings:
         hint = f'Did you mean "{path}/*{endings[0]}"?'
         raise InputError("TB102", f'"{path}" is a folder, not a table. {hint}')
-    files = sum(len(names) for *_, names in os.walk(path))
+    files = sum(1 for _ in walk(str(path)))
     held = "it is empty" if not files else f"its only file does not end in {TEXT}"
     if files > 1:
         held = f"none of its {files:,} files ends in {TEXT}"
@@ -190,7 +190,7 @@ def names_images(source: Any) -> bool:
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if os.path.isdir(path):
-            named_so = [is_image_name(name) for name in _walk(path)]
+            named_so = [is_image_name(name) for name in walk(path)]
             return any(named_so) and 2 * sum(named_so) >= len(named_so)
         return is_image_name(path)
     parts = list(source) if isinstance(source, list | tuple) else []
@@ -252,7 +252,7 @@ def _files(path: str) -> Sequence[str]:
     if is_address(path):
         raise InputError("TB101", f'"{path}" is an address; images are read from a disk only.')
     if os.path.isdir(path):
-        return sorted(_walk(path))
+        return sorted(walk(path))
     if os.path.lexists(path):
         return [path]  # also when its name looks like a pattern
     if not (fitting := _fitting(path)):
@@ -261,14 +261,13 @@ def _files(path: str) -> Sequence[str]:
     return [name for one in fitting for name in _files(one)]
 
 
-def _walk(folder: str) -> Iterator[str]:
-    """The files in a folder and below it, without hidden ones."""
+def walk(folder: str) -> Iterator[str]:
+    """The files in a folder and below it, without hidden ones; TB130 if it cannot be searched."""
     for here, folders, names in os.walk(folder, onerror=_cannot_search):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            path = os.path.join(here, name)
-            if not name.startswith(".") and name not in OF_SYSTEMS and not os.path.isdir(path):
-                yield path
+            if not name.startswith(".") and name not in OF_SYSTEMS:
+                yield os.path.join(here, name)
 
 
 def _cannot_search(error: OSError) -> None:

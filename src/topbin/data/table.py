@@ -343,7 +343,7 @@ def _agreed(
 def _written(files: Iterable[Part], needed: Names) -> Iterator[Place]:
     """The columns of each file that can be read in several ways, of those that are needed."""
     for file in files:
-        for column, written in getattr(file, "written", {}).items():
+        for column, written in file.written.items():
             if needed is None or column in needed:
                 yield file.name, column, written
 

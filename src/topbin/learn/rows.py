@@ -211,9 +211,17 @@ def read_table(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
             warnings.warn(
                 f"{type(face).__name__} does not read {len(dropped):,} of "
                 f"{face.n_features_in_:,} columns. {reasons}",
-                stacklevel=5,  # the line that called fit
+                stacklevel=_callers_level(),
             )
     return face.features_.encode(X)
+
+
+def _callers_level() -> int:
+    """The `stacklevel` of the line that called topbin, whichever method it called."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("topbin."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def check_columns(face: Any, X: Any, *, reset: bool, numbers: bool = True) -> Any:

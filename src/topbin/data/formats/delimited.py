@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from threading import Lock
 from typing import IO
@@ -87,8 +87,6 @@ class Delimited(DuckPart):
 
     delimiter: str
     encoding: str = UTF_8
-    written: dict[str, Written] = field(default_factory=dict)  # dates and numbers in other forms
-    ways: dict[str, str] = field(default_factory=dict)  # in which columns of these are read
 
     @property
     def file(self) -> str:
@@ -182,7 +180,7 @@ def _open_utf8(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimit
         )  # fmt: skip
         settled = _settle(connection, file)
         numbered, texts = _numbered(connection, settled)
-        return replace(settled, written=settled.written | numbered, number_texts=texts)
+        return replace(settled, written={**settled.written, **numbered}, number_texts=texts)
     except duckdb.Error as error:
         raise InputError("TB102", complaint(path, name, delimiter, str(error))) from error
 

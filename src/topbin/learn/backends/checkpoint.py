@@ -17,6 +17,7 @@ import msgspec
 from topbin.core.atomic import new_file, write_errors
 from topbin.core.errors import InputError
 from topbin.core.optional import require
+from topbin.data.images import Images
 from topbin.learn.backends.torch import State, TorchBackend
 from topbin.learn.folds import n_rows
 from topbin.learn.loop import Epoch
@@ -67,6 +68,8 @@ def path_in(folder: Path | str, model: TorchBackend, samples: Sequence[Any], abo
 def _content(X: Any) -> bytes:
     if isinstance(X, Dataset):
         return f"{type(X).__qualname__} {n_rows(X)}".encode()
+    if isinstance(X, Images):
+        return X.hash("").encode()
     rows = torch.as_tensor(X).detach().cpu()
     content: bytes = rows.reshape(-1).view(torch.uint8).numpy().tobytes()
     return f"{rows.dtype} {tuple(rows.shape)}".encode() + content
