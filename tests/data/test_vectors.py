@@ -28,7 +28,7 @@ def invoke(*words):
     return done.output
 
 
-def test_every_source_of_vectors_gives_the_same_matrix(tmp_path):
+def test_every_source_of_vectors_gives_the_same_matrix(tmp_path, monkeypatch):
     np.save(tmp_path / "v.npy", VECTORS)
     frame = pd.DataFrame({"embedding": list(VECTORS)})
     frame.to_parquet(tmp_path / "v.parquet")
@@ -47,7 +47,8 @@ def test_every_source_of_vectors_gives_the_same_matrix(tmp_path):
         batch = open_table(source).whole()
         assert batch.kinds == {"embedding": "vector"}
         np.testing.assert_allclose(features.encode(batch), first, rtol=1e-6)
-    parts = open_table(tmp_path / "v.npy").placed_parts(100)
+    monkeypatch.setattr("topbin.data.table.PART_ROWS", 100)
+    parts = open_table(tmp_path / "v.npy").placed_parts()
     rows = [batch for part in parts for batch in part.batches()]
     np.testing.assert_array_equal(np.vstack([features.encode(b) for b in rows]), first)
 

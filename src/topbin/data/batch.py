@@ -188,11 +188,15 @@ class Part:
     groups: tuple[int, ...] = ()  # row groups, or a run of files; none means the whole file
     first_line: int | None = None  # in text files
     is_database: bool = False
-    id_column: str | None = None  # a column that names rows and is never a feature
     number_texts: frozenset[str] = frozenset()  # columns of text whose cells seem to hold numbers
     written: Mapping[str, Written] = field(default_factory=dict)  # dates, numbers in other forms
     ways: Mapping[str, str] = field(default_factory=dict)  # in which columns of these are read
     others: int = 0  # files beside the texts of a folder, which are no rows
+
+    @property
+    def id_column(self) -> str | None:
+        """A column that names rows and is never a feature."""
+        return None
 
     @property
     def empty(self) -> int:

@@ -108,6 +108,10 @@ class Columns:
         """The same, with some columns read in another way."""
         return Columns(self.table, self.known | {column.name: column for column in columns})
 
+    def as_numbers(self, marks: Mapping[str, str]) -> "Columns":
+        """The same, with these columns of text read as numbers, each with its mark."""
+        return self.with_read(read_numbers(self[name], mark) for name, mark in marks.items())
+
 
 def with_vectors(table: Batch, vectors: Mapping[str, NDArray[Any]]) -> Columns:
     """The columns of a table, of which some are vectors that were made of what they hold."""
@@ -226,6 +230,11 @@ def mark_of(column: Column, usual: str | None = None) -> str | None:
     """
     both = [mark for mark, cells in readings(column).items() if len(cells.units) < 2]
     return next((mark for mark in (usual, ".", ",") if mark in both), None)
+
+
+def numeric_marks(columns: Iterable[Column], usual: str | None = None) -> dict[str, str]:
+    """The mark of each column of text that is read as numbers; see `mark_of`."""
+    return {column.name: mark for column in columns if (mark := mark_of(column, usual))}
 
 
 def mixed_units(column: Column) -> tuple[str, ...]:

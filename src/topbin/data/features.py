@@ -24,7 +24,7 @@ from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
 from topbin.core.options import SIDES
 from topbin.data.batch import Batch
-from topbin.data.columns import Cells, Column, Columns, as_columns, mark_of, read_numbers
+from topbin.data.columns import Cells, Column, Columns, as_columns, numeric_marks, read_numbers
 from topbin.data.encoders import fitted
 from topbin.data.encoders.texts import Encoder
 from topbin.data.findings import TEXTUAL, Finding, useless
@@ -319,35 +319,32 @@ def fit_features(
     *,
     exclude: Sequence[str] = (),
     text: Sequence[str] = (),
-    keep: Sequence[str] = (),
     encoder: str | None = None,
     decimal: str | None = None,
 ) -> Features:
     """Learn how to encode a table; say which columns are dropped, and why.
 
     `exclude` names columns that are not features (label, id); `text` those to read as words, beside
-    those that look like free text. Columns that are constant or look like an identifier are dropped
-    unless `keep` names them; so named, free text is a category. `encoder` is the folder of one that
-    reads the texts instead of words. Text whose cells hold numbers (`topbin.data.columns`) is
-    read as numbers; `decimal` is what decimals follow if both marks fit, and "text" leaves it as it
-    is. `table` is what `Features.encode` takes.
+    those that look like free text. Columns that are constant or look like an identifier are
+    dropped. `encoder` is the folder of one that reads the texts instead of words. Text whose cells
+    hold numbers (`topbin.data.columns`) is read as numbers; `decimal` is what decimals follow if
+    both marks fit, and "text" leaves it as it is. `table` is what `Features.encode` takes.
 
     >>> fit_features({"day": ["2020-02-03", "2020-05-01"], "paid": [1, 0]}).names
     ['day year', 'day month', 'day weekday', 'day days', 'paid']
     """
     columns = as_columns(table)
     kinds, where = columns.table.kinds, columns.table.name
-    check_columns([*exclude, *text, *keep], list(kinds), where)
+    check_columns([*exclude, *text], list(kinds), where)
     names = [name for name in kinds if name not in exclude]
-    read = {name: columns[name] for name in names}  # so that whoever gave the columns has them too
-    in_cells = [] if decimal == TEXT else [name for name in names if name not in {*text, *keep}]
-    marks = {name: mark for name in in_cells if (mark := mark_of(read[name], decimal))}
-    columns = columns.with_read(read_numbers(read[name], mark) for name, mark in marks.items())
+    read = [columns[name] for name in names]  # so that whoever gave the columns has them too
+    in_cells = [] if decimal == TEXT else [column for column in read if column.name not in text]
+    marks = numeric_marks(in_cells, decimal)
+    columns = columns.as_numbers(marks)
     findings = {name: useless(columns[name]) for name in names}
     looks = [name for name, finding in findings.items() if finding and finding.code in TEXTUAL]
-    texts = {*text, *looks} - {*keep}
-    asked = {*texts, *keep}
-    reasons = {name: _useless(columns[name], findings[name], keep=name in asked) for name in names}
+    texts = {*text, *looks}
+    reasons = {name: _useless(columns[name], findings[name], name in texts) for name in names}
     dropped = tuple(Dropped(name, reason) for name, reason in reasons.items() if reason)
     used = [name for name in names if not reasons[name]]
     if not used:
@@ -358,12 +355,8 @@ def fit_features(
         message = f"{where} has no text to encode; name a column with {option('text')}."
         raise InputError("TB108", message)
 
-    def learned(name: str) -> Feature:
-        if encoder is not None and name in texts:
-            return _learn_encoded(columns[name], encoder)
-        return _learn(columns[name], name in texts, scaled)
-
-    features = tuple(replace(learned(name), mark=marks.get(name, "")) for name in used)
+    learned = (_learn(columns[name], name in texts, scaled, encoder) for name in used)
+    features = tuple(replace(f, mark=marks.get(f.name, "")) for f in learned)
     if any(feature.kind == "text" for feature in features):
         features = tuple(_as_small_as_words(feature) for feature in features)
     return Features(features, dropped)
@@ -385,14 +378,16 @@ def _learn_encoded(column: Column, folder: str) -> Feature:
     return _learn_vectors(own, column)
 
 
-def _useless(column: Column, finding: Finding | None, *, keep: bool) -> str:
-    if finding is None or (keep and finding.code != "unreadable" and not column.missing.all()):
+def _useless(column: Column, finding: Finding | None, is_text: bool) -> str:
+    if finding is None or (is_text and finding.code != "unreadable" and not column.missing.all()):
         return ""
     return finding.sentence
 
 
-def _learn(column: Column, is_text: bool, scaled: bool) -> Feature:
+def _learn(column: Column, is_text: bool, scaled: bool, encoder: str | None) -> Feature:
     name, kind = column.name, column.kind
+    if is_text and encoder is not None:
+        return _learn_encoded(column, encoder)
     if is_text:
         return Feature(name=name, kind="text", **learn_words(column))
     if kind in ("string", "blank"):
@@ -508,9 +503,8 @@ def _letters(feature: Feature, column: Column) -> Floats:
 
     if not feature.hashes:
         return np.empty((0, column.values.size))
-    grams = {"analyzer": "char_wb", "ngram_range": (3, 4)}
-    vectors = HashingVectorizer(n_features=feature.hashes, **grams).transform([*column.texts, ""])
-    known: Floats = vectors.toarray()
+    hashing = HashingVectorizer(n_features=feature.hashes, analyzer="char_wb", ngram_range=(3, 4))
+    known: Floats = hashing.transform([*column.texts, ""]).toarray()
     known[[not text.strip() for text in (*column.texts, "")]] = np.nan  # blank text is missing
     return known[column.places].T
 

@@ -33,9 +33,8 @@ from topbin.data.columns import (
     Cells,
     Column,
     as_columns,
-    mark_of,
     mixed_units,
-    read_numbers,
+    numeric_marks,
     readings,
 )
 from topbin.data.formats.written import MARKS, NumberCell, is_plain
@@ -109,8 +108,9 @@ def check_table(
     columns = as_columns(table)
     if columns.table.rows != is_p.size:
         raise InputError("TB005", f"{columns.table.rows:,} rows and {is_p.size:,} labels.")
-    marks = {name: mark_of(columns[name]) for name in columns.table.kinds}
-    read = [read_numbers(columns[c], mark) if mark else columns[c] for c, mark in marks.items()]
+    names = list(columns.table.kinds)
+    columns = columns.as_numbers(numeric_marks(columns[name] for name in names))
+    read = [columns[name] for name in names]
     findings = find_in_columns(read, is_p, is_u, leak)
     ignored = {finding.column for finding in findings if finding.code in NOT_COMPARED}
     compared = [column.numbers for column in read if column.name not in ignored]

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from glob import glob, has_magic
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, cast
@@ -27,6 +28,7 @@ from topbin.data.schema import nearest
 SourceLike = PathLike | Sequence[PathLike]
 TEXT = ".txt"  # a table with columns where a file is named; in a folder, one text per file
 IMAGES = (".jpg", ".jpeg", ".jpe", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
+OWN_FILES = count()
 OF_SYSTEMS = ("Thumbs.db", "desktop.ini")  # files that Windows leaves in folders
 
 
@@ -140,6 +142,11 @@ def own_folder() -> Path:
     folder = TemporaryDirectory(prefix="topbin-")
     atexit.register(folder.cleanup)
     return Path(folder.name)
+
+
+def own_file(ending: str) -> Path:
+    """A new file in the folder of this process."""
+    return own_folder() / f"{next(OWN_FILES)}{ending}"
 
 
 def _missing(path: Path) -> str:

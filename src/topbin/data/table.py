@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from topbin.core.errors import InputError, option
-from topbin.core.formatting import counted
+from topbin.core.formatting import counted, listed
 from topbin.data import vectors
 from topbin.data.batch import (
     Batch,
@@ -52,7 +52,6 @@ FORMATS: tuple[Format, ...] = (
     *vectors.FORMATS,
 )
 PART_ROWS = 1 << 20  # a part is also what is done again after a failure, so not too many
-SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,11 +115,11 @@ class Table:
         """Parts for an engine, of about `rows` rows where a file can be cut."""
         return [part for file in self.files for part in file.cut(rows or PART_ROWS)]
 
-    def placed_parts(self, rows: int | None = None) -> list[Part]:
+    def placed_parts(self) -> list[Part]:
         """The parts that have rows, each with the place of its first row among all rows."""
         placed: list[Part] = []
         first = 0
-        for part in self.parts(rows):
+        for part in self.parts():
             if size := part.count():
                 placed.append(replace(part, first=first, size=size))
                 first += size
@@ -298,12 +297,6 @@ def skipped(bad: Iterable[str]) -> list[str]:
     return [f"{files} skipped because {they} cannot be read: {listed(names)}"] if names else []
 
 
-def listed(names: Iterable[str]) -> str:
-    """The first names in alphabetical order."""
-    names = sorted(names)
-    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
-
-
 def _opened(
     source: Any, sql: str | None = None, skip_bad: bool = False, partitions: bool = False
 ) -> Table:
@@ -328,7 +321,6 @@ def _agreed(
     numbers = list(_numbers(files, needed))
     marks = settle_decimals(numbers, decimal)
     lines = decimal_lines(numbers, marks, decimal)
-    settled: Any = {"dates": orders, "decimals": marks, "decimal_lines": lines}
     # Columns that a file has as text because some cells hold more than a number.
     texts = frozenset(column for file in files for column in file.number_texts)
     texts = frozenset() if decimal == AS_TEXT else texts
@@ -336,7 +328,8 @@ def _agreed(
     for table in tables:
         read = tuple(file.read_written(orders | marks).read_texts(texts) for file in table.files)
         types = merge_types([(file.name, file.types) for file in read], needed)
-        agreed.append(replace(table, files=read, **settled).read_as(types))
+        settled = replace(table, files=read, dates=orders, decimals=marks, decimal_lines=lines)
+        agreed.append(settled.read_as(types))
     return agreed
 
 

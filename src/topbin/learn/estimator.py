@@ -283,7 +283,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         return self.probability_map_(self.model_.scores(self._read(X, reset=False)))
 
     def _recipe(self) -> Recipe:
-        """How this face learns: all in which it differs from the others."""
+        """How this face learns: everything that distinguishes it from the others."""
         raise NotImplementedError
 
     def _net(self) -> Any:

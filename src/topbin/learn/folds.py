@@ -98,8 +98,8 @@ def _moments(values: Any) -> Floats:
     if gaps.any():
         raise InputError(
             "TB121",
-            f"{int(gaps.sum()):,} of {gaps.size:,} rows have no time, so that they belong in no "
-            "stretch of time. Fill these in, or remove the rows.",
+            f"{int(gaps.sum()):,} of {gaps.size:,} rows have no time, so they cannot be placed in "
+            "a block of time. Fill in the times, or remove the rows.",
         )
     return np.asarray(values, np.float64)
 

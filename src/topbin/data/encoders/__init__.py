@@ -90,6 +90,8 @@ def vectors_of(
 def _stored(folder: Path, todo: Mapping[bytes, Any]) -> Iterator[tuple[list[bytes], Vectors]]:
     """From each block the vectors that are still to be found; a damaged block has none."""
     for block in sorted(folder.glob("*.npz")):
+        if not todo:
+            return
         try:
             with np.load(block, allow_pickle=False) as stored:
                 places = {bytes(key): place for place, key in enumerate(stored["keys"])}

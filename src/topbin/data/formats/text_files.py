@@ -37,7 +37,11 @@ class TextFolder(Part):
 
     given: str
     files: tuple[str, ...]
-    id_column: str | None = FILE
+
+    @property
+    def id_column(self) -> str:
+        """The names of the files."""
+        return FILE
 
     @property
     def places(self) -> list[str]:

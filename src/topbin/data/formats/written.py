@@ -195,8 +195,10 @@ def _samples(places: list[Place]) -> str:
 
 def _order(places: list[Place], usual: str | None) -> str:
     orders = _common(places)
-    if len(orders) == 1 or usual in orders:
-        return orders[0] if len(orders) == 1 else str(usual)
+    if usual in orders:
+        return usual
+    if len(orders) == 1:
+        return orders[0]
     file, name, written = places[0]
     if not orders:
         raise InputError(
@@ -224,8 +226,10 @@ def _mark(places: list[Place], fitting: list[str], usual: str | None, certain: s
             f'numbers in the column "{places[0][1]}" are written in different ways: '
             f"{_samples(places)}. Make them equal.",
         )
-    if len(fitting) == 1 or usual in fitting:
-        return fitting[0] if len(fitting) == 1 else str(usual)
+    if usual in fitting:
+        return usual
+    if len(fitting) == 1:
+        return fitting[0]
     if len(certain) == 1:
         return next(iter(certain))
     is_plain = all(written.plain for *_, written in places)
