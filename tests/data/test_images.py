@@ -93,7 +93,7 @@ def test_what_is_no_image_is_named_with_the_reason(tmp_path, monkeypatch):
     paths = find_images(".")
     assert len(paths) == 7
     found = decode_files(paths)
-    assert [paths[i] for i in found.kept] == ["./good one.png"]
+    assert [paths[i] for i in found.readable] == ["./good one.png"]
     words = {os.path.basename(path): why for path, why in found.bad.items()}
     assert words["empty.jpg"] == "is empty (0 bytes)"
     assert words["notes.txt"] == "is not an image"
@@ -348,7 +348,7 @@ def test_a_guess_from_some_headers_is_corrected_by_all(tmp_path, monkeypatch):
     found = decode_files(paths, folder=store)
     assert found.images.row_shape == (3, 12, 12)
     assert found.images.read()[:, :, 5, 5].tolist()[2] == [9, 0, 0]
-    assert found.kept.tolist() == list(range(6))
+    assert found.readable.tolist() == list(range(6))
     assert not found.bad
 
 

@@ -22,8 +22,7 @@ from topbin.core.formatting import counted
 from topbin.core.labels import NO_NUMBER, Coded, plain_word
 from topbin.core.optional import require
 from topbin.data.formats.written import Written, holds_number, is_missing, look_numeric
-from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
-from topbin.data.schema import WHOLE as WHOLE_TYPES
+from topbin.data.schema import TYPICAL, WHOLE_TYPES, Kind, Types, check_columns, kinds_of
 
 Names = Sequence[str] | None
 Places = NDArray[np.int64]
@@ -33,7 +32,7 @@ EXACT = 2**53  # larger whole numbers are not floats
 FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
 BYTE = 256
 FIRST_TEXTS = 200  # texts that show whether cells hold numbers
-WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+ARROW_WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 ARROW = {"number": "float64", "boolean": "bool", "date": "timestamp[us]"}  # all others are text
 INFERRED: dict[str, Kind] = {
     **dict.fromkeys(("string", "categorical"), "string"),
@@ -459,7 +458,7 @@ def _code_series(column: pd.Series) -> Coded:
 
 
 def _code_arrow(column: Any) -> Coded:
-    if str(column.type) in WHOLE and not column.null_count:
+    if str(column.type) in ARROW_WHOLE and not column.null_count:
         return _code_series(pd.Series(column.to_numpy(zero_copy_only=False), copy=False))
     column = column.dictionary_encode()
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)

@@ -27,8 +27,8 @@ from topbin.data.batch import Batch
 from topbin.data.columns import Cells, Column, Columns, as_columns, numeric_marks, read_numbers
 from topbin.data.encoders import fitted
 from topbin.data.encoders.texts import Encoder
-from topbin.data.findings import TEXTUAL, Finding, useless
-from topbin.data.formats.written import ISO, MARKS, ORDERS, TEXT
+from topbin.data.findings import TEXTUAL, Finding, find_useless
+from topbin.data.formats.written import AS_TEXT, ISO, MARKS, ORDERS
 from topbin.data.schema import Kind, check_columns, nearest, quoted, shortened
 from topbin.data.text_features import check_is_text, learn_words, text_matrix
 from topbin.data.vectors import COMPONENTS, WIDE, principal_axes, project
@@ -55,7 +55,7 @@ FITS: Mapping[str, tuple[Kind, ...]] = {
     "image": ("string",),  # paths, which a net reads; if an encoder does, it is a vector
     "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
-AS_TEXT = ("string", "text")
+TEXT_KINDS = ("string", "text")
 MOST_NUMBERS = 1 << 20  # that a column of a stored encoder may become
 
 
@@ -101,7 +101,7 @@ class Feature:
     @property
     def is_text(self) -> bool:
         """Whether the column holds text: words, categories, or paths of images."""
-        return self.kind in AS_TEXT or bool(self.shape or self.encoder)
+        return self.kind in TEXT_KINDS or bool(self.shape or self.encoder)
 
     @property
     def date_parts(self) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ class Features:
         """Whether models see one image or vector, and nothing else that could be a reason."""
         return len(self.features) == 1 and self.features[0].kind in (*VECTORS, "image")
 
-    def places(self, wanted: Callable[[Feature], object]) -> list[int]:
+    def matrix_columns(self, wanted: Callable[[Feature], object]) -> list[int]:
         """The columns of the matrix that are made of some columns of the table."""
         own = (f for f in self.features for _ in f.names(scaled=self.scaled))
         return [i for i, feature in enumerate(own) if wanted(feature)]
@@ -204,7 +204,7 @@ class Features:
     @property
     def vector_columns(self) -> list[int]:
         """Which columns of the matrix come from vectors."""
-        return self.places(lambda feature: feature.kind in VECTORS)
+        return self.matrix_columns(lambda feature: feature.kind in VECTORS)
 
     def vectors(self, X: Any) -> Floats:
         """What rows of the matrix have of vectors, as models read them."""
@@ -270,7 +270,7 @@ class Features:
 
     def marks(self, given: str | None) -> dict[str, str]:
         """How to read numbers of new files: as in the fit, or as given; text stays text."""
-        known = {f.name: TEXT if f.is_text else given for f in self.features}
+        known = {f.name: AS_TEXT if f.is_text else given for f in self.features}
         own = {f.name: f.mark for f in self.features if f.mark}
         return {name: mark for name, mark in known.items() if mark} | own | {**self.decimals}
 
@@ -338,10 +338,10 @@ def fit_features(
     check_columns([*exclude, *text], list(kinds), where)
     names = [name for name in kinds if name not in exclude]
     read = [columns[name] for name in names]  # so that whoever gave the columns has them too
-    in_cells = [] if decimal == TEXT else [column for column in read if column.name not in text]
+    in_cells = [] if decimal == AS_TEXT else [column for column in read if column.name not in text]
     marks = numeric_marks(in_cells, decimal)
     columns = columns.as_numbers(marks)
-    findings = {name: useless(columns[name]) for name in names}
+    findings = {name: find_useless(columns[name]) for name in names}
     looks = [name for name, finding in findings.items() if finding and finding.code in TEXTUAL]
     texts = {*text, *looks}
     reasons = {name: _useless(columns[name], findings[name], name in texts) for name in names}
@@ -506,7 +506,7 @@ def _letters(feature: Feature, column: Column) -> Floats:
     hashing = HashingVectorizer(n_features=feature.hashes, analyzer="char_wb", ngram_range=(3, 4))
     known: Floats = hashing.transform([*column.texts, ""]).toarray()
     known[[not text.strip() for text in (*column.texts, "")]] = np.nan  # blank text is missing
-    return known[column.places].T
+    return known[column.codes].T
 
 
 def _date_parts(feature: Feature, column: Column) -> list[Floats]:

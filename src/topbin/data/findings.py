@@ -125,24 +125,24 @@ def find_in_columns(
 ) -> tuple[Finding, ...]:
     """What to know about each column: at most one finding per column."""
     findings = (
-        useless(column) or leaking(column, is_p, is_u, leak) or numbers_as_text(column)
+        find_useless(column) or leaking(column, is_p, is_u, leak) or numbers_as_text(column)
         for column in columns
     )
     return tuple(finding for finding in findings if finding is not None)
 
 
-def useless(column: Column) -> Finding | None:
+def find_useless(column: Column) -> Finding | None:
     """Why no model should read this column as it is, if there is a reason; text, as words only."""
     if column.kind != "other":
-        return constant(column) or identifier(column)
+        return find_constant(column) or find_identifier(column)
     sentence = f'"{column.name}" holds lists, bytes, times or mixed values, which no model reads.'
     return Finding("unreadable", column.name, 1, sentence)
 
 
-def constant(column: Column) -> Finding | None:
+def find_constant(column: Column) -> Finding | None:
     """One value in every row, or none in any.
 
-    >>> constant(as_columns({"x": [7, 7]})["x"]).code
+    >>> find_constant(as_columns({"x": [7, 7]})["x"]).code
     'constant'
     """
     if column.missing.all():
@@ -152,14 +152,14 @@ def constant(column: Column) -> Finding | None:
     return Finding("constant", column.name, 1, f'"{column.name}" is the same in every row.')
 
 
-def identifier(column: Column) -> Finding | None:
+def find_identifier(column: Column) -> Finding | None:
     """Values that name a row rather than describe it: hardly any value comes twice.
 
     For short strings that is enough; long ones that are not mostly digits may describe their rows.
     Whole numbers must all differ, and have no gap, be in order, or be called an id: amounts in
     cents can all differ, and yet describe their rows.
 
-    >>> identifier(as_columns({"claim": np.arange(1000, 1100)})["claim"]).figure
+    >>> find_identifier(as_columns({"claim": np.arange(1000, 1100)})["claim"]).figure
     1.0
     """
     seen = column.values[~column.missing]
@@ -330,7 +330,7 @@ def separation(column: Column, is_p: Mask, is_u: Mask) -> float:
     if column.kind == "vector":
         return 0.5  # no number of it is read alone
     if column.kind in ("string", "other"):
-        ways = (column.places, column.missing.astype(np.intp))
+        ways = (column.codes, column.missing.astype(np.intp))
         return max(0.5, *(_category_auc(codes, is_p, is_u) for codes in ways))
     values = column.numbers
     aucs = [0.5]

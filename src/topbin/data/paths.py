@@ -26,7 +26,7 @@ from topbin.core.errors import InputError, option
 from topbin.data.schema import nearest
 
 SourceLike = PathLike | Sequence[PathLike]
-TEXT = ".txt"  # a table with columns where a file is named; in a folder, one text per file
+TXT = ".txt"  # a table with columns where a file is named; in a folder, one text per file
 IMAGES = (".jpg", ".jpeg", ".jpe", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 OWN_FILES = count()
 OF_SYSTEMS = ("Thumbs.db", "desktop.ini")  # files that Windows leaves in folders
@@ -158,7 +158,7 @@ def _missing(path: Path) -> str:
 
 def _folder(path: Path, formats: Sequence[Format]) -> Format:
     """The format of a folder that is a table; TB102 if none fits, or tables are in it."""
-    known = {ending for format_ in formats for ending in format_.endings} - {TEXT}
+    known = {ending for format_ in formats for ending in format_.endings} - {TXT}
     endings = sorted({p.suffix for p in path.iterdir() if p.suffix in known})
     for format_ in formats:
         if format_.holds is not None and not endings and format_.holds(str(path)):
@@ -167,13 +167,13 @@ def _folder(path: Path, formats: Sequence[Format]) -> Format:
         hint = f'Did you mean "{path}/*{endings[0]}"?'
         raise InputError("TB102", f'"{path}" is a folder, not a table. {hint}')
     files = sum(1 for _ in walk(str(path)))
-    held = "it is empty" if not files else f"its only file does not end in {TEXT}"
+    held = "it is empty" if not files else f"its only file does not end in {TXT}"
     if files > 1:
-        held = f"none of its {files:,} files ends in {TEXT}"
+        held = f"none of its {files:,} files ends in {TXT}"
     raise InputError(
         "TB102",
         f'"{path}" is a folder, not a table: {held}. Name a file that is a table, or a folder of '
-        f"{TEXT} files or of images.",
+        f"{TXT} files or of images.",
     )
 
 

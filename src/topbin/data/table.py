@@ -30,8 +30,8 @@ from topbin.data.batch import (
 )
 from topbin.data.formats import database, delimited, duck, parquet, text_files
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
-from topbin.data.formats.written import TEXT as AS_TEXT
 from topbin.data.formats.written import (
+    AS_TEXT,
     Given,
     Place,
     date_lines,
@@ -39,7 +39,7 @@ from topbin.data.formats.written import (
     settle_decimals,
     settle_orders,
 )
-from topbin.data.paths import TEXT, Format, SourceLike, find_files, format_of, is_address
+from topbin.data.paths import TXT, Format, SourceLike, find_files, format_of, is_address
 from topbin.data.schema import ONE_TEXT, Kind, Types, check_columns, kinds_of, merge_types
 from topbin.data.vectors import EMBEDDING, check_vectors, stack_vectors
 
@@ -265,7 +265,7 @@ def leave_out_shared(known: Table, table: Table) -> tuple[Table, int]:
     TB139 if there are no others.
     """
     folders = [file for file in known.files if isinstance(file, text_files.TextFolder)]
-    taken = {os.path.realpath(place) for folder in folders for place in folder.places}
+    taken = {os.path.realpath(path) for folder in folders for path in folder.paths}
     others, shared = [], 0
     for file in table.files:
         less = file.without(taken) if isinstance(file, text_files.TextFolder) else file
@@ -413,7 +413,7 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
         with duck_errors(lambda words: f'"{path}" cannot be read: {words}'):
             part: Part = format_.open(connection, place, f'"{path}"', **query)
     except InputError as error:
-        if error.code == "TB102" and path.lower().endswith(TEXT) and os.path.isfile(path):
+        if error.code == "TB102" and path.lower().endswith(TXT) and os.path.isfile(path):
             raise InputError("TB102", f"{error.told} {ONE_TEXT}") from error
         raise
     return part

@@ -24,8 +24,8 @@ from topbin.data.findings import Finding, find_groups, find_jump, labels_are_sha
 from topbin.data.schema import CONTENT, check_columns, shortened
 from topbin.evaluate.parts import ByGroup, Groups, Whole, by_group
 from topbin.learn.crossfit import Chain, Plan
-from topbin.learn.folds import Together, read_together
 from topbin.learn.labeling.propensity import matrix_columns
+from topbin.learn.rows import Together, read_together
 from topbin.mpe.alarms import group_column, near_copies
 
 MOST_GROUPS, MOST_NUMBERS, QUANTILES = 50, 10, 4
@@ -221,7 +221,7 @@ def _valued(column: Column) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
     """The code of each row with a value, the names of the groups, and how they were made."""
     values, missing = column.numbers, column.missing
     if column.kind == "string":
-        texts = np.array(column.texts, object)[column.places[~missing]]
+        texts = np.array(column.texts, object)[column.codes[~missing]]
         names, codes = np.unique(texts.astype(str), return_inverse=True)
         return codes, tuple(map(shortened, names)), ()
     used, codes = np.unique(values[~missing], return_inverse=True)

@@ -35,7 +35,7 @@ from topbin.learn.fitting import (
 from topbin.learn.learners import CVIR, PVU, TEDN, UPU, cvir, nnpu
 from topbin.learn.probabilities import ProbabilityMap
 from topbin.learn.risk import Learner, Loss, Risk
-from topbin.learn.rows import TrainingTable, check_columns
+from topbin.learn.rows import TrainingTable, check_like_fit
 from topbin.mpe.alarms import shared_rows
 from topbin.mpe.dedpul import Rule, capped, density_ratio, without_ties
 from topbin.mpe.estimate import add_alarms, estimate_alpha
@@ -113,7 +113,7 @@ class AlphaEstimator(PUEstimator):
         return f"{self.estimate_.summary()}\nlabels          {self.label_note_}"
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        return check_columns(self, X, reset=reset)
+        return check_like_fit(self, X, reset=reset)
 
     def _from_scores(self, method: Method, table: TrainingTable) -> AlphaEstimate:
         """α from out-of-fold scores; some methods need probabilities of being labeled."""

@@ -25,10 +25,10 @@ from topbin.core.binomial import ranks_of, share_below
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.labels import Mask
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
-from topbin.learn.folds import Together, folds_of, order_of, pick, read_together
+from topbin.learn.folds import folds_of, order_of
 from topbin.learn.loop import TRACKED_BY, Epoch, train
 from topbin.learn.risk import Learner
-from topbin.learn.rows import TrainingTable
+from topbin.learn.rows import Together, TrainingTable, pick, read_together
 from topbin.mpe.registry import METHODS
 
 # Below this many cells a model runs faster on one thread than it can wake a second one.

@@ -33,9 +33,17 @@ from topbin.learn.backends.sklearn import seeded, weight_name
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.defaults import coarse, default_model
 from topbin.learn.fitting import FitOptions, FittedModel, Recipe, quick_fit
-from topbin.learn.folds import folds_of, n_rows, order_of, read_together
+from topbin.learn.folds import folds_of, order_of
 from topbin.learn.labeling.subtypes import HALF_A_ROW
-from topbin.learn.rows import GivenRows, TrainingTable, check_rows, check_weight, stack
+from topbin.learn.rows import (
+    GivenRows,
+    TrainingTable,
+    check_rows,
+    check_weight,
+    n_rows,
+    read_together,
+    stack,
+)
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.overlap import alpha_posterior

@@ -30,7 +30,7 @@ from topbin.core.atomic import new_folder, read_file
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.optional import require
 from topbin.data.encoders import Vectors, cache_folder, checked, vectors_of
-from topbin.data.images import Images, Progress
+from topbin.data.images import Images, OnProgress
 from topbin.data.images.decode import BadImage, decode, pillow, quiet_pillow, scaled
 
 DESCRIPTION, MODEL = "encoder.json", "model.onnx"
@@ -128,7 +128,7 @@ class ImageEncoder:
         return hashlib.sha256(SCALED + msgspec.json.encode(self.about)).hexdigest()
 
     def vectors(
-        self, images: Images, paths: Sequence[str] | None = None, tell: Progress | None = None
+        self, images: Images, paths: Sequence[str] | None = None, tell: OnProgress | None = None
     ) -> Vectors:
         """One vector per image; those that were encoded before come from the disk.
 

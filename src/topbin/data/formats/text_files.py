@@ -18,8 +18,7 @@ from topbin.core.formatting import counted
 from topbin.core.hashing import text_key
 from topbin.data.batch import Part
 from topbin.data.formats.duck import Duck
-from topbin.data.paths import TEXT as ENDING
-from topbin.data.paths import Format, walk
+from topbin.data.paths import TXT, Format, walk
 from topbin.data.schema import Types
 
 FILE, TEXT = "file", "text"
@@ -44,18 +43,18 @@ class TextFolder(Part):
         return FILE
 
     @property
-    def places(self) -> list[str]:
+    def paths(self) -> list[str]:
         """Where the files are, with the folder before their names."""
         return [os.path.join(self.path, file) for file in self.files]
 
     @property
     def empty(self) -> int:
         """How many texts are empty."""
-        return sum(os.path.isfile(place) and os.path.getsize(place) == 0 for place in self.places)
+        return sum(os.path.isfile(path) and os.path.getsize(path) == 0 for path in self.paths)
 
     def without(self, taken: Container[str]) -> "TextFolder":
         """The same folder without files that are in these places; itself if none of them is."""
-        both = zip(self.files, self.places, strict=True)
+        both = zip(self.files, self.paths, strict=True)
         left = tuple(file for file, place in both if os.path.realpath(place) not in taken)
         if len(left) == len(self.files):
             return self
@@ -96,7 +95,7 @@ def read_text(path: str) -> str:
         if b"\0" in content:
             raise InputError(
                 "TB140",
-                f'"{path}" is called {ENDING} but is not text: it contains NUL bytes, as images, '
+                f'"{path}" is called {TXT} but is not text: it contains NUL bytes, as images, '
                 "archives and office files do. Remove it, or save it as plain text.",
             )
         return content.decode("utf-8-sig")
@@ -113,7 +112,7 @@ def texts_in(folder: str) -> tuple[list[str], int]:
     texts: list[str] = []
     others = 0
     for path in walk(folder):
-        if path.lower().endswith(ENDING):
+        if path.lower().endswith(TXT):
             texts.append(os.path.relpath(path, folder))
         else:
             others += 1

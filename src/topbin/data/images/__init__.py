@@ -15,7 +15,7 @@ from topbin.core.hashing import Bits, mix
 from topbin.core.options import SIDES
 
 Pixels = NDArray[np.uint8]
-Progress = Callable[[int, int], object]  # is told how many rows are done, of how many
+OnProgress = Callable[[int, int], object]  # is told how many rows are done, of how many
 CHANNELS = (1, 3)
 SMALLEST, LARGEST = SIDES
 CACHED = 1 << 20  # bytes

@@ -34,7 +34,7 @@ from topbin.core.atomic import new_folder, remove, write_errors, write_text
 from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted, listed
 from topbin.core.options import BadImages
-from topbin.data.images import SMALLEST, Images, Progress, images_at_once
+from topbin.data.images import SMALLEST, Images, OnProgress, images_at_once
 from topbin.data.images.decode import (
     ROW,
     BadImage,
@@ -63,7 +63,7 @@ class Decoding:
     """The images that could be read, where they were in the list of files, and the others."""
 
     images: Images
-    kept: Any
+    readable: Any
     bad: dict[str, str]
 
 
@@ -82,7 +82,7 @@ def decode_files(
     size: int | None = None,
     folder: Path | None = None,
     threads: int | None = None,
-    tell: Progress | None = None,
+    tell: OnProgress | None = None,
 ) -> Decoding:
     """Decode images into a folder, or into a temporary one; files that cannot be read are `bad`.
 
@@ -187,7 +187,7 @@ class _Store:
         keys, sums = np.array(self.rows["key"]), np.array(self.rows["sum"])
         return Images(pixels.transpose(0, 3, 1, 2), keys, places, sums, owner)
 
-    def fill(self, paths: Sequence[str], workers: int, tell: Progress | None) -> dict[str, str]:
+    def fill(self, paths: Sequence[str], workers: int, tell: OnProgress | None) -> dict[str, str]:
         """Decode all files that are not done yet; why some cannot be."""
         bad: dict[str, str] = {}
         todo = np.flatnonzero(self.rows["done"] == 0).tolist()
@@ -248,7 +248,11 @@ def _header(path: str) -> Header | None:
 
 
 def _filled(
-    folder: Path, paths: Sequence[str], shape: tuple[int, ...], workers: int, tell: Progress | None
+    folder: Path,
+    paths: Sequence[str],
+    shape: tuple[int, ...],
+    workers: int,
+    tell: OnProgress | None,
 ) -> tuple[_Store, dict[str, str]]:
     """Arrays with all files that can be decoded, and why the others cannot."""
     store = _open(folder, paths, shape)

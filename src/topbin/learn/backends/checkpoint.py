@@ -19,9 +19,9 @@ from topbin.core.errors import InputError
 from topbin.core.optional import require
 from topbin.data.images import Images
 from topbin.learn.backends.torch import State, TorchBackend
-from topbin.learn.folds import n_rows
 from topbin.learn.loop import Epoch
 from topbin.learn.nets import Dataset, Tensor, torch
+from topbin.learn.rows import n_rows
 
 if TYPE_CHECKING:
     import safetensors.torch

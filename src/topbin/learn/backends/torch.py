@@ -18,10 +18,10 @@ from topbin.core.checks import RowNumbers, Scores, check_count, look_up, refuse_
 from topbin.core.errors import InputError
 from topbin.data.images import Images
 from topbin.learn.backends.distributed import ALONE, Team
-from topbin.learn.folds import n_rows
 from topbin.learn.loop import EpochLoss
 from topbin.learn.nets import NETS, Dataset, Net, Optim, Tensor, build_net, default_optim, nn, torch
 from topbin.learn.risk import Learner, Loss, Risk
+from topbin.learn.rows import n_rows
 
 SCORED_AT_ONCE = 1000
 IMAGES_AT_ONCE = 250  # of those on the disk; as many train at once, so this takes no more memory

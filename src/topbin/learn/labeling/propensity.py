@@ -255,5 +255,5 @@ def matrix_columns(features: Any, names: Sequence[str]) -> list[int]:
         if name in dropped:
             raise InputError("TB126", f'labeling cannot be explained by "{name}": {dropped[name]}')
     check_columns(names, features.columns, "the table that models read")
-    places: list[int] = features.places(lambda feature: feature.name in names)
-    return places
+    found: list[int] = features.matrix_columns(lambda feature: feature.name in names)
+    return found

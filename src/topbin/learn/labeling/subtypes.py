@@ -207,7 +207,7 @@ class Subtypes:
         }
 
 
-def find_subtypes(
+def read_subtypes(
     table: TrainingTable, options: FitOptions, *, most: int = MOST, least: int = LEAST
 ) -> Subtypes:
     """Cluster the positives of a table and estimate how often each cluster is labeled."""
@@ -433,7 +433,7 @@ class SubtypesClassifier(TEDnClassifier):
 
     def _find(self, table: TrainingTable, options: FitOptions) -> Subtypes:
         check_numbers(table, self)
-        return find_subtypes(table, options, most=self.most)
+        return read_subtypes(table, options, most=self.most)
 
 
 def subtypes(
@@ -478,4 +478,4 @@ def subtypes(
         random_state=random_state, n_jobs=n_jobs,
     )  # fmt: skip
     rows = face._given(X, y, groups=groups, times=times)
-    return find_subtypes(rows.table, face._options(), most=most)
+    return read_subtypes(rows.table, face._options(), most=most)
