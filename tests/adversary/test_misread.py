@@ -106,7 +106,7 @@ def test_infinity_is_not_the_first_of_january_1900(tmp_path, days, read, rows):
 
 def test_infinity_in_json_is_said(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"day": "2020-01-01"}\n{"day": "infinity"}\n')
-    with fails("TB102", 'a date without end in the column "day"'):
+    with fails("TB102", 'an infinite date in the column "day"'):
         read_table(tmp_path / "a.jsonl")
 
 

@@ -33,11 +33,11 @@ def folder(tmp_path, name="encoder"):
 @pytest.fixture
 def counted(monkeypatch):
     """An encoder of two numbers, which counts the texts that it reads."""
-    seen = SimpleNamespace(texts=0, dies_after=None)
+    seen = SimpleNamespace(texts=0, dies_after=None, loaded=0)
 
     class Stand:
         def __init__(self, folder):
-            pass
+            seen.loaded += 1
 
         def encode(self, texts):
             if seen.dies_after is not None and seen.texts >= seen.dies_after:
@@ -89,6 +89,26 @@ def test_texts_are_encoded_once_and_go_on_after_a_kill(tmp_path, cache, counted,
     np.testing.assert_array_equal(encoder.vectors(words), found)
     Encoder(str(folder(tmp_path, "other"))).vectors(words[:1])
     assert 37 < counted.texts <= 47
+
+
+def test_an_encoder_is_read_once_for_several_tables(tmp_path, counted, monkeypatch):
+    """A column of texts is encoded when it is learned, and then part by part."""
+    read = SimpleNamespace(weights=0)
+    digest = texts.hashlib.file_digest
+
+    def counting(handle, name):
+        read.weights += 1
+        return digest(handle, name)
+
+    monkeypatch.setattr(texts.hashlib, "file_digest", counting)
+    place, notes = folder(tmp_path), pd.DataFrame({"note": [f"{i} good" for i in range(20)]})
+    features = fit_features(notes, text=["note"], encoder=str(place))
+    for start in (20, 40):
+        features.encode(pd.DataFrame({"note": [f"{i} bad" for i in range(start, start + 20)]}))
+    assert (counted.texts, counted.loaded, read.weights) == (60, 1, 1)
+    (place / "model.safetensors").write_bytes(b"other weights")
+    with fails("TB143", "is not the one that the model was fitted with"):
+        features.encode(notes)
 
 
 def test_the_steps_of_an_encoder_are_those_that_its_folder_lists(tmp_path):

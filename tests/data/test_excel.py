@@ -78,7 +78,7 @@ def test_what_is_refused_says_why(write, rows, code, words):
 
 def test_a_file_that_is_no_workbook_is_refused(tmp_path):
     (tmp_path / "a.xlsx").write_text("a,b\n1,2\n")
-    with fails("TB102", "no Excel workbook"):
+    with fails("TB102", "not an Excel workbook"):
         open_table(tmp_path / "a.xlsx")
 
 

@@ -106,7 +106,7 @@ def test_chunks_of_a_file_are_coded_like_the_whole(tmp_path, ending):
     path = tmp_path / f"t.{ending}"
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
     whole = read_table(path)
-    features = fit_features(whole, keep=["c", "b"])
+    features = fit_features(whole)
     batches = open_table(path).batches(features.columns, rows=2048)
     parts = [features.encode(batch) for batch in batches]
     assert len(parts) > 1
@@ -137,8 +137,6 @@ def test_useless_columns_are_dropped_with_the_reason():
         "parts": '"parts" holds lists, bytes, times or mixed values, which no model reads.',
     }
     assert through_json(features).dropped == features.dropped
-    kept = fit_features(table(frame), exclude=["label"], keep=["claim", "same", "empty"])
-    assert kept.columns == ["x", "same", "claim"]
 
 
 def test_nothing_to_learn_from():
@@ -149,7 +147,7 @@ def test_nothing_to_learn_from():
 
 
 def test_unknown_columns_are_refused():
-    for names in ({"exclude": ["Town"]}, {"text": ["Town"]}, {"keep": ["Town"]}):
+    for names in ({"exclude": ["Town"]}, {"text": ["Town"]}):
         with fails("TB103", 'Did you mean "town"?'):
             fit_features(table(), **names)
 
@@ -173,7 +171,6 @@ def test_what_looks_like_text_is_read_as_text(texts, is_text):
     features = through_json(fit_features(table(frame)))
     kinds = {feature.name: feature.kind for feature in features.features}
     assert (kinds.get("note") == "text") == features.sparse == is_text
-    assert fit_features(table(frame), keep=["note"]).sparse is False  # named, it is a category
 
 
 def test_short_texts_are_also_read_by_their_letters():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from topbin.core import InputError
 from topbin.data import check_table
 from topbin.data.columns import as_columns
-from topbin.data.findings import identifier, leaking, separation
+from topbin.data.findings import find_identifier, leaking, separation
 
 N = 400
 RNG = np.random.default_rng(0)
@@ -54,7 +54,7 @@ def test_one_value_or_nothing_is_not_constant():
     ],
 )
 def test_identifiers(name, values, code):
-    finding = identifier(column(values, name))
+    finding = find_identifier(column(values, name))
     assert (finding and finding.code) == code
     if code:
         assert finding.column == name
@@ -69,10 +69,10 @@ def test_values_that_no_model_reads():
 @pytest.mark.parametrize("name", ["{}.jpg", "photographs/last-year/cat {}.PNG"])
 def test_paths_of_images_come_with_a_hint(name):
     paths = [name.format(k) for k in range(N)]
-    assert "if these are images" in identifier(column(paths, "path")).sentence
-    assert "(--image path)." in identifier(column(paths, "path")).sentence
+    assert "if these are images" in find_identifier(column(paths, "path")).sentence
+    assert "(--image path)." in find_identifier(column(paths, "path")).sentence
     others = [path + ".csv" for path in paths]
-    assert "image" not in identifier(column(others, "path")).sentence
+    assert "image" not in find_identifier(column(others, "path")).sentence
 
 
 def test_vectors_are_compared_as_a_whole():
@@ -82,7 +82,7 @@ def test_vectors_are_compared_as_a_whole():
 
 
 def test_a_few_rows_prove_no_identifier():
-    assert identifier(column(np.arange(19))) is None
+    assert find_identifier(column(np.arange(19))) is None
 
 
 LEAKS = {

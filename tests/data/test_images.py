@@ -93,12 +93,12 @@ def test_what_is_no_image_is_named_with_the_reason(tmp_path, monkeypatch):
     paths = find_images(".")
     assert len(paths) == 7
     found = decode_files(paths)
-    assert [paths[i] for i in found.kept] == ["./good one.png"]
+    assert [paths[i] for i in found.readable] == ["./good one.png"]
     words = {os.path.basename(path): why for path, why in found.bad.items()}
     assert words["empty.jpg"] == "is empty (0 bytes)"
     assert words["notes.txt"] == "is not an image"
     assert words["cut.png"] == "is cut off"
-    assert words["bomb.png"].endswith("pixels; 64,000,000 is the most")
+    assert words["bomb.png"].endswith("pixels; the limit is 64,000,000")
     assert "symbolic links" in words["loop.png"]
     assert "32-bit" in words["float.tiff"]
 
@@ -118,6 +118,7 @@ def test_a_killed_decoding_goes_on_and_changed_files_start_over(tmp_path, monkey
     decoded = decode.decode
     monkeypatch.setattr(decode, "decode", counting)
     monkeypatch.setattr(cache, "AT_ONCE", 2)
+    monkeypatch.setattr(cache, "CHUNK", 2)
     store = tmp_path / "store"
     with pytest.raises(KeyboardInterrupt):
         decode_files(paths, folder=store, threads=1)
@@ -347,7 +348,7 @@ def test_a_guess_from_some_headers_is_corrected_by_all(tmp_path, monkeypatch):
     found = decode_files(paths, folder=store)
     assert found.images.row_shape == (3, 12, 12)
     assert found.images.read()[:, :, 5, 5].tolist()[2] == [9, 0, 0]
-    assert found.kept.tolist() == list(range(6))
+    assert found.readable.tolist() == list(range(6))
     assert not found.bad
 
 

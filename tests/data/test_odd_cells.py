@@ -11,7 +11,7 @@ import topbin as tb
 from topbin.core.labels import NO_NUMBER
 from topbin.data.columns import as_columns, mark_of, mixed_units
 from topbin.data.features import Features, fit_features
-from topbin.data.findings import check_table, useless
+from topbin.data.findings import check_table, find_useless
 from topbin.data.formats.written import read_cell
 
 NUMBERS = [18.0, 150.5, 95.25, 1204.0, 531.6, 5315.99]
@@ -103,7 +103,7 @@ def test_numbers_of_several_units_are_no_numbers_and_no_identifier(texts, units)
     assert mark_of(column(texts)) is None
     assert mixed_units(column(texts)) == units
     many = [f"{i}.5 {'kg' if i % 2 else 'g'}" for i in range(100)]
-    found = useless(column(many))
+    found = find_useless(column(many))
     assert found.code == "numbers-as-text"
     assert 'units ("g" and "kg"), which cannot be compared' in found.sentence
 
@@ -136,7 +136,7 @@ def test_what_is_written_with_a_unit_is_read_back(values):
     ],
 )
 def test_numbers_are_no_identifier_because_they_differ(values):
-    assert useless(as_columns({"amount": values})["amount"]) is None
+    assert find_useless(as_columns({"amount": values})["amount"]) is None
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_numbers_are_no_identifier_because_they_differ(values):
     ],
 )
 def test_identifiers_are_still_seen(name, values):
-    assert useless(as_columns({name: values})[name]).code == "identifier"
+    assert find_useless(as_columns({name: values})[name]).code == "identifier"
 
 
 # --- tables ---

@@ -66,12 +66,11 @@ def test_all_rows_behind_an_address_are_those_of_the_path(folder):
         open_table(f"file://{pattern}", sql="select * from data")
 
 
-def test_parts_have_places_that_do_not_depend_on_the_cut(folder):
+def test_parts_have_places_that_do_not_depend_on_the_cut(folder, monkeypatch):
     table = open_table(f"{folder}/part-*.parquet")
     for rows in (1, 700, 10**6):
-        batches = [
-            batch for part in table.placed_parts(rows) for batch in part.batches(["score"], 90)
-        ]
+        monkeypatch.setattr("topbin.data.table.PART_ROWS", rows)
+        batches = [batch for part in table.placed_parts() for batch in part.batches(["score"], 90)]
         assert np.concatenate([batch.places for batch in batches]).tolist() == list(range(3000))
         scores = np.concatenate([batch.numbers("score") for batch in batches])
         assert np.array_equal(scores, scored()["score"])

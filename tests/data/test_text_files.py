@@ -1,5 +1,7 @@
 """Folders of .txt files: one row per file; what is no text is a coded error that names the file."""
 
+import os
+
 import numpy as np
 import pytest
 from asked import asked
@@ -71,6 +73,7 @@ def test_the_rows_of_a_folder(tmp_path):
     (tmp_path / "a.txt").write_text("")
     (tmp_path / "cover.png").write_bytes(b"\x89PNG")
     (tmp_path / ".hidden").write_text("")
+    (tmp_path / "._a.txt").write_bytes(b"\0\5\x16\7")  # what macOS leaves beside a file
     (tmp_path / "in" / "loop").symlink_to(tmp_path)
     table = open_table(tmp_path)
     assert table.rows == 3
@@ -83,11 +86,26 @@ def test_the_rows_of_a_folder(tmp_path):
     assert rows.frame["text"].tolist() == ["drei"]
 
 
+def test_a_folder_that_cannot_be_searched_is_said(tmp_path, monkeypatch):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "a.txt").write_text("a")
+    listed = os.scandir
+
+    def refused(place):
+        if str(place).endswith("in"):
+            raise PermissionError(13, "Permission denied", str(place))
+        return listed(place)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with fails("TB130", 'in" cannot be searched: Permission denied'):
+        open_table(tmp_path)
+
+
 def test_what_is_no_text(tmp_path):
     with fails("TB102", "is a folder, not a table", "or a folder of .txt files"):
         open_table(tmp_path)
     (tmp_path / "a.txt").write_bytes(b"PK\x03\x04\x00\x00")
-    with fails("TB140", 'a.txt" is called .txt but holds no text'):
+    with fails("TB140", 'a.txt" is called .txt but is not text: it contains NUL bytes'):
         read_table(tmp_path)
     (tmp_path / "a.txt").write_bytes("Grüße".encode("latin1"))
     with fails("TB141", 'a.txt" is not UTF-8: byte 3 is 0xfc', "iconv -f latin1"):

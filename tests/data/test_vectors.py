@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 import topbin as tb
 from topbin.cli import main
-from topbin.data import Batch, Features, fit_features, open_table, read_table
+from topbin.data import Batch, Features, fit_features, open_table, read_table, vectors
 from topbin.data.table import as_column, attach_whole
 
 RNG = np.random.default_rng(0)
@@ -28,7 +28,7 @@ def invoke(*words):
     return done.output
 
 
-def test_every_source_of_vectors_gives_the_same_matrix(tmp_path):
+def test_every_source_of_vectors_gives_the_same_matrix(tmp_path, monkeypatch):
     np.save(tmp_path / "v.npy", VECTORS)
     frame = pd.DataFrame({"embedding": list(VECTORS)})
     frame.to_parquet(tmp_path / "v.parquet")
@@ -47,7 +47,8 @@ def test_every_source_of_vectors_gives_the_same_matrix(tmp_path):
         batch = open_table(source).whole()
         assert batch.kinds == {"embedding": "vector"}
         np.testing.assert_allclose(features.encode(batch), first, rtol=1e-6)
-    parts = open_table(tmp_path / "v.npy").placed_parts(100)
+    monkeypatch.setattr("topbin.data.table.PART_ROWS", 100)
+    parts = open_table(tmp_path / "v.npy").placed_parts()
     rows = [batch for part in parts for batch in part.batches()]
     np.testing.assert_array_equal(np.vstack([features.encode(b) for b in rows]), first)
 
@@ -63,6 +64,25 @@ def test_vectors_beside_other_columns():
     assert (X[0, 2 : 2 + SIZE] == 0).all()  # missing is the mean
     words = fit_features(Batch.from_frame(frame.assign(note="late claim")), text=["note"])
     assert words.sparse
+
+
+def test_a_part_checks_the_vectors_that_it_reads(tmp_path, monkeypatch):
+    """And no others: a file of many parts would be read from end to end for each of them."""
+    checked, check = [], vectors.refuse_bad_numbers
+    monkeypatch.setattr(
+        vectors, "refuse_bad_numbers", lambda m, *rest: checked.append(len(m)) or check(m, *rest)
+    )
+    bad = VECTORS.copy()
+    bad[200, 1] = np.inf
+    np.save(tmp_path / "v.npy", bad)
+    first, second, last = open_table(tmp_path / "v.npy").files[0].cut(100)
+    assert [batch.rows for part in (first, second) for batch in part.batches(rows=60)] == [
+        60,
+        40,
+    ] * 2
+    assert checked == [60, 40, 60, 40]
+    with fails("TB142", "NaN or infinity in 1 vector, first in row 201"):
+        list(last.batches())
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +147,11 @@ def test_what_is_wrong_with_vectors(tmp_path):
         attach_whole(rows, VECTORS[:, 0])
     bad = VECTORS.copy()
     bad[7, 2] = np.nan
-    with fails("TB142", "NaN or infinity in 1 vectors, first in row 8"):
+    with fails("TB142", "NaN or infinity in 1 vector, first in row 8"):
         attach_whole(rows, bad)
+    np.save(tmp_path / "bad.npy", bad)
+    with fails("TB142", "NaN or infinity in 1 vector, first in row 8"):
+        open_table(tmp_path / "bad.npy").whole()
     np.save(tmp_path / "o.npy", np.array([{"a": 1}], object), allow_pickle=True)
     with fails("TB142", "cannot be read as numbers of NumPy"):
         open_table(tmp_path / "o.npy")

@@ -15,6 +15,7 @@ from claims import claims, fitted, read_all, small_run, write_claims
 from score_files import spoil
 
 from topbin.core.errors import InputError
+from topbin.core.options import Read
 from topbin.data import batch, table, write_table
 from topbin.data.formats import parquet
 from topbin.engines import Local
@@ -90,6 +91,19 @@ def test_finished_parts_are_not_done_again_and_new_files_are_added(run, files, t
     assert (again.files, again.before) == (5, 3)
     kept = {path.name: path.stat().st_mtime_ns for path in out.glob("*.parquet")}
     assert len(written.items() & kept.items()) == 3
+
+
+def test_parts_that_another_decimal_mark_reads_otherwise_are_other_parts(run, tmp_path):
+    """Nothing but the option differs: the file, its groups and the model are the same."""
+    amount = [f"{value:,.3f}".partition(".")[0] + ",125" for value in range(1, 61)]  # 7,125
+    claims(60).assign(amount=amount).to_csv(tmp_path / "new.csv", index=False)
+    parts = {}
+    for mark in (".", ","):
+        read, out = Read(decimal=mark), tmp_path / "out"
+        done = score_files(ENGINE, run, tmp_path / "new.csv", out, read=read, force=True)
+        parts[mark] = scored_frame(out)["amount"].tolist()
+        assert (done.rows, done.before) == (60, 0)
+    assert (parts["."][6], parts[","][6]) == (7125, 7.125)
 
 
 SLOW = """

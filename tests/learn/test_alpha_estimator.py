@@ -99,6 +99,14 @@ def test_weights_of_one_change_nothing_and_negative_ones_are_refused(table):
         clone(QUICK).fit(X, s, sample_weight=np.full(450, -1.0))
 
 
+@pytest.mark.parametrize("method", ["tice", "km1"])
+def test_methods_that_read_features_say_that_weights_change_nothing(table, method):
+    X, s = table
+    found = AlphaEstimator(method).fit(X, s, sample_weight=np.arange(450) + 1.0).estimate_
+    assert any("sample_weight changes nothing here" in note for note in found.notes)
+    assert not any("sample_weight" in n for n in AlphaEstimator(method).fit(X, s).estimate_.notes)
+
+
 def test_rows_on_both_sides_raise_an_alarm(table):
     X, s = table
     twice, labels = np.r_[X, X[:10]], np.r_[s, np.zeros(10)]

@@ -106,7 +106,7 @@ def test_no_model_of_a_chain_ever_sees_the_fold_it_scores():
     held_out = np.arange(0, 120, 5)
     chain = run_chain(
         RowSpy(), TrainingTable(X, is_p), TEDN, held_out, 0,
-        alpha=None, plan=SMALL, seed=0, deadline=np.inf,
+        alpha=None, plan=SMALL, seed=0, deadline=np.inf, keep_models=True,
     )  # fmt: skip
     assert len(chain.models) == 3 * SMALL.inner
     for model in chain.models:

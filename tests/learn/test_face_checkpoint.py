@@ -13,6 +13,7 @@ import interrupted_fit  # noqa: E402
 import warm  # noqa: E402
 
 from topbin.core.errors import FileError  # noqa: E402
+from topbin.data.images import Images  # noqa: E402
 from topbin.learn.backends.checkpoint import path_in  # noqa: E402
 from topbin.learn.backends.torch import TorchBackend  # noqa: E402
 from topbin.learn.nets import Optim  # noqa: E402
@@ -99,7 +100,9 @@ class Rows(torch.utils.data.Dataset):
 
 def test_every_kind_of_rows_has_a_name(tmp_path):
     model = TorchBackend(torch.nn.BatchNorm1d(2), Optim())
-    kinds = (np.zeros((3, 2)), torch.zeros(3, 2), (torch.zeros(3, 2), torch.ones(3)), Rows())
+    images = (Images.of(np.full((3, 8, 8), value, np.uint8)) for value in (0, 1))
+    kinds = (np.zeros((3, 2)), torch.zeros(3, 2), (torch.zeros(3, 2), torch.ones(3)), Rows(),
+             *images)  # fmt: skip
     assert len({path_in(tmp_path, model, [X], "") for X in kinds}) == len(kinds)
 
 

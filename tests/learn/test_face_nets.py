@@ -18,10 +18,12 @@ torch = pytest.importorskip("torch")
 
 from topbin.learn import net_fitting  # noqa: E402
 from topbin.learn.backends.torch import mean_losses  # noqa: E402
-from topbin.learn.folds import pick  # noqa: E402
 from topbin.learn.net_fitting import fit_scaler, scaled  # noqa: E402
 from topbin.learn.nets import Optim  # noqa: E402
-from topbin.learn.rows import TwoSamples  # noqa: E402
+from topbin.learn.rows import (  # noqa: E402
+    NetSamples,
+    pick,
+)
 
 SHORT = NetPlan(epochs=20, warm=20, batch=50, device="cpu", optim=Optim("adam", lr=0.01))
 FAST = {"plan": SHORT, "confidence": None}
@@ -121,7 +123,7 @@ def test_a_net_by_name_scales_a_frame_and_fills_its_gaps():
     assert (clf.predict(frame)[250:] == truth).mean() > 0.9
     rows = torch.from_numpy(X.astype(np.float32))
     assert tb.TEDnClassifier("uci-mlp", **FAST).fit(rows, s).model_.scaler is None
-    scaler = fit_scaler(TwoSamples(X[:250], X[250:]))
+    scaler = fit_scaler(NetSamples(X[:250], X[250:]))
     np.testing.assert_allclose(scaled(X, scaler).mean(axis=0), 0, atol=1e-6)
 
 

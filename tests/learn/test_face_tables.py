@@ -17,7 +17,7 @@ import topbin as tb
 from topbin.core.errors import InputError
 from topbin.data import fit_features
 from topbin.data.batch import as_pandas
-from topbin.learn.rows import has_kinds, is_table, read_table, stack
+from topbin.learn.rows import as_matrix, has_kinds, is_table, stack
 
 FRAME = pd.DataFrame(
     {
@@ -73,8 +73,24 @@ def seen(monkeypatch):
 def encoded(given, new=None):
     """A table as a face sees it, and a later one."""
     face = tb.TEDnClassifier()
-    X = read_table(face, given, reset=True, to_numbers=True)
-    return X if new is None else read_table(face, new, reset=False, to_numbers=True)
+    X = as_matrix(face, given, reset=True, to_numbers=True)
+    return X if new is None else as_matrix(face, new, reset=False, to_numbers=True)
+
+
+def test_the_warning_names_the_line_of_the_caller(seen):
+    X, rest, lines = PLAIN[: N // 2], PLAIN[N // 2 :], set()
+    classes = np.where(LABELS == 1, "a", None)
+    calls = (
+        (tb.TEDnClassifier().fit, PLAIN, LABELS),
+        (tb.TEDnClassifier().fit_pu, X, rest),
+        (tb.OpenSetClassifier().fit, PLAIN, classes),
+        (tb.OpenSetClassifier().fit_pu, X, rest),
+    )
+    for fit, *given in calls:
+        with pytest.warns(UserWarning, match="does not read") as said:
+            seen(fit, *given)
+        lines |= {warning.filename for warning in said if "does not read" in str(warning.message)}
+    assert lines == {__file__}
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -103,13 +119,13 @@ def test_with_free_text_they_see_the_same_matrix_too(seen):
 def test_dropped_columns_are_named_and_still_count_as_columns():
     face = tb.TEDnClassifier()
     with pytest.warns(UserWarning, match='"claim" looks like an identifier') as said:
-        read_table(face, LARGE, reset=True, to_numbers=True)
+        as_matrix(face, LARGE, reset=True, to_numbers=True)
     assert [column.name for column in face.features_.dropped] == ["same", "none", "claim"]
     assert all(f'"{name}"' in str(said[0].message) for name in ("same", "none", "claim"))
     assert face.n_features_in_ == 12
     assert face.feature_names_in_.tolist() == list(LARGE)
     with pytest.raises(InputError, match="TB109 The feature names should match"):
-        read_table(face, LARGE.drop(columns="same"), reset=False, to_numbers=True)
+        as_matrix(face, LARGE.drop(columns="same"), reset=False, to_numbers=True)
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -126,7 +142,7 @@ def test_every_column_becomes_numbers(make):
 @pytest.mark.parametrize("matrix", [np.eye(4), csr_array(np.eye(4)), [[1.0, 2.0], [3.0, 4.0]]])
 def test_a_matrix_is_not_encoded(matrix):
     face = tb.TEDnClassifier()
-    X = read_table(face, matrix, reset=True, to_numbers=True)
+    X = as_matrix(face, matrix, reset=True, to_numbers=True)
     assert face.features_ is None
     assert X.shape == np.shape(matrix)
 

@@ -14,7 +14,8 @@ from topbin.core import Evidence, InputError
 from topbin.learn import Plan, crossfit, find_learner
 from topbin.learn.classifiers import DEDPULClassifier, ElkanNotoClassifier, PvUClassifier
 from topbin.learn.crossfit import inner_folds
-from topbin.learn.folds import Together, folds_of, read_together
+from topbin.learn.folds import folds_of
+from topbin.learn.rows import Together, read_together
 from topbin.mpe import alpha_posterior, upper_bound
 
 FAST = Plan(outer=3, inner=2, repeats=1, warm=1, rounds=1)
@@ -195,11 +196,11 @@ def test_two_samples_and_known_negatives_keep_their_groups():
 def test_a_net_holds_out_whole_groups():
     pytest.importorskip("torch")
     from topbin.learn.net_fitting import _splits
-    from topbin.learn.rows import TwoSamples
+    from topbin.learn.rows import NetSamples
 
     X, y, _ = visits()
     groups = np.arange(y.size) % 30  # with rows of both kinds
-    two = TwoSamples(X[y == 1], X[y == 0], together=Together(groups))
+    two = NetSamples(X[y == 1], X[y == 0], together=Together(groups))
     inside, held = (groups[rows] for rows in next(_splits(two, 0.2, 1, 0)))
     assert not np.isin(inside, held).any()
     assert inside.size + held.size == y.size

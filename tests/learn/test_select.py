@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topbin.core.errors import InputError
-from topbin.learn.folds import n_rows, split_rows
+from topbin.learn.folds import split_rows
 from topbin.learn.loop import keep_lowest
+from topbin.learn.rows import n_rows
 
 tied_scores = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=40)
 

@@ -19,8 +19,7 @@ from torch import nn
 
 from topbin.core.errors import TopbinError
 from topbin.learn import LEARNERS, train
-from topbin.learn.backends import checkpoint
-from topbin.learn.backends.distributed import find_team
+from topbin.learn.backends import checkpoint, distributed
 from topbin.learn.backends.torch import TorchBackend, mean_losses
 from topbin.learn.nets import Optim
 
@@ -138,7 +137,8 @@ def one_of_two(job, folder):
     here.write_text("{}")
     while len(list(Path(folder).glob("rank-*.json"))) < 2:
         time.sleep(0.05)  # importing takes each of them its time, and patience is short
-    team = find_team(patience=5.0 if job == "sleep" else 240.0)
+    distributed.PATIENCE = 5.0 if job == "sleep" else 240.0
+    team = distributed.find_team()
     if job == "learn":
         here.write_text(json.dumps(learn(team, folder) | {"unlike": unlike(team)}))
     else:

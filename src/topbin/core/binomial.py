@@ -60,6 +60,15 @@ def share_below(
     return np.asarray((below[ends[0]] + below[ends[1]]) / (2 * below[-1]), np.float64)
 
 
+def ranks_of(scores: Scores) -> NDArray[np.float64]:
+    """For each score, the share of all that is lower; ties, and the score itself, count half.
+
+    >>> ranks_of(np.array([5.0, 7.0, 7.0, 9.0]))
+    array([0.125, 0.5  , 0.5  , 0.875])
+    """
+    return share_below(scores, np.sort(scores))
+
+
 def design_effect(scores: Scores, groups: NDArray[np.intp], cuts: Scores) -> float:
     """How many times as much as those of independent rows do shares above a cut vary, at most?
 

@@ -1,9 +1,11 @@
 """Numbers and names as people read them: enough digits, singular and plural, nothing hidden."""
 
 import re
+from collections.abc import Iterable
 from math import floor, log10
 
 NARROW = 0.05  # ranges of less than this have three decimals
+SHOWN = 5  # names in a list
 NOTHING = 1e-9  # what is left of a share that is 0 or 1 but for rounding
 # Names and cells must not steer what shows them.
 STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -65,6 +67,16 @@ def counted(number: float, noun: str = "row") -> str:
     """
     text = f"{number:,.0f}"
     return f"{text} {noun}{'' if text == '1' else 's'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first names in alphabetical order.
+
+    >>> listed("bca"), listed("hgfedcba")
+    ('a, b, c', 'a, b, c, d, e, …')
+    """
+    names = sorted(names)
+    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
 def visible(text: str) -> str:

@@ -7,7 +7,7 @@ missing), dates have no time zone, booleans are nullable, and everything else is
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import cached_property
 from typing import Any
@@ -21,9 +21,8 @@ from topbin.core.errors import InputError, MissingExtra
 from topbin.core.formatting import counted
 from topbin.core.labels import NO_NUMBER, Coded, plain_word
 from topbin.core.optional import require
-from topbin.data.formats.written import holds_number, is_missing, look_numeric
-from topbin.data.schema import TYPICAL, Kind, Types, check_columns, kinds_of
-from topbin.data.schema import WHOLE as WHOLE_TYPES
+from topbin.data.formats.written import Written, holds_number, is_missing, look_numeric
+from topbin.data.schema import TYPICAL, WHOLE_TYPES, Kind, Types, check_columns, kinds_of
 
 Names = Sequence[str] | None
 Places = NDArray[np.int64]
@@ -33,7 +32,7 @@ EXACT = 2**53  # larger whole numbers are not floats
 FIRST, LAST = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
 BYTE = 256
 FIRST_TEXTS = 200  # texts that show whether cells hold numbers
-WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+ARROW_WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 ARROW = {"number": "float64", "boolean": "bool", "date": "timestamp[us]"}  # all others are text
 INFERRED: dict[str, Kind] = {
     **dict.fromkeys(("string", "categorical"), "string"),
@@ -188,8 +187,25 @@ class Part:
     groups: tuple[int, ...] = ()  # row groups, or a run of files; none means the whole file
     first_line: int | None = None  # in text files
     is_database: bool = False
-    id_column: str | None = None  # a column that names rows and is never a feature
     number_texts: frozenset[str] = frozenset()  # columns of text whose cells seem to hold numbers
+    written: Mapping[str, Written] = field(default_factory=dict)  # dates, numbers in other forms
+    ways: Mapping[str, str] = field(default_factory=dict)  # in which columns of these are read
+    others: int = 0  # files beside the texts of a folder, which are no rows
+
+    @property
+    def id_column(self) -> str | None:
+        """A column that names rows and is never a feature."""
+        return None
+
+    @property
+    def empty(self) -> int:
+        """How many of the texts of a folder are empty."""
+        return 0
+
+    @property
+    def encoding_note(self) -> str:
+        """What to say about a file that is not UTF-8."""
+        return ""
 
     def read_as(self, types: Types) -> "Part":
         """The same rows, with their columns read as these types."""
@@ -442,7 +458,7 @@ def _code_series(column: pd.Series) -> Coded:
 
 
 def _code_arrow(column: Any) -> Coded:
-    if str(column.type) in WHOLE and not column.null_count:
+    if str(column.type) in ARROW_WHOLE and not column.null_count:
         return _code_series(pd.Series(column.to_numpy(zero_copy_only=False), copy=False))
     column = column.dictionary_encode()
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)

@@ -67,14 +67,14 @@ class Column:
         return bool(seen.size) and bool((seen == np.rint(seen)).all())
 
     @property
-    def places(self) -> NDArray[np.intp]:
+    def codes(self) -> NDArray[np.intp]:
         """The position of each row's text in `texts`, and one past the last if it is missing."""
         return np.where(self.missing, len(self.texts), self.values).astype(np.intp)
 
     @property
     def strings(self) -> NDArray[np.object_]:
         """The text of each row, empty where it is missing."""
-        return np.array([*self.texts, ""], object)[self.places]
+        return np.array([*self.texts, ""], object)[self.codes]
 
     def per_row(self, per_text: Any) -> NDArray[Any]:
         """What was made of each text, a number or a vector, for each row; NaN where it is missing.
@@ -84,7 +84,7 @@ class Column:
         """
         made = np.asarray(per_text)
         missing = np.full((1, *made.shape[1:]), np.nan, made.dtype)
-        return np.concatenate([made, missing])[self.places]
+        return np.concatenate([made, missing])[self.codes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +107,10 @@ class Columns:
     def with_read(self, columns: Iterable[Column]) -> "Columns":
         """The same, with some columns read in another way."""
         return Columns(self.table, self.known | {column.name: column for column in columns})
+
+    def as_numbers(self, marks: Mapping[str, str]) -> "Columns":
+        """The same, with these columns of text read as numbers, each with its mark."""
+        return self.with_read(read_numbers(self[name], mark) for name, mark in marks.items())
 
 
 def with_vectors(table: Batch, vectors: Mapping[str, NDArray[Any]]) -> Columns:
@@ -183,7 +187,7 @@ class Cells:
     @classmethod
     def of(cls, column: Column, mark: str) -> "Cells":
         """The cells of a column of text, read with this mark."""
-        rows = np.bincount(column.places, minlength=len(column.texts) + 1)[:-1]
+        rows = np.bincount(column.codes, minlength=len(column.texts) + 1)[:-1]
         return cls(column.texts, rows, tuple(read_cell(text, mark) for text in column.texts))
 
     @property
@@ -226,6 +230,11 @@ def mark_of(column: Column, usual: str | None = None) -> str | None:
     """
     both = [mark for mark, cells in readings(column).items() if len(cells.units) < 2]
     return next((mark for mark in (usual, ".", ",") if mark in both), None)
+
+
+def numeric_marks(columns: Iterable[Column], usual: str | None = None) -> dict[str, str]:
+    """The mark of each column of text that is read as numbers; see `mark_of`."""
+    return {column.name: mark for column in columns if (mark := mark_of(column, usual))}
 
 
 def mixed_units(column: Column) -> tuple[str, ...]:

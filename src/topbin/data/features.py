@@ -24,11 +24,11 @@ from topbin.core.errors import InputError, option
 from topbin.core.formatting import counted
 from topbin.core.options import SIDES
 from topbin.data.batch import Batch
-from topbin.data.columns import Cells, Column, Columns, as_columns, mark_of, read_numbers
+from topbin.data.columns import Cells, Column, Columns, as_columns, numeric_marks, read_numbers
 from topbin.data.encoders import fitted
 from topbin.data.encoders.texts import Encoder
-from topbin.data.findings import TEXTUAL, Finding, useless
-from topbin.data.formats.written import ISO, MARKS, ORDERS, TEXT
+from topbin.data.findings import TEXTUAL, Finding, find_useless
+from topbin.data.formats.written import AS_TEXT, ISO, MARKS, ORDERS
 from topbin.data.schema import Kind, check_columns, nearest, quoted, shortened
 from topbin.data.text_features import check_is_text, learn_words, text_matrix
 from topbin.data.vectors import COMPONENTS, WIDE, principal_axes, project
@@ -55,7 +55,7 @@ FITS: Mapping[str, tuple[Kind, ...]] = {
     "image": ("string",),  # paths, which a net reads; if an encoder does, it is a vector
     "number or date": ("number", "boolean", "date", "blank"),  # of earlier versions; see `Code`
 }
-AS_TEXT = ("string", "text")
+TEXT_KINDS = ("string", "text")
 MOST_NUMBERS = 1 << 20  # that a column of a stored encoder may become
 
 
@@ -101,7 +101,7 @@ class Feature:
     @property
     def is_text(self) -> bool:
         """Whether the column holds text: words, categories, or paths of images."""
-        return self.kind in AS_TEXT or bool(self.shape or self.encoder)
+        return self.kind in TEXT_KINDS or bool(self.shape or self.encoder)
 
     @property
     def date_parts(self) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ class Features:
         """Whether models see one image or vector, and nothing else that could be a reason."""
         return len(self.features) == 1 and self.features[0].kind in (*VECTORS, "image")
 
-    def places(self, wanted: Callable[[Feature], object]) -> list[int]:
+    def matrix_columns(self, wanted: Callable[[Feature], object]) -> list[int]:
         """The columns of the matrix that are made of some columns of the table."""
         own = (f for f in self.features for _ in f.names(scaled=self.scaled))
         return [i for i, feature in enumerate(own) if wanted(feature)]
@@ -204,7 +204,7 @@ class Features:
     @property
     def vector_columns(self) -> list[int]:
         """Which columns of the matrix come from vectors."""
-        return self.places(lambda feature: feature.kind in VECTORS)
+        return self.matrix_columns(lambda feature: feature.kind in VECTORS)
 
     def vectors(self, X: Any) -> Floats:
         """What rows of the matrix have of vectors, as models read them."""
@@ -270,7 +270,7 @@ class Features:
 
     def marks(self, given: str | None) -> dict[str, str]:
         """How to read numbers of new files: as in the fit, or as given; text stays text."""
-        known = {f.name: TEXT if f.is_text else given for f in self.features}
+        known = {f.name: AS_TEXT if f.is_text else given for f in self.features}
         own = {f.name: f.mark for f in self.features if f.mark}
         return {name: mark for name, mark in known.items() if mark} | own | {**self.decimals}
 
@@ -319,35 +319,32 @@ def fit_features(
     *,
     exclude: Sequence[str] = (),
     text: Sequence[str] = (),
-    keep: Sequence[str] = (),
     encoder: str | None = None,
     decimal: str | None = None,
 ) -> Features:
     """Learn how to encode a table; say which columns are dropped, and why.
 
     `exclude` names columns that are not features (label, id); `text` those to read as words, beside
-    those that look like free text. Columns that are constant or look like an identifier are dropped
-    unless `keep` names them; so named, free text is a category. `encoder` is the folder of one that
-    reads the texts instead of words. Text whose cells hold numbers (`topbin.data.columns`) is
-    read as numbers; `decimal` is what decimals follow if both marks fit, and "text" leaves it as it
-    is. `table` is what `Features.encode` takes.
+    those that look like free text. Columns that are constant or look like an identifier are
+    dropped. `encoder` is the folder of one that reads the texts instead of words. Text whose cells
+    hold numbers (`topbin.data.columns`) is read as numbers; `decimal` is what decimals follow if
+    both marks fit, and "text" leaves it as it is. `table` is what `Features.encode` takes.
 
     >>> fit_features({"day": ["2020-02-03", "2020-05-01"], "paid": [1, 0]}).names
     ['day year', 'day month', 'day weekday', 'day days', 'paid']
     """
     columns = as_columns(table)
     kinds, where = columns.table.kinds, columns.table.name
-    check_columns([*exclude, *text, *keep], list(kinds), where)
+    check_columns([*exclude, *text], list(kinds), where)
     names = [name for name in kinds if name not in exclude]
-    read = {name: columns[name] for name in names}  # so that whoever gave the columns has them too
-    in_cells = [] if decimal == TEXT else [name for name in names if name not in {*text, *keep}]
-    marks = {name: mark for name in in_cells if (mark := mark_of(read[name], decimal))}
-    columns = columns.with_read(read_numbers(read[name], mark) for name, mark in marks.items())
-    findings = {name: useless(columns[name]) for name in names}
+    read = [columns[name] for name in names]  # so that whoever gave the columns has them too
+    in_cells = [] if decimal == AS_TEXT else [column for column in read if column.name not in text]
+    marks = numeric_marks(in_cells, decimal)
+    columns = columns.as_numbers(marks)
+    findings = {name: find_useless(columns[name]) for name in names}
     looks = [name for name, finding in findings.items() if finding and finding.code in TEXTUAL]
-    texts = {*text, *looks} - {*keep}
-    asked = {*texts, *keep}
-    reasons = {name: _useless(columns[name], findings[name], keep=name in asked) for name in names}
+    texts = {*text, *looks}
+    reasons = {name: _useless(columns[name], findings[name], name in texts) for name in names}
     dropped = tuple(Dropped(name, reason) for name, reason in reasons.items() if reason)
     used = [name for name in names if not reasons[name]]
     if not used:
@@ -358,12 +355,8 @@ def fit_features(
         message = f"{where} has no text to encode; name a column with {option('text')}."
         raise InputError("TB108", message)
 
-    def learned(name: str) -> Feature:
-        if encoder is not None and name in texts:
-            return _learn_encoded(columns[name], encoder)
-        return _learn(columns[name], name in texts, scaled)
-
-    features = tuple(replace(learned(name), mark=marks.get(name, "")) for name in used)
+    learned = (_learn(columns[name], name in texts, scaled, encoder) for name in used)
+    features = tuple(replace(f, mark=marks.get(f.name, "")) for f in learned)
     if any(feature.kind == "text" for feature in features):
         features = tuple(_as_small_as_words(feature) for feature in features)
     return Features(features, dropped)
@@ -385,14 +378,16 @@ def _learn_encoded(column: Column, folder: str) -> Feature:
     return _learn_vectors(own, column)
 
 
-def _useless(column: Column, finding: Finding | None, *, keep: bool) -> str:
-    if finding is None or (keep and finding.code != "unreadable" and not column.missing.all()):
+def _useless(column: Column, finding: Finding | None, is_text: bool) -> str:
+    if finding is None or (is_text and finding.code != "unreadable" and not column.missing.all()):
         return ""
     return finding.sentence
 
 
-def _learn(column: Column, is_text: bool, scaled: bool) -> Feature:
+def _learn(column: Column, is_text: bool, scaled: bool, encoder: str | None) -> Feature:
     name, kind = column.name, column.kind
+    if is_text and encoder is not None:
+        return _learn_encoded(column, encoder)
     if is_text:
         return Feature(name=name, kind="text", **learn_words(column))
     if kind in ("string", "blank"):
@@ -408,7 +403,7 @@ def _learn(column: Column, is_text: bool, scaled: bool) -> Feature:
         feature = replace(feature, first_day=first, has_times=has_times)
     if not scaled:
         return feature
-    return _with_scale(feature, column)
+    return _with_scale(feature, numbers(feature, column))
 
 
 def _learn_vectors(feature: Feature, column: Column) -> Feature:
@@ -419,16 +414,20 @@ def _learn_vectors(feature: Feature, column: Column) -> Feature:
     """
     raw = _raw_vectors(feature, column)
     if raw.shape[1] <= WIDE or len(raw) <= COMPONENTS:
-        return _with_scale(replace(feature, size=raw.shape[1]), column)
+        feature = replace(feature, size=raw.shape[1])
+        return _with_scale(feature, _components(feature, raw))
     mean, axes = principal_axes(raw)
-    own: Any = {"mean": tuple(mean.tolist()), "axes": tuple(axes.ravel().round(7).tolist())}
-    feature = _with_scale(replace(feature, size=len(axes), **own), column)
+    feature = replace(
+        feature, size=len(axes), mean=tuple(mean.tolist()),
+        axes=tuple(axes.ravel().round(7).tolist()),
+    )  # fmt: skip
+    feature = _with_scale(feature, _components(feature, raw))
     spread = np.array(feature.scale)
     return replace(feature, scale=tuple(np.sqrt(spread * spread.max()).tolist()))
 
 
-def _with_scale(feature: Feature, column: Column) -> Feature:
-    pairs = [_center_and_scale(values) for values in numbers(feature, column)]
+def _with_scale(feature: Feature, arrays: Sequence[Floats]) -> Feature:
+    pairs = [_center_and_scale(values) for values in arrays]
     center, scale = zip(*pairs, strict=True)
     return replace(feature, center=center, scale=scale)
 
@@ -473,6 +472,10 @@ def _dimensions(feature: Feature, column: Column) -> list[Floats]:
     if (size := raw.shape[1]) != expected:
         before = f'column "{feature.name}" had vectors of {expected:,} numbers in the fit'
         raise InputError("TB109", f"{before} and has {size:,} now. Use the same model for both.")
+    return _components(feature, raw)
+
+
+def _components(feature: Feature, raw: NDArray[Any]) -> list[Floats]:
     if feature.axes:
         axes = np.array(feature.axes).reshape(feature.size, -1)
         raw = project(raw, np.array(feature.mean), axes)
@@ -500,11 +503,10 @@ def _letters(feature: Feature, column: Column) -> Floats:
 
     if not feature.hashes:
         return np.empty((0, column.values.size))
-    grams = {"analyzer": "char_wb", "ngram_range": (3, 4)}
-    vectors = HashingVectorizer(n_features=feature.hashes, **grams).transform([*column.texts, ""])
-    known: Floats = vectors.toarray()
+    hashing = HashingVectorizer(n_features=feature.hashes, analyzer="char_wb", ngram_range=(3, 4))
+    known: Floats = hashing.transform([*column.texts, ""]).toarray()
     known[[not text.strip() for text in (*column.texts, "")]] = np.nan  # blank text is missing
-    return known[column.places].T
+    return known[column.codes].T
 
 
 def _date_parts(feature: Feature, column: Column) -> list[Floats]:

@@ -28,13 +28,13 @@ from topbin.core.errors import InputError
 from topbin.core.formatting import counted
 from topbin.core.hashing import Twins, find_twins
 from topbin.core.labels import Mask, read_labels
+from topbin.data.batch import Part
 from topbin.data.columns import (
     Cells,
     Column,
     as_columns,
-    mark_of,
     mixed_units,
-    read_numbers,
+    numeric_marks,
     readings,
 )
 from topbin.data.formats.written import MARKS, NumberCell, is_plain
@@ -108,8 +108,9 @@ def check_table(
     columns = as_columns(table)
     if columns.table.rows != is_p.size:
         raise InputError("TB005", f"{columns.table.rows:,} rows and {is_p.size:,} labels.")
-    marks = {name: mark_of(columns[name]) for name in columns.table.kinds}
-    read = [read_numbers(columns[c], mark) if mark else columns[c] for c, mark in marks.items()]
+    names = list(columns.table.kinds)
+    columns = columns.as_numbers(numeric_marks(columns[name] for name in names))
+    read = [columns[name] for name in names]
     findings = find_in_columns(read, is_p, is_u, leak)
     ignored = {finding.column for finding in findings if finding.code in NOT_COMPARED}
     compared = [column.numbers for column in read if column.name not in ignored]
@@ -124,24 +125,24 @@ def find_in_columns(
 ) -> tuple[Finding, ...]:
     """What to know about each column: at most one finding per column."""
     findings = (
-        useless(column) or leaking(column, is_p, is_u, leak) or numbers_as_text(column)
+        find_useless(column) or leaking(column, is_p, is_u, leak) or numbers_as_text(column)
         for column in columns
     )
     return tuple(finding for finding in findings if finding is not None)
 
 
-def useless(column: Column) -> Finding | None:
+def find_useless(column: Column) -> Finding | None:
     """Why no model should read this column as it is, if there is a reason; text, as words only."""
     if column.kind != "other":
-        return constant(column) or identifier(column)
+        return find_constant(column) or find_identifier(column)
     sentence = f'"{column.name}" holds lists, bytes, times or mixed values, which no model reads.'
     return Finding("unreadable", column.name, 1, sentence)
 
 
-def constant(column: Column) -> Finding | None:
+def find_constant(column: Column) -> Finding | None:
     """One value in every row, or none in any.
 
-    >>> constant(as_columns({"x": [7, 7]})["x"]).code
+    >>> find_constant(as_columns({"x": [7, 7]})["x"]).code
     'constant'
     """
     if column.missing.all():
@@ -151,14 +152,14 @@ def constant(column: Column) -> Finding | None:
     return Finding("constant", column.name, 1, f'"{column.name}" is the same in every row.')
 
 
-def identifier(column: Column) -> Finding | None:
+def find_identifier(column: Column) -> Finding | None:
     """Values that name a row rather than describe it: hardly any value comes twice.
 
     For short strings that is enough; long ones that are not mostly digits may describe their rows.
     Whole numbers must all differ, and have no gap, be in order, or be called an id: amounts in
     cents can all differ, and yet describe their rows.
 
-    >>> identifier(as_columns({"claim": np.arange(1000, 1100)})["claim"]).figure
+    >>> find_identifier(as_columns({"claim": np.arange(1000, 1100)})["claim"]).figure
     1.0
     """
     seen = column.values[~column.missing]
@@ -329,7 +330,7 @@ def separation(column: Column, is_p: Mask, is_u: Mask) -> float:
     if column.kind == "vector":
         return 0.5  # no number of it is read alone
     if column.kind in ("string", "other"):
-        ways = (column.places, column.missing.astype(np.intp))
+        ways = (column.codes, column.missing.astype(np.intp))
         return max(0.5, *(_category_auc(codes, is_p, is_u) for codes in ways))
     values = column.numbers
     aucs = [0.5]
@@ -378,13 +379,11 @@ def find_shared(files: int, known: str) -> tuple[Finding, ...]:
     return (Finding("shared-files", None, files, words),)
 
 
-def find_in_files(files: Iterable[Any]) -> tuple[Finding, ...]:
+def find_in_files(files: Iterable[Part]) -> tuple[Finding, ...]:
     """What folders of texts have beside texts, how many are empty, and other encodings."""
-    folders = list(files)
-    others, empty = (
-        sum(getattr(each, name, 0) for each in folders) for name in ("others", "empty")
-    )
-    notes = (getattr(each, "encoding_note", "") for each in folders)
+    parts = list(files)
+    others, empty = sum(each.others for each in parts), sum(each.empty for each in parts)
+    notes = (each.encoding_note for each in parts)
     findings = [Finding("encoding", None, None, note) for note in notes if note]
     if others:
         was = "was skipped because it does" if others == 1 else "were skipped because they do"

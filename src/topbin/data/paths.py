@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from glob import glob, has_magic
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, cast
@@ -25,8 +26,9 @@ from topbin.core.errors import InputError, option
 from topbin.data.schema import nearest
 
 SourceLike = PathLike | Sequence[PathLike]
-TEXT = ".txt"  # a table with columns where a file is named; in a folder, one text per file
+TXT = ".txt"  # a table with columns where a file is named; in a folder, one text per file
 IMAGES = (".jpg", ".jpeg", ".jpe", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
+OWN_FILES = count()
 OF_SYSTEMS = ("Thumbs.db", "desktop.ini")  # files that Windows leaves in folders
 
 
@@ -142,6 +144,11 @@ def own_folder() -> Path:
     return Path(folder.name)
 
 
+def own_file(ending: str) -> Path:
+    """A new file in the folder of this process."""
+    return own_folder() / f"{next(OWN_FILES)}{ending}"
+
+
 def _missing(path: Path) -> str:
     if has_magic(str(path)):
         return f'no file fits the pattern "{path}".'
@@ -151,7 +158,7 @@ def _missing(path: Path) -> str:
 
 def _folder(path: Path, formats: Sequence[Format]) -> Format:
     """The format of a folder that is a table; TB102 if none fits, or tables are in it."""
-    known = {ending for format_ in formats for ending in format_.endings} - {TEXT}
+    known = {ending for format_ in formats for ending in format_.endings} - {TXT}
     endings = sorted({p.suffix for p in path.iterdir() if p.suffix in known})
     for format_ in formats:
         if format_.holds is not None and not endings and format_.holds(str(path)):
@@ -159,14 +166,14 @@ def _folder(path: Path, formats: Sequence[Format]) -> Format:
     if endings:
         hint = f'Did you mean "{path}/*{endings[0]}"?'
         raise InputError("TB102", f'"{path}" is a folder, not a table. {hint}')
-    files = sum(len(names) for *_, names in os.walk(path))
-    held = "it is empty" if not files else f"its only file does not end in {TEXT}"
+    files = sum(1 for _ in walk(str(path)))
+    held = "it is empty" if not files else f"its only file does not end in {TXT}"
     if files > 1:
-        held = f"none of its {files:,} files ends in {TEXT}"
+        held = f"none of its {files:,} files ends in {TXT}"
     raise InputError(
         "TB102",
         f'"{path}" is a folder, not a table: {held}. Name a file that is a table, or a folder of '
-        f"{TEXT} files or of images.",
+        f"{TXT} files or of images.",
     )
 
 
@@ -190,7 +197,7 @@ def names_images(source: Any) -> bool:
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if os.path.isdir(path):
-            named_so = [is_image_name(name) for name in _walk(path)]
+            named_so = [is_image_name(name) for name in walk(path)]
             return any(named_so) and 2 * sum(named_so) >= len(named_so)
         return is_image_name(path)
     parts = list(source) if isinstance(source, list | tuple) else []
@@ -252,7 +259,7 @@ def _files(path: str) -> Sequence[str]:
     if is_address(path):
         raise InputError("TB101", f'"{path}" is an address; images are read from a disk only.')
     if os.path.isdir(path):
-        return sorted(_walk(path))
+        return sorted(walk(path))
     if os.path.lexists(path):
         return [path]  # also when its name looks like a pattern
     if not (fitting := _fitting(path)):
@@ -261,14 +268,13 @@ def _files(path: str) -> Sequence[str]:
     return [name for one in fitting for name in _files(one)]
 
 
-def _walk(folder: str) -> Iterator[str]:
-    """The files in a folder and below it, without hidden ones."""
+def walk(folder: str) -> Iterator[str]:
+    """The files in a folder and below it, without hidden ones; TB130 if it cannot be searched."""
     for here, folders, names in os.walk(folder, onerror=_cannot_search):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            path = os.path.join(here, name)
-            if not name.startswith(".") and name not in OF_SYSTEMS and not os.path.isdir(path):
-                yield path
+            if not name.startswith(".") and name not in OF_SYSTEMS:
+                yield os.path.join(here, name)
 
 
 def _cannot_search(error: OSError) -> None:

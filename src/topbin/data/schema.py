@@ -9,10 +9,10 @@ from topbin.core.errors import InputError
 
 Kind = Literal["number", "boolean", "date", "string", "vector", "blank", "other"]
 Types = dict[str, str]
-WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 HUGE = ("HUGEINT", "UBIGINT", "UHUGEINT")  # frames hold them as floats
 KINDS: dict[str, Kind] = {
-    **dict.fromkeys((*WHOLE, *HUGE, "FLOAT", "REAL", "DOUBLE", "DECIMAL"), "number"),
+    **dict.fromkeys((*WHOLE_TYPES, *HUGE, "FLOAT", "REAL", "DOUBLE", "DECIMAL"), "number"),
     "BOOLEAN": "boolean",
     "DATE": "date",
     **dict.fromkeys(("VARCHAR", "TEXT", "ENUM", "UUID"), "string"),

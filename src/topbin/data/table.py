@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from topbin.core.errors import InputError, option
-from topbin.core.formatting import counted
+from topbin.core.formatting import counted, listed
 from topbin.data import vectors
 from topbin.data.batch import (
     Batch,
@@ -30,8 +30,8 @@ from topbin.data.batch import (
 )
 from topbin.data.formats import database, delimited, duck, parquet, text_files
 from topbin.data.formats.duck import Duck, DuckPart, Joined, connect, duck_errors
-from topbin.data.formats.written import TEXT as AS_TEXT
 from topbin.data.formats.written import (
+    AS_TEXT,
     Given,
     Place,
     date_lines,
@@ -39,7 +39,7 @@ from topbin.data.formats.written import (
     settle_decimals,
     settle_orders,
 )
-from topbin.data.paths import TEXT, Format, SourceLike, find_files, format_of, is_address
+from topbin.data.paths import TXT, Format, SourceLike, find_files, format_of, is_address
 from topbin.data.schema import ONE_TEXT, Kind, Types, check_columns, kinds_of, merge_types
 from topbin.data.vectors import EMBEDDING, check_vectors, stack_vectors
 
@@ -52,7 +52,6 @@ FORMATS: tuple[Format, ...] = (
     *vectors.FORMATS,
 )
 PART_ROWS = 1 << 20  # a part is also what is done again after a failure, so not too many
-SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,11 +115,11 @@ class Table:
         """Parts for an engine, of about `rows` rows where a file can be cut."""
         return [part for file in self.files for part in file.cut(rows or PART_ROWS)]
 
-    def placed_parts(self, rows: int | None = None) -> list[Part]:
+    def placed_parts(self) -> list[Part]:
         """The parts that have rows, each with the place of its first row among all rows."""
         placed: list[Part] = []
         first = 0
-        for part in self.parts(rows):
+        for part in self.parts():
             if size := part.count():
                 placed.append(replace(part, first=first, size=size))
                 first += size
@@ -266,7 +265,7 @@ def leave_out_shared(known: Table, table: Table) -> tuple[Table, int]:
     TB139 if there are no others.
     """
     folders = [file for file in known.files if isinstance(file, text_files.TextFolder)]
-    taken = {os.path.realpath(place) for folder in folders for place in folder.places}
+    taken = {os.path.realpath(path) for folder in folders for path in folder.paths}
     others, shared = [], 0
     for file in table.files:
         less = file.without(taken) if isinstance(file, text_files.TextFolder) else file
@@ -298,12 +297,6 @@ def skipped(bad: Iterable[str]) -> list[str]:
     return [f"{files} skipped because {they} cannot be read: {listed(names)}"] if names else []
 
 
-def listed(names: Iterable[str]) -> str:
-    """The first names in alphabetical order."""
-    names = sorted(names)
-    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
-
-
 def _opened(
     source: Any, sql: str | None = None, skip_bad: bool = False, partitions: bool = False
 ) -> Table:
@@ -328,7 +321,6 @@ def _agreed(
     numbers = list(_numbers(files, needed))
     marks = settle_decimals(numbers, decimal)
     lines = decimal_lines(numbers, marks, decimal)
-    settled: Any = {"dates": orders, "decimals": marks, "decimal_lines": lines}
     # Columns that a file has as text because some cells hold more than a number.
     texts = frozenset(column for file in files for column in file.number_texts)
     texts = frozenset() if decimal == AS_TEXT else texts
@@ -336,14 +328,15 @@ def _agreed(
     for table in tables:
         read = tuple(file.read_written(orders | marks).read_texts(texts) for file in table.files)
         types = merge_types([(file.name, file.types) for file in read], needed)
-        agreed.append(replace(table, files=read, **settled).read_as(types))
+        settled = replace(table, files=read, dates=orders, decimals=marks, decimal_lines=lines)
+        agreed.append(settled.read_as(types))
     return agreed
 
 
 def _written(files: Iterable[Part], needed: Names) -> Iterator[Place]:
     """The columns of each file that can be read in several ways, of those that are needed."""
     for file in files:
-        for column, written in getattr(file, "written", {}).items():
+        for column, written in file.written.items():
             if needed is None or column in needed:
                 yield file.name, column, written
 
@@ -420,7 +413,7 @@ def _open_file(connection: Duck, path: str, sql: str | None, *, alone: bool) -> 
         with duck_errors(lambda words: f'"{path}" cannot be read: {words}'):
             part: Part = format_.open(connection, place, f'"{path}"', **query)
     except InputError as error:
-        if error.code == "TB102" and path.lower().endswith(TEXT) and os.path.isfile(path):
+        if error.code == "TB102" and path.lower().endswith(TXT) and os.path.isfile(path):
             raise InputError("TB102", f"{error.marked} {ONE_TEXT}") from error
         raise
     return part

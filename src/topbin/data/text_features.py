@@ -81,7 +81,7 @@ def _letter_analyzer() -> Any:
 
 def reads_letters(column: Column) -> bool:
     """Whether groups of letters are worth their time: the texts are short, and not too many."""
-    lengths = np.array([*map(len, column.texts), 0])[column.places]
+    lengths = np.array([*map(len, column.texts), 0])[column.codes]
     return bool(lengths.sum() <= LETTERS_WITHIN and np.median(lengths) <= SHORT_TEXT)
 
 

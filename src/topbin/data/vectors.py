@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from topbin.core.checks import Floats
 from topbin.core.errors import InputError
+from topbin.core.formatting import counted
 from topbin.core.hashing import row_keys
 from topbin.data.batch import Part
 from topbin.data.paths import Format
@@ -63,13 +64,19 @@ def refuse_bad_numbers(matrix: NDArray[Any], where: str, rows: Any = None) -> No
         row = int(bad[0] if rows is None else rows[bad[0]])
         raise InputError(
             "TB142",
-            f"{where} has NaN or infinity in {bad.size:,} vectors, first in row {row + 1:,}. Make "
-            "these vectors again, or drop the rows.",
+            f"{where} has NaN or infinity in {counted(bad.size, 'vector')}, first in row "
+            f"{row + 1:,}. Make these vectors again, or drop the rows.",
         )
 
 
 def check_vectors(array: Any, where: str, rows: int | None = None) -> Any:
     """A matrix of numbers with one vector per row, and as many of them as there are rows; TB142."""
+    refuse_bad_numbers(check_form(array, where, rows), where)
+    return array
+
+
+def check_form(array: Any, where: str, rows: int | None = None) -> Any:
+    """The same, of whose shape and type alone is checked: the numbers may be on the disk."""
     rule = "embeddings are a matrix of numbers with one row per row of the table"
     if getattr(array, "ndim", 0) != 2 or array.dtype.kind not in NUMBERS or array.shape[1] == 0:
         seen = f"shape {getattr(array, 'shape', ())} and type {getattr(array, 'dtype', '?')}"
@@ -78,18 +85,20 @@ def check_vectors(array: Any, where: str, rows: int | None = None) -> Any:
         raise InputError(
             "TB142", f"{where} has {array.shape[0]:,} vectors for {rows:,} rows; {rule}, in order."
         )
-    refuse_bad_numbers(array, where)
     return array
 
 
 def load_npy(path: str | Path, name: str) -> Any:
-    """The array of an .npy file, which stays on the disk; TB142 if it is none, or a pickle."""
+    """The array of an .npy file, which stays on the disk; TB142 if it is none, or a pickle.
+
+    Whether its numbers are finite is not known before they are read.
+    """
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         words = " ".join(str(error).split())
         raise InputError("TB142", f"{name} cannot be read as numbers of NumPy: {words}.") from error
-    return check_vectors(array, name)
+    return check_form(array, name)
 
 
 def principal_axes(vectors: NDArray[Any]) -> tuple[Floats, Floats]:
@@ -132,8 +141,10 @@ class VectorFile(Part):
         array = load_npy(self.path, self.name)
         first, end = self.groups or (0, self.count())
         for start in range(first, end, rows):
-            here = list(array[start : min(start + rows, end)])
-            yield pd.DataFrame({name: pd.Series(here, dtype=object) for name in types})
+            here = range(start, min(start + rows, end))
+            block = array[here.start : here.stop]
+            refuse_bad_numbers(block, self.name, here)
+            yield pd.DataFrame({name: pd.Series(list(block), dtype=object) for name in types})
 
 
 def _open(connection: "Duck", path: str, name: str) -> VectorFile:

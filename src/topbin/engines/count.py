@@ -22,13 +22,13 @@ from topbin.core.counting import Counts, count_above
 from topbin.core.errors import InputError, TopbinError, option
 from topbin.core.estimate import AlphaEstimate
 from topbin.core.evidence import Evidence
-from topbin.core.formatting import counted
+from topbin.core.formatting import counted, listed
 from topbin.core.labels import Coded, LabelValues, resolve_labels, spells
 from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.tails import Tails
 from topbin.data.batch import Part
 from topbin.data.paths import SourceLike
-from topbin.data.table import Table, listed, open_table, skipped
+from topbin.data.table import Table, open_table, skipped
 from topbin.engines.engine import Engine, advising_to_skip, total, total_of
 from topbin.mpe.estimate import add_alarms, estimate_alpha
 from topbin.mpe.registry import cost_of_thinning, find_method

@@ -24,7 +24,7 @@ from scipy.sparse import issparse
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from topbin.core.binomial import share_below
+from topbin.core.binomial import ranks_of
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.estimate import Alarm, AlphaEstimate
 from topbin.core.evidence import Evidence
@@ -290,8 +290,7 @@ def _alpha(chains: Sequence[Chain], X: Sequence[Any], labeled: Mask) -> float:
     """α from the first model of each fold, which is trained as the quick estimate is."""
     scores: list[Floats] = []
     for chain, part in zip(chains, X, strict=True):
-        own = np.asarray(replace(chain, models=chain.models[:1]).score(part))
-        scores.append(share_below(own, np.sort(own)))
+        scores.append(ranks_of(replace(chain, models=chain.models[:1]).score(part)))
     places = np.concatenate(scores)
     evidence = Evidence(places[labeled], places[~labeled], crossfitted=True)
     return estimate_alpha(evidence, confidence=None).alpha

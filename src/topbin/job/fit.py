@@ -36,8 +36,7 @@ from topbin.job.sampling import count_rest
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.crossfit import CrossFit, OutOfTime, Plan, Progress, chain_name
 from topbin.learn.labeling.scar import ScarTest
-from topbin.learn.labeling.subtypes import random_labels_test
-from topbin.learn.labeling.subtypes import subtypes as find_subtypes
+from topbin.learn.labeling.subtypes import random_labels_test, subtypes
 from topbin.learn.learners import TEDN
 from topbin.learn.open_set import OpenSetClassifier
 from topbin.mpe.estimate import compared_estimates, estimate_alpha
@@ -289,11 +288,11 @@ def _labeling(result: Any, classifier: TEDnClassifier, y: Any) -> Any:
     if isinstance(result.classifier, OpenSetClassifier):
         return _classes_found(result.classifier)
     labeling = getattr(classifier, "labeling_", None)
-    subtypes = result.request.labeling.subtypes
-    if labeling is not None or subtypes is None or result.stopped:
+    asked = result.request.labeling.subtypes
+    if labeling is not None or asked is None or result.stopped:
         return labeling
     try:
-        return find_subtypes(
+        return subtypes(
             result.data.X, y, positive=1, negative=classifier.negative, n_jobs=classifier.n_jobs,
             confidence=classifier.confidence or CONFIDENCE, random_state=classifier.random_state,
             **result.data.folds.arrays,

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import hstack, issparse
 
+from topbin.core.binomial import ranks_of
+from topbin.core.checks import Floats
 from topbin.core.errors import InputError, option
 from topbin.core.estimate import Alarm
 from topbin.core.formatting import counted
@@ -20,9 +23,9 @@ from topbin.data.columns import Column, Columns, read_column
 from topbin.data.findings import Finding, find_groups, find_jump, labels_are_shared
 from topbin.data.schema import CONTENT, check_columns, shortened
 from topbin.evaluate.parts import ByGroup, Groups, Whole, by_group
-from topbin.learn.crossfit import Plan, blind_scores
-from topbin.learn.folds import Together, read_together
+from topbin.learn.crossfit import Chain, Plan
 from topbin.learn.labeling.propensity import matrix_columns
+from topbin.learn.rows import Together, read_together
 from topbin.mpe.alarms import group_column, near_copies
 
 MOST_GROUPS, MOST_NUMBERS, QUANTILES = 50, 10, 4
@@ -32,6 +35,7 @@ SEEN = (
     "fit again without it as a feature to be sure"
 )
 TIMES = ("date", "number")
+BLIND = 4  # other rows whose columns a row takes, where its own values must not matter
 IN_MEMORY = (
     "{} needs all rows in memory, and this job would train on a sample: rows of a group would be "
     f"scored by models that know the others. Leave out {option('sample')} and {option('engine')}, "
@@ -217,7 +221,7 @@ def _valued(column: Column) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
     """The code of each row with a value, the names of the groups, and how they were made."""
     values, missing = column.numbers, column.missing
     if column.kind == "string":
-        texts = np.array(column.texts, object)[column.places[~missing]]
+        texts = np.array(column.texts, object)[column.codes[~missing]]
         names, codes = np.unique(texts.astype(str), return_inverse=True)
         return codes, tuple(map(shortened, names)), ()
     used, codes = np.unique(values[~missing], return_inverse=True)
@@ -269,3 +273,23 @@ def _blind(result: Any, name: str, rows: Any, is_p: Any) -> Any:
     columns = matrix_columns(data.encoder, [name])
     z = blind_scores(result.chains, data.X[rows], columns, data.request.certainty.seed)
     return z[is_p], z[~is_p]
+
+
+def blind_scores(chains: Sequence[Chain], X: Any, columns: Sequence[int], seed: int) -> Floats:
+    """Scores of the rows that these chains held out, as if nobody knew some columns of theirs.
+
+    Each row takes these columns from random other rows, several times. So what is left in its score
+    is due to the others, and rows that differ in these columns can be compared. X is a matrix.
+    """
+    rng, scores = np.random.default_rng(seed), np.zeros(X.shape[0])
+    drawn = [rng.permutation(X.shape[0]) for _ in range(BLIND)]
+    kept = np.setdiff1d(np.arange(X.shape[1]), columns)
+    order = np.argsort(np.append(kept, columns))
+    for chain in chains:
+        rows, total = chain.held_out, np.zeros(chain.held_out.size)
+        for other in drawn:
+            parts = X[rows][:, kept], X[other[rows]][:, columns]
+            mixed = hstack(parts, format="csr") if issparse(X) else np.hstack(parts)
+            total += chain.score(mixed[:, order])
+        scores[rows] = ranks_of(total)
+    return scores

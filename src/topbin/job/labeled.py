@@ -274,7 +274,7 @@ def read_images(
         done = decode_files(named, size=read.image_size, folder=place, tell=tell)
         if read.bad_images == REFUSE:
             refuse_bad(done.bad, ADVICE)
-        images, readable, bad = done.images, done.kept, done.bad
+        images, readable, bad = done.images, done.readable, done.bad
         paths = [named[i] for i in readable]
     labels = _labels(opened, table, readable, bad, rows)
     if images.row_shape[0] == 1 and read.encoder is None:

@@ -127,8 +127,8 @@ def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | N
     if rows.size > MOST_ROWS:
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
     X, plan = data.X[rows], plan_for(PVU, data.X[rows], FIRST)
-    plain = data.encoder.places(lambda feature: feature.kind in NUMBERS)
-    small = data.encoder.places(lambda feature: feature.kind == "string" and feature.scale)
+    plain = data.encoder.matrix_columns(lambda feature: feature.kind in NUMBERS)
+    small = data.encoder.matrix_columns(lambda feature: feature.kind == "string" and feature.scale)
     models, scores = text_models(data.X, plain, small), {}
     for name in ("linear", "trees"):
         model, learner = models[name], replace(PVU, name=f"{PVU.name}-{name}")

@@ -170,10 +170,9 @@ class Job:
 
     def target(self, part: Part) -> Path:
         """Where the scores of a part belong."""
-        marks = getattr(part, "marks", {})  # numbers with commas, which an option may read
         root = () if self.image_root is None else (self.image_root,)
         input_file = part.path, *stamp(part.path), part.groups
-        made_of = self.key, *input_file, *sorted(marks.items()), *root
+        made_of = self.key, *input_file, *sorted(part.ways.items()), *root
         name = f"{Path(part.path).stem}-{(part.groups or (0,))[0]:05d}"
         return self.folder / f"{name}-{_hash(repr(made_of))[:12]}.parquet"
 

@@ -35,7 +35,7 @@ from topbin.learn.fitting import (
 from topbin.learn.learners import CVIR, PVU, TEDN, UPU, cvir, nnpu
 from topbin.learn.probabilities import ProbabilityMap
 from topbin.learn.risk import Learner, Loss, Risk
-from topbin.learn.rows import TrainingTable, check_columns
+from topbin.learn.rows import TrainingTable, check_like_fit
 from topbin.mpe.alarms import shared_rows
 from topbin.mpe.dedpul import Rule, capped, density_ratio, without_ties
 from topbin.mpe.estimate import add_alarms, estimate_alpha
@@ -43,6 +43,7 @@ from topbin.mpe.registry import METHODS, Method, find_method
 
 NEVER_ONE = 1 - 1e-9
 NO_FOLDS = "groups change nothing here: {} makes no folds and gives no interval"
+NO_WEIGHTS = "sample_weight changes nothing here: {} fits no model that could take weights"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -96,8 +97,9 @@ class AlphaEstimator(PUEstimator):
         X, is_positive = table.X, table.is_positive
         if method.needs == "features":
             estimate = method.read(Evidence(X_p=X[is_positive], X_u=X[~is_positive]))
-            if table.together is not None:
-                estimate = replace(estimate, notes=(*estimate.notes, NO_FOLDS.format(self.method)))
+            unread = {NO_FOLDS: table.together, NO_WEIGHTS: table.weight}
+            notes = (note.format(self.method) for note, g in unread.items() if g is not None)
+            estimate = replace(estimate, notes=(*estimate.notes, *notes))
         else:
             estimate = self._from_scores(method, table)
         twins = shared_rows(find_twins(X[is_positive], X[~is_positive]))
@@ -111,7 +113,7 @@ class AlphaEstimator(PUEstimator):
         return f"{self.estimate_.summary()}\nlabels          {self.label_note_}"
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        return check_columns(self, X, reset=reset)
+        return check_like_fit(self, X, reset=reset)
 
     def _from_scores(self, method: Method, table: TrainingTable) -> AlphaEstimate:
         """α from out-of-fold scores; some methods need probabilities of being labeled."""

@@ -18,23 +18,21 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.sparse import hstack, issparse
 from threadpoolctl import threadpool_limits
 
 from topbin.core import Evidence, InputError
-from topbin.core.binomial import share_below
+from topbin.core.binomial import ranks_of, share_below
 from topbin.core.checks import Floats, RowNumbers
 from topbin.core.labels import Mask
 from topbin.learn.backends.sklearn import FoldedModels, mean_score
-from topbin.learn.folds import Together, folds_of, order_of, pick, read_together
+from topbin.learn.folds import folds_of, order_of
 from topbin.learn.loop import TRACKED_BY, Epoch, train
 from topbin.learn.risk import Learner
-from topbin.learn.rows import TrainingTable
+from topbin.learn.rows import Together, TrainingTable, pick, read_together
 from topbin.mpe.registry import METHODS
 
 # Below this many cells a model runs faster on one thread than it can wake a second one.
 SMALL_CELLS = 2_000_000
-BLIND = 4  # other rows whose columns a row takes, where its own shall not matter
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +68,11 @@ class Chain:
     scores: tuple[Floats, ...]
     models: tuple[Any, ...]
     history: tuple[Epoch, ...]
+
+    @property
+    def is_for_new_rows(self) -> bool:
+        """Whether it was trained on all rows."""
+        return not self.held_out.size
 
     def __repr__(self) -> str:
         held = f"{self.held_out.size:,} rows held out"
@@ -158,7 +161,7 @@ class CrossFit:
     @property
     def folds(self) -> tuple[tuple[Chain, ...], ...]:
         """For each repeat, the chains that held rows out, in the order of the folds."""
-        outer = [chain for chain in self.chains if chain.held_out.size]
+        outer = [chain for chain in self.chains if not chain.is_for_new_rows]
         return tuple(tuple(own) for _, own in groupby(outer, key=lambda chain: chain.repeat))
 
 
@@ -264,11 +267,37 @@ def crossfit(
     True
     """
     together = read_together(groups, times, is_positive.size)
+    return crossfit_table(
+        estimator, TrainingTable(X, is_positive, sample_weight, together), learner, alpha=alpha,
+        plan=plan, ranks=ranks, seed=seed, new_rows=new_rows, keep_chains=keep_chains, run=run,
+    )  # fmt: skip
+
+
+def crossfit_table(
+    estimator: Any,
+    table: TrainingTable,
+    learner: Learner,
+    *,
+    alpha: float | None = None,
+    plan: Plan = Plan(),
+    ranks: bool = True,
+    seed: int = 0,
+    new_rows: bool | Literal["lean", "folds"] = True,
+    keep_chains: bool | Literal["first"] = False,
+    run: RunOptions = RunOptions(),
+) -> CrossFit:
+    """Run `crossfit` on a table that has its weights and groups."""
+    # The rows of a table may be some of those whose groups were read.
+    together = None if table.together is None else table.together.at(slice(None))
     grouped = None if together is None else together.grouped
-    if times is not None:  # blocks of time differ in their share of positives, so ranks would too
+    if together is not None and together.times is not None:
+        # Blocks of time differ in their share of positives, so ranks would too.
         plan, ranks = replace(plan, repeats=1), False
-    order = order_of(X, is_positive, sample_weight, together)
-    table = TrainingTable(X, is_positive, sample_weight, together).at(order)
+    elif grouped is None:
+        together = None
+    weight = table.row_weight
+    order = order_of(table.X, table.is_positive, weight, together)
+    table = TrainingTable(table.X, table.is_positive, weight, together).at(order)
     chain = partial(
         run_chain, estimator, table, learner, alpha=alpha, plan=plan, deadline=run.deadline
     )
@@ -277,8 +306,8 @@ def crossfit(
     on_all = bool(new_rows) and not by_folds
     jobs = list(jobs_of(table, learner, plan, seed, on_all))
     chains = []
-    with threadpool_limits(limits=1 if is_small(X) else None):
-        for done in _run_jobs(jobs, chain, run, repeats_kept):
+    with threadpool_limits(limits=1 if is_small(table.X) else None):
+        for done in _run_jobs(jobs, chain, run, repeats_kept, plan.warm + plan.rounds):
             chains.append(done)
             if run.on_event is not None:
                 run.on_event(Progress(len(chains), len(jobs), done.history[-1]))
@@ -306,20 +335,27 @@ def jobs_of(
     for repeat in range(plan.repeats):
         start = seed + 1000 * repeat
         folds = folds_of(table.is_positive, plan.outer, start, least=least, together=table.together)
-        for k, (_, held_out) in enumerate(folds):
+        all_held = [held_out for _, held_out in folds]
+        for k, held_out in enumerate(all_held):
             yield Job(chain_name(learner, repeat, k), repeat, start + 10 * (k + 1), held_out)
         if new_rows:
-            yield Job(chain_name(learner, repeat, k + 1), repeat, start, np.zeros(0, np.intp))
+            name = chain_name(learner, repeat, len(all_held))
+            yield Job(name, repeat, start, np.zeros(0, np.intp))
 
 
 def _run_jobs(
-    jobs: Iterable[Job], chain: "partial[Chain]", run: RunOptions, kept_repeats: int
+    jobs: Iterable[Job],
+    chain: Callable[..., Chain],
+    run: RunOptions,
+    kept_repeats: int,
+    rounds: int,
 ) -> Iterator[Chain]:
     """The chains in order, repeat by repeat: those in memory, and those that are run now.
 
-    All models of the first `kept_repeats` repeats are kept.
+    All models of the first `kept_repeats` repeats are kept. A chain that was not cut short has so
+    many `rounds`.
     """
-    plan, memory = chain.keywords["plan"], {} if run.memory is None else run.memory
+    memory = {} if run.memory is None else run.memory
     for repeat, group in groupby(jobs, key=lambda job: job.repeat):
         known = [(job, memory.get(job.name)) for job in group]
         if keep_models := repeat < kept_repeats:
@@ -332,29 +368,9 @@ def _run_jobs(
         runs = Parallel(n_jobs=run.n_jobs, return_as="generator")(tasks)
         for job, done in known:
             new = next(runs) if done is None else done
-            if done is None and len(new.history) == plan.warm + plan.rounds:  # not cut short
+            if done is None and len(new.history) == rounds:
                 memory[job.name] = new
             yield new
-
-
-def blind_scores(chains: Sequence[Chain], X: Any, columns: Sequence[int], seed: int) -> Floats:
-    """Scores of the rows that these chains held out, as if nobody knew some columns of theirs.
-
-    Each row takes these columns from random other rows, several times. So what is left in its score
-    is due to the others, and rows that differ in these columns can be compared. X is a matrix.
-    """
-    rng, scores = np.random.default_rng(seed), np.zeros(X.shape[0])
-    drawn = [rng.permutation(X.shape[0]) for _ in range(BLIND)]
-    kept = np.setdiff1d(np.arange(X.shape[1]), columns)
-    order = np.argsort(np.append(kept, columns))
-    for chain in chains:
-        rows, total = chain.held_out, np.zeros(chain.held_out.size)
-        for other in drawn:
-            parts = X[rows][:, kept], X[other[rows]][:, columns]
-            mixed = hstack(parts, format="csr") if issparse(X) else np.hstack(parts)
-            total += chain.score(mixed[:, order])
-        scores[rows] = share_below(total, np.sort(total))
-    return scores
 
 
 def is_small(X: Any) -> bool:
@@ -378,7 +394,7 @@ def run_chain(
     plan: Plan,
     seed: int,
     deadline: float,
-    keep_models: bool = True,
+    keep_models: bool,
 ) -> Chain:
     """The whole loop on the rows that are not held out; each round scores those that are."""
     is_p = table.is_positive
@@ -397,8 +413,9 @@ def run_chain(
         if monotonic() > deadline:
             break
     history, scores, models = zip(*rounds, strict=True)
-    own_models = sum(models, ()) if keep_models or not held_out.size else ()
-    return Chain(repeat, held_out, scores, own_models, history)
+    is_kept = keep_models or not held_out.size
+    own = tuple(model for each in models for model in each) if is_kept else ()
+    return Chain(repeat, held_out, scores, own, history)
 
 
 def inner_folds(
@@ -423,17 +440,19 @@ def least_kept(n_u: int) -> int:
 def _gather(
     chains: Sequence[Chain], is_positive: Mask, *, ranks: bool, new_rows: bool | str = True
 ) -> CrossFit:
-    outer = [chain for chain in chains if chain.held_out.size]
+    outer = [chain for chain in chains if not chain.is_for_new_rows]
     raw, ranked = np.zeros((2, 1 + chains[-1].repeat, is_positive.size))
     for chain in outer:
         own, score = (chain.repeat, chain.held_out), chain.mean_scores
-        raw[own], ranked[own] = score, share_below(score, np.sort(score))
+        raw[own], ranked[own] = score, ranks_of(score)
     references = tuple(np.sort(scores) for scores in raw) if ranks else ()
-    whole = [chain for chain in chains if not chain.held_out.size]
+    whole = [chain for chain in chains if chain.is_for_new_rows]
     groups = tuple(one_per_round(c) if new_rows == "lean" else c.models for c in whole)
     if new_rows == "folds":
         by_repeat = groupby(outer, key=lambda chain: chain.repeat)
-        groups = tuple(sum((chain.models for chain in each), ()) for _, each in by_repeat)
+        groups = tuple(
+            tuple(model for chain in each for model in chain.models) for _, each in by_repeat
+        )
     rounds = range(min(len(chain.history) for chain in outer))
     history = tuple(_mean_epoch(outer, t, is_positive) for t in rounds)
     return CrossFit((ranked if ranks else raw).mean(axis=0), Ensemble(groups, references), history)
@@ -457,7 +476,7 @@ def _mean_epoch(outer: Sequence[Chain], t: int, is_positive: Mask) -> Epoch:
     alphas = [epoch.alpha for epoch in epochs if epoch.alpha is not None]
     scores = np.zeros(is_positive.size)
     for chain in outer:
-        scores[chain.held_out] += share_below(chain.scores[t], np.sort(chain.scores[t]))
+        scores[chain.held_out] += ranks_of(chain.scores[t])
     return replace(
         epochs[0],
         loss=float(np.mean([epoch.loss for epoch in epochs])),

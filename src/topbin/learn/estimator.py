@@ -33,16 +33,17 @@ from topbin.learn.crossfit import Plan, Progress, RunOptions
 from topbin.learn.defaults import NetPlan, preset_plan
 from topbin.learn.explain import Explanation, explain, inner_models
 from topbin.learn.fitting import FitOptions, FittedModel, Recipe
-from topbin.learn.folds import n_rows, read_together
 from topbin.learn.rows import (
     GivenRows,
+    NetSamples,
     TrainingTable,
-    TwoSamples,
+    as_matrix,
     check_rows,
     check_weight,
     classes_of,
     is_table,
-    read_table,
+    n_rows,
+    read_together,
     stack,
     two_classes,
 )
@@ -214,7 +215,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
             return self._fit(GivenRows(table, np.arange(n_p + n_u)), options)
         X_p = self._read(X_p, reset=True)  # refused unless a net can take it as it is
         weights = None if weight is None else (weight[:n_p], weight[n_p:])
-        return self._fit_net(TwoSamples(X_p, X_u, weights, together), options)
+        return self._fit_net(NetSamples(X_p, X_u, weights, together), options)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the kind that the classifier was fitted with."""
@@ -283,7 +284,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
         return self.probability_map_(self.model_.scores(self._read(X, reset=False)))
 
     def _recipe(self) -> Recipe:
-        """How this face learns: all in which it differs from the others."""
+        """How this face learns: everything that distinguishes it from the others."""
         raise NotImplementedError
 
     def _net(self) -> Any:
@@ -319,7 +320,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
             return self._fit_net(rows.samples, options)
         return self._store(fitting.fit_recipe(self._recipe(), rows.table, options), rows)
 
-    def _fit_net(self, samples: TwoSamples, options: FitOptions) -> Self:
+    def _fit_net(self, samples: NetSamples, options: FitOptions) -> Self:
         from topbin.learn.net_fitting import fit_net
 
         return self._store(self._recipe().learn(partial(fit_net, self._net(), samples, options)))
@@ -350,7 +351,7 @@ class PUClassifier(ClassifierMixin, PUEstimator):  # type: ignore[misc]
                 f"rows of type {type(X).__name__} are not a table, so they need a net; pass an "
                 "nn.Module, or the name of a net, as estimator.",
             )
-        return read_table(self, X, reset=reset, to_numbers=net or self.estimator is None)
+        return as_matrix(self, X, reset=reset, to_numbers=net or self.estimator is None)
 
     def _options(self) -> FitOptions:
         """The parameters, checked; time runs from here."""

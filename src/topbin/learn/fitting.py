@@ -12,7 +12,7 @@ from topbin.core import AlphaEstimate, Evidence
 from topbin.core.checks import Floats
 from topbin.core.options import CONFIDENCE, DEFAULT_METHOD
 from topbin.core.posterior import AlphaPosterior
-from topbin.learn.crossfit import CrossFit, RunOptions, crossfit
+from topbin.learn.crossfit import CrossFit, RunOptions, crossfit_table
 from topbin.learn.defaults import FIRST, NET_PRESETS, coarse, default_model, plan_for
 from topbin.learn.learners import PVU, TEDN
 from topbin.learn.loop import NEAR_ONE, Epoch
@@ -175,7 +175,7 @@ def run_crossfit(
 ) -> CrossFit:
     """Cross-fit the model that the options name, or the default one, by their plan."""
     model = default_model(table.X) if options.estimator is None else options.estimator
-    together, run = table.together, options.run
+    run = options.run
     new: bool | Literal["lean", "folds"] = new_rows
     plan = options.plan
     if hasattr(model, "planned"):
@@ -185,12 +185,9 @@ def run_crossfit(
         learner, new = replace(PVU, name=learner.name), "folds"
     elif options.estimator is None and not issparse(table.X) and new_rows:
         new = "lean"  # of trees, which are slow to score
-    return crossfit(
-        model, coarse(table.X, model), table.is_positive, learner,
-        alpha=alpha, plan=plan_for(learner, table.X, plan), ranks=ranks,
-        seed=options.seed, sample_weight=table.row_weight,
-        groups=None if together is None else together.groups,
-        times=None if together is None else together.times,
+    return crossfit_table(
+        model, replace(table, X=coarse(table.X, model)), learner,
+        alpha=alpha, plan=plan_for(learner, table.X, plan), ranks=ranks, seed=options.seed,
         new_rows=new, keep_chains=keep_chains, run=run,
     )  # fmt: skip
 

@@ -6,102 +6,23 @@ small. So a group is held out as a whole, in outer and inner folds, also if it h
 unlabeled rows. Folds by time hold out one stretch of time after another, whole groups again.
 """
 
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.sparse import issparse
 from sklearn.model_selection import StratifiedKFold
 
-from topbin.core.checks import Floats, RowNumbers, check_count, check_fraction, unmasked
+from topbin.core.checks import Floats, RowNumbers, check_count, check_fraction
 from topbin.core.errors import InputError
 from topbin.core.formatting import counted
 from topbin.core.hashing import Bits, row_keys, splitmix64
 from topbin.core.labels import Mask
 from topbin.data.batch import row_hashes
 from topbin.data.images import Images
+from topbin.learn.rows import Together
 
 Split = tuple[RowNumbers, RowNumbers]  # to train on, and held out
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Together:
-    """The group of each row, by a number, and its time if folds are to respect time."""
-
-    groups: RowNumbers
-    times: Floats | None = None
-
-    def at(self, rows: Any) -> "Together":
-        """The same of some rows; groups are numbered in the order in which they come."""
-        codes, _ = pd.factorize(self.groups[rows])
-        return Together(codes, None if self.times is None else self.times[rows])
-
-    @property
-    def grouped(self) -> RowNumbers | None:
-        """The groups, if any has two rows."""
-        is_alone = np.unique(self.groups).size == self.groups.size
-        return None if is_alone else self.groups
-
-
-def read_together(groups: Any, times: Any, rows: int) -> Together | None:
-    """Groups and times as they were given, checked; None if no row belongs to another.
-
-    A row whose group is missing is a group of its own.
-
-    >>> read_together(["a", "b", "a", None, None], None, 5).groups
-    array([0, 1, 0, 2, 3])
-    """
-    if groups is None and times is None:
-        return None
-    codes = np.arange(rows) if groups is None else _codes(_column(groups, "groups", rows))
-    if rows > 1 and groups is not None and np.unique(codes).size == 1:
-        raise InputError(
-            "TB120",
-            f"all {rows:,} rows are in one group, so that no fold could hold one out. Give a "
-            "column that names patients, customers or the like, or leave groups out.",
-        )
-    together = Together(codes, None if times is None else _moments(_column(times, "times", rows)))
-    return None if times is None and together.grouped is None else together
-
-
-def _column(given: Any, name: str, rows: int) -> Any:
-    values = np.asarray(unmasked(given))
-    if values.shape != (rows,):
-        raise InputError(
-            "TB005", f"{name} needs one value for each of {rows:,} rows; got shape {values.shape}."
-        )
-    return values
-
-
-def _codes(values: Any) -> RowNumbers:
-    codes, _ = pd.factorize(values)
-    alone = np.flatnonzero(codes < 0)
-    codes[alone] = codes.max() + 1 + np.arange(alone.size)
-    return np.asarray(codes, np.intp)
-
-
-def _moments(values: Any) -> Floats:
-    """Times as numbers; TB121 unless they are dates or numbers, without gaps."""
-    kind = values.dtype.kind
-    if kind == "M":
-        gaps, values = np.isnat(values), values.astype("datetime64[us]").astype(np.int64)
-    elif kind in "iuf":
-        gaps = ~np.isfinite(values.astype(np.float64))
-    else:
-        seen = f"{values.ravel()[0]!r}" if values.size else "nothing"
-        raise InputError(
-            "TB121", f"times must be dates or numbers, one per row; got values such as {seen}."
-        )
-    if gaps.any():
-        raise InputError(
-            "TB121",
-            f"{int(gaps.sum()):,} of {gaps.size:,} rows have no time, so that they belong in no "
-            "stretch of time. Fill these in, or remove the rows.",
-        )
-    return np.asarray(values, np.float64)
 
 
 def content_keys(X: Any) -> Bits:
@@ -229,26 +150,3 @@ def _in_blocks(sizes: Any, times: Floats, folds: int) -> RowNumbers:
             "Leave the time out.",
         )
     return fold
-
-
-def n_rows(X: Any) -> int:
-    """How many rows: arrays, tensors, sparse matrices, Datasets, or a tuple of these."""
-    if isinstance(X, tuple):
-        return n_rows(X[0])
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def pick(X: Any, rows: RowNumbers) -> Any:
-    """Some rows of an array, tensor, Dataset or groups, or of a tuple of these; None stays None.
-
-    >>> pick((np.array([5, 6, 7]), None), np.array([2, 0]))
-    (array([7, 5]), None)
-    """
-    if isinstance(X, tuple):
-        return tuple(pick(part, rows) for part in X)
-    if X is None or isinstance(X, Together):
-        return None if X is None else X.at(rows)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(X, torch.utils.data.Dataset):
-        return torch.utils.data.Subset(X, rows.tolist())
-    return X[rows]

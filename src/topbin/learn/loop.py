@@ -13,9 +13,9 @@ import numpy as np
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError, TopbinError
 from topbin.core.checks import RowNumbers, Scores, check_count, check_fraction, check_scores
-from topbin.learn.folds import n_rows
 from topbin.learn.learners import PVU
 from topbin.learn.risk import Learner, Risk, mean_risk
+from topbin.learn.rows import n_rows
 from topbin.mpe.registry import METHODS
 
 WARM_START = "warm-start"
@@ -202,11 +202,11 @@ def train(
             warm = warm and number <= warm_start and not (warm_stop and is_past_best_epoch(history))
             stage = replace(PVU, name=WARM_START, loss=learner.loss) if warm else learner
             if stage.estimates_alpha and latest is None:
-                latest, _ = _judge(model, holdout, estimator)
+                latest, _ = _read_holdout(model, holdout, estimator)
             used = latest.alpha if stage.estimates_alpha and latest is not None else alpha
             record = _one_epoch(model, stage, X_p, X_u, used, least_kept, number)
             held = holdout if watch_warm or not warm else None
-            latest, held_risk = _judge(model, held, estimator, stage if warm else None)
+            latest, held_risk = _read_holdout(model, held, estimator, stage if warm else None)
             history.append(replace(record, estimate=latest, held_risk=held_risk))
             history[-1] = replace(history[-1], settled=settle.reached(history))
             yield history[-1]
@@ -281,7 +281,7 @@ def is_past_best_epoch(history: Sequence[Epoch]) -> bool:
     return len(risks) >= LEAST_WARM and len(risks) >= 2 * (1 + int(np.argmin(risks)))
 
 
-def _judge(
+def _read_holdout(
     model: Backend,
     holdout: tuple[Any, Any] | None,
     estimator: Callable[[Evidence], AlphaEstimate],

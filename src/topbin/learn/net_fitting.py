@@ -30,13 +30,13 @@ from topbin.learn.backends.torch import TorchBackend, kind_of, threads, torch_ba
 from topbin.learn.crossfit import OutOfTime, Plan, Progress, RunOptions, chain_name
 from topbin.learn.defaults import NetPlan
 from topbin.learn.fitting import FitOptions, FittedModel
-from topbin.learn.folds import Split, folds_of, n_rows, split_rows
+from topbin.learn.folds import Split, folds_of, split_rows
 from topbin.learn.learners import PVU, TEDN
 from topbin.learn.loop import TRACKED_BY, Diverged, Epoch, mean_alpha, train
 from topbin.learn.nets import nn
 from topbin.learn.probabilities import fit_probabilities
 from topbin.learn.risk import Learner
-from topbin.learn.rows import TrainingTable, TwoSamples
+from topbin.learn.rows import NetSamples, TrainingTable, n_rows
 from topbin.mpe.alarms import find_alarms
 
 TURN = 1000  # between the seeds of nets that take turns
@@ -72,7 +72,7 @@ class TrainedNet:
 
 def fit_net(
     net: str | nn.Module,
-    samples: TwoSamples,
+    samples: NetSamples,
     options: FitOptions,
     learner: Learner,
     alpha: float | None = None,
@@ -119,8 +119,8 @@ def fit_net(
 
 def train_net(
     net: str | nn.Module,
-    inside: TwoSamples,
-    held: TwoSamples | None,
+    inside: NetSamples,
+    held: NetSamples | None,
     options: FitOptions,
     learner: Learner,
     alpha: float | None = None,
@@ -151,7 +151,7 @@ def train_net(
     return TrainedNet(backend, history, alarms)
 
 
-def _held_out_scores(backend: TorchBackend, held: TwoSamples) -> Evidence:
+def _held_out_scores(backend: TorchBackend, held: NetSamples) -> Evidence:
     """The last that the net does with its team: scores of the rows that it did not train on."""
     scores_p, scores_u = (backend.scores(X).astype(np.float64) for X in (held.X_p, held.X_u))
     backend.team, backend.weights = ALONE, None
@@ -183,7 +183,7 @@ def _joined(parts: Sequence[Evidence]) -> Evidence:
 
 
 def _estimate_first(
-    net: str | nn.Module, samples: TwoSamples, options: FitOptions
+    net: str | nn.Module, samples: NetSamples, options: FitOptions
 ) -> AlphaEstimate:
     """α by (TED)ⁿ: of the default table model, whose error is smaller; for other rows the net's."""
     X_p, X_u = samples.X_p, samples.X_u
@@ -196,8 +196,8 @@ def _estimate_first(
 
 
 def _hold_outs(
-    samples: TwoSamples, scaler: StandardScaler | None, share: float, nets: int, seed: int
-) -> Iterator[tuple[TwoSamples, TwoSamples]]:
+    samples: NetSamples, scaler: StandardScaler | None, share: float, nets: int, seed: int
+) -> Iterator[tuple[NetSamples, NetSamples]]:
     """For each net, rows to train on and the others.
 
     The weights of rows to train on have mean 1, so that steps keep their size.
@@ -214,7 +214,7 @@ def _hold_outs(
         yield rows, whole.at(held)
 
 
-def _splits(samples: TwoSamples, share: float, nets: int, seed: int) -> Iterator[Split]:
+def _splits(samples: NetSamples, share: float, nets: int, seed: int) -> Iterator[Split]:
     """For each net, rows to train on and rows held out; those of P are numbered before those of U.
 
     A single net holds out a share of the rows, or of the groups the fold of that size: groups are
@@ -270,12 +270,12 @@ def _follow(
     return history, ()
 
 
-def is_numbers(samples: TwoSamples) -> bool:
+def is_numbers(samples: NetSamples) -> bool:
     """Whether rows are plain tables of numbers."""
     return all(isinstance(X, np.ndarray) and X.ndim == 2 for X in (samples.X_p, samples.X_u))
 
 
-def fit_scaler(samples: TwoSamples) -> StandardScaler | None:
+def fit_scaler(samples: NetSamples) -> StandardScaler | None:
     """The scale of tables of numbers, which the paper's nets expect; None for other rows."""
     if not is_numbers(samples):
         return None
@@ -310,8 +310,8 @@ class NetScorer(BaseEstimator):  # type: ignore[misc]
         `held_out` are other images and which of them are positive: (TED)ⁿ discards as they say.
         """
 
-        def two(X: Images, is_positive: Any) -> TwoSamples:
-            return TwoSamples(X[is_positive], X[~is_positive])
+        def two(X: Images, is_positive: Any) -> NetSamples:
+            return NetSamples(X[is_positive], X[~is_positive])
 
         inside, held = two(X, np.asarray(y) == 1), None
         learner, plan = PVU, NetPlan(epochs=self.warm, nets=1)

@@ -24,7 +24,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from topbin.core import AlphaEstimate, Evidence, InputError
-from topbin.core.binomial import share_below
+from topbin.core.binomial import ranks_of
 from topbin.core.checks import Floats, RowNumbers, unmasked
 from topbin.core.estimate import Interval
 from topbin.core.formatting import counted, percent
@@ -33,9 +33,17 @@ from topbin.learn.backends.sklearn import seeded, weight_name
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.defaults import coarse, default_model
 from topbin.learn.fitting import FitOptions, FittedModel, Recipe, quick_fit
-from topbin.learn.folds import folds_of, n_rows, order_of, read_together
+from topbin.learn.folds import folds_of, order_of
 from topbin.learn.labeling.subtypes import HALF_A_ROW
-from topbin.learn.rows import GivenRows, TrainingTable, check_rows, check_weight, stack
+from topbin.learn.rows import (
+    GivenRows,
+    TrainingTable,
+    check_rows,
+    check_weight,
+    n_rows,
+    read_together,
+    stack,
+)
 from topbin.mpe.bound import upper_bound
 from topbin.mpe.estimate import add_alarms
 from topbin.mpe.overlap import alpha_posterior
@@ -213,7 +221,10 @@ def find_classes(classes: ReadClasses, table: TrainingTable, options: FitOptions
     if k == 1:  # (TED)ⁿ alone, to the last bit
         n_p, n_u = int(counts[0]), codes.size - int(counts[0])
         alone = AlphaEstimate(alpha=1.0, n_p=n_p, n_u=n_u, method=options.method)
-        return KnownClasses(tuple(labels), (alone,), np.ones(1), np.ones(n_p), ClassModels((), 1))
+        return KnownClasses(
+            labels=tuple(labels), parts=(alone,), ratio=np.ones(1), weight_p=np.ones(n_p),
+            models=ClassModels((), 1),
+        )  # fmt: skip
     oof, models, fold = crossfit_classes(classes, table, options)
     # p(of a known class | x), by a quick estimate that ignores which class it is.
     scores = oof * np.asarray(quick_fit(table, options).oof)[:, None]
@@ -226,8 +237,10 @@ def find_classes(classes: ReadClasses, table: TrainingTable, options: FitOptions
     now = np.maximum([part.alpha for part in parts], HALF_A_ROW / parts[0].n_u)
     ratio = (now / now.sum()) / (counts / counts.sum())
     weight_p = ratio[codes[codes >= 0]]
-    least = max(0.0, 1 - most)
-    return KnownClasses(tuple(labels), parts, ratio, weight_p, models, least, oof)
+    return KnownClasses(
+        labels=tuple(labels), parts=parts, ratio=ratio, weight_p=weight_p, models=models,
+        at_least=max(0.0, 1 - most), oof=oof,
+    )  # fmt: skip
 
 
 def crossfit_classes(
@@ -301,7 +314,7 @@ def _read_class(
     ranked = np.empty(scores.size)
     for number in range(int(fold.max()) + 1):
         own = fold == number
-        ranked[own] = share_below(scores[own], np.sort(scores[own]))
+        ranked[own] = ranks_of(scores[own])
     evidence = Evidence(ranked[codes == j], ranked[codes < 0], crossfitted=True)
     read = find_method(options.method).read(evidence)
     return evidence, add_alarms(read, evidence, options.confidence)
@@ -328,7 +341,7 @@ def read_classes(y: Any) -> ReadClasses:
         raise InputError("TB001", message)
     codes, labels = pd.factorize(given, sort=True)
     if any(isinstance(value, float) and np.isinf(value) for value in labels):
-        raise InputError("TB003", "y has infinity among its classes, which is none; fix that row.")
+        raise InputError("TB003", "infinity is not a class; fix the rows of y that have it.")
     if len({isinstance(value, str) for value in labels}) > 1:
         raise InputError("TB006", "some classes in y are text, some are not; make them all text.")
     values = np.array(labels.tolist())  # of None beside numbers, numbers

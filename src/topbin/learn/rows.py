@@ -1,4 +1,4 @@
-"""Rows as they are given and as models take them: tables, labels, weights, groups, two samples.
+"""Rows as given and as models take them: tables, labels, weights, groups and times, two samples.
 
 Frames are encoded by `Features`, and two samples become one table.
 """
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from pandas import DataFrame, concat
 from scipy.sparse import issparse, vstack
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
@@ -22,7 +22,106 @@ from topbin.core.checks import Floats, RowNumbers, unmasked
 from topbin.core.labels import Mask
 from topbin.data.batch import as_pandas
 from topbin.data.features import fit_features
-from topbin.learn.folds import Together, n_rows, pick
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """The group of each row, by a number, and its time if folds are to respect time."""
+
+    groups: RowNumbers
+    times: Floats | None = None
+
+    def at(self, rows: Any) -> "Together":
+        """The same of some rows; groups are numbered in the order in which they come."""
+        codes, _ = pd.factorize(self.groups[rows])
+        return Together(codes, None if self.times is None else self.times[rows])
+
+    @property
+    def grouped(self) -> RowNumbers | None:
+        """The groups, if any has two rows."""
+        is_alone = np.unique(self.groups).size == self.groups.size
+        return None if is_alone else self.groups
+
+
+def read_together(groups: Any, times: Any, rows: int) -> Together | None:
+    """Groups and times as they were given, checked; None if no row belongs to another.
+
+    A row whose group is missing is a group of its own.
+
+    >>> read_together(["a", "b", "a", None, None], None, 5).groups
+    array([0, 1, 0, 2, 3])
+    """
+    if groups is None and times is None:
+        return None
+    codes = np.arange(rows) if groups is None else _codes(_column(groups, "groups", rows))
+    if rows > 1 and groups is not None and np.unique(codes).size == 1:
+        raise InputError(
+            "TB120",
+            f"all {rows:,} rows are in one group, so that no fold could hold one out. Give a "
+            "column that names patients, customers or the like, or leave groups out.",
+        )
+    together = Together(codes, None if times is None else _moments(_column(times, "times", rows)))
+    return None if times is None and together.grouped is None else together
+
+
+def _column(given: Any, name: str, rows: int) -> Any:
+    values = np.asarray(unmasked(given))
+    if values.shape != (rows,):
+        raise InputError(
+            "TB005", f"{name} needs one value for each of {rows:,} rows; got shape {values.shape}."
+        )
+    return values
+
+
+def _codes(values: Any) -> RowNumbers:
+    codes, _ = pd.factorize(values)
+    alone = np.flatnonzero(codes < 0)
+    codes[alone] = codes.max() + 1 + np.arange(alone.size)
+    return np.asarray(codes, np.intp)
+
+
+def _moments(values: Any) -> Floats:
+    """Times as numbers; TB121 unless they are dates or numbers, without gaps."""
+    kind = values.dtype.kind
+    if kind == "M":
+        gaps, values = np.isnat(values), values.astype("datetime64[us]").astype(np.int64)
+    elif kind in "iuf":
+        gaps = ~np.isfinite(values.astype(np.float64))
+    else:
+        seen = f"{values.ravel()[0]!r}" if values.size else "nothing"
+        raise InputError(
+            "TB121", f"times must be dates or numbers, one per row; got values such as {seen}."
+        )
+    if gaps.any():
+        raise InputError(
+            "TB121",
+            f"{int(gaps.sum()):,} of {gaps.size:,} rows have no time, so they cannot be placed in "
+            "a block of time. Fill in the times, or remove the rows.",
+        )
+    return np.asarray(values, np.float64)
+
+
+def n_rows(X: Any) -> int:
+    """How many rows: arrays, tensors, sparse matrices, Datasets, or a tuple of these."""
+    if isinstance(X, tuple):
+        return n_rows(X[0])
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def pick(X: Any, rows: RowNumbers) -> Any:
+    """Some rows of an array, tensor, Dataset or groups, or of a tuple of these; None stays None.
+
+    >>> pick((np.array([5, 6, 7]), None), np.array([2, 0]))
+    (array([7, 5]), None)
+    """
+    if isinstance(X, tuple):
+        return tuple(pick(part, rows) for part in X)
+    if X is None or isinstance(X, Together):
+        return None if X is None else X.at(rows)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(X, torch.utils.data.Dataset):
+        return torch.utils.data.Subset(X, rows.tolist())
+    return X[rows]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +158,7 @@ class TrainingTable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TwoSamples:
+class NetSamples:
     """Rows of P and rows of U as a net takes them, and the weights of both.
 
     `together` has the groups of the rows of P, then those of the rows of U.
@@ -70,12 +169,12 @@ class TwoSamples:
     weights: tuple[Floats, Floats] | None = None
     together: Together | None = None
 
-    def at(self, rows: RowNumbers) -> "TwoSamples":
+    def at(self, rows: RowNumbers) -> "NetSamples":
         """Some of the rows; those of P are numbered before those of U."""
         n_p = n_rows(self.X_p)
         p, u = rows[rows < n_p], rows[rows >= n_p] - n_p
         weights = None if self.weights is None else (self.weights[0][p], self.weights[1][u])
-        return TwoSamples(pick(self.X_p, p), pick(self.X_u, u), weights, pick(self.together, rows))
+        return NetSamples(pick(self.X_p, p), pick(self.X_u, u), weights, pick(self.together, rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,13 +195,13 @@ class GivenRows:
         return self.given.at(self.known) if self.has_negatives else self.given
 
     @property
-    def samples(self) -> TwoSamples:
+    def samples(self) -> NetSamples:
         """The rows that models see, as a net takes them."""
         X, weight, side = self.given.X, self.given.weight, self.given.is_positive[self.known]
         p, u = self.known[side], self.known[~side]
         weights = None if weight is None else (weight[p], weight[u])
         together = pick(self.given.together, np.concatenate([p, u]))
-        return TwoSamples(pick(X, p), pick(X, u), weights, together)
+        return NetSamples(pick(X, p), pick(X, u), weights, together)
 
 
 def check_rows(X: Any, n: int) -> None:
@@ -187,7 +286,7 @@ def has_kinds(X: Any) -> bool:
     return kind in ("U", "S") or (kind == "O" and any(isinstance(v, str) for v in X.flat))
 
 
-def read_table(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
+def as_matrix(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
     """The table as the face's model takes it: as a matrix of numbers, or as it came.
 
     With `reset` the columns are learned (into `features_` if they can differ in kind), else they
@@ -200,10 +299,10 @@ def read_table(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
     if reset:
         face.features_ = None
     if not (to_numbers and (kinds if reset else face.features_ is not None)):
-        return check_columns(face, X, reset=reset, numbers=to_numbers or not kinds)
-    X = check_columns(face, X, reset=reset, numbers=False)
+        return check_like_fit(face, X, reset=reset, numbers=to_numbers or not kinds)
+    X = check_like_fit(face, X, reset=reset, numbers=False)
     if not hasattr(X, "columns") and hasattr(face, "feature_names_in_"):
-        X = DataFrame(X, columns=face.feature_names_in_)
+        X = pd.DataFrame(X, columns=face.feature_names_in_)
     if reset:
         face.features_ = fit_features(X).by_name()
         if dropped := face.features_.dropped:
@@ -211,12 +310,20 @@ def read_table(face: Any, X: Any, *, reset: bool, to_numbers: bool) -> Any:
             warnings.warn(
                 f"{type(face).__name__} does not read {len(dropped):,} of "
                 f"{face.n_features_in_:,} columns. {reasons}",
-                stacklevel=5,  # the line that called fit
+                stacklevel=_callers_level(),
             )
     return face.features_.encode(X)
 
 
-def check_columns(face: Any, X: Any, *, reset: bool, numbers: bool = True) -> Any:
+def _callers_level() -> int:
+    """The `stacklevel` of the line that called topbin, whichever method it called."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("topbin."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def check_like_fit(face: Any, X: Any, *, reset: bool, numbers: bool = True) -> Any:
     """X as it came, or with `numbers` an array or sparse matrix; its columns noted or compared."""
     rules: dict[str, Any] = {"skip_check_array": True}
     if numbers:
@@ -275,4 +382,4 @@ def _stack_frames(X_p: Any, X_u: Any, first: str) -> Any:
         only += [f"{n!r} only in X_u" for n in names_u if n not in names_p]
         seen = ", ".join(only[:5]) or "their order differs"
         raise InputError("TB106", f"{first} and X_u have different columns: {seen}.")
-    return concat([X_p, X_u], ignore_index=True)
+    return pd.concat([X_p, X_u], ignore_index=True)

@@ -181,9 +181,9 @@ class Scorer:
         if bad_images == REFUSE:
             refuse_bad(done.bad, ADVICE)
         X: Any = done.images
-        if image.encoder and len(done.kept):
-            X = self._as_vectors(X, batch.take(done.kept), [paths[i] for i in done.kept])
-        return X, done.kept, ColumnCoverage(batch.rows), done.bad
+        if image.encoder and len(done.readable):
+            X = self._as_vectors(X, batch.take(done.readable), [paths[i] for i in done.readable])
+        return X, done.readable, ColumnCoverage(batch.rows), done.bad
 
     def _columns(self, batch: Batch, vectors: Mapping[str, Any] | None = None) -> Columns:
         """The columns that the model reads, images as vectors; TB109 if they are not those."""

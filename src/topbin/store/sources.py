@@ -15,7 +15,7 @@ from typing import Any
 
 from topbin.core.errors import NEXT, InputError, option
 from topbin.core.options import Request
-from topbin.data.paths import TEXT, find_files, is_remote
+from topbin.data.paths import TXT, find_files, is_remote
 from topbin.data.table import FORMATS
 from topbin.store.answer import DataRead, FileSum, NamedBy
 from topbin.store.runs import SETTINGS, damaged, read_asked
@@ -123,7 +123,7 @@ def _measure(path: str, name: str) -> dict[str, int]:
         if seen > MOST_NAMES:
             return {}
         folders[:] = [folder for folder in folders if not folder.startswith(".")]
-        read = (file for file in names if file.lower().endswith(ENDINGS.get(name, TEXT)))
+        read = (file for file in names if file.lower().endswith(ENDINGS.get(name, TXT)))
         found += [os.path.join(place, file) for file in read]
     return _sized(sorted(found))
 

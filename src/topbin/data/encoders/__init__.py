@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from topbin.core.atomic import new_file, write_errors
 from topbin.core.errors import InputError, option
 from topbin.data.columns import Column
-from topbin.data.images import Images, Progress
+from topbin.data.images import Images, OnProgress
 from topbin.data.paths import is_remote
 
 BLOCK = 256  # rows, encoded and stored at a time
@@ -63,7 +63,7 @@ def vectors_of(
     digest: str,
     keys: Sequence[bytes],
     encode: Callable[[list[int]], Any],
-    tell: Progress | None = None,
+    tell: OnProgress | None = None,
 ) -> Vectors:
     """One vector for each content, from the disk or from `encode`, which takes positions.
 
@@ -90,6 +90,8 @@ def vectors_of(
 def _stored(folder: Path, todo: Mapping[bytes, Any]) -> Iterator[tuple[list[bytes], Vectors]]:
     """From each block the vectors that are still to be found; a damaged block has none."""
     for block in sorted(folder.glob("*.npz")):
+        if not todo:
+            return
         try:
             with np.load(block, allow_pickle=False) as stored:
                 places = {bytes(key): place for place, key in enumerate(stored["keys"])}
@@ -150,7 +152,7 @@ class GivenEncoder:
         """Nothing says which function it was."""
         return ""
 
-    def vectors(self, images: Images, paths: Any = None, tell: Progress | None = None) -> Vectors:
+    def vectors(self, images: Images, paths: Any = None, tell: OnProgress | None = None) -> Vectors:
         """One vector per image, by its pixels as they were read."""
         return self._all(lambda some: images.read(some).transpose(0, 2, 3, 1), len(images), tell)
 
@@ -161,7 +163,7 @@ class GivenEncoder:
         return column.per_row(self._all(lambda some: list(column.texts[some]), len(column.texts)))
 
     def _all(
-        self, read: Callable[[slice], Any], rows: int, tell: Progress | None = None
+        self, read: Callable[[slice], Any], rows: int, tell: OnProgress | None = None
     ) -> Vectors:
         parts: list[Vectors] = []
         for start in range(0, rows, AT_ONCE):

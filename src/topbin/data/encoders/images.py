@@ -23,14 +23,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
+from joblib import cpu_count
 from msgspec import Meta
 
 from topbin.core.atomic import new_folder, read_file
 from topbin.core.errors import InputError, MissingExtra
 from topbin.core.optional import require
 from topbin.data.encoders import Vectors, cache_folder, checked, vectors_of
-from topbin.data.images import Images, Progress
-from topbin.data.images.cache import cores
+from topbin.data.images import Images, OnProgress
 from topbin.data.images.decode import BadImage, decode, pillow, quiet_pillow, scaled
 
 DESCRIPTION, MODEL = "encoder.json", "model.onnx"
@@ -128,7 +128,7 @@ class ImageEncoder:
         return hashlib.sha256(SCALED + msgspec.json.encode(self.about)).hexdigest()
 
     def vectors(
-        self, images: Images, paths: Sequence[str] | None = None, tell: Progress | None = None
+        self, images: Images, paths: Sequence[str] | None = None, tell: OnProgress | None = None
     ) -> Vectors:
         """One vector per image; those that were encoded before come from the disk.
 
@@ -139,7 +139,7 @@ class ImageEncoder:
         def encode(places: list[int]) -> Vectors:
             nonlocal loaded
             loaded = loaded or load_model(self)
-            with ThreadPoolExecutor(cores()) as pool, quiet_pillow():
+            with ThreadPoolExecutor(cpu_count()) as pool, quiet_pillow():
                 if paths is None:
                     pixels = list(pool.map(lambda i: _resized(images, i, side), places))
                 else:
@@ -189,7 +189,7 @@ def _loaded(path: Path, about: Description) -> "Model":
             "TB143", f'"{path}" is not the model that {DESCRIPTION} beside it describes.'
         )
     options = runtime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = cores(), 4
+    options.intra_op_num_threads, options.log_severity_level = cpu_count(), 4
     try:
         session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the runtime has a class of its own for each thing that goes wrong
@@ -297,8 +297,8 @@ class Graph:
 
     def __init__(self, weights: Mapping[str, Any]) -> None:
         self.onnx = require("onnx", extra="images", caller="converting an encoder")
-        self.weights, self.nodes, self.arrays = weights, [], {}  # type: ignore[var-annotated]
-        self.arrays |= {"zero": np.float32(0), "six": np.float32(6)}
+        self.weights, self.nodes = weights, list[Any]()
+        self.arrays: dict[str, Any] = {"zero": np.float32(0), "six": np.float32(6)}
 
     def node(self, kind: str, inputs: list[str], name: str, **settings: Any) -> str:
         """Add an operation; its output has its name."""

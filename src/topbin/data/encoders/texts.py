@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -38,28 +38,39 @@ class Encoder:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the names and bytes of all files that the encoder consists of."""
-        whole = hashlib.sha256()
-        root = Path(self.folder)
-        kinds = (".json", ".txt", ".model")
-        for path in sorted(p for p in root.rglob("*") if p.suffix in kinds and p.is_file()):
-            whole.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
-        with open(root / WEIGHTS, "rb") as weights:
-            whole.update(hashlib.file_digest(weights, "sha256").digest())
-        return whole.hexdigest()
+        kinds, root = (".json", ".txt", ".model"), Path(self.folder)
+        small = sorted(p for p in root.rglob("*") if p.suffix in kinds and p.is_file())
+        stats = ((path, path.stat()) for path in (*small, root / WEIGHTS))
+        return _digest(root, tuple((p, s.st_size, s.st_mtime_ns) for p, s in stats))
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """One vector per text; those that were encoded before come from the disk."""
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
 
         def encode(places: list[int]) -> Vectors:
-            return self._loaded.encode([texts[place] for place in places])
+            return _load(self.folder, self.digest).encode([texts[place] for place in places])
 
         with _bar(len(texts)) as tell:
             return vectors_of(self.digest, keys, encode, tell)
 
-    @cached_property
-    def _loaded(self) -> "_Loaded":
-        return _Loaded(self.folder)
+
+# A model of many gigabytes is read once, however many tables are encoded.
+@lru_cache(maxsize=1)
+def _digest(root: Path, files: tuple[tuple[Path, int, int], ...]) -> str:
+    """Of files with their sizes and times; the last one has the weights."""
+    whole = hashlib.sha256()
+    *small, (weights, *_) = files
+    for path, *_ in small:
+        whole.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    with open(weights, "rb") as handle:
+        whole.update(hashlib.file_digest(handle, "sha256").digest())
+    return whole.hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _load(folder: str, digest: str) -> "_Loaded":
+    """The encoder of this folder, as long as its files are those of the digest."""
+    return _Loaded(folder)
 
 
 class _Loaded:

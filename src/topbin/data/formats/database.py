@@ -23,7 +23,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
-from itertools import count, dropwhile
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlsplit
@@ -47,16 +47,19 @@ from topbin.data.formats.duck import (
     run_limited,
 )
 from topbin.data.formats.parquet import open_address
-from topbin.data.paths import Format, own_folder
+from topbin.data.paths import Format, own_file
 from topbin.data.schema import Kind, Types, check_names, kinds_of, quoted
 
 BATCH = 300  # columns counted in one query; SQLite allows 2,000 result columns
 ISO_DATE = "[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]*"
-COUNTS = (
-    "count({c}), sum(typeof({c}) = 'integer'), sum(typeof({c}) = 'real'), "
-    "sum(typeof({c}) = 'text'), "
-    f"sum(typeof({{c}}) = 'text' and {{c}} glob '{ISO_DATE}' and julianday({{c}}) is not null)"
-)
+COUNTS = {  # what `_sqlite_type` must know of a column
+    "filled": "count({c})",
+    "integers": "sum(typeof({c}) = 'integer')",
+    "reals": "sum(typeof({c}) = 'real')",
+    "texts": "sum(typeof({c}) = 'text')",
+    "dates": f"sum(typeof({{c}}) = 'text' and {{c}} glob '{ISO_DATE}' "
+    "and julianday({c}) is not null)",
+}
 READING = {  # what SQLite may do
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
@@ -82,7 +85,6 @@ ASKED = {
     **dict.fromkeys(("numeric", "money"), "{c}::numeric::float8 as {c}"),
     **dict.fromkeys(("date", "timestamp", "timestamptz"), DATE),
 }
-COPIES = count()  # of rows of a server, on this machine
 
 
 def only_table(name: str, tables: Sequence[str]) -> str:
@@ -94,6 +96,15 @@ def only_table(name: str, tables: Sequence[str]) -> str:
     return tables[0]
 
 
+def subquery(sql: str) -> str:
+    """A query as the table of another one.
+
+    >>> subquery("select 1;").split()
+    ['(', 'select', '1', ')']
+    """
+    return f"(\n{sql.strip().rstrip(';')}\n)"
+
+
 def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckPart:
     """The only table of a database, or the rows of a query."""
     with (
@@ -103,8 +114,9 @@ def open_duckdb(_: Any, path: str, name: str, sql: str | None = None) -> DuckPar
         listing = "select table_name from information_schema.tables where table_schema = 'main'"
         tables = [row[0] for row in connection.rows(listing)]
     relation = identifier(only_table(name, tables)) if sql is None else ""
-    known: Any = {"path": path, "name": name, "is_database": True, "own": {}, "types": {}}
-    return DuckPart(**known, relation=relation, query=sql).described()
+    return DuckPart(
+        path=path, name=name, relation=relation, query=sql, own={}, types={}, is_database=True
+    ).described()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -129,8 +141,7 @@ def open_sqlite(_: Any, path: str, name: str, sql: str | None = None) -> SqliteP
         listing = "select name from sqlite_master where type in ('table', 'view')"
         tables = [row[0] for row in connection.execute(listing)]
     tables = [table for table in tables if not table.startswith("sqlite_")]
-    asked = f"(\n{(sql or '').strip().rstrip(';')}\n)"
-    query = asked if sql is not None else identifier(only_table(name, tables))
+    query = identifier(only_table(name, tables)) if sql is None else subquery(sql)
     with _sqlite(path, name, "TB102" if sql is None else "TB113") as connection:
         types, rows = _sqlite_types(connection, query)
     return SqlitePart(path=path, name=name, types=types, query=query, size=rows, is_database=True)
@@ -143,10 +154,15 @@ def _sqlite_types(connection: sqlite3.Connection, query: str) -> tuple[Types, in
     types: Types = {}
     for start in range(0, len(columns), BATCH):
         batch = columns[start : start + BATCH]
-        asked = ", ".join(COUNTS.format(c=identifier(column)) for column in batch)
-        counts = ask(f"select {asked} from {query}").fetchone()
-        for i, column in enumerate(batch):
-            types[column] = _sqlite_type(*(count or 0 for count in counts[5 * i : 5 * i + 5]))
+        asked = {
+            (column, name): count.format(c=identifier(column))
+            for column in batch
+            for name, count in COUNTS.items()
+        }
+        answer = ask(f"select {', '.join(asked.values())} from {query}").fetchone()
+        counts = dict(zip(asked, answer, strict=True))
+        for column in batch:
+            types[column] = _sqlite_type(**{name: counts[column, name] or 0 for name in COUNTS})
     return types, rows
 
 
@@ -206,11 +222,11 @@ def open_postgres(connection: Duck, address: str, name: str, sql: str | None = N
     with _transaction(address, "TB102" if sql is None else "TB113") as cursor:
         for setting in READ_ONLY:
             cursor.execute(setting)
-        rows = f"(\n{sql.strip().rstrip(';')}\n) as answer" if sql else _table(cursor, address)
+        rows = _table(cursor, address) if sql is None else f"{subquery(sql)} as answer"
         columns = cursor.adbc_execute_schema(f"select * from {rows}")
         check_names(name, columns.names)
         asked = ", ".join(map(_as_arrow, columns)) or "*"
-        place = own_folder() / f"{next(COPIES)}.parquet"
+        place = own_file(".parquet")
         _copy(cursor, f"select {asked} from {rows}", place)
     return replace(open_address(connection, str(place)), name=name, is_database=True)
 
@@ -350,7 +366,8 @@ def _sheets(path: str, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
     except (BadZipFile, KeyError, ValueError, OSError, broken) as error:
         raise InputError(
             "TB102",
-            f"{name} cannot be read: it is no Excel workbook. Save it again, as .xlsx or as .csv.",
+            f"{name} cannot be read: it is not an Excel workbook. Save it again, as .xlsx or as "
+            ".csv.",
         ) from error
     try:
         for sheet in book.worksheets:

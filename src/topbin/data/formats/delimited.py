@@ -16,10 +16,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from threading import Lock
-from typing import IO
+from typing import IO, Any
 
 import duckdb
 
@@ -45,7 +45,7 @@ from topbin.data.formats.written import (
     pattern,
     separators,
 )
-from topbin.data.paths import Format, open_bytes, own_folder
+from topbin.data.paths import Format, open_bytes, own_file
 from topbin.data.schema import Types, check_names, kind_of
 
 MAX_COLUMNS = 30_000  # DuckDB's time grows with the square: 5 s here, minutes at 100,000
@@ -61,6 +61,8 @@ LOST = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python keep
 LETTER = re.compile(r"[^\x00-\x7f\udc80-\udcff]")
 WORD = re.compile(r"\w*[^\x00-\x7f]\w*")
 COPYING = Lock()
+Key = tuple[str, str]  # a column, and what is asked about it
+ROWS, FILLED, SAMPLE = ("", "rows"), "filled", "sample"
 # A leading zero marks a code (a postcode, an account), not a number.
 NO_CODE = "(not starts_with({c}, '0') or {c} = '0' or starts_with({c}, '0.'))"
 FITS = {
@@ -87,8 +89,6 @@ class Delimited(DuckPart):
 
     delimiter: str
     encoding: str = UTF_8
-    written: dict[str, Written] = field(default_factory=dict)  # dates and numbers in other forms
-    ways: dict[str, str] = field(default_factory=dict)  # in which columns of these are read
 
     @property
     def file(self) -> str:
@@ -182,7 +182,7 @@ def _open_utf8(connection: Duck, path: str, name: str, *, tabs: bool) -> Delimit
         )  # fmt: skip
         settled = _settle(connection, file)
         numbered, texts = _numbered(connection, settled)
-        return replace(settled, written=settled.written | numbered, number_texts=texts)
+        return replace(settled, written={**settled.written, **numbered}, number_texts=texts)
     except duckdb.Error as error:
         raise InputError("TB102", complaint(path, name, delimiter, str(error))) from error
 
@@ -256,24 +256,28 @@ def _settle(connection: Duck, file: Delimited) -> Delimited:
         for column, kind in types.items()
         if not whole or kind in ("BOOLEAN", "DATE", "TIMESTAMP")
     }
-    checks = [
-        f"count(*) filter ({test.format(c=identifier(column))})"
-        for column, kinds in doubtful.items()
-        for test in ("{c} is not null", *(FITS.get(kind, "true") for kind in kinds),
-                     *(_written_as(form) for form in forms.get(column, {}).values()))
-    ]  # fmt: skip
-    counts = iter(
-        connection.rows(f"select {', '.join(['count(*)', *checks])} from {file.as_text}")[0]
-    )
-    rows, dated = int(next(counts)), {}
+    asked = {ROWS: "count(*)"}
     for column, kinds in doubtful.items():
-        filled = next(counts)
-        fitting = [kind for kind in kinds if next(counts) == filled]
+        tests = {FILLED: "{c} is not null", **{kind: FITS.get(kind, "true") for kind in kinds}}
+        tests |= {order: _written_as(form) for order, form in forms.get(column, {}).items()}
+        for name, test in tests.items():
+            asked[column, name] = f"count(*) filter ({test.format(c=identifier(column))})"
+    counts, dated = _answers(connection, file, asked), {}
+    for column, kinds in doubtful.items():
+        filled = counts[column, FILLED]
+        fitting = [kind for kind in kinds if counts[column, kind] == filled]
         types[column] = "BLANK" if not filled else (fitting or ["VARCHAR"])[0]
-        formats = {order: f for order, f in forms.get(column, {}).items() if next(counts) == filled}
+        tried = forms.get(column, {}).items()
+        formats = {order: form for order, form in tried if counts[column, order] == filled}
         if formats and not fitting:
             dated[column] = Written(str(seen[column]), formats)
-    return replace(file, own=types, types=types, size=rows, written=dated)
+    return replace(file, own=types, types=types, size=counts[ROWS], written=dated)
+
+
+def _answers(connection: Duck, file: Delimited, asked: Mapping[Key, str]) -> dict[Key, Any]:
+    """The values of some SQL over all rows of a file, by what they say of which column."""
+    (values,) = connection.rows(f"select {', '.join(asked.values())} from {file.as_text}")
+    return dict(zip(asked, values, strict=True))
 
 
 def _samples(connection: Duck, file: Delimited) -> dict[str, str | None]:
@@ -317,23 +321,25 @@ def _checked(connection: Duck, file: Delimited, columns: Sequence[str]) -> dict[
     if not columns:
         return {}
     signs = literal(f"[,.{SPACES}]")
-    asked = []
-    for c in map(identifier, columns):
-        fits = [f"regexp_full_match({c}, {literal(pattern(mark))})" for mark in MARKS]
-        tests = [f"{c} is not null", *fits, *(f"not contains({c}, '{mark}')" for mark in MARKS)]
-        asked.append(f"any_value({c}) filter (regexp_matches({c}, {signs}))")
-        asked += [f"count(*) filter ({test})" for test in tests]
-    (values,) = connection.rows(f"select {', '.join(asked)} from {file.as_text}")
-    written = {}
-    for i, c in enumerate(columns):
-        sample, filled, *counts = values[6 * i : 6 * i + 6]
+    asked: dict[Key, str] = {}
+    for column in columns:
+        c = identifier(column)
+        asked[column, SAMPLE] = f"any_value({c}) filter (regexp_matches({c}, {signs}))"
+        tests = {FILLED: f"{c} is not null"}
+        tests |= {mark: f"regexp_full_match({c}, {literal(pattern(mark))})" for mark in MARKS}
+        tests |= {f"no {mark}": f"not contains({c}, '{mark}')" for mark in MARKS}
+        asked |= {(column, name): f"count(*) filter ({test})" for name, test in tests.items()}
+    answers, written = _answers(connection, file, asked), {}
+    for c in columns:
+        sample, filled = answers[c, SAMPLE], answers[c, FILLED]
         marks = {
-            mark: "BIGINT" if whole == filled else "DOUBLE"
-            for mark, fit, whole in zip(MARKS, counts[:2], counts[2:], strict=True)
-            if fit == filled
+            mark: "BIGINT" if answers[c, f"no {mark}"] == filled else "DOUBLE"
+            for mark in MARKS
+            if answers[c, mark] == filled
         }
         if sample is not None and marks:
-            written[c] = Written(sample, marks, file.types[c] == "DOUBLE", file.delimiter)
+            is_plain = file.types[c] == "DOUBLE"
+            written[c] = Written(sample, marks, plain=is_plain, delimiter=file.delimiter)
     return written
 
 
@@ -354,7 +360,7 @@ def _has_few_lines(file: Delimited) -> bool:
     """Whether the sample is the whole file."""
     lines = 0
     with open_bytes(file.path, file.name) as handle:
-        while lines <= SAMPLE_ROWS and (block := handle.read(1 << 20)):
+        while lines <= SAMPLE_ROWS and (block := handle.read(BLOCK)):
             lines += block.count(b"\n") + block.count(b"\r")
     return lines <= SAMPLE_ROWS
 
@@ -374,7 +380,7 @@ def _bad_bytes(handle: IO[bytes]) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")()
     line, block = 1, b""
     try:
-        while block := handle.read(1 << 20):
+        while block := handle.read(BLOCK):
             decoder.decode(block)
             line += block.count(b"\n")
         decoder.decode(b"", final=True)
@@ -459,7 +465,7 @@ def utf8_copy(path: str, encoding: str) -> str:
 
 @cache
 def _copy(path: str, encoding: str, *_stamp: int) -> str:
-    target = own_folder() / f"{_copy.cache_info().currsize}.csv"
+    target = own_file(".csv")
     decoder = codecs.getincrementaldecoder(encoding)()
     with open_bytes(path, path) as handle, target.open("w", encoding=UTF_8, newline="") as copy:
         while block := handle.read(BLOCK):

@@ -290,9 +290,8 @@ class Joined(DuckPart):
 
 
 def open_relation(connection: Duck, path: str, name: str, relation: str) -> DuckPart:
-    """A file that DuckDB reads with this SQL, or TB102 if it cannot."""
-    with duck_errors(lambda words: failed(name, "TB102", words)):
-        types = connection.describe(relation)
+    """A file that DuckDB reads with this SQL; whoever opens it words the errors of DuckDB."""
+    types = connection.describe(relation)
     return DuckPart(path=path, name=name, relation=relation, own=types, types=types)
 
 
@@ -363,7 +362,7 @@ def _open_json(connection: Duck, path: str, name: str, layout: str) -> DuckPart:
         query = f"select 1 from read_json({file}, columns={{{texts}}}) where {test} limit 1"
         if connection.rows(query):
             raise InputError(
-                "TB102", f'{name} has a date without end in the column "{column}". Leave it blank.'
+                "TB102", f'{name} has an infinite date in the column "{column}". Leave it blank.'
             )
     return replace(part, first_line=1)
 

@@ -18,8 +18,7 @@ from topbin.core.formatting import counted
 from topbin.core.hashing import text_key
 from topbin.data.batch import Part
 from topbin.data.formats.duck import Duck
-from topbin.data.paths import TEXT as ENDING
-from topbin.data.paths import Format
+from topbin.data.paths import TXT, Format, walk
 from topbin.data.schema import Types
 
 FILE, TEXT = "file", "text"
@@ -37,22 +36,25 @@ class TextFolder(Part):
 
     given: str
     files: tuple[str, ...]
-    others: int = 0
-    id_column: str | None = FILE
 
     @property
-    def places(self) -> list[str]:
+    def id_column(self) -> str:
+        """The names of the files."""
+        return FILE
+
+    @property
+    def paths(self) -> list[str]:
         """Where the files are, with the folder before their names."""
         return [os.path.join(self.path, file) for file in self.files]
 
     @property
     def empty(self) -> int:
         """How many texts are empty."""
-        return sum(os.path.isfile(place) and os.path.getsize(place) == 0 for place in self.places)
+        return sum(os.path.isfile(path) and os.path.getsize(path) == 0 for path in self.paths)
 
     def without(self, taken: Container[str]) -> "TextFolder":
         """The same folder without files that are in these places; itself if none of them is."""
-        both = zip(self.files, self.places, strict=True)
+        both = zip(self.files, self.paths, strict=True)
         left = tuple(file for file, place in both if os.path.realpath(place) not in taken)
         if len(left) == len(self.files):
             return self
@@ -93,8 +95,8 @@ def read_text(path: str) -> str:
         if b"\0" in content:
             raise InputError(
                 "TB140",
-                f'"{path}" is called {ENDING} but holds no text: it has zero bytes, as pictures, '
-                "archives and office files have. Remove it, or save it as plain text.",
+                f'"{path}" is called {TXT} but is not text: it contains NUL bytes, as images, '
+                "archives and office files do. Remove it, or save it as plain text.",
             )
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -109,13 +111,11 @@ def texts_in(folder: str) -> tuple[list[str], int]:
     """The .txt files of a folder, by their path inside it, and how many other files it has."""
     texts: list[str] = []
     others = 0
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            if name.lower().endswith(ENDING):
-                texts.append(os.path.relpath(os.path.join(place, name), folder))
-            else:
-                others += not name.startswith(".")
+    for path in walk(folder):
+        if path.lower().endswith(TXT):
+            texts.append(os.path.relpath(path, folder))
+        else:
+            others += 1
     return sorted(texts), others
 
 

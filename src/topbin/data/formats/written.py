@@ -24,7 +24,7 @@ ISO = "iso"  # dates in any other form stay text
 TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 SHAPE = re.compile(r"(\d{1,4})([-/. ])\d{1,2}\2(\d{1,4})(?: .{4,})?", re.ASCII)
 MARKS = {",": "comma", ".": "point"}
-TEXT = "text"  # numbers that are not plainly written stay text
+AS_TEXT = "text"  # numbers that are not plainly written stay text
 SPACES = " '’\u00a0\u202f"
 
 Given = str | Mapping[str, str] | None  # a way for all columns, or for some by name
@@ -151,8 +151,8 @@ def settle_decimals(columns: Iterable[Place], given: Given) -> dict[str, str]:
     >>> settle_decimals([pay], None), settle_decimals([pay, rate], None)
     ({'pay': '.'}, {'pay': ',', 'rate': ','})
     """
-    exact, usual = _asked(given, "decimal", [*MARKS, TEXT])
-    if usual == TEXT:
+    exact, usual = _asked(given, "decimal", [*MARKS, AS_TEXT])
+    if usual == AS_TEXT:
         return {}
     by_name = _by_name(columns)
     fitting = {name: _common(places) for name, places in by_name.items() if name not in exact}
@@ -195,8 +195,10 @@ def _samples(places: list[Place]) -> str:
 
 def _order(places: list[Place], usual: str | None) -> str:
     orders = _common(places)
-    if len(orders) == 1 or usual in orders:
-        return orders[0] if len(orders) == 1 else str(usual)
+    if usual in orders:
+        return usual
+    if len(orders) == 1:
+        return orders[0]
     file, name, written = places[0]
     if not orders:
         raise InputError(
@@ -224,8 +226,10 @@ def _mark(places: list[Place], fitting: list[str], usual: str | None, certain: s
             f'numbers in the column "{places[0][1]}" are written in different ways: '
             f"{_samples(places)}. Make them equal.",
         )
-    if len(fitting) == 1 or usual in fitting:
-        return fitting[0] if len(fitting) == 1 else str(usual)
+    if usual in fitting:
+        return usual
+    if len(fitting) == 1:
+        return fitting[0]
     if len(certain) == 1:
         return next(iter(certain))
     is_plain = all(written.plain for *_, written in places)

@@ -15,7 +15,7 @@ from topbin.core.hashing import Bits, mix
 from topbin.core.options import SIDES
 
 Pixels = NDArray[np.uint8]
-Progress = Callable[[int, int], object]  # is told how many rows are done, of how many
+OnProgress = Callable[[int, int], object]  # is told how many rows are done, of how many
 CHANNELS = (1, 3)
 SMALLEST, LARGEST = SIDES
 CACHED = 1 << 20  # bytes
@@ -102,19 +102,13 @@ def channels_first(array: NDArray[Any], name: str) -> Pixels:
             f"{name} has shape {array.shape}; the last axis must be 1 or 3 channels. If channels "
             "come first, use X.transpose(0, 2, 3, 1).",
         )
-    check_side(min(array.shape[1:3]), name)
-    check_side(max(array.shape[1:3]), name)
+    for side in sorted(array.shape[1:3]):
+        if not SMALLEST <= side <= LARGEST:
+            raise InputError(
+                "TB134",
+                f"{name}: images of {side:,} pixels; a side must have {SMALLEST} to {LARGEST:,}.",
+            )
     return np.asarray(array.transpose(0, 3, 1, 2))
-
-
-def check_side(side: int, name: str) -> int:
-    """Refuse images that are too small or too large for a net, with TB134."""
-    if not SMALLEST <= side <= LARGEST:
-        raise InputError(
-            "TB134",
-            f"{name}: images of {side:,} pixels; a side must have {SMALLEST} to {LARGEST:,}.",
-        )
-    return side
 
 
 def pixel_keys(images: Pixels) -> Bits:

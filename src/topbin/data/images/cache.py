@@ -28,12 +28,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+from joblib import cpu_count
 
 from topbin.core.atomic import new_folder, remove, write_errors, write_text
 from topbin.core.errors import InputError, option
-from topbin.core.formatting import counted
+from topbin.core.formatting import counted, listed
 from topbin.core.options import BadImages
-from topbin.data.images import Images, Progress, images_at_once
+from topbin.data.images import SMALLEST, Images, OnProgress, images_at_once
 from topbin.data.images.decode import (
     ROW,
     BadImage,
@@ -44,17 +45,15 @@ from topbin.data.images.decode import (
     read_header,
 )
 from topbin.data.paths import is_image_name
-from topbin.data.table import listed
 
 ABOUT, PIXELS, ROWS = "about.json", "pixels.npy", "rows.npy"
 LEAVE_OUT, REFUSE = get_args(BadImages)  # what to do with files that cannot be read
 FORM = 2  # of the arrays; others are made again
-AT_ONCE = 256  # images; after so many the disk is told
+AT_ONCE = 256  # images; flushed to the disk after this many
 CHUNK = 16  # images that a worker takes at a time
 LOOKED_AT = 256  # files whose headers are read before any is decoded
-SIZES = (32, 64, 96, 128, 224)
 LONGEST = 200  # characters of a path in a message
-USUAL = 64  # the largest size that is chosen without being asked for
+SMALL_SIDE, USUAL = 32, 64  # the sizes that are chosen without being asked for
 DAMAGED = (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)  # when read
 ADVICE = f"Fix or remove it, or say {option('bad_images', 'leave-out')}."
 
@@ -64,7 +63,7 @@ class Decoding:
     """The images that could be read, where they were in the list of files, and the others."""
 
     images: Images
-    kept: Any
+    readable: Any
     bad: dict[str, str]
 
 
@@ -83,7 +82,7 @@ def decode_files(
     size: int | None = None,
     folder: Path | None = None,
     threads: int | None = None,
-    tell: Progress | None = None,
+    tell: OnProgress | None = None,
 ) -> Decoding:
     """Decode images into a folder, or into a temporary one; files that cannot be read are `bad`.
 
@@ -98,14 +97,16 @@ def decode_files(
     >>> decode_files([path]).images.shape
     (1, 1, 8, 8)
     """
-    held = None if folder is not None else TemporaryFolder()
-    where = folder or held.folder  # type: ignore[union-attr]
-    workers = threads or cores()
+    held = None
+    if folder is None:
+        held = TemporaryFolder()
+        folder = held.folder
+    workers = threads or cpu_count()
     with quiet_pillow():
-        guess = shape or _shape_before(where, paths, size) or _guessed(paths, size, workers)
-        store, bad = _filled(where, paths, guess, workers, tell)
+        guess = shape or _shape_before(folder, paths, size) or _guessed(paths, size, workers)
+        store, bad = _filled(folder, paths, guess, workers, tell)
         if shape is None and (right := common_shape(store.headers, size)) != store.shape:
-            store, bad = _filled(where, paths, right, workers, tell)
+            store, bad = _filled(folder, paths, right, workers, tell)
     ok = np.flatnonzero(store.rows["done"])
     return Decoding(store.images(ok, held), ok, bad)
 
@@ -126,17 +127,11 @@ def common_shape(headers: Sequence[Header], size: int | None = None) -> tuple[in
     height, width = next(iter(sizes))
     if size is not None:
         return channels, size, size
-    if len(sizes) == 1 and min(height, width) >= 8 and max(height, width) <= USUAL:
+    if len(sizes) == 1 and min(height, width) >= SMALLEST and max(height, width) <= USUAL:
         return channels, height, width
     usual = float(np.median([min(header.height, header.width) for header in headers]))
-    side = max((side for side in SIZES if side <= min(usual, USUAL)), default=SIZES[0])
+    side = USUAL if usual >= USUAL else SMALL_SIDE
     return channels, side, side
-
-
-def cores() -> int:
-    """How many processors this process may use."""
-    usable = getattr(os, "sched_getaffinity", None)
-    return len(usable(0)) if usable else os.cpu_count() or 1
 
 
 def open_stored(folder: Path) -> tuple[Images, dict[str, int]] | None:
@@ -192,11 +187,11 @@ class _Store:
         keys, sums = np.array(self.rows["key"]), np.array(self.rows["sum"])
         return Images(pixels.transpose(0, 3, 1, 2), keys, places, sums, owner)
 
-    def fill(self, paths: Sequence[str], workers: int, tell: Progress | None) -> dict[str, str]:
+    def fill(self, paths: Sequence[str], workers: int, tell: OnProgress | None) -> dict[str, str]:
         """Decode all files that are not done yet; why some cannot be."""
         bad: dict[str, str] = {}
         todo = np.flatnonzero(self.rows["done"] == 0).tolist()
-        done, step = len(paths) - len(todo), min(CHUNK, AT_ONCE, images_at_once(self.shape))
+        done, step = len(paths) - len(todo), min(CHUNK, images_at_once(self.shape))
         chunks = [[(i, paths[i]) for i in todo[k : k + step]] for k in range(0, len(todo), step)]
         if tell is not None and not chunks:
             tell(done, len(paths))
@@ -253,7 +248,11 @@ def _header(path: str) -> Header | None:
 
 
 def _filled(
-    folder: Path, paths: Sequence[str], shape: tuple[int, ...], workers: int, tell: Progress | None
+    folder: Path,
+    paths: Sequence[str],
+    shape: tuple[int, ...],
+    workers: int,
+    tell: OnProgress | None,
 ) -> tuple[_Store, dict[str, str]]:
     """Arrays with all files that can be decoded, and why the others cannot."""
     store = _open(folder, paths, shape)

@@ -153,20 +153,20 @@ def _plain(image: Any, mode: str) -> Any:
         white = pillow().new("RGBA", image.size, "white")
         image = pillow().alpha_composite(white, image)
     if image.mode in ("I", "F"):
-        raise BadImage("has 32-bit pixels, whose range nothing says; save it with 8 or 16 bits")
+        raise BadImage("has 32-bit pixels of unknown range; save it with 8 or 16 bits")
     return image if image.mode == mode else image.convert(mode)
 
 
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
-    """A regular file of a size; a pipe would make the reader wait for ever."""
+    """A regular file, neither empty nor too large; reading a pipe could block forever."""
     state = os.stat(path)
     if not stat.S_ISREG(state.st_mode):
         raise BadImage("is not a regular file")
     if state.st_size == 0:
         raise BadImage("is empty (0 bytes)")
     if state.st_size > MOST_BYTES:
-        raise BadImage(f"has {state.st_size:,} bytes; {MOST_BYTES:,} is the most")
+        raise BadImage(f"has {state.st_size:,} bytes; the limit is {MOST_BYTES:,}")
     with open(path, "rb", buffering=0) as handle:
         yield handle
 
@@ -184,7 +184,7 @@ def _recognized(handle: Any) -> Iterator[Any]:
 
 
 def _too_large(size: str) -> BadImage:
-    return BadImage(f"has {size} pixels; {MOST_PIXELS:,} is the most")
+    return BadImage(f"has {size} pixels; the limit is {MOST_PIXELS:,}")
 
 
 @contextmanager

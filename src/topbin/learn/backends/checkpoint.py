@@ -17,10 +17,11 @@ import msgspec
 from topbin.core.atomic import new_file, write_errors
 from topbin.core.errors import InputError
 from topbin.core.optional import require
+from topbin.data.images import Images
 from topbin.learn.backends.torch import State, TorchBackend
-from topbin.learn.folds import n_rows
 from topbin.learn.loop import Epoch
 from topbin.learn.nets import Dataset, Tensor, torch
+from topbin.learn.rows import n_rows
 
 if TYPE_CHECKING:
     import safetensors.torch
@@ -67,6 +68,8 @@ def path_in(folder: Path | str, model: TorchBackend, samples: Sequence[Any], abo
 def _content(X: Any) -> bytes:
     if isinstance(X, Dataset):
         return f"{type(X).__qualname__} {n_rows(X)}".encode()
+    if isinstance(X, Images):
+        return X.hash("").encode()
     rows = torch.as_tensor(X).detach().cpu()
     content: bytes = rows.reshape(-1).view(torch.uint8).numpy().tobytes()
     return f"{rows.dtype} {tuple(rows.shape)}".encode() + content
@@ -163,5 +166,7 @@ def _state(
 def _settings(model: TorchBackend) -> dict[str, Any]:
     """What must not change between a run and its resumption."""
     optim = asdict(model.optim) | {"peaks": list(model.optim.peaks)}  # as JSON gives it back
-    counts = {"batch": model.batch, "accumulate": model.accumulate, "phases": list(model.phases)}
+    # Of earlier versions, which could also add the gradients of several mini-batches: their files
+    # keep their names, and are refused if they did.
+    counts = {"batch": model.batch, "accumulate": 1, "phases": list(model.phases)}
     return {"optim": optim, **counts, "mirror": model.mirror}

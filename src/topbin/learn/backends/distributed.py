@@ -103,7 +103,7 @@ class Team:
 ALONE = Team(alone=True)
 
 
-def find_team(patience: float = PATIENCE) -> Team:
+def find_team() -> Team:
     """The processes that torchrun started, or those of a group that exists already.
 
     A group is started, with gloo, if the environment asks for more than one process.
@@ -112,7 +112,7 @@ def find_team(patience: float = PATIENCE) -> Team:
         return ALONE
     if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         try:
-            dist.init_process_group("gloo", timeout=timedelta(seconds=patience))
+            dist.init_process_group("gloo", timeout=timedelta(seconds=PATIENCE))
         except (RuntimeError, ValueError) as error:
             raise InputError(
                 "TB401",

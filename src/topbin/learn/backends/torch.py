@@ -18,10 +18,10 @@ from topbin.core.checks import RowNumbers, Scores, check_count, look_up, refuse_
 from topbin.core.errors import InputError
 from topbin.data.images import Images
 from topbin.learn.backends.distributed import ALONE, Team
-from topbin.learn.folds import n_rows
 from topbin.learn.loop import EpochLoss
 from topbin.learn.nets import NETS, Dataset, Net, Optim, Tensor, build_net, default_optim, nn, torch
 from topbin.learn.risk import Learner, Loss, Risk
+from topbin.learn.rows import n_rows
 
 SCORED_AT_ONCE = 1000
 IMAGES_AT_ONCE = 250  # of those on the disk; as many train at once, so this takes no more memory
@@ -53,14 +53,14 @@ class TorchBackend:
         A net, of which a copy is trained, and its optimizer. It takes batches of rows (one tensor,
         or the parts of a tuple or dict as arguments) and gives two outputs per row (negative,
         positive) or one logit.
-    batch, accumulate
-        Rows of P, and of U, in a mini-batch, and mini-batches per step.
+    batch
+        Rows of P, and of U, in a mini-batch.
     augment, mirror
         A function that alters a batch, and whether each image is mirrored in every other epoch.
     seed
         Decides the mini-batches and all other random numbers.
-    device, mixed, threads
-        Where to compute, whether in mixed precision, and by how many threads (0: all).
+    device, threads
+        Where to compute, on "cuda" in mixed precision, and by how many threads (0: all).
     team
         Processes that train together; None: this one alone.
     weights
@@ -86,11 +86,9 @@ class TorchBackend:
         optim: Optim,
         *,
         batch: int = 200,
-        accumulate: int = 1,
         augment: Callable[[Tensor], Tensor] | None = None,
         seed: int = 0,
         device: str = "auto",
-        mixed: bool | None = None,
         threads: int | None = None,
         team: Team | None = None,
         weights: tuple[Any, Any] | None = None,
@@ -106,8 +104,7 @@ class TorchBackend:
         self.optimizer = optim.build(self.net, self.device)
         self.lrs = [group["lr"] for group in self.optimizer.param_groups]
         self.batch = check_count(batch, "batch")
-        self.accumulate = check_count(accumulate, "accumulate")
-        self.mixed = self.device.type == "cuda" if mixed is None else mixed
+        self.mixed = self.device.type == "cuda"
         self.threads = _few_threads(self.net) if threads is None else threads
         self.rng = torch.Generator().manual_seed(seed).get_state()
         self.row_shape: tuple[int, ...] | None = None
@@ -155,18 +152,16 @@ class TorchBackend:
     ) -> EpochLoss:
         loss, wrong_p, wrong_u = torch.zeros(3, dtype=torch.float64, device=self.device)
         seen_p = seen_u = 0
-        for start in range(0, len(batches), self.accumulate):
-            group = batches[start : start + self.accumulate]
-            self._set_rates(self.epochs + start / len(batches))
+        for step, (rows_p, rows_u) in enumerate(batches):
+            self._set_rates(self.epochs + step / len(batches))
             self.optimizer.zero_grad()
-            for rows_p, rows_u in group:
-                z_p, z_u = self._pair(X_p, rows_p, X_u, rows_u)
-                terms = mean_losses(z_p, z_u, risk.loss, self._weights_of(rows_p, rows_u))
-                (risk.descent(*terms) / len(group)).backward()
-                loss += risk.value(*terms).detach()
-                wrong_p += (z_p <= 0).sum()
-                wrong_u += (z_u > 0).sum()
-                seen_p, seen_u = seen_p + rows_p.numel(), seen_u + rows_u.numel()
+            z_p, z_u = self._pair(X_p, rows_p, X_u, rows_u)
+            terms = mean_losses(z_p, z_u, risk.loss, self._weights_of(rows_p, rows_u))
+            risk.descent(*terms).backward()
+            loss += risk.value(*terms).detach()
+            wrong_p += (z_p <= 0).sum()
+            wrong_u += (z_u > 0).sum()
+            seen_p, seen_u = seen_p + rows_p.numel(), seen_u + rows_u.numel()
             self.team.add_gradients(self.net)
             self.optimizer.step()
         return EpochLoss(float(loss) / len(batches), float(wrong_p / seen_p + wrong_u / seen_u))

@@ -135,8 +135,9 @@ def fit_propensity(
             break
     seen = expit(odds[is_p])
     return Propensity(
-        tuple(names), float(seen.min()), float(is_p.sum() / likely.sum()), float(seen.max()),
-        done, moved < CLOSE, weight / weight.mean(), min(1.0, float(weight.sum() / (~is_p).sum())),
+        labeled_by=tuple(names), low=float(seen.min()), mean=float(is_p.sum() / likely.sum()),
+        high=float(seen.max()), rounds=done, converged=moved < CLOSE,
+        weight_p=weight / weight.mean(), alpha=min(1.0, float(weight.sum() / (~is_p).sum())),
     )  # fmt: skip
 
 
@@ -254,5 +255,5 @@ def matrix_columns(features: Any, names: Sequence[str]) -> list[int]:
         if name in dropped:
             raise InputError("TB126", f'labeling cannot be explained by "{name}": {dropped[name]}')
     check_columns(names, features.columns, "the table that models read")
-    places: list[int] = features.places(lambda feature: feature.name in names)
-    return places
+    found: list[int] = features.matrix_columns(lambda feature: feature.name in names)
+    return found

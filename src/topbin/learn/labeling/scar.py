@@ -140,7 +140,7 @@ def scar_test(
     """
     n_p, n_u = int(is_labeled.sum()), int((~is_labeled).sum())
     if min(n_p, n_u) < FEWEST:
-        return ScarTest(None, None, TILT, n_p, n_u)
+        return ScarTest(p_value=None, power=None, tilt=TILT, n_p=n_p, n_u=n_u)
     rng, ranks = np.random.default_rng(seed), rankdata(rows, axis=0)
     strata = np.zeros(n_p + n_u, np.intp) if likely is None else _alike(likely)
     for k in range(strata.max() + 1):
@@ -157,7 +157,8 @@ def scar_test(
     p_value = (1 + np.count_nonzero(np.array(redrawn) >= seen)) / (1 + REDRAWS)
     critical = vary**2 * np.quantile(redrawn, 1 - LEVEL)
     is_seen = [distance_of(_tilted(ranks, rng)) > critical for _ in range(TRIALS)]
-    return ScarTest(float(p_value), float(np.mean(is_seen)), TILT, n_p, n_u)
+    power = float(np.mean(is_seen))
+    return ScarTest(p_value=float(p_value), power=power, tilt=TILT, n_p=n_p, n_u=n_u)
 
 
 def _alike(likely: Floats) -> RowNumbers:
@@ -274,7 +275,7 @@ def merge_small(
     >>> merge_small(np.array([[0.0], [1.0], [5.0], [6.0], [7.0]]), np.array([0, 1, 2, 2, 2]), 2)
     Clusters(members=array([0, 0, 1, 1, 1]), merged=1)
     """
-    members = np.unique(members, return_inverse=True)[1].astype(np.intp)
+    members = _renumbered(members)
     before = int(members.max()) + 1
     while (sizes := _sizes(members, groups)).size > 1 and sizes.min() < least:
         means = np.array([positives[members == k].mean(axis=0) for k in range(sizes.size)])
@@ -282,9 +283,14 @@ def merge_small(
         distance = ((means - means[small]) ** 2).sum(axis=1)
         distance[small] = np.inf
         members = np.where(members == small, np.argmin(distance), members)
-        members = np.unique(members, return_inverse=True)[1].astype(np.intp)
+        members = _renumbered(members)
     members, _ = pd.factorize(members)  # numbered in the order in which they appear
     return Clusters(members, before - int(members.max()) - 1)
+
+
+def _renumbered(members: RowNumbers) -> RowNumbers:
+    """The same clusters, numbered without gaps."""
+    return np.unique(members, return_inverse=True)[1].astype(np.intp)
 
 
 def _sizes(members: RowNumbers, groups: RowNumbers | None) -> RowNumbers:

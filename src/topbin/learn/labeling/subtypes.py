@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from topbin.core import Alarm, AlphaEstimate, Evidence, InputError
-from topbin.core.binomial import share_below
+from topbin.core.binomial import ranks_of
 from topbin.core.checks import Floats, RowNumbers, check_count
 from topbin.core.evidence import VARIANCE_FACTOR
 from topbin.core.formatting import counted, percent
@@ -207,7 +207,7 @@ class Subtypes:
         }
 
 
-def find_subtypes(
+def read_subtypes(
     table: TrainingTable, options: FitOptions, *, most: int = MOST, least: int = LEAST
 ) -> Subtypes:
     """Cluster the positives of a table and estimate how often each cluster is labeled."""
@@ -248,7 +248,8 @@ def _test(rows: TrainingTable, space: Floats, likely: Mask, seed: int) -> ScarTe
     is_p = rows.is_positive[likely]
     if rows.together is not None and rows.together.grouped is not None:
         n_p = int(is_p.sum())
-        return ScarTest(None, None, TILT, n_p, is_p.size - n_p, in_groups=True)
+        n_u = is_p.size - n_p
+        return ScarTest(p_value=None, power=None, tilt=TILT, n_p=n_p, n_u=n_u, in_groups=True)
     return scar_test(space[likely], is_p, seed=seed)
 
 
@@ -305,8 +306,9 @@ def _gather(
     if len(parts) == 1:
         allowed = (1.0, 1.0)
     return Subtypes(
-        parts, gamma, allowed, n_u, confidence, merged, members, weight / weight.mean(), test
-    )
+        parts=parts, gamma=gamma, gamma_interval=allowed, n_u=n_u, confidence=confidence,
+        merged=merged, members=members, weight_p=weight / weight.mean(), test=test,
+    )  # fmt: skip
 
 
 def subtype_of(estimate: AlphaEstimate) -> Subtype:
@@ -367,7 +369,7 @@ def random_labels_test(X: Any, is_p: Mask, scores: Floats, *, seed: int = 0) -> 
         if min((is_k & labeled).sum(), (is_k & ~labeled).sum()) >= FEWEST:
             likely[is_k] = _likely(own[is_k], labeled[is_k])
             # Within a cluster: all scores of one that is rarely labeled are lower.
-            place[likely & is_k] = share_below(own[likely & is_k], np.sort(own[likely & is_k]))
+            place[likely & is_k] = ranks_of(own[likely & is_k])
     return scar_test(space[likely], labeled[likely], likely=place[likely], vary=VARY, seed=seed)
 
 
@@ -431,7 +433,7 @@ class SubtypesClassifier(TEDnClassifier):
 
     def _find(self, table: TrainingTable, options: FitOptions) -> Subtypes:
         check_numbers(table, self)
-        return find_subtypes(table, options, most=self.most)
+        return read_subtypes(table, options, most=self.most)
 
 
 def subtypes(
@@ -476,4 +478,4 @@ def subtypes(
         random_state=random_state, n_jobs=n_jobs,
     )  # fmt: skip
     rows = face._given(X, y, groups=groups, times=times)
-    return find_subtypes(rows.table, face._options(), most=most)
+    return read_subtypes(rows.table, face._options(), most=most)
