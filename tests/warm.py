@@ -6,6 +6,8 @@ A server imports them once; each process is a fork of it. How the command starts
 
 import multiprocessing
 import os
+import signal
+from pathlib import Path
 
 from topbin.cli import main
 from topbin.store import runs
@@ -20,14 +22,42 @@ def start(arguments, said, event=None, number=None):
     Once this event, a stage and how much of it is done, is in events.jsonl, the process gets the
     signal of this number: at once, also on a busy machine.
     """
+    given = [str(each) for each in arguments], event, number
+    return begin(_command, *given, said=said)
+
+
+def begin(function, *given, said):
+    """Call a function of a module; what it prints goes to the file `said`."""
     CONTEXT.set_forkserver_preload(IMPORTED)
-    given = [str(each) for each in arguments], str(said), event, number
-    process = CONTEXT.Process(target=_run, args=given)
+    process = CONTEXT.Process(target=_run, args=(function, given, str(said)))
     process.start()
     return process
 
 
-def _run(arguments, said, event, number):
+def end(function, *given, said, seconds=300):
+    """Call a function, which has so much time to end; None, or how it died."""
+    process = begin(function, *given, said=said)
+    process.join(seconds)
+    code = process.exitcode
+    if code is None:
+        process.kill()
+        process.join()
+    if code == 0:
+        return None
+    return f"exit code {code} (None: it hung): {Path(said).read_text(errors='replace')[-5000:]}"
+
+
+def _run(function, given, said):
+    file = os.open(said, os.O_WRONLY | os.O_CREAT)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    # Tests that run in the background would hand on their deafness.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    function(*given)
+
+
+def _command(arguments, event, number):
     append = runs.append_lines
 
     def append_and_signal(path, *events):
@@ -36,7 +66,4 @@ def _run(arguments, said, event, number):
             os.kill(os.getpid(), number)
 
     runs.append_lines = append_and_signal
-    file = os.open(said, os.O_WRONLY | os.O_CREAT)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
     main(arguments)
