@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import topbin as tb
+from topbin.learn.defaults import PRESETS
 
 
 def claims(rows=400, seed=0, labeled=0.2):
@@ -29,9 +31,14 @@ def claims(rows=400, seed=0, labeled=0.2):
     )
 
 
+FAST = PRESETS["fast"]  # as users have it, whichever module asks for the run first
+
+
 @functools.cache
 def fitted():
-    return tb.fit(claims(), "known", id="case", budget="fast")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "fast", FAST)
+        return tb.fit(claims(), "known", id="case", budget="fast")
 
 
 @functools.cache

@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator
 
 import topbin.show  # noqa: F401
 from topbin.evaluate import curves
+from topbin.learn.crossfit import Plan
+from topbin.learn.defaults import PRESETS
 from topbin.store.safe import boosters
 
 settings.register_profile("same every time", derandomize=True, deadline=None)
@@ -89,4 +91,12 @@ def rendered(outlines):
     with pytest.MonkeyPatch.context() as patch:
         for name, usual in outlines.items():
             patch.setattr(PAGE, name, usual)
+        yield
+
+
+@pytest.fixture(scope="module")
+def few_folds():
+    """A fast fit in two thirds of its time, for modules that need a fit and not a good one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "fast", Plan(outer=2, inner=2, repeats=1, rounds=1))
         yield

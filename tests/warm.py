@@ -7,6 +7,7 @@ A server imports them once; each process is a fork of it. How the command starts
 import multiprocessing
 import os
 import signal
+import sys
 from pathlib import Path
 
 from topbin.cli import main
@@ -29,7 +30,7 @@ def start(arguments, said, event=None, number=None):
 def begin(function, *given, said):
     """Call a function of a module; what it prints goes to the file `said`."""
     CONTEXT.set_forkserver_preload(IMPORTED)
-    process = CONTEXT.Process(target=_run, args=(function, given, str(said)))
+    process = CONTEXT.Process(target=_run, args=(function, given, str(said), dict(os.environ)))
     process.start()
     return process
 
@@ -47,7 +48,14 @@ def end(function, *given, said, seconds=300):
     return f"exit code {code} (None: it hung): {Path(said).read_text(errors='replace')[-5000:]}"
 
 
-def _run(function, given, said):
+def program(text, arguments):
+    """What `python -c TEXT ARGUMENT…` does."""
+    sys.argv = ["-c", *map(str, arguments)]
+    exec(text, {"__name__": "__main__"})
+
+
+def _run(function, given, said, environment):
+    os.environ.update(environment)  # the server has that of an earlier test
     file = os.open(said, os.O_WRONLY | os.O_CREAT)
     os.dup2(file, 1)
     os.dup2(file, 2)

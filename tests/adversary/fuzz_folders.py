@@ -1,7 +1,7 @@
 """Forged folders, loaded one after the other in a process that the test sees die or hang.
 
-One file of a format is spoiled at a time, with a sum that fits, and read; what was read is used, and
-one line of JSON per format tells what happened.
+One file of a format is spoiled at a time, with a sum that fits, and read; what was read is used.
+One line of JSON per format tells what happened.
 """
 
 import copy

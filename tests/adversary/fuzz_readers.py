@@ -1,7 +1,7 @@
 """Damaged tables, read as `fit` and `alpha` do, in a process that the test sees die or hang.
 
-Each is opened as both verbs do, every 25th by the whole `fit`, and one line of JSON per format tells
-what happened.
+Each is opened as both verbs do, and every 25th fitted. One line of JSON per format tells what
+happened.
 """
 
 import gzip

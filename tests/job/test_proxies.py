@@ -12,6 +12,8 @@ from stored import result_of
 import topbin as tb
 from topbin.cli import main
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 ROWS, LABELED = 900, 150
 
 

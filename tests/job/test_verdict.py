@@ -11,6 +11,8 @@ import topbin as tb
 from topbin.cli import main
 from topbin.store.runs import read_result
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 N = 1200
 
 
