@@ -8,6 +8,7 @@ import joblib
 import pytest
 from hypothesis import find, settings
 from hypothesis import strategies as st
+from quick_plans import quick_plans
 from sklearn.base import BaseEstimator
 
 import topbin.show  # noqa: F401
@@ -89,4 +90,11 @@ def rendered(outlines):
     with pytest.MonkeyPatch.context() as patch:
         for name, usual in outlines.items():
             patch.setattr(PAGE, name, usual)
+        yield
+
+
+@pytest.fixture(scope="module")
+def quick_fits():
+    """In a module that uses it, preset "fast" is a third of its work."""
+    with quick_plans():
         yield

@@ -16,6 +16,11 @@ def tumours(seed=0):
     return data
 
 
+def means(seed=0):
+    """The same rows with a third of the columns, for half the time of a fit."""
+    return tumours(seed).iloc[:, [*range(11), -1]]
+
+
 def hidden_truth():
     """For each row, whether it is malignant; for audits, which ask a person."""
     return load_breast_cancer().target == 0

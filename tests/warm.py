@@ -10,6 +10,7 @@ import runpy
 import signal
 import sys
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 from topbin.cli import main
 from topbin.store import runs
@@ -25,9 +26,14 @@ def start(arguments, said, event=None, number=None, within=nullcontext):
     Once this event, a stage and how much of it is done, is in events.jsonl, the process gets the
     signal of this number: at once, also on a busy machine. It runs within that context.
     """
+    given = [str(each) for each in arguments], event, number, within
+    return begin(_command, *given, said=said)
+
+
+def begin(function, *given, said):
+    """Call a function of a module; what it prints goes to the file `said`."""
     CONTEXT.set_forkserver_preload(IMPORTED)
-    given = [str(each) for each in arguments], str(said), event, number, within
-    process = CONTEXT.Process(target=_run, args=given)
+    process = CONTEXT.Process(target=_run, args=(function, given, str(said), dict(os.environ)))
     process.start()
     return process
 
@@ -51,6 +57,7 @@ def script(path, *arguments):
 
 def _run_script(path, arguments, output):
     os.dup2(output.fileno(), 1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = [path, *arguments]
     try:
         runpy.run_path(path, run_name="__main__")
@@ -59,7 +66,37 @@ def _run_script(path, arguments, output):
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def _run(arguments, said, event, number, within):
+def end(function, *given, said, seconds=300):
+    """Call a function, which has so much time to end; None, or how it died."""
+    process = begin(function, *given, said=said)
+    process.join(seconds)
+    code = process.exitcode
+    if code is None:
+        process.kill()
+        process.join()
+    if code == 0:
+        return None
+    return f"exit code {code} (None: it hung): {Path(said).read_text(errors='replace')[-5000:]}"
+
+
+def program(text, arguments):
+    """What `python -c TEXT ARGUMENT…` does."""
+    sys.argv = ["-c", *map(str, arguments)]
+    exec(text, {"__name__": "__main__"})
+
+
+def _run(function, given, said, environment):
+    os.environ.update(environment)  # the server has that of an earlier test
+    file = os.open(said, os.O_WRONLY | os.O_CREAT)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    # Tests that run in the background would hand on their deafness.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    function(*given)
+
+
+def _command(arguments, event, number, within):
     append = runs.append_lines
 
     def append_and_signal(path, *events):
@@ -68,8 +105,5 @@ def _run(arguments, said, event, number, within):
             os.kill(os.getpid(), number)
 
     runs.append_lines = append_and_signal
-    file = os.open(said, os.O_WRONLY | os.O_CREAT)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
     with within():
         main(arguments)

@@ -1,7 +1,7 @@
-"""A child process that loads forged folders, one after the other; the parent sees it die or hang.
+"""Forged folders, loaded one after the other in a process that the test sees die or hang.
 
-python fuzz_folders.py FOLDER TIMES FORMAT...: spoil one file of a FORMAT at a time, with a sum that
-fits, read it, use what was read, and print one line of JSON per format with what happened.
+One file of a format is spoiled at a time, with a sum that fits, and read; what was read is used.
+One line of JSON per format tells what happened.
 """
 
 import copy
@@ -316,9 +316,12 @@ def main(source, times, name):
     return seen
 
 
-if __name__ == "__main__":
+def fuzz(sources, times, told):
+    """Forge the formats of each of these folders; the file `told` gets a line of JSON for each."""
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     files.page = lambda *given: ""  # the pictures are not what is tried here
-    for format_ in sys.argv[3:]:
-        print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]), format_)), flush=True)
+    with told.open("w") as lines:
+        for source, names in sources.items():
+            for name in names:
+                print(json.dumps(main(source, times, name)), file=lines, flush=True)

@@ -1,7 +1,7 @@
-"""A child process that reads damaged tables as `fit` and `alpha` do, one after the other.
+"""Damaged tables, read as `fit` and `alpha` do, in a process that the test sees die or hang.
 
-python fuzz_readers.py FOLDER TIMES FORMAT...: spoil a table of a FORMAT, open it as both verbs do
-(every 25th time the whole `fit` runs), and print one line of JSON with what happened.
+Each is opened as both verbs do, and every 25th fitted. One line of JSON per format tells what
+happened.
 """
 
 import gzip
@@ -153,11 +153,13 @@ def main(folder, times, name):
     return seen
 
 
-if __name__ == "__main__":
+def fuzz(folder, times, told):
+    """Damage tables of each format; the file `told` gets a line of JSON for each."""
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     PRESETS["fast"] = ONE
     share_one_database()
-    os.chdir(sys.argv[1])
-    for format_ in sys.argv[3:]:
-        print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]), format_)), flush=True)
+    os.chdir(folder)
+    with told.open("w") as lines:
+        for name in FORMATS:
+            print(json.dumps(main(folder, times, name)), file=lines, flush=True)

@@ -2,26 +2,17 @@
 
 import json
 import os
-import subprocess
-import sys
 import time
 
 import pandas as pd
 import pytest
+import warm
 from claims import small_run
 from coded import fails
 
 from topbin.core.atomic import lock
 from topbin.job.audits import audit
 from topbin.job.audits.audit import draw_audit, read_audit
-
-DRAW = """
-import sys
-from topbin.job.audits.audit import draw_audit
-print("ready", flush=True)
-sys.stdin.readline()
-draw_audit(sys.argv[1], 10, sys.argv[2], seed=int(sys.argv[3]))
-"""
 
 
 @pytest.fixture
@@ -33,23 +24,23 @@ def draws(run):
     return json.loads((run / "audit.json").read_text())["draws"]
 
 
+def draw_when_all_are_ready(ready, run, path, seed):
+    ready.wait()
+    draw_audit(run, 10, path, seed=seed)
+
+
 def test_audits_drawn_at_once_are_all_kept(run, tmp_path):
+    ready = warm.CONTEXT.Barrier(3)
     started = [
-        subprocess.Popen(
-            [sys.executable, "-c", DRAW, run, tmp_path / f"{seed}.csv", str(seed)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+        warm.begin(
+            draw_when_all_are_ready, ready, run, tmp_path / f"{seed}.csv", seed,
+            said=tmp_path / f"{seed}.txt",
         )
         for seed in range(3)
-    ]
+    ]  # fmt: skip
     for process in started:
-        process.stdout.readline()
-    for process in started:
-        process.stdin.write(b"\n")
-        process.stdin.flush()
-    for process in started:
-        process.communicate()
-    assert [process.returncode for process in started] == [0] * 3
+        process.join()
+    assert [process.exitcode for process in started] == [0] * 3
     assert sorted(draw["seed"] for draw in draws(run)) == [0, 1, 2]
     for seed in range(3):
         path = tmp_path / f"{seed}.csv"

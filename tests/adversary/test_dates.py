@@ -13,6 +13,8 @@ from topbin.cli import main
 from topbin.data import open_table, read_table
 from topbin.data.table import open_pair
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 EARLY = ["03/04/2020", "05/06/2020", ""]  # both readings are possible
 MONTH_FIRST = ["12/31/2020", "01/02/2020", ""]
 DAY_FIRST = ["31/12/2020", "02/01/2020", ""]

@@ -14,6 +14,8 @@ from topbin.core.errors import InputError
 from topbin.core.labels import read_labels
 from topbin.data import open_pair, open_table, read_table
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 BOTH = ["26,571", "980", "1,204", ""]  # thousands, or three decimals
 
 

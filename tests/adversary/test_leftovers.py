@@ -8,6 +8,7 @@ import time
 
 import pandas as pd
 import pytest
+import warm
 from claims import claims, small_run
 from click.testing import CliRunner
 
@@ -26,23 +27,16 @@ def parts(folder):
     return [path.name for path in folder.iterdir() if path.name.endswith(".part")]
 
 
-def hear_all_signals():
-    """Tests that run under nohup would hand on its deafness to SIGHUP."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
 def stop(run, source, output, number):
     """Score in a process of its own, and signal it once it has begun to write."""
-    command = [sys.executable, "-m", "topbin", "score", run, source, "-o", output]
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=hear_all_signals
-    )
+    said = run.parent / "said.txt"
+    process = warm.start(["score", run, source, "-o", output], said)
     until = time.monotonic() + 120
-    while not parts(output.parent) and process.poll() is None and time.monotonic() < until:
+    while not parts(output.parent) and process.is_alive() and time.monotonic() < until:
         time.sleep(0.005)
-    process.send_signal(number)
-    process.communicate()
-    return process.returncode
+    os.kill(process.pid, number)
+    process.join()
+    return process.exitcode
 
 
 @pytest.mark.parametrize(

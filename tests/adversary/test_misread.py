@@ -15,6 +15,8 @@ from topbin.cli import main
 from topbin.cli.verb import screen
 from topbin.data import open_table, read_table, write_table
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
 
 

@@ -11,6 +11,8 @@ from sklearn.preprocessing import OneHotEncoder
 import topbin as tb
 from topbin.learn.crossfit import Plan
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 FEW = Plan(outer=2, inner=2, repeats=1)
 WORDS = ["late payment", "no answer", "paid in full", "payment refused"]
 

@@ -4,7 +4,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from contextlib import closing
 
@@ -12,6 +11,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+import warm
 from click.testing import CliRunner
 from coded import fails
 
@@ -177,15 +177,15 @@ def test_ctrl_c_ends_a_query(table, verb):
     with duckdb.connect(str(path)) as connection:
         connection.execute(f"create view v as select 0.5::double as s, i from ({ENDLESS})")
     asked = {"fit": ["--label", "i"], "alpha": ["--score", "s", "--label", "i"]}[verb]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "topbin", verb, str(path), *asked],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=table.parent,
-    )  # fmt: skip
-    time.sleep(6)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
-    assert process.returncode != 0
+    process = warm.start([verb, path, *asked], table.parent / "said.txt")
+    try:
+        time.sleep(2)
+        assert process.is_alive()
+        os.kill(process.pid, signal.SIGINT)
+        process.join(30)
+        assert process.exitcode not in (None, 0)
+    finally:
+        process.kill()  # it would never end
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from coded import fails
 from topbin.job.audits.answers import ANSWERS, read_state, record_answers
 from topbin.job.audits.audit import draw_audit
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 @pytest.fixture
 def run(tmp_path):

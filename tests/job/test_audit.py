@@ -20,6 +20,8 @@ from topbin.job.audits.answers import read_state
 from topbin.job.audits.audit import draw_audit, read_audit
 from topbin.store.runs import open_run
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 @pytest.fixture
 def run(tmp_path):

@@ -17,6 +17,8 @@ from topbin.data import columns
 from topbin.data.batch import Batch
 from topbin.data.formats.duck import DuckPart
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 mpl.use("Agg")
 
 

@@ -10,16 +10,18 @@ from claims import claims
 from click.testing import CliRunner
 from coded import fails
 from stored import result_of
-from tumours import hidden_truth, tumours
+from tumours import hidden_truth, means
 
 import topbin as tb
 from topbin.cli import main
 from topbin.store.answer import Answer, answer_schema
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 def clinics(seed=0):
     """Tumors of two clinics, a larger share of which is malignant in the north."""
-    frame, rng = tumours(), np.random.default_rng(seed)
+    frame, rng = means(), np.random.default_rng(seed)
     north = rng.random(len(frame)) < np.where(hidden_truth(), 0.7, 0.4)
     return frame.assign(clinic=np.where(north, "north", "south"))
 
@@ -94,7 +96,7 @@ def test_it_is_in_the_answer_the_summary_the_report_and_the_picture(result, tmp_
 
 
 def test_numbers_and_dates_are_cut_into_quarters_and_few_numbers_are_groups():
-    frame, rng = tumours(), np.random.default_rng(0)
+    frame, rng = means(), np.random.default_rng(0)
     frame["day"] = pd.Timestamp("2025-01-01") + pd.to_timedelta(rng.integers(0, 300, 569), "D")
     frame["grade"], frame["smokes"] = rng.integers(1, 4, 569), rng.random(569) < 0.5
     frame["town"] = rng.choice(["Ulm", None], 569)
@@ -123,7 +125,7 @@ def test_large_numbers_keep_their_names_and_a_column_without_a_value_is_refused(
 
 
 def test_groups_without_positives_or_without_unlabeled_rows_are_said():
-    frame = tumours()
+    frame = means()
     frame["kind"] = np.where(frame["known"] == 1, "a", np.where(np.arange(569) % 3, "b", "a"))
     frame.loc[np.flatnonzero(frame["known"])[:30], "kind"] = "c"
     found = tb.fit(frame, "known", id="case", drop="kind", budget="fast").by("kind")
@@ -153,7 +155,7 @@ def test_a_group_of_one_row_is_wide_and_borrows():
     ],
 )
 def test_a_column_that_makes_no_groups_is_refused_before_the_fit(values, words):
-    frame = tumours().assign(kind=pd.Series(list(values), dtype=object))
+    frame = means().assign(kind=pd.Series(list(values), dtype=object))
     with fails("TB160", '"kind"', words):
         told = tb.Budget(preset="fast", on_event=lambda _: pytest.fail("it fits"))
         tb.fit(frame, "known", id="case", read=tb.Read(by="kind"), budget=told)

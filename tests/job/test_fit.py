@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from asked import fit, listing
 from stored import result_of
-from tumours import TRUTH, tumours
+from tumours import TRUTH, means
 
 import topbin as tb
 from topbin.core import InputError
@@ -22,7 +22,7 @@ from topbin.store.answer import Answer, answer_schema
 
 @pytest.fixture(scope="module")
 def result():
-    return tb.fit(tumours(), "known", id="case", budget="fast", candidates=60)
+    return tb.fit(means(), "known", id="case", budget="fast", candidates=60)
 
 
 def test_the_truth_lies_in_the_interval(result):
@@ -39,8 +39,8 @@ def test_candidates_are_unlabeled_ranked_and_mostly_right(result):
     assert frame["probability"].is_monotonic_decreasing
     assert "known" not in frame
     rows = frame.index
-    assert (tumours()["known"].to_numpy()[rows] == 0).all()
-    assert (tumours()["case"].to_numpy()[rows] == frame["case"]).all()
+    assert (means()["known"].to_numpy()[rows] == 0).all()
+    assert (means()["case"].to_numpy()[rows] == frame["case"]).all()
     assert len(result.candidates(10)) == 10
     for n in (0, -3, 2.5):
         with pytest.raises(InputError, match="TB008 n must be a whole number ≥ 1"):
@@ -96,7 +96,7 @@ def test_the_summary_answers_in_order(result):
 
 
 def test_the_summary_says_how_the_table_was_read():
-    frame = tumours().assign(known=lambda f: f["known"] == 1, town="Bern")
+    frame = means().assign(known=lambda f: f["known"] == 1, town="Bern")
     text = tb.fit(frame, "known", budget="fast").summary()
     assert 'left out        "town" is the same in every row.' in text
     assert 'left out        "case" looks like an identifier' in text
@@ -137,7 +137,7 @@ def test_a_saved_run_can_be_read_back(result, tmp_path):
     stored = result_of(folder)
     assert stored["estimate"]["alpha"] == result.estimate.alpha
     model, encoder = tb.load(folder).model, tb.load(folder).encoder
-    again = model.predict_proba(encoder.encode(tumours().drop(columns=["known"])))[:, 1]
+    again = model.predict_proba(encoder.encode(means().drop(columns=["known"])))[:, 1]
     first = result.classifier.predict_proba(result.data.X)[:, 1]
     np.testing.assert_array_equal(again, first)
     with pytest.raises(InputError, match="TB104"):
@@ -145,16 +145,16 @@ def test_a_saved_run_can_be_read_back(result, tmp_path):
 
 
 def test_every_kind_of_frame_and_label_gives_the_same_answer(result):
-    words = tumours()
+    words = means()
     words["known"] = words["known"].map({1: "yes", 0: None})
     found = tb.fit(words, "known", positive="yes", id="case", budget="fast")
     assert found.estimate.alpha == result.estimate.alpha
-    found = tb.fit(pl.from_pandas(tumours()), "known", id="case", budget="fast")
+    found = tb.fit(pl.from_pandas(means()), "known", id="case", budget="fast")
     assert found.estimate.alpha == result.estimate.alpha
 
 
 def test_known_negatives_serve_no_training(result):
-    frame = tumours()
+    frame = means()
     more = frame.sample(30, random_state=0).assign(known=-1)
     found = tb.fit(
         pd.concat([frame, more]), "known", positive=1, negative=-1, id="case", budget="fast"
@@ -181,14 +181,14 @@ def test_an_interrupt_keeps_the_first_estimate(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tb.TEDnClassifier, "crossfit", interrupt)
-    found = tb.fit(tumours(), "known", id="case")
+    found = tb.fit(means(), "known", id="case")
     assert found.stopped == "interrupted after the first estimate"
     assert found.estimate == found.first
     assert found.summary().startswith("stopped early")
 
 
 def test_a_leaking_column_is_noticed():
-    frame = tumours().assign(inspector=lambda f: f["known"] * 7.5)
+    frame = means().assign(inspector=lambda f: f["known"] * 7.5)
     found = tb.fit(frame, "known", id="case", budget="fast")
     assert [f.column for f in found.data.findings if f.code == "leak"] == ["inspector"]
     assert "noticed         leak" in found.summary()
@@ -202,8 +202,8 @@ def test_a_leaking_column_is_noticed():
 
 
 def test_known_positives_among_the_unlabeled_ring_the_alarm():
-    known = tumours()[lambda f: f["known"] == 1]
-    both = pd.concat([tumours(), known.assign(known=0)])
+    known = means()[lambda f: f["known"] == 1]
+    both = pd.concat([means(), known.assign(known=0)])
     found = tb.fit(both, "known", id="case", budget="fast")
     for estimate in (found.estimate, found.first):
         assert "shared-rows" in [alarm.code for alarm in estimate.alarms]
@@ -211,7 +211,7 @@ def test_known_positives_among_the_unlabeled_ring_the_alarm():
 
 
 def test_few_positives_get_a_range():
-    frame = tumours()
+    frame = means()
     few = frame[(frame["known"] == 0) | (frame["known"].cumsum() <= 20)]
     found = tb.fit(few, "known", id="case", budget="fast")
     assert repr(found).startswith("<Result: α between ")
@@ -233,8 +233,8 @@ def test_few_positives_get_a_range():
         ({"min_precision": 2}, "TB008"),
         ({"confidence": 95}, "TB008"),
         ({"time_limit": 0}, "TB008"),
-        ({"label": tumours()["known"]}, "TB008"),
-        ({"label": tumours()}, "TB008"),
+        ({"label": means()["known"]}, "TB008"),
+        ({"label": means()}, "TB008"),
         ({"id": "nope"}, "TB103"),
         ({"drop": ["nope"]}, "TB103"),
         ({"label": "case"}, "TB002"),
@@ -242,5 +242,5 @@ def test_few_positives_get_a_range():
 )
 def test_wrong_use_is_refused_by_code(options, code):
     with pytest.raises(InputError) as caught:
-        fit(tumours(), **{"label": "known", **options})
+        fit(means(), **{"label": "known", **options})
     assert caught.value.code == code

@@ -3,14 +3,13 @@
 import json
 import re
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
+import warm
 from asked import asked
 from click.testing import CliRunner
 from coded import fails
@@ -352,8 +351,9 @@ def test_a_killed_run_keeps_its_nets(tmp_path):
     folders(tmp_path)
     given = ["fit", "--positives", tmp_path / "known", "--unlabeled", tmp_path / "rest"]
     given = [*map(str, given), "-o", str(tmp_path / "run"), "--encoder", "none"]
-    killed = [sys.executable, "-c", KILLED, *given]
-    assert subprocess.run(killed, capture_output=True, check=False).returncode == -signal.SIGKILL
+    killed = warm.begin(warm.program, KILLED, given, said=tmp_path / "said.txt")
+    killed.join()
+    assert killed.exitcode == -signal.SIGKILL
     said = command(*given, "--resume")
     assert "the first estimate and 1 step of the careful one" in said
     assert result_of(tmp_path / "run")["stopped"] is None

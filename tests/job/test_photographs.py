@@ -4,13 +4,12 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
 import pytest
+import warm
 from click.testing import CliRunner
 from coded import fails
 
@@ -290,9 +289,10 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, encoded):
     given = ["fit", tmp_path / "rest", "--positives", tmp_path / "known", "--preset", "fast"]
     given = [*map(str, given), "--encoder", str(tiny_encoder(tmp_path)), "-o"]
     for blocks in (1, 5):
-        killed = [sys.executable, "-c", KILLED, str(blocks), *given, str(tmp_path / "run")]
-        killed += ["--resume"] if blocks > 1 else []
-        assert subprocess.run(killed, check=False).returncode == -signal.SIGKILL
+        asked = [blocks, *given, tmp_path / "run", *(["--resume"] if blocks > 1 else [])]
+        killed = warm.begin(warm.program, KILLED, asked, said=tmp_path / "said.txt")
+        killed.join()
+        assert killed.exitcode == -signal.SIGKILL
         told = len(list((tmp_path / "cache").rglob("*.npz")))
         assert told == (1 if blocks == 1 else 6)
     command(*given, tmp_path / "run", "--resume")

@@ -12,6 +12,8 @@ from stored import result_of
 import topbin as tb
 from topbin.cli import main
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 ROWS, LABELED = 900, 150
 
 

@@ -14,6 +14,8 @@ from topbin.core import AlphaEstimate
 from topbin.job.audits import refit
 from topbin.learn.classifiers import fit_weighted
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 
 @pytest.fixture
 def run(tmp_path):

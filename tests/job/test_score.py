@@ -1,9 +1,6 @@
 """Scores in parts: the same as at once, and never half of a part, whatever stops the work."""
 
 import os
-import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -11,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import warm
 from claims import claims, fitted, read_all, small_run, write_claims
 from score_files import spoil
 
@@ -20,6 +18,8 @@ from topbin.data import batch, table, write_table
 from topbin.data.formats import parquet
 from topbin.engines import Local
 from topbin.job.score import Job, score_files, write_part
+
+pytestmark = pytest.mark.usefixtures("quick_fits")
 
 ENGINE = Local(threads=2)
 
@@ -125,14 +125,15 @@ def test_a_run_killed_in_the_middle_goes_on_to_the_same_bytes(run, tmp_path, mon
     frame = claims(1200, seed=1)
     files = write_claims(tmp_path / "in", frame, tuple(range(100, 1200, 100)))
     out = tmp_path / "out"
-    with subprocess.Popen([sys.executable, "-c", SLOW, str(run), files, str(out)]) as working:
-        until = time.monotonic() + 180
-        # Killed when some parts are whole and others are being written.
-        while not (len(list(out.glob("*.parquet"))) >= 3 and list(out.glob(".*.part"))):
-            assert time.monotonic() < until
-            assert working.poll() is None
-            time.sleep(0.01)
-        working.send_signal(signal.SIGKILL)
+    working = warm.begin(warm.program, SLOW, [run, files, out], said=tmp_path / "said.txt")
+    until = time.monotonic() + 180
+    # Killed when some parts are whole and others are being written.
+    while not (len(list(out.glob("*.parquet"))) >= 3 and list(out.glob(".*.part"))):
+        assert time.monotonic() < until
+        assert working.is_alive()
+        time.sleep(0.01)
+    working.kill()
+    working.join()
     whole = {path.name: path.stat().st_mtime_ns for path in out.glob("*.parquet")}
     assert 3 <= len(whole) < 12
     assert list(out.glob(".*.part"))

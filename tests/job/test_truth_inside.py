@@ -1,7 +1,7 @@
 """Ten jobs on real rows with hidden labels: the true share lies in nine of ten intervals."""
 
 import pytest
-from tumours import TRUTH, tumours
+from tumours import TRUTH, means
 
 from topbin.core.options import read_request
 from topbin.job.fit import fit_prepared
@@ -10,7 +10,7 @@ from topbin.job.prepare import prepare
 
 def settings_of(seed, folder):
     """One table or two files, csv or parquet, by turns."""
-    frame = tumours(seed).iloc[:, [*range(11), -1]]
+    frame = means(seed)
     ending, two = ("csv", "parquet")[seed % 2], seed // 2 % 2
     parts = {"all": frame}
     if two:

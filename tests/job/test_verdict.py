@@ -11,6 +11,8 @@ import topbin as tb
 from topbin.cli import main
 from topbin.store.runs import read_result
 
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
 N = 1200
 
 

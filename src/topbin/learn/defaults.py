@@ -176,7 +176,8 @@ def text_models(
     >>> list(text_models(np.zeros((9, 2))))
     ['linear', 'trees', 'both']
     """
-    if not issparse(X):
+    is_sparse = bool(issparse(X))  # issparse alone would narrow the type of X
+    if not is_sparse:
         linear = LogisticRegression(C=VECTOR_C, max_iter=1000)
         models = {"linear": linear, "trees": default_model(X)}
         return {**models, "both": VotingClassifier([*models.items()], voting="soft")}
@@ -186,8 +187,8 @@ def text_models(
     kept = np.sort(np.argsort(-power, kind="stable")[: len(plain) + TREE_COLUMNS])
     columns = ColumnTransformer([("kept", "passthrough", kept.tolist())], sparse_threshold=0.0)
     trees = default_model(np.empty((X.shape[0], kept.size)))
-    linear = WordRegression(C=TEXT_C, max_iter=1000)
-    return {"linear": linear, "trees": make_pipeline(columns, trees)}
+    words = WordRegression(C=TEXT_C, max_iter=1000)
+    return {"linear": words, "trees": make_pipeline(columns, trees)}
 
 
 def calibrated_model(X: Any, is_positive: Mask) -> Any:

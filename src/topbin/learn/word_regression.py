@@ -17,7 +17,7 @@ MIX = 0.3
 ALWAYS = 0.9  # a column that is not 0 in so many rows holds numbers; that it is there says nothing
 
 
-class WordRegression(LogisticRegression):
+class WordRegression(LogisticRegression):  # type: ignore[misc]  # scikit-learn ships no types
     """Logistic regression whose penalty on a column is smaller, the more the column says alone.
 
     A table of words has more columns than rows, and most of them say nothing. How often a word is
@@ -40,7 +40,7 @@ class WordRegression(LogisticRegression):
         """Fit to a sparse table and two classes."""
         scale = column_scale(X, np.asarray(y) == np.max(y), sample_weight)
         super().fit(X.multiply(scale).tocsr(), y, sample_weight)
-        self.coef_ = self.coef_ * scale
+        self.coef_: Floats = self.coef_ * scale
         return self
 
 

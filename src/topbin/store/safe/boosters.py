@@ -13,10 +13,10 @@ over columns of numbers are stored; other trees, categories, words and embedding
 
 import re
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -56,8 +56,7 @@ HEADER = re.compile(
 LISTS = ["split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child"]
 LISTS += [f"{at}_{what}" for at in ("leaf", "internal") for what in ("value", "weight", "count")]
 CATEGORIES = ["cat_boundaries", "cat_threshold"]
-DECISION = "decision_type"  # its first bit: a split by categories
-WHOLE = {"split_feature", DECISION, "left_child", "right_child", *CATEGORIES}
+WHOLE = {"split_feature", "decision_type", "left_child", "right_child", *CATEGORIES}
 WHOLE |= {"leaf_count", "internal_count"}
 LINES = {
     name: re.compile(rf"{name}=({_some(INT if name in WHOLE else FLOAT)})\n")
@@ -82,67 +81,88 @@ def trees_only(text: str) -> str:
     fits = (k == 1) == (header["classes"] is None) and trees % k == 0 and (trees or k == 1)
     require_that(fits, "its trees do not fit its classes")
     data, start = text.encode(), len(header[0].encode())  # sizes are in bytes
+    read = []
     for number, size in enumerate(map(int, header["sizes"].split())):
         # What is not ASCII becomes a character that no line may have.
         block = data[start : start + max(size, 0)].decode("ascii", errors="replace")
-        _check_tree(block, number, columns)
+        read.append(_read_tree(block, number))
         start += size
+    _check_positions(read, columns)
     ends = data[start:].startswith(END.encode())
     require_that(ends, "its trees are not where its header says")
     return data[:start].decode() + END
 
 
-def _check_tree(block: str, number: int, columns: int) -> None:
+class _Tree(NamedTuple):
+    """How many leaves and sets of categories a tree has, and its lists as they are written."""
+
+    leaves: int
+    n_cat: int
+    lists: dict[str, str]
+
+
+def _read_tree(block: str, number: int) -> _Tree:
     head = re.match(rf"Tree={number}\nnum_leaves=(\d{{1,6}})\nnum_cat=(\d{{1,6}})\n", block)
     if head is None or not 1 <= int(head[1]) <= MOST_LEAVES:
         raise forged("a tree is not where its header says")
     leaves, n_cat = int(head[1]), int(head[2])
-    lists, rest = {}, block[head.end() :]
+    lists, end = {}, head.end()
     for name in LISTS + (CATEGORIES if n_cat else []):
-        line = LINES[name].match(rest)
+        line = LINES[name].match(block, end)
         if line is None:
             raise forged(f"its line {name} is missing or spelled in another way")
-        lists[name], rest = line[1].split(), rest[line.end() :]
+        lists[name], end = line[1], line.end()
+        items = line[1].count(" ") + 1 if line[1] else 0
         due = {leaves if name.startswith("leaf_") else leaves - 1}
         if leaves == 1 and name in ("leaf_weight", "leaf_count"):
             due.add(0)  # a tree of one leaf states its value, and other figures or not
-        fits = name in CATEGORIES or len(lists[name]) in due
-        require_that(fits, f"its lists differ in length: {name} has {len(lists[name]):,} items")
-    require_that(LAST.fullmatch(rest), "its leaves are linear models, or its last lines are others")
-    _check_positions(lists, leaves, columns, n_cat)
+        fits = name in CATEGORIES or items in due
+        require_that(fits, f"its lists differ in length: {name} has {items:,} items")
+    last = LAST.fullmatch(block, end)
+    require_that(last, "its leaves are linear models, or its last lines are others")
+    return _Tree(leaves, n_cat, lists)
 
 
-def _check_positions(lists: dict[str, list[str]], leaves: int, columns: int, n_cat: int) -> None:
-    """The positions of a tree, as lists: trees are small, and a model has thousands of them."""
-    left, right, features, kinds = (
-        _ints(lists[name]) for name in ("left_child", "right_child", "split_feature", DECISION)
-    )
-    for side in (left, right):
-        _check_within(side, -leaves, leaves - 1)  # a leaf is stored as −1 − its number
-        later = all(child < 0 or child > parent for parent, child in enumerate(side))
-        require_that(later, "a child comes before its parent")
-    _check_within(features, 0, columns)
-    require_that(len({*left, *right}) == len(left) + len(right), "a node has two parents")
-    _check_within(kinds, 0, 12)
-    places = [text for text, kind in zip(lists["threshold"], kinds, strict=True) if kind % 2 == 1]
+def _check_positions(read: list[_Tree], columns: int) -> None:
+    """Those of all trees at once: the nodes of each are counted on behind those before it."""
+    if not read:
+        return
+    splits = [tree.leaves - 1 for tree in read]
+
+    def every(name: str) -> list[str]:
+        return " ".join(tree.lists[name] for tree in read).split()
+
+    def spread(values: list[int]) -> Any:
+        """The value of its tree for each split."""
+        return np.repeat(np.array(values, np.int64), splits)
+
+    leaves = spread([tree.leaves for tree in read])
+    sides = [_ints(every(side)) for side in ("left_child", "right_child")]
+    for side in sides:
+        check_range(side, -leaves, leaves - 1)  # a leaf is stored as −1 − its number
+    # The leaves are counted on behind the inner nodes.
+    before = spread([0, *accumulate(2 * tree.leaves - 1 for tree in read[:-1])])
+    sides = [before + np.where(side < 0, leaves - 2 - side, side) for side in sides]
+    parents = before + np.concatenate([np.arange(k) for k in splits])
+    nodes = sum(2 * tree.leaves - 1 for tree in read)
+    check_splits(parents, sides, nodes, _ints(every("split_feature")), columns)
+    kinds = _ints(every("decision_type"))
+    check_range(kinds, 0, 12)
+    is_category = kinds % 2 == 1
+    places = [text for text, chosen in zip(every("threshold"), is_category, strict=True) if chosen]
     spelled = all(re.fullmatch(INT, place) for place in places)
     require_that(spelled, "the place of a set of categories is not a whole number")
-    _check_within(_ints(places), 0, n_cat)
-    if n_cat:
-        bounds, words = _ints(lists["cat_boundaries"]), _ints(lists["cat_threshold"])
-        fits = len(bounds) == n_cat + 1 and bounds[0] == 0 and bounds[-1] == len(words)
-        rises = fits and all(low <= high for low, high in pairwise(bounds))
-        require_that(rises, "its category lists do not fit")
-        _check_within(words, 0, 2**32)
+    check_range(_ints(places), 0, spread([tree.n_cat for tree in read])[is_category])
+    for tree in read:
+        if tree.n_cat:
+            bounds, words = (_ints(tree.lists[name].split()) for name in CATEGORIES)
+            fits = bounds.size == tree.n_cat + 1 and bounds[0] == 0 and bounds[-1] == words.size
+            require_that(fits and (np.diff(bounds) >= 0).all(), "its category lists do not fit")
+            check_range(words, 0, 2**32)
 
 
-def _check_within(places: list[int], low: int, high: int) -> None:
-    if places and not (low <= min(places) and max(places) < high):
-        check_range(np.array(places), low, high)
-
-
-def _ints(items: list[str]) -> list[int]:
-    return [int(item) for item in items]
+def _ints(items: list[str]) -> Any:
+    return np.array([int(item) for item in items], np.int64)
 
 
 def load_booster(text: str, lightgbm: Any) -> Any:

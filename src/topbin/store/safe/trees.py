@@ -171,12 +171,13 @@ def depth_of(parents: Any, sides: Any, nodes: int) -> int:
     return max(depth)
 
 
-def check_range(places: Any, low: int, high: int) -> None:
-    """All places lie in [low, high)."""
-    if places.size and not (low <= places.min() and places.max() < high):
-        raise forged(
-            f"{int(places.min())} to {int(places.max())} is not within {low} to {high - 1}"
-        )
+def check_range(places: Any, low: Any, high: Any) -> None:
+    """All places lie in [low, high), two numbers or one of each for every place."""
+    is_outside = ~((low <= places) & (places < high))  # NaN is outside
+    if is_outside.any():
+        first = int(is_outside.argmax())
+        place, start, stop = (int(x.flat[first]) for x in np.broadcast_arrays(places, low, high))
+        raise forged(f"{place} is not within {start} to {stop - 1}")
 
 
 def _require_array(array: Any, dtype: Any, shape: tuple[Any, ...], what: str) -> None:
