@@ -60,6 +60,11 @@ def mlp(shape: Sequence[int], hidden: Sequence[int] = (5000, 5000, 50)) -> nn.Se
     return nn.Sequential(*layers, nn.Linear(widths[-1], 2))
 
 
+def uci_mlp(shape: Sequence[int], hidden: Sequence[int] = (512, 512)) -> nn.Sequential:
+    """The 512-512 net of the paper's tabular experiments."""
+    return mlp(shape, hidden)
+
+
 def allconv(shape: Sequence[int], width: int = 96) -> nn.Sequential:
     """Nine convolutions, no pooling but the last mean, two outputs; shape is (channels, h, w).
 
@@ -322,7 +327,7 @@ _FAST = Net(
 )  # fmt: skip
 NETS = {
     "mlp": Net(mlp, lr=0.05),
-    "uci-mlp": Net(mlp, lr=0.1, size=(512, 512)),
+    "uci-mlp": Net(uci_mlp, lr=0.1),
     "allconv": Net(allconv, lr=0.1, images=True),
     "resnet18": Net(resnet18, lr=0.1, images=True),
     "fast": _FAST,
