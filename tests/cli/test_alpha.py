@@ -208,3 +208,9 @@ def test_selective_labels_are_answered_for_scores_too(tmp_path):
     by = CliRunner().invoke(main, [*given, "--gamma", "2", "--by", "known"])
     assert by.exit_code == 2
     assert "leave out --by" in by.output
+
+
+@pytest.mark.parametrize("limit", ["1.5", "-0.1"])
+def test_a_threshold_that_is_no_share_is_refused(files, limit):
+    done = run(files, *COLUMNS, "--max-alpha", limit)
+    assert (done.exit_code, "0<=x<=1" in done.output) == (2, True)

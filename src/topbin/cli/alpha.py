@@ -6,7 +6,16 @@ from typing import Any
 import click
 
 from topbin.cli.options import engine_options, given, open_engine, request_options
-from topbin.cli.verb import PASSED, Verb, flag, json_option, option, screen, write_json
+from topbin.cli.verb import (
+    PASSED,
+    Verb,
+    flag,
+    json_option,
+    max_alpha_option,
+    option,
+    screen,
+    write_json,
+)
 from topbin.core.errors import InputError
 from topbin.core.formatting import visible
 from topbin.core.options import DEFAULT_METHOD, read_request
@@ -35,7 +44,7 @@ def one_column(_: Any, __: Any, names: tuple[str, ...]) -> str | None:
 @request_options(*FURTHER, usual=False)
 @option("--method", "Estimate", METHOD, default=DEFAULT_METHOD, usual=False)
 @engine_options("What counts the rows.", default="local")
-@option("--max-alpha", "Output", "Exit 3 if an interval lies above this.", type=float, usual=False)
+@max_alpha_option("Exit 3 if an interval lies above this.")
 @json_option
 def alpha(
     files: tuple[str, ...], max_alpha: float | None, as_json: bool, method: str, **options: Any

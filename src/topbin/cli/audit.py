@@ -27,6 +27,16 @@ from topbin.cli.verb import (
 ANSWER = "is_positive"
 COMMANDLINE = ParameterSource.COMMANDLINE
 WIDTH_ONLY = -1.0  # --plan without a number
+ACTS = "n", "plan", "labels", "refit"  # options without which proxies are only added
+DRAWS = (
+    "n",
+    "labels",
+    "refit",
+    "where",
+    "recall",
+    "output",
+    "tool",
+)  # with which a width plans nothing
 PATH = click.Path(path_type=Path)
 REFIT = "Train with the answers; other rows than drawn ones may be answered too."
 PLAN = (
@@ -82,14 +92,19 @@ def audit(run: Path, as_json: bool, **options: Any) -> None:
       topbin audit run1 --n 100
       topbin audit run1 --labels run1/audit.csv
     """  # fmt: skip
+    if options["labels"] is not None and options["plan"] is not None:
+        raise click.UsageError("--labels and --plan cannot both be given; leave one out")
     show = screen(as_json)
     gain = _add_proxies(show, run, options) if options["proxy"] else None
     is_asked = click.get_current_context().get_parameter_source
-    more = any(is_asked(name) is COMMANDLINE for name in ("n", "plan", "labels", "refit"))
-    if gain is not None and not more:
-        result: Any = gain
-    elif options["plan"] is not None:
-        result = _plan(show, run, options["plan"], options["width"])
+    given = {name for name in options if is_asked(name) is COMMANDLINE}
+    plan = options["plan"]
+    if plan is None and options["width"] is not None and given.isdisjoint(DRAWS):
+        plan = WIDTH_ONLY
+    if plan is not None:
+        result: Any = _plan(show, run, plan, options["width"])
+    elif gain is not None and given.isdisjoint(ACTS):
+        result = gain
     elif options["refit"]:
         result = _refit(show, run, options)
     elif options["labels"] is not None:

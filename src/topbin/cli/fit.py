@@ -19,6 +19,7 @@ from topbin.cli.verb import (
     PASSED,
     Verb,
     json_option,
+    max_alpha_option,
     option,
     output_option,
     screen,
@@ -44,9 +45,7 @@ further = partial(option, group="Output", usual=False)
 @sources_argument()
 @request_options()
 @engine_options(usual=False)
-@further(
-    "--max-alpha", about="Exit 3 if the interval lies above this.", type=click.FloatRange(0, 1)
-)
+@max_alpha_option("Exit 3 if the interval lies above this.")
 @output_option("The run folder.", default=Path("run"))
 @further(
     "--config",

@@ -22,6 +22,7 @@ import pandas as pd
 import topbin
 from topbin.core.atomic import (
     check_regular,
+    lock,
     read_file,
     remove,
     remove_parts,
@@ -49,6 +50,7 @@ from topbin.store.runs import (
     RESULT,
     ROWS,
     STAGES,
+    WAIT,
     RunFolder,
     damaged,
     read_result,
@@ -105,11 +107,11 @@ def probabilities_of(folder: Path, answer: Answer) -> Any:
     rows, model = read_stored(folder, PROBABILITIES), load(folder / MODEL)
     with reading(folder):
         model = after_audit(model, answer)
-        likely = _likely(model, answer, model.evidence_.scores[1])
+        likely = likely_of(model, answer, model.evidence_.scores[1])
         return add_columns(rows, {"probability": likely})
 
 
-def _likely(model: Any, answer: Answer, scores: Any) -> Any:
+def likely_of(model: Any, answer: Answer, scores: Any) -> Any:
     """How likely rows are what is sought: positive, or of no known class."""
     known = model.probability_map_(scores)
     return known if answer.novel is None else 1 - known
@@ -129,7 +131,8 @@ def numbered(rows: Batch, label: str | None) -> Any:
 def write_report(folder: str | Path) -> Path:
     """Write report.html again from what the run left, with an audit that came later."""
     path = Path(folder)
-    write_text(path / REPORT, report_of(path, read_result(path)), force=True)
+    with lock(path, wait=WAIT):
+        write_text(path / REPORT, report_of(path, read_result(path)), force=True)
     return path / REPORT
 
 
@@ -178,7 +181,7 @@ def relisted(folder: Path, before: Answer, after: Answer) -> Relisted:
         scores = _scores_of(rows[1:], was, before)
         best = list_precision(model.evidence_, now.estimate_, scores)
         best = best if before.novel is None else best.of_others
-        likely = _likely(now, before, scores).round(4)
+        likely = likely_of(now, before, scores).round(4)
         for row, value in zip(rows[1:], likely.tolist(), strict=True):
             row[PLACE] = str(value)
     text = "".join(",".join(row) + "\n" for row in rows)

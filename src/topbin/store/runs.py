@@ -49,6 +49,7 @@ LEFT = (
 )  # fmt: skip
 SCHEMA = "topbin-result-1"
 Event = Mapping[str, Any]  # a line of events.jsonl: what happened, and when
+WAIT = 60.0  # seconds for another process to be done with the same run
 MOST = 256 << 20  # bytes of a file that people read
 MAY_CHANGE = frozenset({"time_limit"})  # how long to work; what is found by then is the same
 

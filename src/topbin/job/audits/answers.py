@@ -24,6 +24,7 @@ from topbin.core.estimate import Share
 from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, AuditSample, TopBin, read_answers
 from topbin.store.answer import plain
 from topbin.store.runs import (
+    WAIT,
     append_lines,
     cut_torn_line,
     read_events,
@@ -33,7 +34,6 @@ from topbin.store.runs import (
 )
 
 DRAWN, ANSWERS = "audit.json", "answers.jsonl"
-WAIT = 60.0  # seconds for another audit of the same run to end
 MOST_ROW = 2**63 - 1
 LONGEST = 300  # letters of a question
 NO_ANSWER = "no audited row has an answer yet; label some rows first."

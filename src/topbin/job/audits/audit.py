@@ -39,7 +39,6 @@ from topbin.job.audits.answers import (
     ANSWERS,
     DRAWN,
     NO_ANSWER,
-    WAIT,
     AuditState,
     Draw,
     add_answers,
@@ -73,6 +72,7 @@ from topbin.store.runs import (
     PROBABILITIES,
     REPORT,
     RESULT,
+    WAIT,
     read_result,
     write_result,
 )

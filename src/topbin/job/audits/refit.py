@@ -23,7 +23,7 @@ from topbin.core.options import Request
 from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
 from topbin.evaluate.metrics import recall
-from topbin.job.audits.answers import NO_ANSWER, WAIT, add_answers, read_state, understood
+from topbin.job.audits.answers import NO_ANSWER, add_answers, read_state, understood
 from topbin.job.audits.rows import prepared_again, refuse_classes
 from topbin.job.files import sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared
@@ -42,6 +42,7 @@ from topbin.store.runs import (
     MODEL,
     REFIT,
     ROWS,
+    WAIT,
     open_run,
     read_asked,
     read_result,

@@ -25,7 +25,6 @@ from topbin.evaluate.audit import BLANK, NEGATIVE, POSITIVE, UNSURE, read_answer
 from topbin.evaluate.audit.scored import ANYWHERE
 from topbin.job.audits.answers import (
     ANSWERS,
-    WAIT,
     AuditState,
     ask_in_words,
     file_versions,
@@ -38,7 +37,7 @@ from topbin.job.audits.rows import refuse_classes
 from topbin.job.files import read_numbered
 from topbin.show.rows import LARGE, Pictures, open_pictures
 from topbin.store.answer import Answer, DataRead
-from topbin.store.runs import CANDIDATES, read_asked, read_result
+from topbin.store.runs import CANDIDATES, WAIT, read_asked, read_result
 
 NO_FILES = "a frame", "an array of images"  # as settings call positives that were in memory
 WHY = re.compile("rank|probability|reason_[0-9]")  # what candidates.csv says about a row
@@ -215,7 +214,8 @@ class Review:
         """Draw as many rows again, if all have an answer; they are labeled after the others."""
         with self._mutex:
             if self.draw is not None and not self._left():
-                self.rows |= _drawn_texts(self.draw())
+                # Not in place: other threads may be going through the rows.
+                self.rows = {**self.rows, **_drawn_texts(self.draw())}
                 self._stamp = None
 
     def _left(self) -> list[int]:

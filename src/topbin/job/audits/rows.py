@@ -34,15 +34,31 @@ from topbin.evaluate.audit.draw import merged
 from topbin.evaluate.audit.planning import AuditWidths
 from topbin.evaluate.audit.scored import ANYWHERE, RECALL, Pooled, Scored, sharpened
 from topbin.evaluate.curves import list_precision
-from topbin.job.audits.answers import WAIT, AuditState, Draw
-from topbin.job.files import numbered, read_numbered, read_stored, sum_of, unlabeled_rows
+from topbin.job.audits.answers import AuditState, Draw
+from topbin.job.files import (
+    likely_of,
+    numbered,
+    read_numbered,
+    read_stored,
+    sum_of,
+    unlabeled_rows,
+)
 from topbin.job.labeled import open_labeled
 from topbin.job.prepare import Prepared, prepare
 from topbin.job.result import candidates_of, highest, ranked
 from topbin.job.sampling import AUDITING, SAMPLING, count_labels, pick, split_sample
 from topbin.store.answer import Answer, Candidates, DataRead
 from topbin.store.models import load, reading
-from topbin.store.runs import CANDIDATES, MODEL, PROXIES, ROWS, damaged, read_result, write_result
+from topbin.store.runs import (
+    CANDIDATES,
+    MODEL,
+    PROXIES,
+    ROWS,
+    WAIT,
+    damaged,
+    read_result,
+    write_result,
+)
 from topbin.store.scorer import after_audit
 from topbin.store.sources import changed, read_again
 
@@ -254,17 +270,17 @@ def _listed(folder: Path, answer: Answer, n: int, again: Request) -> tuple[Any, 
     model = load(folder / MODEL)
     with reading(folder):
         model = after_audit(model, answer)
-        scores = model.evidence_.scores[1]
-        order = np.argsort(-scores, kind="stable")[:n]
+        scores, is_novel = model.evidence_.scores[1], answer.novel is not None
+        order = np.argsort(scores if is_novel else -scores, kind="stable")[:n]
         best = list_precision(model.evidence_, model.estimate_, scores[order])
-        likely = model.probability_map_(scores[order]).round(4)
+        best = best.of_others if is_novel else best
+        likely = likely_of(model, answer, scores[order]).round(4)
         frame = rows.iloc[order].reset_index(drop=True)
         ours = [name for name in before if REASONS.fullmatch(name) and name not in frame]
         reasons = before.set_index("row")[ours].reindex(frame["row"])
     estimate, size, why = model.estimate_, order.size, highest(order.size)
-    listed = candidates_of(
-        estimate, best, scores[order], size, answer.data.n_u, why, estimate.alpha
-    )
+    share = 1 - estimate.alpha if is_novel else estimate.alpha
+    listed = candidates_of(estimate, best, scores[order], size, answer.data.n_u, why, share)
     numbers = frame.pop("row").to_numpy()
     frame = ranked(frame, numbers, likely, answer.data.id)
     return add_columns(frame, {name: reasons[name].to_numpy() for name in reasons}), listed
@@ -307,6 +323,11 @@ def add_proxies(
     folder = Path(run)
     answer, names = read_result(folder), tuple(dict.fromkeys(columns))
     refuse_classes(answer, option("proxy"))
+    if len(names) > MOST_PROXIES:
+        raise InputError(
+            "TB008",
+            f"a run has at most {MOST_PROXIES} proxies; {option('proxy')} names {len(names)}.",
+        )
     if answer.data.sample is not None:
         raise InputError("TB117", "the run was fitted on a sample, so its audits have no proxies.")
     known = None
