@@ -27,16 +27,8 @@ from topbin.cli.verb import (
 ANSWER = "is_positive"
 COMMANDLINE = ParameterSource.COMMANDLINE
 WIDTH_ONLY = -1.0  # --plan without a number
-ACTS = "n", "plan", "labels", "refit"  # options without which proxies are only added
-DRAWS = (
-    "n",
-    "labels",
-    "refit",
-    "where",
-    "recall",
-    "output",
-    "tool",
-)  # with which a width plans nothing
+ACTS = {"n", "plan", "labels", "refit"}  # options without which proxies are only added
+NOT_PLANNING = {"n", "labels", "refit", "where", "recall", "output", "tool"}  # beside a width
 PATH = click.Path(path_type=Path)
 REFIT = "Train with the answers; other rows than drawn ones may be answered too."
 PLAN = (
@@ -99,7 +91,7 @@ def audit(run: Path, as_json: bool, **options: Any) -> None:
     is_asked = click.get_current_context().get_parameter_source
     given = {name for name in options if is_asked(name) is COMMANDLINE}
     plan = options["plan"]
-    if plan is None and options["width"] is not None and given.isdisjoint(DRAWS):
+    if plan is None and options["width"] is not None and given.isdisjoint(NOT_PLANNING):
         plan = WIDTH_ONLY
     if plan is not None:
         result: Any = _plan(show, run, plan, options["width"])
