@@ -71,7 +71,8 @@ def test_max_alpha_is_a_gate(files, limit, code):
     assert grouped.exit_code == code
     rows = json.loads(run(files, *COLUMNS, "--by", "town", "--json").stdout)["groups"]
     above = sum(row["interval"][0] > limit for row in rows)
-    assert (f"the interval of {above} groups begins above {limit}" in grouped.stdout) == (code == 3)
+    groups = f"{above} group{'s' * (above != 1)}"
+    assert (f"the interval of {groups} begins above {limit}" in grouped.stdout) == (code == 3)
     assert (above > 0) == (code == 3)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -151,6 +152,16 @@ def test_the_threshold_is_of_the_novel_share(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     low = result(folder)["labeling"]["novel"]["interval"][0]
     for limit, code in ((low - 0.01, 3), (low + 0.01, 0)):
+        assert run(*FIT, "--resume", "--max-alpha", limit).exit_code == code
+
+
+def test_without_an_interval_the_threshold_is_of_the_novel_share(folder, monkeypatch):
+    answer = read_result(folder / "run")
+    novel = replace(answer.labeling.novel, interval=None)
+    without = replace(answer, labeling=replace(answer.labeling, novel=novel))
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("topbin.store.runs.read_result", lambda _: without)
+    for limit, code in ((novel.share - 0.01, 3), (novel.share + 0.01, 0)):
         assert run(*FIT, "--resume", "--max-alpha", limit).exit_code == code
 
 

@@ -41,7 +41,10 @@ PROXY = (
 )
 RECALL = "Ask whether so many of the positives are candidates; draws on both sides of them."
 TOOL = "Write a file that this labeling tool imports; --labels reads its export."
-LISTED = "The rows of candidates.csv instead, best first: for the model, not for α."
+LISTED = (
+    "The rows of candidates.csv instead, best first: to train the model (not yet one of images), "
+    "not for α."
+)
 where_option = partial(
     option,
     "--where",

@@ -106,10 +106,19 @@ def fit(
     show.print(f"{wrote}{output}/report.html and {output}/candidates.csv")
     if as_json:
         write_json({"schema": SCHEMA, **answer.to_dict()})
-    low = ((answer.novel or answer.estimate).interval or (answer.estimate.alpha,))[0]
+    low = _low_end(answer)
     if max_alpha is not None and low > max_alpha:
         show.print(f"threshold       the interval begins at {figure(low)}, above {max_alpha:g}")
         raise SystemExit(PASSED)
+
+
+def _low_end(answer: Any) -> float:
+    """The low end of the interval of what was asked for; its point, if there is no interval."""
+    novel, estimate = answer.novel, answer.estimate
+    interval, point = (
+        (estimate.interval, estimate.alpha) if novel is None else (novel.interval, novel.share)
+    )
+    return float(point if interval is None else interval[0])
 
 
 @click.command(cls=Verb)
@@ -298,13 +307,19 @@ def _run(show: Any, run: Any, data: Any, stages: Any, engine: Any) -> Any:
 def _kept_line(steps: list[str], first: int) -> str:
     """What a resumed run need not do again; `first` is how many steps the first estimate has.
 
-    >>> print(_kept_line([*(f"pvu-0-{k}" for k in range(4)), "tedn-0-0", "tedn-0-1"], first=4))
+    >>> done = [f"pvu-0-{k}" for k in range(4)]
+    >>> print(_kept_line([*done, "tedn-0-0", "tedn-0-1"], first=4))
     kept            the first estimate and 2 steps of the careful one, from before
+    >>> chosen = [f"pvu-{model}-0-{k}" for model in ("linear", "trees") for k in range(4)]
+    >>> print(_kept_line([*done[:2], *chosen], first=4))     # a text, whose model was chosen first
+    kept            a part of the first estimate, from before
     """
+    from topbin.job.models import steps_done
+
     if not steps:
         return "kept            nothing: no step was finished on these rows; starting over"
-    if len(steps) < first:
+    done = steps_done(steps)
+    if done.first < first:
         return "kept            a part of the first estimate, from before"
-    more = sum(not step.startswith("pvu-") for step in steps)
-    also = f" and {counted(more, 'step')} of the careful one" if more else ""
+    also = f" and {counted(done.careful, 'step')} of the careful one" if done.careful else ""
     return f"kept            the first estimate{also}, from before"

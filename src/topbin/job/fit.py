@@ -28,13 +28,14 @@ from topbin.core.options import (
 )
 from topbin.engines.engine import Engine, Local, engine_of
 from topbin.evaluate.sensitivity import asked_sensitivity
-from topbin.job.doubts import find_remedy, is_in_vain
-from topbin.job.models import Choice, Forecast, choose_model, make_classifiers
+from topbin.job.doubts import find_remedy
+from topbin.job.models import Choice, Forecast, choose_model, make_classifiers, steps_done
 from topbin.job.prepare import Prepared, prepare
 from topbin.job.result import Result
 from topbin.job.sampling import count_rest
 from topbin.learn.classifiers import TEDnClassifier
 from topbin.learn.crossfit import CrossFit, OutOfTime, Plan, Progress, chain_name
+from topbin.learn.estimator import PUClassifier
 from topbin.learn.labeling.scar import ScarTest
 from topbin.learn.labeling.subtypes import random_labels_test
 from topbin.learn.labeling.subtypes import subtypes as find_subtypes
@@ -192,7 +193,7 @@ def fit_prepared(
     model = None if choice is None else choice.model
     two = make_classifiers(data, model, memory)
     two.careful.set_params(time_limit=data.request.budget.time_limit, on_event=refining)
-    done_before = sum(name.startswith(TEDN.name) for name in memory)
+    done_before = steps_done(memory).careful
     forecast = Forecast(monotonic(), two.steps * done_before)
     first = two.quick.fit(data.X, y, data.weight, **data.folds.arrays)
     first.set_params(memory=None)
@@ -203,17 +204,8 @@ def fit_prepared(
     tell("first", estimate=result.first, seconds_left=forecast.after_first(*two.work))
     known: Any = y if data.classes is None else data.classes
     result = _refined(result, two.careful, known, engine or Local(), choice)
-    remedy = find_remedy(data, first.estimate_, result.classifier.estimate_, result.chains, model)
-    in_vain = is_in_vain(remedy, data.alarms)
-    result = replace(
-        result,
-        labeling=_labeling(result, two.careful, y),
-        gamma=asked_sensitivity(result, data.request.labeling),
-        remedy=None if in_vain else remedy,
-        in_vain=remedy if in_vain else None,
-    )
-    if result.remedy is None and not result.stopped:  # a leak makes labels look biased too
-        result = replace(result, random_labels=_tested_labels(data, first))
+    result = _checked(result, first, two.careful, y, model)
+    result = replace(result, gamma=asked_sensitivity(result, data.request.labeling))
     tell("stopped" if result.stopped else "done", estimate=result.estimate)
     return result
 
@@ -253,6 +245,28 @@ def _refined(
     if choice is not None:
         choice.tell(careful)
     return replace(result, classifier=careful, methods=_methods(careful))
+
+
+def _checked(
+    result: Result, quick: PUClassifier, careful: TEDnClassifier, y: Any, model: Any
+) -> Result:
+    """The result after the last checks: of labels, and of columns.
+
+    One that was stopped early is not kept waiting; an interrupt leaves the checks that are done.
+    """
+    data = result.data
+    try:
+        result = replace(result, labeling=_labeling(result, careful, y))
+        if result.stopped:
+            return result
+        shown = result.classifier.estimate_
+        remedy = find_remedy(data, quick.estimate_, shown, result.chains, model)
+        result = replace(result, found_remedy=remedy)
+        if result.remedy is None:  # a leak makes labels look biased too
+            result = replace(result, random_labels=_tested_labels(data, quick))
+    except KeyboardInterrupt:
+        return replace(result, stopped="interrupted before the last checks")
+    return result
 
 
 def _methods(fitted: TEDnClassifier) -> tuple[AlphaEstimate, ...]:
@@ -314,7 +328,7 @@ def _classes_found(fitted: OpenSetClassifier) -> LabelingFound:
     return LabelingFound(kind="classes", lines=tuple(lines), shares=shares, novel=novel)
 
 
-def _tested_labels(data: Prepared, first: Any) -> ScarTest | None:
+def _tested_labels(data: Prepared, quick: PUClassifier) -> ScarTest | None:
     """Whether labels look random, by the scores of the quick classifier; None: not tested.
 
     Rows in groups, images, and labels that need not be random are not tested.
@@ -326,7 +340,7 @@ def _tested_labels(data: Prepared, first: Any) -> ScarTest | None:
         return None
     rows = np.flatnonzero(~data.labels.is_negative)
     is_p, scores = data.labels.is_positive[rows], np.empty(rows.size)
-    scores[is_p], scores[~is_p] = first.evidence_.scores
+    scores[is_p], scores[~is_p] = quick.evidence_.scores
     return random_labels_test(data.X[rows], is_p, scores, seed=data.request.certainty.seed)
 
 

@@ -9,7 +9,8 @@ only if it is clearly better. Otherwise vectors get the mean of both, and tables
 explained get the linear model. The choice is made once, by a short cross-fit of both.
 """
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -127,14 +128,16 @@ def choose_model(data: Prepared, memory: MutableMapping[str, Any]) -> Choice | N
     if rows.size > MOST_ROWS:
         rows = np.sort(np.random.default_rng(seed).permutation(rows)[:MOST_ROWS])
     X, plan = data.X[rows], plan_for(PVU, data.X[rows], FIRST)
+    weight = None if data.weight is None else data.weight[rows]
     plain = data.encoder.places(lambda feature: feature.kind in NUMBERS)
     small = data.encoder.places(lambda feature: feature.kind == "string" and feature.scale)
     models, scores = text_models(data.X, plain, small), {}
     for name in ("linear", "trees"):
         model, learner = models[name], replace(PVU, name=f"{PVU.name}-{name}")
         scores[name] = quick_evidence(
-            data, rows, coarse(X, model), model, plan=plan, learner=learner, memory=memory
-        ).scores
+            data, rows, coarse(X, model), model, plan=plan, learner=learner, weight=weight,
+            memory=memory,
+        ).scores  # fmt: skip
     gain = auc_difference(scores["trees"], scores["linear"])
     name, clearly = TIES["vectors" if data.encoder.is_opaque else "explained"]
     if abs(gain.value) > clearly * gain.error:
@@ -217,6 +220,24 @@ def _work(data: Prepared) -> tuple[Plan, Plan]:
         import_module("topbin.learn.net_fitting")  # now, because forecasts time what follows
         quick, plan = (replace(each, outer=each.outer - 1) for each in (quick, plan))
     return quick, plan
+
+
+@dataclass(frozen=True, slots=True)
+class StepsDone:
+    """How many steps of each estimate are done; those of the choice of a model are of neither."""
+
+    first: int
+    careful: int
+
+
+def steps_done(names: Iterable[str]) -> StepsDone:
+    """The steps that a memory has, by name.
+
+    >>> steps_done(["pvu-0-0", "pvu-linear-0-0", "pvu-trees-0-0", "tedn-0-0", "tedn-0-1"])
+    StepsDone(first=1, careful=2)
+    """
+    learners = Counter(name.rsplit("-", 2)[0] for name in names)  # as `chain_name` writes them
+    return StepsDone(learners[PVU.name], learners[TEDN.name])
 
 
 def steps_of_first(data: Prepared) -> int:

@@ -340,14 +340,15 @@ def _taken(
     """The rows that come into memory, their labels, and the others, if some stay where they are."""
     rows, sample, seed = request.rows, request.budget.rows, request.certainty.seed
     if sample is not None:
-        counted = count_labels(engine, opened, rows.positive, rows.negative)
-        if counted.values.n_u > WORTH * sample:
+        counts = count_labels(engine, opened, rows.positive, rows.negative)
+        if counts.values.n_u > WORTH * sample:
             refuse_sample(rows.group, request.read.time)
-            drawn = draw(engine, counted, sample, seed)
-            table = replace(drawn.table, name=f"the sample of {len(counted.table.files):,} files")
-            labels = positives_first(counted.values, drawn.positives.rows, table.rows)
+            drawn = draw(engine, counts, sample, seed)
+            files = counted(len(counts.table.files), "file")
+            table = replace(drawn.table, name=f"the sample of {files}")
+            labels = positives_first(counts.values, drawn.positives.rows, table.rows)
             columns = replace(drawn.columns, name=table.name)
-            return table, labels, Rest(counted, columns, drawn.places, seed)
+            return table, labels, Rest(counts, columns, drawn.places, seed)
     table = opened.whole()
     return table, opened.labels(table, rows), None
 
@@ -510,8 +511,9 @@ def _check_id(table: Batch, labels: Labels, label: str | None, id: str) -> None:
     if shared:
         raise InputError(
             "TB116",
-            f'{shared:,} unlabeled rows have the "{id}" of a known positive. Remove them from '
-            "the unlabeled file: a row that is known positive is not unlabeled.",
+            f"{counted(shared, 'unlabeled row')} {'has' if shared == 1 else 'have'} the "
+            f'"{id}" of a known positive. Remove {"it" if shared == 1 else "them"} from the '
+            "unlabeled file: a row that is known positive is not unlabeled.",
         )
 
 

@@ -25,7 +25,7 @@ from topbin.evaluate.metrics import out_of_reach
 from topbin.evaluate.parts import ByGroup
 from topbin.evaluate.sensitivity import Sensitivity
 from topbin.evaluate.verdict import Verdict, verdict_of
-from topbin.job.doubts import alarms_of
+from topbin.job.doubts import alarms_of, is_in_vain
 from topbin.job.grouping import by_column
 from topbin.job.prepare import Prepared
 from topbin.job.sampling import Best
@@ -54,6 +54,7 @@ from topbin.store.answer import (
     plain,
 )
 from topbin.store.models import versions_of
+from topbin.store.scorer import Scorer
 
 EXPLAINED, SHOWN_COLUMNS = 1_000, 15  # rows of candidates.csv with reasons; columns in the report
 NO_INTERVAL = "min_precision needs an interval, and this estimate has none; ask for n rows instead."
@@ -71,8 +72,7 @@ class Result:
     are the best rows of all files, if the rows in memory are a sample. `chains` have the models of
     one repeat that did not see the rows they held out; they explain these rows. `gamma` says what
     follows if positives are not labeled at random, if that was asked for. `random_labels` is a test
-    of that, and `remedy` the estimate without what seems to be wrong with the columns; `in_vain` is
-    that too, if it is near 0 all the same, so that it answers nothing.
+    of that, and `found_remedy` the estimate without what seems to be wrong with the columns.
     """
 
     data: Prepared
@@ -85,14 +85,23 @@ class Result:
     labeling: Any = None  # `Subtypes`, a `Propensity` or what is said of classes, if asked for
     gamma: Sensitivity | None = None
     random_labels: ScarTest | None = None
-    remedy: Remedy | None = None
-    in_vain: Remedy | None = None
+    found_remedy: Remedy | None = None
     folder: Path | None = field(default=None, init=False)  # where it was saved last
 
     @property
     def request(self) -> Request:
         """What was asked for."""
         return self.data.request
+
+    @property
+    def in_vain(self) -> Remedy | None:
+        """The remedy, if α is near 0 with it all the same, so that it answers nothing."""
+        return self.found_remedy if is_in_vain(self.found_remedy, self.data.alarms) else None
+
+    @property
+    def remedy(self) -> Remedy | None:
+        """The remedy that was found, unless it is in vain."""
+        return None if self.in_vain is not None else self.found_remedy
 
     @cached_property
     def estimate(self) -> AlphaEstimate:
@@ -312,15 +321,16 @@ class Result:
         """
         return by_column(self, column)
 
-    def score(self, frame: Any, *, embeddings: Any = None) -> Any:
-        """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
-        from topbin.store.scorer import Scorer
-
+    @property
+    def scorer(self) -> Scorer:
+        """What scores new rows, as `topbin.load(run)` does once the result is saved."""
         given = self.request.read.encoder
         function = given if callable(given) else None
-        return Scorer(self.classifier, self.data.encoder, self.known, function).score(
-            frame, embeddings=embeddings
-        )
+        return Scorer(self.classifier, self.data.encoder, self.known, function)
+
+    def score(self, frame: Any, *, embeddings: Any = None) -> Any:
+        """New rows with their probability, as `topbin score` and `topbin.load(run).score` do."""
+        return self.scorer.score(frame, embeddings=embeddings)
 
     def sensitivity(self) -> tuple[Case, ...]:
         """What follows if α is at the low or the high end of its interval, by size of α.

@@ -168,7 +168,7 @@ def watch(
     Watch
         `periods`, `alarms`, `summary()`, `frame()`.
     """
-    scorer, known, key = _scorer(run)
+    scorer, known, key = _scorer(run, read.encoder)
     asked = WatchState(
         run=key, time=time, every=str(every), risk=check_fraction(risk, "risk"),
         confidence=check_fraction(confidence, "confidence"),
@@ -214,14 +214,17 @@ def _made(folder: Path) -> Iterator[None]:
         raise
 
 
-def _scorer(run: Any) -> tuple[Scorer, "KnownLabels", str]:
-    """The scorer of a run, its labels, and a sum that tells it from others."""
+def _scorer(run: Any, encoder: Any) -> tuple[Scorer, "KnownLabels", str]:
+    """The scorer of a run, its labels, and a sum that tells it from others.
+
+    `encoder` is the function that made vectors in the fit, or where the encoder of texts is now.
+    """
     if isinstance(run, Result):
         made_of = run.data.hash.encode() + str(run.estimate.posterior).encode()
-        scorer, about = Scorer(run.classifier, run.data.encoder), run.data.about
-        negative = run.request.rows.negative
+        scorer, about, negative = run.scorer, run.data.about, run.request.rows.negative
     else:
-        scorer, made_of = read_scorer(Path(run)), read_file(Path(run) / RESULT, MOST)
+        scorer = read_scorer(Path(run), encoder=encoder)
+        made_of = read_file(Path(run) / RESULT, MOST)
         about, negative = read_result(run).data, read_asked(run).rows.negative
     return scorer, KnownLabels(about.label, about.positive, negative), sha256(made_of).hexdigest()
 

@@ -78,6 +78,7 @@ def _handlers(review: Any) -> Mapping[tuple[str, str], Callable[[Any], Any]]:
         review.stay(str(query["page"]))
         name = review.folder.resolve().name
         about = {"run": name, "where": review.where, "question": review.question}
+        about["learns"] = review.learns
         return {**about, "progress": review.progress(), "judged": review.judged()}
 
     def judge(query: Any) -> Any:

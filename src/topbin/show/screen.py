@@ -157,11 +157,11 @@ def run_lines(answer: Answer) -> list[str]:
     """What a run folder holds, in the words of its screen."""
     data, listed = answer.data, answer.candidates
     lines = [
-        f"data            {', '.join(data.source)}: {data.rows:,} rows, {data.hash}",
+        f"data            {', '.join(data.source)}: {counted(data.rows)}, {data.hash}",
         f"labels          {data.label_note}",
         answer.estimate_told(),
         f"agreement       {answer.agreement}",
-        f"candidates      {listed.rows:,} rows in {listed.file}",
+        f"candidates      {counted(listed.rows)} in {listed.file}",
     ]
     lines += audit_lines(answer)
     lines += [f"stopped early   {answer.stopped}"] if answer.stopped else []

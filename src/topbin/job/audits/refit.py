@@ -22,7 +22,6 @@ from topbin.core.evidence import Evidence
 from topbin.core.options import Request
 from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
-from topbin.evaluate.metrics import recall
 from topbin.job.audits.answers import NO_ANSWER, add_answers, read_state, understood
 from topbin.job.audits.rows import prepared_again, refuse_classes
 from topbin.job.files import sum_of, unlabeled_rows
@@ -163,8 +162,8 @@ def _read_again(folder: Path, result: Answer, again: Request) -> Prepared:
     if result.data.image is not None:
         raise InputError(
             "TB136",
-            "the run was fitted on images, and their nets do not learn from answers. Move the "
-            "images that are positive to the known ones, and fit again.",
+            "the run was fitted on images, and runs on images cannot be trained again yet. Move "
+            "the images that are positive to the known ones, and fit again.",
         )
     if os.path.lexists(folder / ROWS) and not result.data.files and again.rows.main is None:
         raise InputError(
@@ -209,15 +208,14 @@ def _write(
     """A run folder inside the run: model, candidates, and the estimates of the run itself."""
     listed = unlabeled_rows(data).iloc[order].reset_index(drop=True)
     numbers = listed.pop("row")
-    frame = ranked(listed, numbers, probability[order].round(4), None)
-    scores_p, scores_u = model.evidence_.scores
-    threshold = float(scores_u[order[-1]])
+    frame = ranked(listed, numbers, probability[order].round(4), result.data.id)
+    threshold = float(model.evidence_.scores[1][order[-1]])
     with open_run(folder / REFIT, read_asked(folder), force=True) as made:
         save(model, made.folder / MODEL, encoder=data.encoder, force=True)
         write_table(made.folder / CANDIDATES, frame, force=True)
         listed = Candidates(
             rows=order.size, threshold=threshold, precision=None, precision_low=None,
-            recall=recall(scores_p, threshold=threshold).value,
+            recall=float(min(1.0, probability[order].sum() / (probability.sum() or 1.0))),
             why=f"the {order.size:,} highest probabilities after learning from the answers",
             sum=sum_of(made.folder / CANDIDATES),
         )  # fmt: skip

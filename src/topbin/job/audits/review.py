@@ -163,6 +163,11 @@ class Review:
                 self._remember(row, said)
         return None
 
+    @property
+    def learns(self) -> bool:
+        """Whether the answers can train the model of the run."""
+        return self.result.data.image is None
+
     def stay(self, page: str) -> None:
         """A sign of life: the page keeps its row."""
         with self._mutex:
