@@ -16,7 +16,8 @@ import topbin as tb
 from topbin.data.write import write_table
 from topbin.job import files
 from topbin.job.audits import audit as audits
-from topbin.job.files import relisted, sum_of
+from topbin.job.candidates import relisted
+from topbin.job.files import sum_of
 from topbin.store.runs import CANDIDATES, REPORT, read_result
 
 ODD = ["007", "1.50", "+1", 'say "yes"', "it's", "a,b", "two\nlines", "", "NA", "'=1+1", "é\u2028x"]

@@ -10,20 +10,17 @@ import hashlib
 import json
 import os
 import platform
-import re
-from collections.abc import Iterator, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, MutableMapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 import topbin
 from topbin.core.atomic import (
     check_regular,
     lock,
-    read_file,
     remove,
     remove_parts,
     write_errors,
@@ -34,12 +31,12 @@ from topbin.data.batch import Batch, add_columns
 from topbin.data.findings import Finding
 from topbin.data.table import read_table
 from topbin.data.write import in_front, write_table
-from topbin.evaluate.curves import list_precision
+from topbin.job.candidates import Ranking, Relisted
 from topbin.job.prepare import Prepared
 from topbin.job.result import Result, packages
 from topbin.show.page import page
 from topbin.show.rows import gallery_of, shown_rows
-from topbin.store.answer import Answer, Candidates
+from topbin.store.answer import Answer
 from topbin.store.models import load, reading, save
 from topbin.store.runs import (
     CANDIDATES,
@@ -58,9 +55,6 @@ from topbin.store.runs import (
 )
 from topbin.store.scorer import after_audit, write_known
 
-OURS = ("rank", "row", "probability")  # the first columns of candidates.csv
-PLACE = OURS.index("probability")
-LINE = re.compile(r'(?:[^"\n]++|"[^"]*+")*+\n')  # of a csv file; a quoted cell may have line ends
 NOT_OURS = f"{CANDIDATES} is not as the run wrote it: somebody edited it, or it is damaged."
 CHANGED = Finding("changed-candidates", None, None, NOT_OURS)
 
@@ -107,14 +101,8 @@ def probabilities_of(folder: Path, answer: Answer) -> Any:
     rows, model = read_stored(folder, PROBABILITIES), load(folder / MODEL)
     with reading(folder):
         model = after_audit(model, answer)
-        likely = likely_of(model, answer, model.evidence_.scores[1])
-        return add_columns(rows, {"probability": likely})
-
-
-def likely_of(model: Any, answer: Answer, scores: Any) -> Any:
-    """How likely rows are what is sought: positive, or of no known class."""
-    known = model.probability_map_(scores)
-    return known if answer.novel is None else 1 - known
+        ranking = Ranking(model.evidence_.scores[1], answer.novel is not None)
+        return add_columns(rows, {"probability": ranking.likely(model.probability_map_)})
 
 
 def unlabeled_rows(data: Prepared) -> Any:
@@ -136,18 +124,6 @@ def write_report(folder: str | Path) -> Path:
     return path / REPORT
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Relisted:
-    """The candidates after an audit: what an answer says of them, how likely each is, their file.
-
-    Without a `text` the file stays as it is.
-    """
-
-    listed: Candidates
-    likely: Any = None
-    text: str | None = None
-
-
 def report_of(folder: Path, answer: Answer, after: Relisted | None = None) -> str:
     """The page of a run; it says so if candidates.csv is not as the run left it.
 
@@ -164,68 +140,6 @@ def report_of(folder: Path, answer: Answer, after: Relisted | None = None) -> st
     with reading(folder):
         model = after_audit(model, answer)
         return page(answer, model, shown_rows(rows), gallery_of(folder, answer, rows))
-
-
-def relisted(folder: Path, before: Answer, after: Answer) -> Relisted:
-    """The candidates of a run, with the answer as it is now, `before`, and once it was audited.
-
-    Their order stays, because the probability grows with the score; only how likely they are
-    changes. A file that somebody edited is left alone.
-    """
-    listed, model = before.candidates, load(folder / MODEL)
-    with reading(folder):
-        rows = _rows_as_written(folder / CANDIDATES, listed.sum)
-        if rows is None or not model.evidence_.has_scores:
-            return Relisted(listed)
-        was, now = (after_audit(model, answer) for answer in (before, after))
-        scores = _scores_of(rows[1:], was, before)
-        best = list_precision(model.evidence_, now.estimate_, scores)
-        best = best if before.novel is None else best.of_others
-        likely = likely_of(now, before, scores).round(4)
-        for row, value in zip(rows[1:], likely.tolist(), strict=True):
-            row[PLACE] = str(value)
-    text = "".join(",".join(row) + "\n" for row in rows)
-    listed = replace(listed, sum=hashlib.sha256(text.encode()).hexdigest())
-    share = now.estimate_.alpha if after.novel is None else after.novel.share
-    last, positives = listed.rows - 1, share * before.data.n_u
-    if listed.precision is not None and 0 <= last < best.value.size:
-        value, low, high = (float(end[last]) for end in (best.value, best.low, best.high))
-        share = min(1.0, listed.rows * value / positives) if positives else 0.0
-        listed = replace(
-            listed, precision=value, precision_low=low, precision_high=high, recall=share
-        )
-    return Relisted(listed, likely, text)
-
-
-def _rows_as_written(path: Path, known: str | None) -> list[list[str]] | None:
-    """The lines of candidates.csv, if it is as we wrote it: our own cells, then all others as one.
-
-    Other cells are not read, so that they stay as they are.
-    """
-    try:
-        content = read_file(path)
-    except OSError:
-        return None  # the report says why
-    if hashlib.sha256(content).hexdigest() != known:
-        return None
-    text = content.decode()
-    lines = LINE.findall(text)
-    if not lines or "".join(lines) != text:
-        return None
-    rows = [line[:-1].split(",", len(OURS)) for line in lines]
-    return rows if [name.strip('"') for name in rows[0][: len(OURS)]] == [*OURS] else None
-
-
-def _scores_of(rows: Sequence[Sequence[str]], model: Any, answer: Answer) -> Any:
-    """The scores of the candidates; for rows outside a sample, those that give their probability.
-
-    Only the scores of the sample are kept.
-    """
-    if answer.data.sample is None:
-        step = -1 if answer.novel is None else 1
-        return np.sort(model.evidence_.scores[1])[::step][: len(rows)]
-    likely = model.probability_map_
-    return np.interp([float(row[PLACE]) for row in rows], likely(likely.knots), likely.knots)
 
 
 def read_stored(folder: Path, name: str) -> Any:

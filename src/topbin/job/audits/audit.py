@@ -62,7 +62,8 @@ from topbin.job.audits.rows import (
     read_scores,
     refuse_classes,
 )
-from topbin.job.files import probabilities_of, relisted, report_of
+from topbin.job.candidates import relisted
+from topbin.job.files import probabilities_of, report_of
 from topbin.job.result import Result
 from topbin.store.answer import Answer
 from topbin.store.models import load

@@ -24,9 +24,9 @@ from topbin.data.write import write_table
 from topbin.evaluate.audit import NEGATIVE, POSITIVE
 from topbin.job.audits.answers import NO_ANSWER, add_answers, read_state, understood
 from topbin.job.audits.rows import prepared_again, refuse_classes
+from topbin.job.candidates import Ranking, ranked
 from topbin.job.files import sum_of, unlabeled_rows
 from topbin.job.prepare import Prepared
-from topbin.job.result import ranked
 from topbin.learn.backends.sklearn import positive_scores
 from topbin.learn.classifiers import fit_weighted
 from topbin.learn.crossfit import Ensemble
@@ -117,9 +117,9 @@ def refit_audit(
         model.model_, model.probability_map_ = Ensemble((tuple(models),), ()), likely
         after = likely(scores_u)
         n = min(result.candidates.rows, rows.size)
-        order = np.argsort(-scores_u, kind="stable")[:n]
+        order = Ranking(scores_u).order(n)
         _write(folder, result, data, model, order, after)
-    old = set(np.argsort(-before, kind="stable")[:n].tolist())
+    old = set(Ranking(before).order(n).tolist())
     return Refit(
         answers=at.size,
         accuracy_before=float(((before[at] > 0.5) == truth).mean()),

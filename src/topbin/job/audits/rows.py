@@ -33,10 +33,9 @@ from topbin.evaluate.audit import AuditSample, TopBin, draw, read_answers
 from topbin.evaluate.audit.draw import merged
 from topbin.evaluate.audit.planning import AuditWidths
 from topbin.evaluate.audit.scored import ANYWHERE, RECALL, Pooled, Scored, sharpened
-from topbin.evaluate.curves import list_precision
 from topbin.job.audits.answers import AuditState, Draw
+from topbin.job.candidates import Ranking, highest, ranked
 from topbin.job.files import (
-    likely_of,
     numbered,
     read_numbered,
     read_stored,
@@ -45,7 +44,6 @@ from topbin.job.files import (
 )
 from topbin.job.labeled import open_labeled
 from topbin.job.prepare import Prepared, prepare
-from topbin.job.result import candidates_of, highest, ranked
 from topbin.job.sampling import AUDITING, SAMPLING, count_labels, pick, split_sample
 from topbin.store.answer import Answer, Candidates, DataRead
 from topbin.store.models import load, reading
@@ -270,17 +268,15 @@ def _listed(folder: Path, answer: Answer, n: int, again: Request) -> tuple[Any, 
     model = load(folder / MODEL)
     with reading(folder):
         model = after_audit(model, answer)
-        scores, is_novel = model.evidence_.scores[1], answer.novel is not None
-        order = np.argsort(scores if is_novel else -scores, kind="stable")[:n]
-        best = list_precision(model.evidence_, model.estimate_, scores[order])
-        best = best.of_others if is_novel else best
-        likely = likely_of(model, answer, scores[order]).round(4)
+        ranking = Ranking(model.evidence_.scores[1], answer.novel is not None)
+        order, best, estimate = ranking.order(n), ranking.best(n), model.estimate_
+        precision = best.precision(model.evidence_, estimate)
+        likely = best.likely(model.probability_map_).round(4)
         frame = rows.iloc[order].reset_index(drop=True)
         ours = [name for name in before if REASONS.fullmatch(name) and name not in frame]
         reasons = before.set_index("row")[ours].reindex(frame["row"])
-    estimate, size, why = model.estimate_, order.size, highest(order.size)
-    share = 1 - estimate.alpha if is_novel else estimate.alpha
-    listed = candidates_of(estimate, best, scores[order], size, answer.data.n_u, why, share)
+    about: Any = {"rows": order.size, "of": answer.data.n_u, "why": highest(order.size)}
+    listed = best.listed(precision, estimate, **about)
     numbers = frame.pop("row").to_numpy()
     frame = ranked(frame, numbers, likely, answer.data.id)
     return add_columns(frame, {name: reasons[name].to_numpy() for name in reasons}), listed
