@@ -115,7 +115,7 @@ def audit(run: Path, as_json: bool, **options: Any) -> None:
 def _add_proxies(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     from topbin.job.audits.rows import add_proxies
 
-    gain = add_proxies(run, options["proxy"], again=named_again(options))
+    gain = add_proxies(run, options["proxy"], sources=named_again(options))
     show.print(f"proxies         {gain}")
     return gain
 
@@ -142,7 +142,7 @@ def _refit(show: Any, run: Path, options: Mapping[str, Any]) -> Any:
     from topbin.job.audits.refit import refit_audit
 
     new = {} if options["labels"] is None else read_answered(options["labels"])
-    learned = refit_audit(run, new, force=options["force"], again=named_again(options))
+    learned = refit_audit(run, new, force=options["force"], sources=named_again(options))
     show.print(f"learned         {learned}")
     return learned
 
@@ -171,8 +171,8 @@ def _draw(show: Any, run: Path, options: Mapping[str, Any]) -> Mapping[str, str 
     path = options["output"] or run / ("audit.csv" if tool is None else f"{tool}.json")
     where = options["where"] if options["recall"] is None else "recall"
     chosen = {name: options[name] for name in ("stratified", "seed", "force", "tool")}
-    again = named_again(options)
-    drawn = draw_audit(run, options["n"], path, where=where, again=again, **chosen)
+    chosen["sources"] = named_again(options)
+    drawn = draw_audit(run, options["n"], path, where=where, **chosen)
     kind = KINDS[drawn.kind if where == "anywhere" else where][1]
     show.print(f"wrote           {path}: {drawn.n:,} random unlabeled rows{kind}")
     todo = f"fill in {ANSWER} (yes, no, or ? where you are unsure), then:"
@@ -225,7 +225,7 @@ def review(run: Path, port: int, no_browser: bool, as_json: bool, **options: Any
     show, token = screen(as_json), secrets.token_urlsafe(24)
     with open_port(port) as taken:
         which = {name: options[name] for name in ("n", "where", "candidates", "question")}
-        rows = open_review(run, **which, again=named_again(options))
+        rows = open_review(run, **which, sources=named_again(options))
         app = review_app(rows, token)
         address, progress = f"http://{HOST}:{taken.getsockname()[1]}/{token}/", rows.progress()
         left = progress["total"] - progress["done"]

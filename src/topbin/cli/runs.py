@@ -73,7 +73,7 @@ def report(run: Path, candidates: int | None, as_json: bool, **named: Any) -> No
     if candidates is not None:
         from topbin.job.audits.rows import list_rows
 
-        listed = list_rows(run, candidates, again=named_again(named))
+        listed = list_rows(run, candidates, sources=named_again(named))
         screen(as_json).print(f"wrote           {run}/candidates.csv: {counted(listed.rows)}")
     path = write_report(run)
     screen(as_json).print(f"wrote           {path}")

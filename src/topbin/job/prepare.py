@@ -63,7 +63,7 @@ LEAK = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
     """Rows whose labels are read and whose features are encoded.
 
@@ -312,10 +312,23 @@ def _encoded(
     findings = (*opened.findings, *noticed, *findings)
     known = opened.classes
     return Prepared(
-        table, labels, features, X, findings, request, label, id, alarms, rest,
-        opened.table.date_lines, opened.table.decimal_lines, weights, folds, image,
-        None if known is None else known.with_unlabeled(labels.n_u),
-    )  # fmt: skip
+        table=table,
+        labels=labels,
+        encoder=features,
+        X=X,
+        findings=findings,
+        request=request,
+        label=label,
+        id=id,
+        alarms=alarms,
+        rest=rest,
+        dates=opened.table.date_lines,
+        decimals=opened.table.decimal_lines,
+        weight=weights,
+        folds=folds,
+        image=image,
+        classes=None if known is None else known.with_unlabeled(labels.n_u),
+    )
 
 
 def _for_net(taken: Taken, image: PathColumn, request: Request) -> Prepared:
@@ -328,10 +341,17 @@ def _for_net(taken: Taken, image: PathColumn, request: Request) -> Prepared:
     twins = equal_keys(keys[labels.is_positive], keys[labels.is_unlabeled], [keys[:, None]])
     alarms = *shared_rows(twins), *repeated_rows(twins.repeated)
     return Prepared(
-        table, labels, Features((feature,), dropped), image.images,
-        (*opened.findings, *overlap(twins)), request, opened.label, request.rows.id, alarms,
+        table=table,
+        labels=labels,
+        encoder=Features((feature,), dropped),
+        X=image.images,
+        findings=(*opened.findings, *overlap(twins)),
+        request=request,
+        label=opened.label,
+        id=request.rows.id,
+        alarms=alarms,
         image=image,
-    )  # fmt: skip
+    )
 
 
 def _taken(

@@ -11,6 +11,7 @@ from topbin.evaluate.audit.judging import WITH_SCORES
 from topbin.evaluate.curves import what_to_expect
 from topbin.evaluate.verdict import RUN
 from topbin.store.answer import Answer
+from topbin.store.runs import CANDIDATES
 
 IMAGE_STAGES = "decode", "encode"
 FIRST_LINE = "first estimate  between {} and {}; refining (Ctrl-C keeps the best so far)"
@@ -161,7 +162,7 @@ def run_lines(answer: Answer) -> list[str]:
         f"labels          {data.label_note}",
         answer.estimate_told(),
         f"agreement       {answer.agreement}",
-        f"candidates      {counted(listed.rows)} in {listed.file}",
+        f"candidates      {counted(listed.rows)} in {CANDIDATES}",
     ]
     lines += audit_lines(answer)
     lines += [f"stopped early   {answer.stopped}"] if answer.stopped else []

@@ -148,7 +148,6 @@ class Candidates:
     recall: float
     why: str = ""
     precision_high: float | None = None
-    file: str = "candidates.csv"
     sum: str | None = None
 
 
@@ -252,7 +251,6 @@ class Answer:
     gamma: Sensitivity | None = None
     by: tuple[ByGroup, ...] = ()
     audit: AuditResult | None = None
-    notes: tuple[str, ...] = ()
 
     @property
     def novel(self) -> NovelShare | None:

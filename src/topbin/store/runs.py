@@ -65,10 +65,6 @@ class RunFolder:
         """Append one event; it is on the disk when this returns."""
         append_lines(self.folder / EVENTS, event)
 
-    def events(self) -> list[Event]:
-        """Everything logged so far, also before a kill."""
-        return read_events(self.folder / EVENTS)
-
 
 @contextmanager
 def open_run(

@@ -38,25 +38,25 @@ def file_sums(request: Request) -> tuple[FileSum, ...]:
     )
 
 
-def read_again(folder: Path, told: DataRead, again: Request) -> Request:
-    """What a run was asked, with files that may be opened: named `again`, or as they were.
+def read_again(folder: Path, told: DataRead, sources: Request) -> Request:
+    """What a run was asked, with files that may be opened: as they were, or named as `sources`.
 
     TB151 if the folder names something that it cannot vouch for, TB117 if it has changed. A query
     is not run: TB113, unless the user gives one.
     """
     asked = read_asked(folder)
-    rows, before, now = asked.rows, _asked(asked), _asked(again)
+    rows, before, now = asked.rows, _asked(asked), _asked(sources)
     is_named = rows.main is not None and (rows.label is not None or rows.positives is not None)
     if not is_named or any(value in ("", ()) for value in before.values()):
         raise damaged(folder / SETTINGS, "it does not name the files that the run was made from")
-    if asked.read.sql is not None and again.read.sql is None:
+    if asked.read.sql is not None and sources.read.sql is None:
         raise InputError(
             "TB113",
             f'"{folder}" was made from a query, and a query in a folder is never run. If you '
             f"trust it, give it again: {option('sql', asked.read.sql)}",
         )
     main: NamedBy = "source" if rows.unlabeled is None else "unlabeled"
-    now[main] = again.rows.main  # the unlabeled rows too can be named like a table
+    now[main] = sources.rows.main  # the unlabeled rows too can be named like a table
     for name, value in now.items():
         if value is not None and before[name] is None and name not in ("source", "unlabeled"):
             raise InputError("TB008", f'"{folder}" was made without {option(name)}; leave it out.')
@@ -64,7 +64,7 @@ def read_again(folder: Path, told: DataRead, again: Request) -> Request:
     named: dict[NamedBy, Any] = {**now, **_vouched(folder, unsaid, told.files)}
     # Images are in the run folder itself; paths to others are not followed.
     read = replace(
-        asked.read, sql=again.read.sql, image=None, image_root=None,
+        asked.read, sql=sources.read.sql, image=None, image_root=None,
         embeddings=named["embeddings"], encoder=named["encoder"],
     )  # fmt: skip
     own = {name: named[name] for name in ("source", "positives", "unlabeled") if before[name]}

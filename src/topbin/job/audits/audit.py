@@ -115,7 +115,7 @@ class Audit:
     """
 
     folder: Path
-    again: Request = Request()
+    sources: Request = Request()
 
     @property
     def state(self) -> AuditState:
@@ -131,7 +131,7 @@ class Audit:
         seed: int | None = None,
     ) -> Any:
         """Draw n rows and return them, with a column for the answer; see `draw_audit`."""
-        return _draw(self.folder, DrawRequest(n, where, stratified, seed, self.again), None)[1]
+        return _draw(self.folder, DrawRequest(n, where, stratified, seed, self.sources), None)[1]
 
     def record(self, answers: Mapping[int, Any], *, force: bool = False) -> int:
         """Save answers by row number; see `record_answers`."""
@@ -146,13 +146,13 @@ class Audit:
 
     def use_proxies(self, *columns: str) -> ProxyGain:
         """Let cheaper labels of all rows sharpen the audits of this run; see `add_proxies`."""
-        return add_proxies(self.folder, columns, again=self.again)
+        return add_proxies(self.folder, columns, sources=self.sources)
 
     def refit(self) -> Any:
         """Train with the answers; see `topbin.job.audits.refit`."""
         from topbin.job.audits.refit import refit_audit
 
-        return refit_audit(self.folder, again=self.again)
+        return refit_audit(self.folder, sources=self.sources)
 
     def plan(self, width: float) -> WidthPlan:
         """How many labels of each kind make the interval no wider than this."""
@@ -207,7 +207,7 @@ def draw_audit(
     stratified: bool = False,
     seed: int | None = None,
     force: bool = False,
-    again: Request = Request(),
+    sources: Request = Request(),
     tool: str | None = None,
 ) -> AuditSample:
     """Write n random unlabeled rows, with an empty column for the answer; return the draw.
@@ -217,14 +217,14 @@ def draw_audit(
     so that audits add up. A draw that is asked for again in the same words is the same rows,
     unless no seed is given and they have been answered.
 
-    A run that was made from a query, or from files that the folder cannot vouch for, needs them
-    `again`: a folder may come from someone else.
+    A run that was made from a query, or from files that the folder cannot vouch for, needs its
+    `sources` named again: a folder may come from someone else.
     With `tool`, "label-studio" or "argilla", the file is one that this labeling tool imports.
     The rows are in random order and carry no score, so that whoever labels them is blind to it.
     Every draw of a run is kept, so that any of the files can come back, also when two audits of a
     run are drawn at once or one of them is killed.
     """
-    wanted = DrawRequest(n, where, stratified, seed, again)
+    wanted = DrawRequest(n, where, stratified, seed, sources)
     return _draw(Path(run), wanted, output, force=force, tool=tool)[0]
 
 
@@ -245,9 +245,9 @@ def _draw(
     with lock(folder, wait=WAIT):
         before, state = read_drawn(folder), read_state(folder)
         settled = request.settled(state)
-        again = settled.earlier(state)
+        earlier = settled.earlier(state)
         source = draw_from_rows if result.data.sample is None else draw_from_files
-        sample, frame, top = source(folder, result, settled, again, _taken(state, where, again))
+        sample, frame, top = source(folder, result, settled, earlier, _taken(state, where, earlier))
         rows = frame.pop("row").tolist()
         tasks = None if tool is None else tasks_of(frame, rows, tool)
         frame = in_front(frame, {"row": rows, ANSWER: ""})
@@ -262,7 +262,7 @@ def _draw(
         if output is not None:
             refuse_existing(Path(output), force=force)
         # A draw without its file does no harm; a file whose draw is not known could not come back.
-        write_drawn(folder, before if again else replace(before, draws=(*others, drawn)))
+        write_drawn(folder, before if earlier else replace(before, draws=(*others, drawn)))
         if output is not None and tasks is not None:
             write_text(output, tasks, force=force)
         elif output is not None:
@@ -280,9 +280,9 @@ def question(answer: Answer) -> str | None:
     return f"yes: the row is of a known class ({classes}); no: it is of none of them"
 
 
-def _taken(state: AuditState, where: str, again: Draw | None) -> list[int]:
+def _taken(state: AuditState, where: str, earlier: Draw | None) -> list[int]:
     """Positions that earlier draws of this kind have, which a new one leaves out."""
-    before = state.draws[: None if again is None else state.draws.index(again)]
+    before = state.draws[: None if earlier is None else state.draws.index(earlier)]
     alike = (one for one in before if one.where == where)
     return sorted({place for one in alike for place in one.rows})
 

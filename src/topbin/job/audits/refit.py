@@ -85,7 +85,7 @@ def refit_audit(
     answers: Mapping[int, Any] = MappingProxyType({}),
     *,
     force: bool = False,
-    again: Request = Request(),
+    sources: Request = Request(),
 ) -> Refit:
     """Train with every answer so far, and leave the model and its candidates in RUN/refit.
 
@@ -100,7 +100,7 @@ def refit_audit(
                 if said in (POSITIVE, NEGATIVE)}  # fmt: skip
         if not answered:
             raise InputError("TB001", NO_ANSWER)
-        data = _read_again(folder, result, again)
+        data = _read_again(folder, result, sources)
         model = load(folder / MODEL)
         with reading(folder / MODEL):
             before = model.probability_map_(model.evidence_.scores[1])
@@ -151,7 +151,7 @@ def _estimate_now(model: Any, result: Answer) -> AlphaEstimate:
     return estimate
 
 
-def _read_again(folder: Path, result: Answer, again: Request) -> Prepared:
+def _read_again(folder: Path, result: Answer, sources: Request) -> Prepared:
     """The table of the run, if it is all in memory and as it was."""
     if result.data.sample is not None:
         raise InputError(
@@ -165,13 +165,13 @@ def _read_again(folder: Path, result: Answer, again: Request) -> Prepared:
             "the run was fitted on images, and runs on images cannot be trained again yet. Move "
             "the images that are positive to the known ones, and fit again.",
         )
-    if os.path.lexists(folder / ROWS) and not result.data.files and again.rows.main is None:
+    if os.path.lexists(folder / ROWS) and not result.data.files and sources.rows.main is None:
         raise InputError(
             "TB117",
             "the run was fitted on a frame, so no file has its known positives to train with. Fit "
             "the frame again with the answers in its label column.",
         )
-    return prepared_again(folder, result.data, again)
+    return prepared_again(folder, result.data, sources)
 
 
 def _crossfit(data: Prepared, f: Any, at: Any, truth: Any) -> tuple[Any, Any, list[Any]]:

@@ -268,7 +268,7 @@ def open_review(
     stratified: bool = False,
     candidates: bool = False,
     question: str | None = None,
-    again: Request = Request(),
+    sources: Request = Request(),
 ) -> Review:
     """Open the last draw of this kind that has rows without an answer, or draw n rows.
 
@@ -291,7 +291,7 @@ def open_review(
         frame = frame[~frame["row"].isin(drawn)]
         rows = _texts(frame["row"], frame.drop(columns="row"))
         return Review(folder, None, rows, result, **known)
-    audits = Audit(folder, again)
+    audits = Audit(folder, sources)
     state = audits.state
     alike = [one for one in state.draws if one.where == where]
     begun = next((one for one in reversed(alike) if state.open_rows(one)), None)

@@ -73,7 +73,7 @@ class DrawRequest:
     where: str = ANYWHERE
     stratified: bool = False
     seed: int | None = None
-    again: Request = Request()  # what the user names again, to be read
+    sources: Request = Request()  # what the user names again, to be read
 
     def settled(self, state: AuditState) -> "DrawRequest":
         """The same with a seed: that of an equal draw without answers, or the next one."""
@@ -106,12 +106,12 @@ def refuse_classes(answer: Answer, what: str) -> None:
 
 
 def draw_from_rows(
-    folder: Path, answer: Answer, request: DrawRequest, again: Draw | None, taken: Sequence[int]
+    folder: Path, answer: Answer, request: DrawRequest, earlier: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The draw, its rows with their numbers, and its bin, from all unlabeled rows in memory."""
-    frame = read_unlabeled(folder, answer.data, request.again)
-    if again is not None:
-        sample, top = again.sample, again.bin
+    frame = read_unlabeled(folder, answer.data, request.sources)
+    if earlier is not None:
+        sample, top = earlier.sample, earlier.bin
     else:
         sample, top = scores_of(folder).draw(
             request.n, request.where, seed=request.seed or 0, stratified=request.stratified,
@@ -123,7 +123,7 @@ def draw_from_rows(
 
 
 def draw_from_files(
-    folder: Path, answer: Answer, asked: DrawRequest, again: Draw | None, taken: Sequence[int]
+    folder: Path, answer: Answer, asked: DrawRequest, earlier: Draw | None, taken: Sequence[int]
 ) -> tuple[AuditSample, Any, TopBin | None]:
     """The same from the files of a sampled run, in one pass; `rows` are places among all rows.
 
@@ -139,7 +139,7 @@ def draw_from_files(
         )
     seed = asked.seed or 0
     sample = draw(data.n_u - len(taken), asked.n, seed=seed)
-    request, rows, engine = read_again(folder, data, asked.again), drawn_from.rows, Local()
+    request, rows, engine = read_again(folder, data, asked.sources), drawn_from.rows, Local()
     named = request.rows
     table = open_labeled(named, request.read)
     counted = count_labels(engine, table, named.positive, named.negative)
@@ -168,10 +168,10 @@ def scores_of(folder: Path) -> Scored:
         return Scored(scores_p, scores_u, f_p, f_u, evidence.groups_p, evidence.groups_u)
 
 
-def read_unlabeled(folder: Path, data: DataRead, again: Request) -> Any:
+def read_unlabeled(folder: Path, data: DataRead, sources: Request) -> Any:
     """All unlabeled rows with their numbers."""
     if os.path.lexists(folder / ROWS):
-        if again.rows.main is not None:
+        if sources.rows.main is not None:
             raise InputError(
                 "TB008",
                 f'"{folder}" keeps its rows, so no source is read again. To read answers, name '
@@ -180,12 +180,12 @@ def read_unlabeled(folder: Path, data: DataRead, again: Request) -> Any:
         return read_numbered(folder, ROWS)
     if data.image is not None:
         raise damaged(folder / ROWS, "the rows of a run on images are not there")
-    return unlabeled_rows(prepared_again(folder, data, again))
+    return unlabeled_rows(prepared_again(folder, data, sources))
 
 
-def prepared_again(folder: Path, data: DataRead, again: Request) -> Prepared:
+def prepared_again(folder: Path, data: DataRead, sources: Request) -> Prepared:
     """The rows of a run, read again from what it was made from."""
-    rows = prepare(read_again(folder, data, again))
+    rows = prepare(read_again(folder, data, sources))
     check_unchanged(rows.hash, data)
     return rows
 
@@ -242,8 +242,8 @@ def _expected(
     return merged(parts, scored.f_u)
 
 
-def list_rows(run: str | Path, n: int, *, again: Request = Request()) -> Candidates:
-    """Write candidates.csv again with the n best unlabeled rows; `again` as in `draw_audit`.
+def list_rows(run: str | Path, n: int, *, sources: Request = Request()) -> Candidates:
+    """Write candidates.csv again with the n best unlabeled rows; `sources` as in `draw_audit`.
 
     Rows that are new in the list have no reasons: the models that held them out are not kept.
     """
@@ -256,15 +256,15 @@ def list_rows(run: str | Path, n: int, *, again: Request = Request()) -> Candida
                 "the run was fitted on a sample, and only its best rows were kept. To list others, "
                 "score the files: topbin score RUN FILES -o scored.parquet",
             )
-        frame, listed = _listed(folder, answer, n, again)
+        frame, listed = _listed(folder, answer, n, sources)
         write_table(folder / CANDIDATES, frame, force=True)
         listed = replace(listed, sum=sum_of(folder / CANDIDATES))
         write_result(folder, replace(answer, candidates=listed))
     return listed
 
 
-def _listed(folder: Path, answer: Answer, n: int, again: Request) -> tuple[Any, Candidates]:
-    rows, before = read_unlabeled(folder, answer.data, again), read_numbered(folder, CANDIDATES)
+def _listed(folder: Path, answer: Answer, n: int, sources: Request) -> tuple[Any, Candidates]:
+    rows, before = read_unlabeled(folder, answer.data, sources), read_numbered(folder, CANDIDATES)
     model = load(folder / MODEL)
     with reading(folder):
         model = after_audit(model, answer)
@@ -309,12 +309,12 @@ class ProxyGain:
 
 
 def add_proxies(
-    run: str | Path, columns: Sequence[str], *, again: Request = Request()
+    run: str | Path, columns: Sequence[str], *, sources: Request = Request()
 ) -> ProxyGain:
     """Use columns of the rows as proxies in all audits of a run, in place of earlier ones.
 
     A cell is yes or no as in an audit, or a number from 0 to 1; blank cells count as the mean.
-    `again` as in `draw_audit`.
+    `sources` as in `draw_audit`.
     """
     folder = Path(run)
     answer, names = read_result(folder), tuple(dict.fromkeys(columns))
@@ -328,9 +328,9 @@ def add_proxies(
         raise InputError("TB117", "the run was fitted on a sample, so its audits have no proxies.")
     known = None
     if os.path.lexists(folder / ROWS):
-        frame = read_unlabeled(folder, answer.data, again)
+        frame = read_unlabeled(folder, answer.data, sources)
     else:
-        data = prepared_again(folder, answer.data, again)
+        data = prepared_again(folder, answer.data, sources)
         frame, known = unlabeled_rows(data), data.table.frame[data.labels.is_positive]
     check_columns(names, list(frame), f'"{folder}"')
     values = pd.DataFrame({name: _proxy(frame[name], name) for name in names})
